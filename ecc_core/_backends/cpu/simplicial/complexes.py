@@ -1,8 +1,10 @@
 """Simplicial complexes: sorted simplices, without repetitions, that hold all their faces.
 
-The points of a simplex increase, and simplices of a dimension are in lexicographic order, by one
-counting sort for each column. This takes the same time for any order of points and simplices, and
-neighbouring simplices share points, so that what is read later of these is in the cache.
+The points of a simplex increase, and simplices of a dimension are in the order of their first
+points, by counting those of each. So neighbouring simplices share points, and what is read later of
+these is in the cache. Where a point is the first one of many simplices, or where some are repeated,
+all are in lexicographic order, by one counting sort for each column, whose time is the same for any
+simplices.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 Rows = NDArray[Any]
 
 VALID, OUTSIDE, REPEATED = 0, 1, 2
-FEW = 16  # edges with the same first point that are compared one by one
+FEW = 16  # simplices with the same first point that are compared one by one
 NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
 
 
@@ -49,13 +51,15 @@ def _sort_by_column(rows, column, starts, out):
     """Write the rows in the order of a column; rows with equal entries keep their order.
 
     `starts` has one entry more than there are points. Afterwards the rows of point p end at
-    ``starts[p]``.
+    ``starts[p]``. Returns the largest number of rows of a point.
     """
     size = rows.shape[1]
     starts[:] = 0
     for i in range(len(rows)):
         starts[rows[i, column] + 1] += 1
+    most = 0
     for p in range(1, starts.size):
+        most = max(most, starts[p])
         starts[p] += starts[p - 1]
     for i in range(len(rows)):
         p = rows[i, column]
@@ -68,6 +72,22 @@ def _sort_by_column(rows, column, starts, out):
         else:
             for j in range(size):
                 out[place, j] = rows[i, j]
+    return most
+
+
+@kernel()
+def _any_repeated(rows):
+    """Whether rows in the order of their first column are not distinct, by comparing pairs."""
+    repeated = False
+    for i in range(len(rows)):
+        k = i - 1
+        while k >= 0 and rows[k, 0] == rows[i, 0]:
+            same = True
+            for j in range(1, rows.shape[1]):
+                same &= rows[k, j] == rows[i, j]
+            repeated |= same
+            k -= 1
+    return repeated
 
 
 @kernel()
@@ -96,13 +116,30 @@ def _list_faces(rows, faces):
 
 
 @subroutine()
+def _is_face(faces, k, rows, i, left_out):
+    """Whether a face is that of a row without a point, if both have the same first point."""
+    same = True
+    for j in range(1, rows.shape[1] - 1):
+        same &= faces[k, j] == rows[i, j + 1 if j >= left_out else j]
+    return same
+
+
+@subroutine()
 def _holds(faces, low, high, rows, i, left_out):
-    """Whether the sorted faces from `low` to `high` hold the face of a row without a point."""
-    size, end = rows.shape[1], high
+    """Whether the faces from `low` to `high` hold that of a row without a point.
+
+    They have the same first point, and are sorted unless there are few.
+    """
+    if high - low <= FEW:  # without branches, which nothing could predict
+        found = False
+        for k in range(low, high):
+            found |= _is_face(faces, k, rows, i, left_out)
+        return found
+    end = high
     while low < high:  # the first face that is not before the one wanted
         middle = (low + high) >> 1
         before = False
-        for j in range(1, size - 1):
+        for j in range(1, rows.shape[1] - 1):
             wanted = rows[i, j + 1 if j >= left_out else j]
             if faces[middle, j] != wanted:
                 before = faces[middle, j] < wanted
@@ -111,17 +148,12 @@ def _holds(faces, low, high, rows, i, left_out):
             low = middle + 1
         else:
             high = middle
-    if low == end:
-        return False
-    same = True
-    for j in range(1, size - 1):
-        same &= faces[low, j] == rows[i, j + 1 if j >= left_out else j]
-    return same
+    return low < end and _is_face(faces, low, rows, i, left_out)
 
 
 @kernel()
 def _find_missing_face(rows, faces, points):
-    """Return the first row that has a face which is not among the sorted `faces`, and which one.
+    """Return the first row that has a face which is not among `faces`, and which one.
 
     A face is given by the position of the point that it lacks. Returns (-1, 0) if there is none.
     """
@@ -135,7 +167,7 @@ def _find_missing_face(rows, faces, points):
         for left_out in range(size):
             first = rows[i, 1 if left_out == 0 else 0]
             low, high = ends[first], ends[first + 1]
-            if size == 3 and high - low <= FEW:  # without branches, which nothing could predict
+            if size == 3 and high - low <= FEW:  # the usual case, without loops over columns
                 second = rows[i, 1 if left_out == 2 else 2]
                 found = False
                 for k in range(low, high):
@@ -174,8 +206,13 @@ def _ordered(given: Rows, points: int) -> Rows:
 
 
 def _sorted(rows: Rows, points: int) -> Rows:
-    """Return the distinct rows in lexicographic order; writes to `rows`."""
+    """Return the distinct rows in the order of their first points; writes to `rows`.
+
+    They are in lexicographic order if there is a point that is the first one of more than FEW.
+    """
     out, starts = np.empty_like(rows), np.empty(points + 1, np.int64)
+    if _sort_by_column(rows, 0, starts, out) <= FEW and not _any_repeated(out):
+        return out
     for column in reversed(range(rows.shape[1])):
         _sort_by_column(rows, column, starts, out)
         rows, out = out, rows

@@ -87,6 +87,15 @@ def add_simplices(rows, weights, step, codes, sums):
                 sums[last, lane] += weights[i * step]
 
 
+@llvm.operation(types.uint64)
+def _nonzero(builder, sums, point):
+    """Return a word whose bit i tells whether the sum of a point in order i is not 0."""
+    own = sums.load(builder.mul(point, llvm.I64(LANES)), LANES)
+    differs = builder.fcmp_unordered if isinstance(sums.dtype, types.Float) else builder.icmp_signed
+    bits = differs("!=", own, ir.Constant(own.type, None))
+    return builder.zext(builder.bitcast(bits, ir.IntType(LANES)), llvm.I64)
+
+
 @kernel()
 def add_sums(codes, sums, shift, lanes, histograms):
     """Add the sums of the points to the bins of their codes, of the first `lanes` orders.
@@ -94,16 +103,14 @@ def add_sums(codes, sums, shift, lanes, histograms):
     The bin is the code divided by ``2**shift``, rounded up.
     """
     most = (1 << shift) - 1
+    wanted = np.uint64((1 << lanes) - 1)
     for p in range(len(sums)):
-        own = sums[p]
-        found = False
-        for lane in range(LANES):
-            found |= own[lane] != 0
-        if found:
-            for lane in range(lanes):
-                if own[lane] != 0:
-                    bin_ = (np.int64(codes[p, lane]) + most) >> shift
-                    histograms[lane, bin_] += own[lane]
+        word = _nonzero(sums, p) & wanted
+        while word != llvm.NONE:
+            lane = llvm.count_trailing_zeros(word)
+            word &= word - llvm.ONE
+            bin_ = (np.int64(codes[p, lane]) + most) >> shift
+            histograms[lane, bin_] += sums[p, lane]
 
 
 @kernel()

@@ -1,0 +1,207 @@
+"""Transforms of triangle meshes, exact and soft, beside ect, pyECT and DECT's method.
+
+    pip install ect==1.3.0 pyect==1.0.1
+    OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 python benchmarks/simplicial.py
+
+Writes benchmarks/results/simplicial.{json,md}. Times are processor times of one thread, the least
+of several turns that all libraries take by turns. Peers start from complexes of their own types.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import torch
+from evidence.outcome import machine
+
+import ecc_core as ecc
+from ecc_core.nn.functional import soft_simplicial_transform
+
+RESULTS = Path(__file__).parent / "results"
+DIRECTIONS, HEIGHTS = 64, 128
+SHARPNESS, STEPS = 8.0, 32
+Call = Callable[[], Any]
+
+
+class Mesh(NamedTuple):
+    points: np.ndarray
+    edges: np.ndarray
+    triangles: np.ndarray
+
+
+def torus(rows: int, columns: int) -> Mesh:
+    """A bumpy torus of 2 * rows * columns triangles."""
+    long, short = (np.arange(n) * 2 * np.pi / n for n in (rows, columns))
+    a, b = np.meshgrid(long, short, indexing="ij")
+    radius = 1 + 0.1 * np.sin(5 * a) * np.cos(7 * b)
+    far = 3 + radius * np.cos(b)
+    points = np.stack([far * np.cos(a), far * np.sin(a), radius * np.sin(b)], -1).reshape(-1, 3)
+    i, j = np.indices((rows, columns))
+
+    def corner(down: int, right: int) -> np.ndarray:
+        return ((i + down) % rows * columns + (j + right) % columns).ravel()
+
+    here, below, right, across = corner(0, 0), corner(1, 0), corner(0, 1), corner(1, 1)
+    edges = [(here, below), (here, right), (here, across)]
+    triangles = [(here, below, across), (here, across, right)]
+    return Mesh(points, *(np.hstack(rows).T for rows in (edges, triangles)))
+
+
+def of_ect(mesh: Mesh, directions: np.ndarray, reach: float) -> tuple[Call, Call]:
+    """The transform of ect, and its conversion of the complex, which is a part of it."""
+    from ect import ECT, Directions, EmbeddedComplex
+
+    graph = EmbeddedComplex()
+    count = len(mesh.points)
+    # Adding points one by one copies all coordinates each time.
+    nx.Graph.add_nodes_from(graph, range(count))
+    graph._node_list, graph._node_to_index = list(range(count)), {i: i for i in range(count)}
+    graph._coord_matrix = mesh.points
+    nx.Graph.add_edges_from(graph, mesh.edges.tolist())
+    graph.cells[2] = [tuple(row) for row in mesh.triangles.tolist()]
+    transform = ECT(Directions.from_vectors(directions), num_thresh=HEIGHTS, bound_radius=reach)
+    return lambda: np.asarray(transform.calculate(graph)), graph._build_incidence_csr
+
+
+def of_pyect(mesh: Mesh, directions: np.ndarray) -> Call:
+    from pyect import WECT
+
+    complex_ = [(torch.tensor(part), torch.ones(len(part))) for part in mesh]
+    transform = WECT(torch.tensor(directions, dtype=torch.float32), HEIGHTS)
+    return lambda: transform(complex_).numpy()
+
+
+def direct_sum(
+    points: torch.Tensor,
+    simplices: list[torch.Tensor],
+    directions: torch.Tensor,
+    heights: torch.Tensor,
+    batch: torch.Tensor,
+    shapes: int,
+) -> torch.Tensor:
+    """DECT's published method: one step for each simplex, direction and height."""
+    tops = [points @ directions.T]
+    tops += [tops[0][rows].amax(dim=1) for rows in simplices]
+    owners = [batch, *(batch[rows[:, 0]] for rows in simplices)]
+    found = torch.zeros(len(heights), shapes, len(directions))
+    for dimension, (top, owner) in enumerate(zip(tops, owners, strict=True)):
+        steps = torch.sigmoid(SHARPNESS * (heights[:, None, None] - top))
+        found = found.index_add(1, owner, (-1) ** dimension * steps)
+    return found.permute(1, 2, 0)
+
+
+def least_times(calls: dict[str, Call], turns: int) -> tuple[dict[str, float], dict[str, Any]]:
+    """The least processor time of each call in milliseconds, and the results."""
+    best = dict.fromkeys(calls, np.inf)
+    results = {}
+    for _ in range(turns):
+        for name, call in calls.items():
+            start = time.process_time()
+            results[name] = call()
+            best[name] = min(best[name], 1e3 * (time.process_time() - start))
+    return best, results
+
+
+def exact(rows: int, columns: int, turns: int) -> dict[str, Any]:
+    mesh = torus(rows, columns)
+    directions = ecc.sample_directions(DIRECTIONS, 3)
+    reach = np.linalg.norm(mesh.points, axis=1).max()
+    given = mesh.points, [mesh.edges, mesh.triangles], directions
+    heights = np.linspace(-reach, reach, HEIGHTS)
+    whole, conversion = of_ect(mesh, directions, reach)
+    calls = {
+        "ours": lambda: ecc.simplicial_transform(*given, heights, workers=1).values,
+        "pyect": of_pyect(mesh, directions),
+        "ect": whole,
+        "conversion": conversion,
+    }
+    best, results = least_times(calls, turns)
+    differ = {name: float((results[name] != results["ours"]).mean()) for name in ("ect", "pyect")}
+    return {"triangles": len(mesh.triangles), "ms": best, "differ": differ}
+
+
+def soft(name: str, turns: int) -> dict[str, Any]:
+    """Forward and backward, with gradients of points and directions."""
+    if name == "letters":
+        shapes, path = 64, torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4]])
+        one = torch.randn(5, 2, generator=torch.Generator().manual_seed(0)), [path]
+    else:
+        shapes, mesh = 8, torus(50, 40)
+        scaled = torch.tensor(mesh.points / 4.2, dtype=torch.float32)
+        one = scaled, [torch.tensor(part) for part in mesh[1:]]
+    count = len(one[0])
+    points = one[0].repeat(shapes, 1).requires_grad_()
+    simplices = [torch.cat([rows + count * i for i in range(shapes)]) for rows in one[1]]
+    batch = torch.arange(shapes).repeat_interleave(count)
+    unit = torch.tensor(ecc.sample_directions(STEPS, points.shape[1]), dtype=torch.float32)
+    unit.requires_grad_()
+    heights = torch.linspace(-1.1, 1.1, STEPS)
+
+    def ours() -> torch.Tensor:
+        return soft_simplicial_transform(
+            points, simplices, unit, heights, sharpness=SHARPNESS, batch=batch, shapes=shapes
+        )
+
+    def direct() -> torch.Tensor:
+        return direct_sum(points, simplices, unit, heights, batch, shapes)
+
+    def learned(transform: Call) -> Call:
+        return lambda: torch.autograd.grad(transform().square().sum(), [points, unit])
+
+    best, _ = least_times({"ours": learned(ours), "direct": learned(direct)}, turns)
+    found, expected = ours().detach(), direct().detach()
+    difference = float((found - expected).abs().max() / expected.abs().max())
+    return {"name": name, "shapes": shapes, "points": count, "ms": best, "difference": difference}
+
+
+def markdown(report: dict[str, Any]) -> str:
+    lines = ["# Transforms of meshes and graphs", "", f"{(__doc__ or '').splitlines()[0]}", ""]
+    lines += [f"{DIRECTIONS} directions, {HEIGHTS} heights, a bumpy torus, one thread.", ""]
+    lines += [
+        "| triangles | ms | pyECT, ms | ratio | values that differ | ect, ms | ratio "
+        "| of which its conversion, ms | values that differ |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in report["exact"]:
+        ms, differ = row["ms"], row["differ"]
+        lines.append(
+            f"| {row['triangles']:,} | {ms['ours']:.3g} | {ms['pyect']:.3g} "
+            f"| {ms['pyect'] / ms['ours']:.3g} | {differ['pyect']:.2g} | {ms['ect']:.3g} "
+            f"| {ms['ect'] / ms['ours']:.3g} | {ms['conversion']:.3g} | {differ['ect']:.2g} |"
+        )
+    lines += [
+        "",
+        "pyECT's heights are float32. ect converts the complex in each call.",
+        "",
+        f"Soft, forward and backward, {STEPS} directions and heights, float32, one thread. The sum "
+        "over all simplices is DECT's published method in operators of torch.",
+        "",
+        "| batch | shapes | points of each | ms | sum over simplices, ms | ratio | difference |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in report["soft"]:
+        ms = row["ms"]
+        lines.append(
+            f"| {row['name']} | {row['shapes']} | {row['points']} | {ms['ours']:.3g} "
+            f"| {ms['direct']:.3g} | {ms['direct'] / ms['ours']:.3g} | {row['difference']:.1g} |"
+        )
+    about = ", ".join(f"{name} {value}" for name, value in report["machine"].items())
+    return "\n".join([*lines, "", f"On: {about}."]) + "\n"
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    report = {
+        "machine": machine(),
+        "exact": [exact(100, 50, 15), exact(1000, 500, 2)],
+        "soft": [soft("letters", 200), soft("meshes", 3)],
+    }
+    (RESULTS / "simplicial.json").write_text(json.dumps(report, indent=1) + "\n")
+    (RESULTS / "simplicial.md").write_text(markdown(report))
+    print(markdown(report))
