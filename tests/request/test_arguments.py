@@ -14,6 +14,7 @@ HOLED[2, 3] = np.nan
 MASK = IMAGE > 2
 LABELS = np.repeat(np.arange(8) // 3, 9).reshape(8, 9)
 TURNED = MASK[:, :8], np.rot90(MASK[:, :8])
+POINTS = RNG.normal(size=(9, 3))
 TRANSFORMS = [ecc.euler_transform(mask, 8, 16, range=(-9, 9)) for mask in TURNED]
 
 
@@ -35,6 +36,8 @@ NEEDED = {
     "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
     "euler_transform": {"image": MASK},
     "region_transforms": {"labels": LABELS},
+    "simplicial_curve": {"values": IMAGE[0], "simplices": [[0, 1], [1, 2], [3, 4]]},
+    "simplicial_transform": {"points": POINTS, "simplices": [[[0, 1], [1, 2], [3, 4]]]},
     "sample_directions": {"n": 4, "ndim": 2},
     "smooth_transform": {"transform": TRANSFORMS[0]},
     "transform_distance": dict(zip("ab", TRANSFORMS, strict=True)),
@@ -75,6 +78,9 @@ CHANGES = {
     "threshold": ({"threshold": 4}, {}),
     "rel_height": ({"rel_height": 0.5}, {}),
     "min_persistence": ({"min_persistence": 5}, {}),
+    "weights": ({"weights": np.arange(9)}, {}),
+    "center": ({"center": "mean"}, {}),
+    "complete": ({"complete": True}, {}),
     "inlet": ({"inlet": IMAGE > 4}, {}),
     "outlet": ({"outlet": IMAGE > 4}, {}),
 }
@@ -85,6 +91,20 @@ SPECIAL = {
         for name in ("minkowski_curves", "component_curves", "region_minkowski", *TRANSFORMED)
     },
     **{(name, "range"): ({"range": (-2, 2)}, {}) for name in TRANSFORMED},
+    **{
+        ("simplicial_transform", name): ({name: value, "range": (-2, 2)}, {"range": (-2, 2)})
+        for name, value in {
+            "weights": np.arange(9),
+            "center": "mean",
+            "normalize": "radius",
+        }.items()
+    },
+    ("simplicial_transform", "thresholds"): ({"thresholds": [-1, 1]}, {}),
+    ("simplicial_transform", "range"): ({"range": (-2, 2)}, {}),
+    **{
+        (name, "complete"): ({"simplices": [[[0, 1, 2]]], "complete": True}, {})
+        for name in ("simplicial_curve", "simplicial_transform")
+    },
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
     ("persistence_pairs", "axis"): ({"axis": (1, 0)}, {}),
