@@ -4,7 +4,8 @@
     OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 python benchmarks/simplicial.py
 
 Writes benchmarks/results/simplicial.{json,md}. Times are processor times of one thread, the least
-of several turns that all libraries take by turns; calls of seconds are measured once. Peers start from complexes of their own types.
+of several turns that all libraries take by turns; calls of seconds are measured once. Peers start
+from complexes of their own types.
 """
 
 from __future__ import annotations
