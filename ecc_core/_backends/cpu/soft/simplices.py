@@ -55,7 +55,7 @@ def _fill_table(given, start, stop, space):
             packed[0, at + lane] = heights[point, lane]
             own[at + lane] = coefficients[point, lane]
     # As for points on a line, along which they are projected.
-    points = (own, packed, np.ones((1, 1)), levels, sharpness)
+    points = (packed, np.ones((1, 1)), levels, sharpness)
     return _tabulate(points, 0, 0, (stop - start) * LANES, space)
 
 
