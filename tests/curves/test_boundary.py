@@ -18,9 +18,10 @@ BOUNDARIES = ("periodic", "half-open")
 WORDS = ("closed", *BOUNDARIES)
 OF_EACH_AXIS = [
     (shape, boundary)
-    for shape in [(4, 5), (1, 4), (4, 1), (2, 2), (5, 70), (2, 3, 4), (1, 2, 3)]
+    for shape in [(4, 5), (1, 4), (4, 1), (2, 2), (5, 70), (2, 3, 4)]
     for boundary in itertools.product(WORDS, repeat=len(shape))
 ]
+OF_EACH_AXIS += [((1, 2, 3), boundary) for boundary in itertools.permutations(WORDS)]
 SOME_MIXED = [
     ("closed", "periodic", "half-open"),
     ("periodic", "half-open", "closed"),
@@ -178,11 +179,6 @@ def test_nan_never_enters_across_the_border():
         (lambda x: ecc.euler_curve(x, devices=[0], boundary="half-open"), "with `devices`"),
         (lambda x: ecc.euler_transform(x, 4, 4, boundary="periodic"), "measured from the centre"),
         (lambda x: ecc.region_transforms(x, 4, 4, boundary="half-open"), "each .* stands alone"),
-        (lambda x: ecc.component_curves(x, boundary="half-open"), "span its opposite sides"),
-        (
-            lambda x: ecc.component_curves(x, boundary=("closed", "periodic")),
-            r"span its opposite sides, got \('closed', 'periodic'\)",
-        ),
         (
             lambda x: ecc.euler_curve(x, direction=(1, 2), boundary=("periodic", "closed")),
             r"with `direction`, .*got \('periodic', 'closed'\)",
@@ -240,7 +236,7 @@ def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
     boundary = borders(boundary, len(shape))
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     at, axes = np.arange(7.0), tuple(range(len(shape)))
-    for dtype, superlevel in itertools.product(("bool", "int16", "float32"), (False, True)):
+    for dtype, superlevel in [("bool", True), ("int16", False), ("float32", True)]:
         image, labels = image_of(shape, dtype), labels_of(shape)
         if dtype == "float32":
             image[labels == 0] = np.nan

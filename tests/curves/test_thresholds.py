@@ -120,9 +120,9 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "i4", "i8", "f4", "f8"])
-@pytest.mark.parametrize("count", [255, 256, 257, 300, 70_000])
+@pytest.mark.parametrize("count", [255, 256, 257, 300, 66_000])
 def test_many_thresholds(backend, dtype, count):
-    image = noise((23, 131), dtype)
+    image = noise((23, 131) if count < 1000 else (5, 131), dtype)
     for limits in ((-1, 201), (-3.3, 77.7), (-40_000.5, 40_000)):
         assert_right(backend, image, np.linspace(*limits, count))
     assert_right(backend, image, np.geomspace(1e-9, 250, count))

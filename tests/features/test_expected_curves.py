@@ -302,7 +302,7 @@ def test_independent_points_are_corrected_by_their_number():
 @pytest.mark.parametrize("maps", [1, 12])
 def test_estimated_covariance(maps):
     """The errors are those of repeated estimates, around the level of the known covariance."""
-    shape, sigma, repeats = (40, 56), 1.5, 12
+    shape, sigma, repeats = (40, 56), 1.5, 8
     mask = ball(shape)
     truth = gaussian_threshold(shape, covariance=bell(sigma), mask=mask, rng=0).threshold
     images = np.array(list(noise(shape, sigma, maps * repeats, seed=2)))

@@ -235,7 +235,7 @@ def test_points_of_pairs(shape, values, periodic):
         check_points(rng.choice(values, shape), shown, periodic=periodic, **options)
 
 
-@pytest.mark.parametrize(("count", "most", "ndim"), [(200, 12, 2), (100, 7, 3)])
+@pytest.mark.parametrize(("count", "most", "ndim"), [(80, 12, 2), (80, 7, 3)])
 @pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("levels", [2, 3, 10, 1000])
 def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
