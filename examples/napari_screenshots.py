@@ -30,9 +30,11 @@ STILL = 3000
 
 
 def wait(panel: Any, seconds: float = 1.0) -> None:
-    """Let the window live for a while, and longer if the panel is still computing."""
+    """Let the window live for a while after the panel has computed."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end or panel.controller.running:
+    while time.monotonic() < end:
+        if panel.controller.running:
+            end = time.monotonic() + seconds
         QApplication.processEvents()
         time.sleep(0.005)
 
