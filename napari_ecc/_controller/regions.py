@@ -1,5 +1,6 @@
 """Curves and transforms of the objects of a Labels layer."""
 
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from skimage.util import map_array
 
 from napari_ecc._controller.docks import PLACE_EVENTS, DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
-from napari_ecc._controller.layers import Part, fitting_level, selection_of
+from napari_ecc._controller.layers import Part, fitting_level, is_lazy, selection_of
 from napari_ecc._controller.loading import load, warm
 from napari_ecc._controller.measuring import (
     classes_of,
@@ -33,6 +34,8 @@ NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Thresho
 MORE = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 """Keys with which a choice adds to what is selected."""
 STALE = "stale: measure again"
+MOST_CHECKED = 1 << 24
+"""Largest number of points of which changes in place are noticed."""
 PICKING_MODES = ("pan_zoom", "pick")
 """Modes of a Labels layer in which a click does not paint."""
 SETTINGS = (
@@ -64,6 +67,8 @@ class RegionController(DockController):
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
         """By part, what has been measured since layers or settings changed, and its code."""
         self._changed = False
+        self._checksums: list[int] = []
+        """Of what has been measured."""
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
@@ -95,7 +100,7 @@ class RegionController(DockController):
         }
         job = measure_job(labels, *images, features=labels.features, **options)
         code = partial(call, "table", "region_table", labels, *images, **options)
-        self._changed = False
+        self._changed, self._checksums = False, self._checked()
 
         def on_step(step: Step) -> None:
             if step.value is None:
@@ -110,8 +115,13 @@ class RegionController(DockController):
         self.runner.submit(job, on_step)
 
     def refresh(self, *_: Any) -> None:
-        """Notice that the data have changed, maybe in place."""
-        self._on_stale()
+        """Notice changes of the data in place, which napari draws, as it does for other reasons."""
+        if self._checksums != self._checked():
+            self._on_stale()
+
+    def _checked(self) -> list[int]:
+        """Return checksums of the labels and of the image."""
+        return [_checksum(layer) for layer in (self.layer, self.images.layer) if layer is not None]
 
     def _forget_frame(self, labels: Any, part: Part) -> None:
         """Show a measurement no longer, after it has been undone."""
@@ -298,3 +308,11 @@ class RegionController(DockController):
         self._frames.clear()
         self.model.regions = None
         self.model.selected = ()
+
+
+def _checksum(layer: Any) -> int:
+    """Return a checksum of the data of a layer; 0 if that would take long."""
+    data = layer.data
+    if getattr(layer, "multiscale", False) or is_lazy(data) or data.size > MOST_CHECKED:
+        return 0
+    return zlib.crc32(np.ascontiguousarray(data).view(np.uint8))

@@ -130,6 +130,9 @@ def test_changes_in_place_and_undo_are_shown(open_panel, qtbot):
         settle(qtbot, panel)
         layer.selected_label = 2
         layer.opacity = 0.5
+        layer.contour = 2 - layer.contour
+        layer.visible = False
+        layer.visible = True  # napari draws it again
         assert controller.state == "complete"
         changed.data[3, 3] = 0
         changed.refresh()
