@@ -9,6 +9,7 @@ import pytest
 from oracles import euler as reference
 from plain import Box
 from plain.adapter import Adapter
+from skimage import measure
 
 import ecc_core as ecc
 from ecc_core._arrays import request as requests
@@ -177,3 +178,23 @@ def test_small_images_of_numpy(shape, dtype):
         assert not np.shares_memory(one.values, two.values)
         if one.thresholds.size != 3:
             assert not np.shares_memory(one.thresholds, two.thresholds)
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, bool])
+def test_betti_curves_of_small_images(dtype, connectivity):
+    """Components are those of scikit-image, and holes follow from the Euler characteristic."""
+    rng, image = np.random.default_rng(0), np.empty((9, 70), dtype)
+    for thresholds in (np.arange(3), 5):
+        for _ in range(2):
+            image[...] = rng.integers(0, 4, image.shape)
+            for view in (image, image[::-1, ::2]):
+                found = ecc.betti_curves(view, thresholds, connectivity=connectivity)
+                components = [
+                    measure.label(view <= t, connectivity=connectivity).max()
+                    for t in found.thresholds
+                ]
+                np.testing.assert_array_equal(found.values[0], components)
+                euler = reference.euler_curve(view, found.thresholds, connectivity=connectivity)
+                np.testing.assert_array_equal(found.values[0] - found.values[1], euler)
+    assert requests._plan.cache_info().hits

@@ -157,3 +157,19 @@ def test_masks_and_nan_of_a_batch(backend):
         each = zip(image, np.broadcast_to(mask, image.shape), strict=True)
         expected = [reference.euler_curve(plane, THRESHOLDS, mask=kept) for plane, kept in each]
         assert_curves_equal(found, expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_many_images_of_one_axis(axis, superlevel):
+    """Each row has the curve that it has alone, masked and with a single threshold, too."""
+    rng = np.random.default_rng(0)
+    image, mask = rng.integers(0, 6, (11, 70)).astype(np.uint8), rng.random((11, 70)) < 0.7
+    for thresholds in (np.arange(-1, 8), np.array([2])):
+        for shown in (None, mask):
+            options = {"superlevel": superlevel, "mask": shown}
+            found = ecc.euler_curve(image, thresholds, axis=axis, **options).values
+            for number, row in enumerate(image if axis == 1 else image.T):
+                own = None if shown is None else (shown if axis == 1 else shown.T)[number]
+                alone = ecc.euler_curve(row, thresholds, superlevel=superlevel, mask=own).values
+                np.testing.assert_array_equal(found[number], alone)
