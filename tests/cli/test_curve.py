@@ -181,7 +181,7 @@ class TestBadInput:
         ):
             assert words in refuse("curve", image_file, flag, given)
         if flag == "--labels":
-            for labels in (np.full((12, 9), -1), np.ones((12, 9))):
+            for labels in (np.full((12, 9), -1), np.full((12, 9), 0.5)):
                 assert "--labels must" in refuse("curve", image_file, flag, labels)
 
     def test_missing_extra(self, refuse, monkeypatch, image_file, tmp_path):
