@@ -257,8 +257,9 @@ def simplicial_transform(
     if weights is not None:
         own = _weights(origin, weights, rows, count)
     values = backend.simplicial_transform(placed, rows, own, vectors, at, workers=threads)
-    parts = map(origin.wrap, (vectors, at, values))
-    return EulerTransform(*parts, weighted=own is not None)
+    return EulerTransform(
+        origin.wrap(vectors), origin.wrap(at), origin.wrap(values), weighted=own is not None
+    )
 
 
 def _unit_vectors(directions: int | ArrayLike, ndim: int) -> NDArray[np.float64]:

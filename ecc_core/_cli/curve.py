@@ -56,8 +56,8 @@ def run(arguments: Namespace) -> None:
     paths = matching_paths(arguments.inputs)
     outputs.check_curves(arguments, paths, printed=True)
     if arguments.values is not None or any(map(is_mesh, paths)):
-        curves, described = curves_of_meshes(paths, arguments)
-        _write(curves, described, "", [], arguments)
+        of_meshes, described = curves_of_meshes(paths, arguments)
+        _write(of_meshes, described, "", [], arguments)
         return
     found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []

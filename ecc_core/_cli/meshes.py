@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import pair_of
-from ecc_core._cli.outputs import EULER, Curves, check_outputs
+from ecc_core._cli.outputs import Curves, check_outputs
 from ecc_core._io.meshes import Mesh, is_mesh, read_mesh, read_point_values
 from ecc_core._io.write import printable
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure, write_result
+from ecc_core.quantities._base import EULER_NUMBER
 from ecc_core.simplicial import simplicial_curve, simplicial_transform
 
 OF_IMAGES = (
@@ -94,7 +95,7 @@ def _curve(
             superlevel=arguments.superlevel,
             workers=arguments.workers,
         )
-    return Curves(path, np.asarray(found.thresholds), {}, {EULER: found.values[None]})
+    return Curves(path, np.asarray(found.thresholds), {}, {EULER_NUMBER: found.values[None]})
 
 
 def _range_of(values: Sequence[NDArray[Any]]) -> tuple[Any, Any] | None:

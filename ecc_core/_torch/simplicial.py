@@ -177,9 +177,9 @@ def _check(given: SoftComplexes) -> None:
         raise ValueError(f"`sharpness` must be positive and finite, got {given.sharpness:g}")
     if given.shapes.size:
         first, last = int(given.shapes.min()), int(given.shapes.max())
-        if first < 0 or last >= given.count:
+        if first < 0 or last >= given.shape_count:
             raise ValueError(
-                f"`batch` must hold numbers of shapes from 0 to {given.count - 1}, got "
+                f"`batch` must hold numbers of shapes from 0 to {given.shape_count - 1}, got "
                 f"{first if first < 0 else last}"
             )
     for rows in given.simplices:

@@ -141,7 +141,7 @@ def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int
         raise ValueError(f"`batch` must have shape {wanted}, one number for each point, got {got}")
     if shapes is None:
         shapes = int(found.max()) + 1 if len(found) else 0
-    elif isinstance(shapes, bool) or not isinstance(shapes, int) or shapes < 0:
+    elif type(shapes) is not int or shapes < 0:
         raise ValueError(f"`shapes` must be a number of shapes, got {shapes!r}")
     return found, shapes
 

@@ -236,6 +236,7 @@ class Details:
                 for step in find_lasting(field, **sets):
                     lasting = step.value
                     yield Step(None)
+            assert lasting is not None  # the last step has it
             yield Step((lasting, lasting.sets(least)))
 
         def on_step(step: Step) -> None:

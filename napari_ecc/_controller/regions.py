@@ -315,4 +315,4 @@ def _checksum(layer: Any) -> int:
     data = layer.data
     if getattr(layer, "multiscale", False) or is_lazy(data) or data.size > MOST_CHECKED:
         return 0
-    return zlib.crc32(np.ascontiguousarray(data).view(np.uint8))
+    return zlib.crc32(np.ascontiguousarray(data).view(np.uint8).data)

@@ -52,7 +52,8 @@ class Line(NamedTuple):
 
     def outline(self) -> NDArray[np.float64]:
         """Corners of the band, (n, 2)."""
-        there, back = (self.corners(), self._replace(y=self.to).corners())
+        assert self.to is not None  # a band has another side
+        there, back = self.corners(), self._replace(y=self.to).corners()
         x, y = (np.concatenate([a, b[::-1]]) for a, b in zip(there, back, strict=True))
         return np.column_stack([x, y]).astype(np.float64)
 

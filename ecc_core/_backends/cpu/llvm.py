@@ -25,7 +25,7 @@ ALL, ONE, NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF), np.uint64(1), np.uint64(0)
 I1, I8, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(64)
 
 
-def splat(element: Any, lanes: int, value: int) -> Any:
+def splat(element: Any, lanes: int, value: float) -> Any:
     return ir.Constant(ir.VectorType(element, lanes), [ir.Constant(element, value)] * lanes)
 
 

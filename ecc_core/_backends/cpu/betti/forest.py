@@ -124,11 +124,11 @@ class Staged:
     @cached_property
     def _sides(self) -> list[tuple[Index, Index, tuple[Index, Index]]]:
         """For each axis with a halo: the points of the halo, and with those beside them."""
-        sides = []
+        sides: list[tuple[Index, Index, tuple[Index, Index]]] = []
         for axis in range(3):
             if self.steps[axis]:
-                before = (slice(None),) * axis
-                borders = (*before, slice(2)), (*before, slice(-2, None))
+                before: Index = (slice(None),) * axis
+                borders: tuple[Index, Index] = ((*before, slice(2)), (*before, slice(-2, None)))
                 sides.append(((*before, 0), (*before, -1), borders))
         return sides
 

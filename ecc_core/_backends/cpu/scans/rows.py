@@ -36,7 +36,8 @@ def _scan_rows(keys, columns, entered, histogram, curves):
     for i in range(len(curves)):
         row, curve = part_of(keys, i * columns, columns), curves[i]
         histogram[:] = 0
-        key, after_last = row[0], 0
+        key = row[0]
+        after_last = np.int64(0)
         for x in range(1, columns):
             following = row[x]
             enters_before = np.int64(key < following)

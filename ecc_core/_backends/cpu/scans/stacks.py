@@ -101,7 +101,9 @@ def cumulate(histograms, rows, descending, sign, entered, curves):
             curve[k] += start + factor * reached[np.uint64(places[k])]
 
 
-def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out: Values) -> None:
+def add_histograms(
+    scanner: Scanner, plans: Sequence[Plan], workers: int | None, out: Values
+) -> None:
     """Add the curves of a volume, or of the images of a stack, to `out`.
 
     The first axis of `out` is that of the images, a volume being one, and the last one that of the

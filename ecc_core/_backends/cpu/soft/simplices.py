@@ -211,7 +211,7 @@ class SoftComplexes(NamedTuple):
     sharpness: float
     shapes: Integers
     """The shape of each point."""
-    count: int
+    shape_count: int
     """Number of shapes."""
     workers: int | None
 
@@ -224,7 +224,7 @@ class SoftComplexes(NamedTuple):
         members, offsets = self._members()
         heaviest = self._heaviest()
         one = len(self.vectors), levels.size
-        counts = self.count, *[self.count if derivatives else 0] * 2
+        counts = self.shape_count, *[self.shape_count if derivatives else 0] * 2
         results = tuple(np.empty((count, *one), self.points.dtype) for count in counts)
 
         def work(starts: Iterator[int]) -> None:
@@ -278,7 +278,7 @@ class SoftComplexes(NamedTuple):
 
     def _members(self) -> tuple[Integers, Integers]:
         """The points in the order of their shapes, and where those of each shape begin."""
-        counts = np.bincount(self.shapes, minlength=self.count)
+        counts = np.bincount(self.shapes, minlength=self.shape_count)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         if (self.shapes[1:] >= self.shapes[:-1]).all():
             return np.arange(len(self.shapes)), offsets
