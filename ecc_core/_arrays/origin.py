@@ -1,13 +1,14 @@
 """Where an image comes from: what computes it, where its companions must be, what results are."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core import _backends
 from ecc_core._arrays import adapter_of
-from ecc_core._backends import protocols
 from ecc_core._request.image import (
     Geometry,
     as_booleans,
@@ -18,6 +19,9 @@ from ecc_core._request.image import (
 )
 from ecc_core._request.resources import AtMost, check_positive_int
 from ecc_core.errors import BackendError, warn_caller
+
+if TYPE_CHECKING:
+    from ecc_core._backends import protocols
 
 
 class Origin:

@@ -1,26 +1,30 @@
 """Backends, one folder each, found by the kind of device of an array."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ecc_core._backends.forks import paused
 from ecc_core._backends.plain.namespaces import Standard, make_known
-from ecc_core._backends.protocols import (
-    Backend,
-    BettiNumbers,
-    CellCounts,
-    LastingBettiNumbers,
-    Planner,
-    Shards,
-    SimplicialComplexes,
-    Surfaces,
-    Transforms,
-    WindowCellCounts,
-)
 from ecc_core._backends.soft import SoftCurves as SoftCurves
 from ecc_core._optional import INSTALL
 from ecc_core.errors import BackendError
+
+if TYPE_CHECKING:
+    from ecc_core._backends.protocols import (
+        Backend,
+        BettiNumbers,
+        CellCounts,
+        LastingBettiNumbers,
+        Planner,
+        Shards,
+        SimplicialComplexes,
+        Surfaces,
+        Transforms,
+        WindowCellCounts,
+    )
 
 
 class _MissingFunction(BackendError, AttributeError):

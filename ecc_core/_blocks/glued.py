@@ -5,21 +5,25 @@ joined in the opposite order. The size of a piece is that of its open sides, so 
 wait to be joined need about as much memory as the largest cross-section of the image.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
 from ecc_core._backends import betti_numbers
-from ecc_core._backends.protocols import BettiPieces, LastingBettiNumbers, SizePieces
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array
 from ecc_core._blocks.work import Group, Index, Work
+
+if TYPE_CHECKING:
+    from ecc_core._backends.protocols import BettiPieces, LastingBettiNumbers, SizePieces
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 SECTIONS = 14  # as measured for pages, of which all have the whole cross-section

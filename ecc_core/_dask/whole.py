@@ -27,7 +27,7 @@ from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._request.filtration import check_spacing, filtrations_of
 from ecc_core._request.image import check_ids, geometry_by_axis
 from ecc_core._request.options import ImageOptions
-from ecc_core.quantities._base import CurveQuantity, NoOptions, OwnT, glued
+from ecc_core.quantities._base import CurveQuantity, NoOptions, OwnT
 from ecc_core.quantities.betti import BETTI, BettiOptions
 from ecc_core.quantities.components import COMPONENTS, ComponentOptions
 from ecc_core.quantities.euler import EULER, CurveValues, coefficients_of
@@ -270,9 +270,8 @@ def _joined(
     """Return thresholds, and the numbers as a dask array of shape batch + (rows, n)."""
     image, mask, at = request.images, request.mask, request.thresholds()
     dtype = image.dtype.newbyteorder("=")
-    pieces = glued(
-        quantity.boxes(at, request.filtration, own, dtype=dtype, masked=mask is not None)
-    )
+    pieces = quantity.boxes(at, request.filtration, own, dtype=dtype, masked=mask is not None)
+    assert isinstance(pieces, BoxPieces)
     rows, lead = pieces.rows, len(request.geometry.batch)
     pieces.of_backend(origin_of(image._meta).betti_numbers())  # raises for CuPy arrays
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)

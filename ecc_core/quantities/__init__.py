@@ -2,23 +2,22 @@
 
 A quantity says for which borders it is defined, what is computed of a box of an image, how boxes
 are joined, what its result and its columns are, and which words the commands and docks use. Another
-one is a module here, named in `QUANTITIES`.
+one is a module here, named in the list of ``registry.py``.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ecc_core.quantities._base import CurveQuantity, Function, Quantity
-from ecc_core.quantities.betti import BETTI
-from ecc_core.quantities.components import COMPONENTS
-from ecc_core.quantities.euler import EULER
-from ecc_core.quantities.minkowski import MINKOWSKI
-from ecc_core.quantities.persistence import PERSISTENCE
-from ecc_core.quantities.surface import SURFACE
+if TYPE_CHECKING:
+    from ecc_core.quantities._base import CurveQuantity, Function, Quantity
+    from ecc_core.quantities.registry import CURVES, QUANTITIES
 
 __all__ = ["CURVES", "QUANTITIES", "CurveQuantity", "Function", "Quantity"]
 
-QUANTITIES: tuple[Quantity, ...] = (EULER, SURFACE, BETTI, MINKOWSKI, COMPONENTS, PERSISTENCE)
-CURVES: dict[str, CurveQuantity[Any]] = {
-    one.name: one for one in QUANTITIES if isinstance(one, CurveQuantity)
-}
-"""Those that commands, tables and docks take, by name; the Euler characteristic comes first."""
+
+def __getattr__(name: str) -> Any:
+    """Import the list when it is used: a function needs its own quantity only."""
+    if name in __all__:
+        from ecc_core.quantities import registry
+
+        return getattr(registry, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

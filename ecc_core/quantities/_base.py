@@ -10,7 +10,6 @@ import numpy as np
 
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.boxes import BoxValues
-from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
 from ecc_core._request.boundary import COUNTS, Domain
 from ecc_core._request.filtration import Filtration
@@ -124,8 +123,8 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
     ) -> BoxValues:
         """Return what is computed of the boxes of an image.
 
-        These are :class:`BoxPieces` if boxes are glued. Only they need to know the dtype of the
-        image, and whether some of its points are masked.
+        These are `BoxPieces` of :mod:`ecc_core._blocks.glued` if boxes are glued. Only they need to
+        know the dtype of the image, and whether some of its points are masked.
         """
 
     @abstractmethod
@@ -159,9 +158,3 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
     def ndim_of(self, columns: Sequence[str]) -> int | None:
         """Return the number of axes of an image whose curves have these columns; None if any."""
         return None
-
-
-def glued(boxes: BoxValues) -> BoxPieces:
-    """Return the boxes of a quantity whose boxes are glued."""
-    assert isinstance(boxes, BoxPieces)
-    return boxes

@@ -1,19 +1,23 @@
 """Betti numbers: components, holes or tunnels, and cavities."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends import protocols
 from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
 from ecc_core._request.boundary import COMPLEXES, Domain
 from ecc_core._request.filtration import Filtration
 from ecc_core.quantities._base import CurveQuantity, Function, Joins, Option
 from ecc_core.results import BettiCurves, RegionBettiCurves
+
+if TYPE_CHECKING:
+    from ecc_core._backends import protocols
 
 
 @dataclass(frozen=True)

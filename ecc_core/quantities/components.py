@@ -1,19 +1,23 @@
 """Sizes of sets and of their largest components, and percolation."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends import protocols
 from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
 from ecc_core._request.boundary import CLOSED, PERIODIC, Domain
 from ecc_core._request.filtration import Filtration
 from ecc_core.quantities._base import CurveQuantity, Function, Joins, Option
 from ecc_core.results import ComponentCurves
+
+if TYPE_CHECKING:
+    from ecc_core._backends import protocols
 
 
 @dataclass(frozen=True)
