@@ -357,9 +357,7 @@ def _labels(path: str, stored: StoredImage) -> StoredImage:
     """Return labels as integers, and say on stderr if they are stored as floats."""
     if stored.dtype.kind not in "biuf":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
-    if stored.dtype.kind == "f":
-        say_labels_of_floats(path, stored.dtype)
-    return as_labels(stored)
+    return as_labels(stored, partial(say_labels_of_floats, path, stored.dtype))
 
 
 def say_labels_of_floats(path: str, dtype: np.dtype[Any]) -> None:

@@ -83,8 +83,9 @@ def run(arguments: Namespace) -> None:
     lengths = Lengths(arguments)
     view, image, mask, found = read_single(path, ONE, lengths, arguments)
     if arguments.labels and image.dtype.kind == "f":
-        say_labels_of_floats(path, image.dtype)
+        stored_dtype = image.dtype
         image = whole_numbers(image, path)
+        say_labels_of_floats(path, stored_dtype)
     with blame(path):
         shape = _shape(image, mask, arguments)
         names = ("directions", "heights", "range", "connectivity")

@@ -1,5 +1,6 @@
 """Label images that are stored as floats: their whole numbers are the labels."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,15 +15,17 @@ LARGEST = 2.0**63
 """The first float that is too large for int64."""
 
 
-def as_labels(image: StoredImage) -> StoredImage:
+def as_labels(image: StoredImage, on_floats: Callable[[], None] | None = None) -> StoredImage:
     """Return a label image with integers, which an image of floats must have; others are unchanged.
 
-    Values are checked where they are read. Missing values have no label, which is 0.
+    Values are checked where they are read. Missing values have no label, which is 0. `on_floats` is
+    called once, after the first floats that are labels.
     """
     if image.dtype.kind != "f":
         return image
+    calls = [] if on_floats is None else [on_floats]
     opened = Opened(
-        Lazy(image.shape, np.dtype(np.int64), partial(_read_integers, image)),
+        Lazy(image.shape, np.dtype(np.int64), partial(_read_integers, image, calls)),
         image.description,
         chunks=image.chunks,
         parts=image.parts,
@@ -40,11 +43,15 @@ def _reopen(image: StoredImage, _: Any) -> StoredImage:
     return as_labels(image)
 
 
-def _read_integers(image: StoredImage, box: Box) -> Array:
+def _read_integers(image: StoredImage, calls: list[Callable[[], None]], box: Box) -> Array:
+    """Read labels, and make the calls that wait for the first ones."""
     values = image.read_box(box)
     if image.missing is not None:
         values = np.where(image.missing.where(values), values.dtype.type(0), values)
-    return whole_numbers(values, image.path)
+    labels = whole_numbers(values, image.path)
+    while calls:
+        calls.pop()()
+    return labels
 
 
 def whole_numbers(values: Array, path: Any) -> NDArray[np.int64]:

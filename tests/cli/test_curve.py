@@ -125,9 +125,8 @@ class TestOutput:
         given |= {"nan": "raise", "level": 0, "offset": 0, "order": "C"}
         given |= dict.fromkeys(("superlevel", "betti", "components", "density"), False)
         absent = "range direction direction_scale minkowski spacing unit labels mask persistence"
-        absent += (
-            " mask_label smooth series axes channel time roi dtype labels_dtype mask_dtype shape"
-        )
+        absent += " mask_label smooth series axes channel time roi dtype labels_dtype mask_dtype"
+        absent += " shape values"
         described = {"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}
         assert metadata == {
             "software": f"napari-ecc {version('napari-ecc')}",
