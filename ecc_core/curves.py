@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import given_on_host, is_lazy
+from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
@@ -299,15 +299,14 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, options)
-    levels = given_on_host(thresholds)
-    plan, request = plan_of("curve", image, levels, options)
-    if plan is not None:
-        planned = plan.run(image) if mask is None else plan.run(image, mask)
+    if not isinstance(thresholds, HOST_TYPES):
+        planned = _curve_at_early_thresholds(image, thresholds, options)
         if planned is not None:
-            plan.warn_of_axis(image)
-            at, values = planned
-            at = thresholds if at is None else at
-            return EulerCurve(at, values, **curve_facts(plan.filtration))
+            return planned
+    levels = given_on_host(thresholds)
+    planned, request = _planned_curve(image, thresholds, levels, options)
+    if planned is not None:
+        return planned
     if request is None:
         request = Request.of(image, levels, options, no_exact=None)
     origin, facts = request.origin, curve_facts(request.filtration)
@@ -323,6 +322,41 @@ def euler_curve(
         return origin.backend().curve(images, at, filtration, **options)
 
     return EulerCurve(*request.curves(curve, thresholds), **facts)
+
+
+def _curve_at_early_thresholds(
+    image: Any, thresholds: Any, options: ImageOptions
+) -> EulerCurve[Any] | None:
+    """Return the curve by a planned call at what thresholds of a device held before, or None.
+
+    None also if they hold something else now, which is found out meanwhile.
+    """
+    levels, is_as_read = adapter_of(thresholds).read_early(thresholds)
+    try:
+        planned, _ = _planned_curve(image, thresholds, levels, options)
+    finally:
+        as_read = is_as_read()
+    return planned if as_read else None
+
+
+def _planned_curve(
+    image: Any, thresholds: Any, levels: Any, options: ImageOptions
+) -> tuple[EulerCurve[Any] | None, Request | None]:
+    """Return the curve by a planned call, or None, and the request as `plan_of` does.
+
+    `levels` are the thresholds on the host.
+    """
+    plan, request = plan_of("curve", image, levels, options)
+    if plan is None:
+        return None, request
+    mask = options.mask
+    planned = plan.run(image) if mask is None else plan.run(image, mask)
+    if planned is None:
+        return None, request
+    plan.warn_of_axis(image)
+    at, values = planned
+    at = thresholds if at is None else at
+    return EulerCurve(at, values, **curve_facts(plan.filtration)), request
 
 
 @overload

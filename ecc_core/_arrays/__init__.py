@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.adapters import JAX, Adapter, ArrayLikes, CuPy, Dask, NumPy, Torch, widened
 
-__all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
+__all__ = [
+    "HOST_TYPES",
+    "Adapter",
+    "adapter_of",
+    "given_on_host",
+    "is_lazy",
+    "on_host",
+    "register",
+]
 
 HOST_TYPES = (int, float, str, list, tuple, type(None))
 _adapters: list[Adapter] = [NumPy(), Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]

@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -28,6 +28,10 @@ def is_brain_float(array: Any) -> bool:
     """Whether a NumPy or dask array has a dtype of two bytes that only ml_dtypes knows."""
     dtype: np.dtype[Any] = array.dtype
     return dtype.itemsize == 2 and dtype.name == BRAIN_FLOAT
+
+
+def _certainly() -> bool:
+    return True
 
 
 class Adapter:
@@ -69,6 +73,14 @@ class Adapter:
     def read_once(self, array: Any) -> NDArray[Any]:
         """`on_host`, without a copy if the library says that the array has not changed since."""
         return self.on_host(array)
+
+    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
+        """Return what an array probably holds, and a function that tells whether it does.
+
+        The function must be called once, since it may have to wait for a device. If it returns
+        False, `read_once` reads the array again.
+        """
+        return self.read_once(array), _certainly
 
     def as_integers(self, array: Any) -> Any:
         """An array of whole numbers as int64."""
@@ -343,6 +355,11 @@ class CuPy(Adapter):
         from ecc_core._backends.cuda.arrays import on_host
 
         return on_host(array)
+
+    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
+        from ecc_core._backends.cuda.readings import read_early
+
+        return read_early(array)
 
 
 class Dask(Adapter):

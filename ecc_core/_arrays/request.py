@@ -30,6 +30,7 @@ from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 KEPT = 256  # plans
 KEPT_LEVELS = 4096  # most thresholds of a plan
+HASHED = 64  # bytes of thresholds at either end
 DEFAULTS = ImageOptions()
 
 
@@ -231,21 +232,26 @@ class Plan(NamedTuple):
 class _Arrays:
     """The arrays of a call, compared by all but the values of the image, labels and mask."""
 
-    __slots__ = ("image", "key", "labels", "mask", "request", "thresholds")
+    __slots__ = ("hash", "image", "key", "labels", "mask", "request", "thresholds")
 
     def __init__(
         self, layouts: tuple[Hashable, ...], image: Any, labels: Any, mask: Any, thresholds: Any
     ) -> None:
-        self.key: Hashable = layouts, thresholds
         if isinstance(thresholds, np.ndarray):
-            self.key = layouts, (thresholds.dtype, thresholds.tobytes())
+            raw = thresholds.tobytes()
+            self.key: Hashable = layouts, (thresholds.dtype, raw)
+            # Of all bytes it would take longer than everything else that is done for a kept call.
+            self.hash = hash((layouts, raw[:HASHED], raw[-HASHED:], len(raw)))
+        else:
+            self.key = layouts, thresholds
+            self.hash = hash(self.key)
         self.image, self.labels, self.mask = image, labels, mask
         self.thresholds = thresholds
         self.request: Request | None = None
         """That of a call for which a plan was looked for, and not found in the cache."""
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return self.hash
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Arrays) and self.key == other.key

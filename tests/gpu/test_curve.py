@@ -73,6 +73,13 @@ def batches():
         yield shape, "u2", np.linspace(0, 65_535, 256)
         for levels in (even, np.linspace(-2, 2, 4096), np.sinh(uneven)):
             yield shape, "f4", levels
+    # Few long rows, which are read in tiles, with and without columns behind the last one.
+    for shape in ((2, 16_384), (1, 40_003), (2, 2, 9_001), (1, 5, 20_000), (2, 8, 4_100)):
+        yield shape, "u1", np.arange(256)
+        yield shape, "i2", few
+        yield shape, "f8", uneven
+        for levels in (even, np.linspace(-2, 2, 4096), np.sinh(uneven)):
+            yield shape, "f4", levels
     for shape in ((2, 33, 140), (2, 7, 20, 140)):
         yield shape, "u2", np.arange(1 << 16)
         yield shape, "u2", np.arange(-3, 40)
@@ -87,7 +94,7 @@ def batches():
     yield (2, 33, 300), "f4", np.linspace(-3, 3, 200_000)
 
 
-@pytest.mark.parametrize(("batch", "dtype", "levels"), batches())
+@pytest.mark.parametrize(("batch", "dtype", "levels"), list(batches()))
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
 def test_batches(draw, batch, dtype, levels, cubes, superlevel):
     check_drawn(draw, batch, dtype, levels, cubes, superlevel)
@@ -254,9 +261,11 @@ def test_subnormal_values_and_differences(shape, cubes, superlevel):
     check(images, np.unique(images)[::3], cubes, superlevel, nan="raise")
 
 
-def test_layouts(draw):
+@pytest.mark.parametrize("dtype", ["f4", "u2", "i1"])
+def test_layouts(draw, dtype):
     rng = np.random.default_rng(7)
-    base = cupy.asarray(draw(rng, (3, 12, 40, 300), "f4"))
+    base = cupy.asarray(draw(rng, (3, 12, 40, 300), dtype))
+    wide, long = (cupy.asarray(draw(rng, s, dtype)) for s in ((2, 5, 36, 544), (2, 5, 16_640)))
     views = [
         base[:, ::-1, :, ::-1],
         base[:, ::2, 3:, 5:],
@@ -267,8 +276,14 @@ def test_layouts(draw):
         base[:, 4, :, ::2].transpose(0, 2, 1),
         base[:, :, :1, :1],
         cupy.broadcast_to(base[:1], base.shape),
+        wide[..., ::2],
+        wide[..., 1::2],
+        wide[:, ::2, ::-1, ::2],
+        wide[:, 3, :, ::2],
+        *(long, long[..., 1:], long[..., ::2], long[..., ::-1], long[:, ::2], long[:, 3]),
+        long[:, 2, ::2],
     ]
-    levels = np.linspace(-2, 2, 40)
+    levels = np.linspace(-2, 2, 40) if dtype == "f4" else np.linspace(-128, 60_000, 40)
     for view in views:
         mask = cupy.asarray(rng.random(view.shape) < 0.9)
         for cubes, superlevel in SIDES:

@@ -10,9 +10,12 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core.errors import BackendError
+
 SMALL = 1 << 16  # bytes
 HERE = nullcontext()
-TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost
+# cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost and cudaMemcpyDeviceToDevice
+TO_DEVICE, TO_HOST, WITHIN_DEVICE = 1, 2, 3
 
 
 class ArrayView(NamedTuple):
@@ -83,12 +86,20 @@ def borrowed_stream(device: int) -> Any:
     import torch
 
     # As torch.cuda.current_stream, but without creating an object, which takes microseconds.
-    if not torch._C._cuda_getCurrentRawStream(device):
+    return _stream_at(torch._C._cuda_getCurrentRawStream(device), device)
+
+
+@lru_cache(maxsize=64)
+def _stream_at(address: int, device: int) -> Any:
+    """Return the current stream of torch, which has this address, as CuPy's."""
+    import torch
+
+    if not address:
         return cupy.cuda.Stream.null
     stream = torch.cuda.current_stream(device)
     if hasattr(cupy.cuda.Stream, "from_external"):
         return cupy.cuda.Stream.from_external(stream)
-    return cupy.cuda.ExternalStream(stream.cuda_stream, device)
+    return cupy.cuda.ExternalStream(address, device)
 
 
 @lru_cache(maxsize=64)
@@ -118,6 +129,7 @@ def on_host(array: Any) -> NDArray[Any]:
 
     For small arrays this takes half as long as CuPy's `get`, whose memory is not pinned.
     """
+    check_not_capturing()
     runtime, size = cupy.cuda.runtime, array.nbytes
     here = array.device.id == runtime.getDevice()
     if not (here and 0 < size <= SMALL and array.flags.c_contiguous):
@@ -149,6 +161,21 @@ def on_device(array: NDArray[Any]) -> Any:
     return found
 
 
+def copy_of(array: Any) -> Any:
+    """Return a copy of a contiguous CuPy array, in the order of the current stream."""
+    stream, memory = cupy.cuda.get_current_stream(), cupy.cuda.alloc(array.nbytes)
+    given = memory.ptr, array.data.ptr, array.nbytes, WITHIN_DEVICE, stream.ptr
+    cupy.cuda.runtime.memcpyAsync(*given)
+    return cupy.ndarray(array.shape, array.dtype, memory)
+
+
+def address_of(array: Any) -> int:
+    """Return the address of a CuPy array or tensor; 0 for None."""
+    if array is None:
+        return 0
+    return int(array.data.ptr if isinstance(array, cupy.ndarray) else array.data_ptr())
+
+
 def numbers(view: ArrayView) -> Any:
     """Return the array as numbers of CuPy: bfloat16 becomes float32."""
     if view.element != "bfloat16":
@@ -169,6 +196,15 @@ def has_nan(view: ArrayView, mask: Any) -> bool:
 def is_capturing() -> bool:
     """Return whether the current stream is being captured in a graph."""
     return bool(cupy.cuda.get_current_stream().is_capturing())
+
+
+def check_not_capturing() -> None:
+    """Refuse to wait for the device while the current stream is being captured in a graph."""
+    if is_capturing():
+        raise BackendError(
+            "a call captured in a CUDA graph must not wait for the device: give `thresholds` as an "
+            'array in host memory and nan="omit", and call once with them before the capture'
+        )
 
 
 class Placement(NamedTuple):
@@ -196,6 +232,8 @@ class Layout(NamedTuple):
     wide: bool  # and 16 bytes at a time
     # Slices of which the samples of a column are next to each other; columns are that far apart.
     channels: int = 1
+    apart: int = 1  # samples from one column to the next
+    lines: bool = False  # whether the images have a few long rows, and are read in tiles
 
 
 @lru_cache(maxsize=1024)
@@ -236,6 +274,37 @@ def arrange(placement: Placement, itemsize: int, keep_order: bool) -> Layout | N
     )
 
 
+def arrange_apart(placement: Placement, itemsize: int) -> Layout | None:
+    """Return the layout of an array of every second sample of rows that are contiguous, or None.
+
+    Four samples, and those behind each of them, can be read at a time.
+    """
+    shape, strides, *_ = placement
+    last = axes_in_memory(shape, strides)[-1]
+    if strides[last] != 2 * itemsize or shape[last] % 4:
+        return None
+    sizes = *shape[:last], 2 * shape[last], *shape[last + 1 :]
+    steps = *strides[:last], itemsize, *strides[last + 1 :]
+    whole = arrange(placement._replace(shape=sizes, strides=steps), itemsize, False)
+    if whole is None or not whole.wide:
+        return None
+    return whole._replace(shape=(*whole.shape[:2], shape[last]), apart=2)
+
+
+def in_tiles(layout: Layout, address: int) -> Layout:
+    """Return the layout of images of a few long rows, which begin at an address modulo 16.
+
+    They are read in tiles, so the length of rows need not be a multiple of four.
+    """
+    _, height, _ = layout.shape
+    batch, _, row = layout.strides
+    between_images = batch * layout.item if layout.images > 1 else 0
+    between_rows = row * layout.item if height > 1 else 0
+    together = math.gcd(16, address + layout.offset, between_images, between_rows)
+    vector = together >= min(4 * layout.item * layout.apart, 16)
+    return layout._replace(vector=vector, lines=True)
+
+
 def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
     """Return the layout of volumes with 2 to 4 channels, which become slices, or None.
 
@@ -255,14 +324,12 @@ def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
     return rows._replace(shape=sizes, strides=steps, channels=channels)
 
 
-def is_alike(mask: Any, array: Any) -> bool:
-    """Whether kernels find the bytes of a mask, four at a time, where an array has its samples."""
-    if mask.ndim != array.ndim:
-        return False
-    found = mask.data.ptr % 4 == 0 and mask.shape == array.shape
-    for length, step, apart in zip(mask.shape, mask.strides, array.strides, strict=True):
-        found &= length == 1 or (step * array.itemsize == apart and (step == 1 or step % 4 == 0))
-    return bool(found)
+def is_alike(mask: Placement, image: Placement, itemsize: int) -> bool:
+    """Whether kernels find the bytes of a mask, four at a time, where an image has its samples."""
+    found = mask.address % 4 == 0 and mask.shape == image.shape
+    for length, step, apart in zip(mask.shape, mask.strides, image.strides, strict=True):
+        found &= length == 1 or (step * itemsize == apart and (step == 1 or step % 4 == 0))
+    return found
 
 
 def axes_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:

@@ -75,7 +75,7 @@ def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
     return prepared
 
 
-captured: list[Prepared] = []  # whose graphs may be replayed at any time
+captured: list[Any] = []  # what graphs use, which may be replayed at any time
 
 
 @lru_cache(maxsize=128)

@@ -4,6 +4,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import cupy
@@ -49,17 +50,35 @@ class Call:
         self._template = struct.pack(f"{self._count}q", *offsets) + content
         self._words = ctypes.c_int64 * (len(self._template) // 8)
 
-    def launch(self, words: Iterable[tuple[int, int]] = (), stream: int | None = None) -> None:
-        """Launch with some words (place, value) set, on the stream of an address or the current."""
+    def filled(self, words: Iterable[tuple[int, int]]) -> "Call":
+        """Return a launch in which some words (place, value) are set, of memory that lives on."""
+        found = copy(self)
+        block = self._words.from_buffer_copy(self._template)
+        for place, value in words:
+            block[place] = value
+        found._template = bytes(block)
+        return found
+
+    def launch(
+        self,
+        words: Iterable[tuple[int, int]] = (),
+        stream: int | None = None,
+        blocks: int | None = None,
+    ) -> None:
+        """Launch with some words (place, value) set, on the stream of an address or the current.
+
+        `blocks` replaces the number of blocks, if it is not always the same.
+        """
         if stream is None:
             stream = cupy.cuda.get_current_stream().ptr
+        shape = self._shape if blocks is None else (blocks, *self._shape[1:])
         block = self._words.from_buffer_copy(self._template)
         start = ctypes.addressof(block)
         for i in range(self._count):
             block[i] += start
         for place, value in words:
             block[place] = value
-        arguments = self._function.ptr, *self._shape, stream, ctypes.addressof(block), 0
+        arguments = self._function.ptr, *shape, stream, ctypes.addressof(block), 0
         try:
             cupy.cuda.driver.launchKernel(*arguments)
         except cupy.cuda.driver.CUDADriverError:
@@ -82,7 +101,7 @@ def plan_call(
     return Call(found, grid, threads, shared, arguments)
 
 
-WORDS = 8
+WORDS = 32  # of a reply, so most images of a batch that have a word each
 ABSENT = -(1 << 63)  # what no kernel writes
 LOOKS = 4000  # about a fifth of a millisecond, before the thread sleeps until the stream is done
 
@@ -91,16 +110,26 @@ class Reply:
     """Words of pinned host memory that a kernel writes, and words of its device for the kernel.
 
     A call takes one for itself, so calls on other streams and threads do not interfere.
+
+    Attributes
+    ----------
+    address : int
+        Of the words, on the host and on the device.
+    memory : array
+        Words of the device, 0 at first and when a reply is there, but for the last, which is
+        `state`.
+    flags : int
+        The number of words that a kernel writes as flags (:func:`is_set`).
     """
 
     def __init__(self, device: int) -> None:
         self._device = device
         self._host = cupy.cuda.alloc_pinned_memory(8 * WORDS)
-        self.address = int(self._host.ptr)  # of the words, on the host and on the device
+        self.address = int(self._host.ptr)
         self._words = (ctypes.c_int64 * WORDS).from_address(self.address)
-        # Zero at first and when a reply is there, but for the last one, which is `state`.
         self.memory = _cleared(WORDS)
         self.state = 0  # modulo 2**64
+        self.flags = 1
         self._words[:] = [ABSENT] * WORDS
 
     def wait(self, count: int) -> list[int]:
@@ -123,26 +152,27 @@ class Reply:
 
 
 def is_set(flag: Any) -> bool:
-    """Return whether a flag is set: a Reply, an array on the device, or None. Waits for both."""
+    """Return whether a flag is set: of a Reply, an array on the device, or None. Waits for both."""
     if not isinstance(flag, Reply):
         return flag is not None and bool(on_host(flag).any())
-    (found,) = flag.wait(1)
+    found = flag.wait(flag.flags)
     flag.release()
-    return bool(found)
+    return any(found)
 
 
 _free: dict[int, list[Reply]] = {}
 _all: list[Reply] = []  # those of interrupted calls, too: a kernel may still write there
 
 
-def take_reply(device: int) -> Reply:
+def take_reply(device: int, flags: int = 1) -> Reply:
     """Return a reply for a kernel on the current device, number `device`."""
     try:
-        return _free.setdefault(device, []).pop()
+        reply = _free.setdefault(device, []).pop()
     except IndexError:
         reply = Reply(device)
         _all.append(reply)
-        return reply
+    reply.flags = flags
+    return reply
 
 
 POOL = 1 << 17  # words on a device, for about a hundred captured calls with 256 thresholds
@@ -184,6 +214,13 @@ def pooled_zeros(words: int, device: int) -> int:
             return 0
         _pools[device] = memory, taken + -(-words // LINE) * LINE
     return int(memory.data.ptr) + 8 * taken
+
+
+def lasting_zeros(words: int, device: int, stream: Any) -> int:
+    """Return the address of zeros for a call on a stream, or 0 if the call must clear its own."""
+    if stream.is_capturing():
+        return pooled_zeros(words, device)
+    return stream_zeros(words, device, stream.ptr)
 
 
 def _cleared(words: int) -> Any:

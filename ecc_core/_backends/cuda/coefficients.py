@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from typing import Any
 
 import cupy
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
-from ecc_core._backends.cuda.calls import Call, is_set, plan_call, take_reply
+from ecc_core._backends.cuda.calls import Call, Reply, is_set, plan_call, take_reply
 from ecc_core._backends.cuda.kernels import (
     ELEMENTS,
     ITEM_BYTES,
@@ -40,6 +40,8 @@ from ecc_core._request.levels import changes
 COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
 DATA, MASK = map(IMAGE.word, ("data", "mask"))
 OUT, TO_COUNTS, FLAG = map(COEFFICIENTS.word, ("out", "counts", "not_finite"))
+SAMPLES_DATA, SAMPLES_MASK = map(SAMPLES.word, ("data", "mask"))
+COEFFICIENTS_OUT, REPORTED, TICKET = map(POINTS.word, ("coefficients", "not_finite", "ticket"))
 COLUMNS = 120  # that a warp owns
 ROWS = 7  # of volumes, likewise
 THREADS = {2: 256, 3: 384}  # of a block, by the axes of an image
@@ -66,15 +68,50 @@ def image_coefficients(
         call = _plan(Placement.of(array), variant, None)
     if call is not None:
         return out, _launch(call, array, variant, OUT, out, for_host=for_host)
-    flag = cupy.zeros(1, np.int64)
+    reports, flag = variant.nan == NAN_REPORT, None
     if out.size:
-        call = _point_coefficients(Arrangement.of(images))
-        samples, points, _ = call.places
-        words = images.words(samples)
-        words.append((points + POINTS.word("coefficients"), out.data.ptr))
-        words.append((points + POINTS.word("not_finite"), flag.data.ptr))
+        if reports:
+            flag = take_reply(array.device.id) if for_host else cupy.zeros(1, np.int64)
+        launch_points(_point_coefficients(Arrangement.of(images)), images.addresses, out, flag)
+    return out, flag
+
+
+def launch_points(call: Call, addresses: tuple[int, int], out: Any, flag: Any) -> None:
+    """Write coefficients by the kernel for images of any strides.
+
+    `addresses` are those of the images and the masks. The flag is a Reply, an array or None.
+    """
+    (data, mask), (samples, points, _) = addresses, call.places
+    words = [(samples + SAMPLES_DATA, data), (samples + SAMPLES_MASK, mask)]
+    words.append((points + COEFFICIENTS_OUT, out.data.ptr))
+    if isinstance(flag, Reply):
+        words.append((points + REPORTED, flag.address))
+        words.append((points + TICKET, flag.memory.data.ptr))
+    elif flag is not None:
+        words.append((points + REPORTED, flag.data.ptr))
+    call.launch(words)
+
+
+def prepared_coefficients(images: Arrangement) -> tuple[Callable[..., None], bool]:
+    """Return what writes the coefficients of images, and whether it needs a Reply as flag.
+
+    The function takes the addresses of images and masks, the array of the coefficients, and the
+    flag or None. The flag means what it does in :func:`image_coefficients`.
+    """
+    variant, call = images.variant, None
+    if images.mask is None and images.direction is None:
+        call = _plan(images.placement, variant, None)
+    if call is None:
+        return partial(launch_points, _point_coefficients(images)), variant.nan == NAN_REPORT
+    image, points, _ = call.places
+
+    def launch(addresses: tuple[int, int], out: Any, flag: Any) -> None:
+        words = [(image + DATA, addresses[0]), (points + OUT, out.data.ptr)]
+        if flag is not None:
+            words += [(points + FLAG, flag.address), (points + FLAG + 1, flag.memory.data.ptr)]
         call.launch(words)
-    return out, flag if variant.nan == NAN_REPORT else None
+
+    return launch, "float" in variant.element
 
 
 @lru_cache(maxsize=256)
@@ -97,8 +134,8 @@ def coefficient_call(placement: Placement, variant: Variant) -> tuple[Call, int,
     hidden = placement._replace(strides=steps) if variant.masked else None
     samples = plain_samples(placement, variant, hidden)
     call = plan_points(samples, {"OUTPUT": 0})
-    data, mask = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask"))
-    return call, data, mask, call.places[1] + POINTS.word("coefficients")
+    image, points, _ = call.places
+    return call, image + SAMPLES_DATA, image + SAMPLES_MASK, points + COEFFICIENTS_OUT
 
 
 def _launch(
@@ -271,8 +308,23 @@ def sum_events(
 
 def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any) -> None:
     """Launch a kernel of exact.cu for values of a type."""
-    macros = {"FLOAT": int(dtype.kind == "f")}
-    plan_call("exact", name, macros, (blocks,), EVENT_THREADS, arguments).launch()
+    given: list[list[int]] = []  # words
+    for argument in arguments:
+        if isinstance(argument, cupy.ndarray):
+            given.append([argument.data.ptr])
+        else:  # numbers, and a structure of them
+            given.append(np.atleast_1d(argument).tolist())
+    sizes = tuple(len(words) for words in given)
+    call = _exact_call(name, dtype.kind == "f", sizes, cupy.cuda.runtime.getDevice())
+    places = zip(call.places, given, strict=True)
+    call.launch(itertools.chain(*(enumerate(w, place) for place, w in places)), blocks=blocks)
+
+
+@lru_cache(maxsize=64)
+def _exact_call(name: str, is_float: bool, sizes: tuple[int, ...], _device: int) -> Call:
+    """Return a launch whose arguments are words, or as many as `sizes` tells; all are to be set."""
+    arguments = [np.zeros(size, np.int64) for size in sizes]
+    return plan_call("exact", name, {"FLOAT": int(is_float)}, (1,), EVENT_THREADS, arguments)
 
 
 def _flip(dtype: np.dtype[Any]) -> np.uint32:

@@ -5,23 +5,23 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
-    Placement,
+    check_not_capturing,
     has_nan,
-    is_alike,
     is_capturing,
     keeping,
     thresholds_on_host,
 )
-from ecc_core._backends.cuda.bins import prepare
-from ecc_core._backends.cuda.calls import is_set, take_reply
+from ecc_core._backends.cuda.bins import captured, prepare
+from ecc_core._backends.cuda.calls import WORDS, is_set, take_reply
 from ecc_core._backends.cuda.coefficients import counted_curves, image_coefficients
-from ecc_core._backends.cuda.kernels import NAN_REPORT, variant_of
-from ecc_core._backends.cuda.recode import recoded_curves
-from ecc_core._backends.cuda.samples import Images, find_range
-from ecc_core._backends.cuda.scan import pick_levels, scan_of
+from ecc_core._backends.cuda.kernels import NAN_REPORT
+from ecc_core._backends.cuda.recode import RecodedScan, recoded_scan
+from ecc_core._backends.cuda.samples import Arrangement, Images, find_range
+from ecc_core._backends.cuda.scan import Number, Scan, pick_levels, scan_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -40,39 +40,68 @@ def enqueue(
     The flags are on the device, or may be a Reply if `for_host`; :func:`is_set` reads both. Does
     not wait for the device.
     """
-    array, device = view.array, view.array.device.id
+    array = view.array
     thresholds = thresholds_on_host(thresholds)
     if array.size == 0 or thresholds.size == 0:
         return cupy.zeros((len(array), thresholds.size), np.int64), None
-    direction = filtration.direction
-    plain = mask is None and direction is None
-    if plain and own is None and 1 in array.shape[1:] and array.ndim > 2:
-        flat = [axis for axis in range(1, array.ndim) if array.shape[axis] == 1]
-        array = array.squeeze(tuple(flat[: array.ndim - 2]))  # which does not change the curves
-        view, filtration = view._replace(array=array), filtration.in_axes(array.ndim - 1)
-    variant = variant_of(filtration, view.element, mask)
-    data, scan = array.data.ptr, None
-    mask_address = 0 if mask is None else mask.data.ptr
-    if plain or (direction is None and is_alike(mask, array)):
-        scan = scan_of(Placement.of(array), own, thresholds, variant)
-    if scan is None:
-        prepared = prepare(thresholds, variant, device)
-        given = Images(view, mask, direction, variant), prepared, own
-        values, flag, memory = recoded_curves(*given) or counted_curves(*given)
-    else:
-        prepared, reports = scan.prepared, variant.nan == NAN_REPORT
-        if reports and for_host and len(array) == 1 and scan.simple and not is_capturing():
-            flag = take_reply(device)
-            values, memory = scan.curves(data, mask_address, flag.address)
-        else:
-            values, memory = scan.curves(data, mask_address)
-            flag = scan.flags(memory) if reports else None
-    if prepared.pick is None and scan is not None:
-        return values, flag
+    if own is None:
+        view, filtration = without_flat_axes(view, mask, filtration)
+    images = Images.of(view, filtration, mask)
+    scan = scan_for(Arrangement.of(images), thresholds, own)
+    if scan is not None:
+        return run_scan(scan, *images.addresses, for_host=for_host)
+    prepared = prepare(thresholds, images.variant, array.device.id)
+    values, flag, memory = counted_curves(images, prepared, own)
     picked = pick_levels(values, prepared)
-    if is_capturing():
-        picked = keeping(picked, (values, memory))
-    return picked, flag
+    return keeping(picked, (values, memory)) if is_capturing() else picked, flag
+
+
+def without_flat_axes(
+    view: ArrayView, mask: Any, filtration: Filtration
+) -> tuple[ArrayView, Filtration]:
+    """Return images without spatial axes of length 1, which do not change the curves.
+
+    At least one axis is left, and all if there is a mask or a direction.
+    """
+    array = view.array
+    flat = [axis for axis in range(1, array.ndim) if array.shape[axis] == 1][: array.ndim - 2]
+    if not flat or mask is not None or filtration.direction is not None:
+        return view, filtration
+    array = array.squeeze(tuple(flat))
+    return view._replace(array=array), filtration.in_axes(array.ndim - 1)
+
+
+def scan_for(
+    images: Arrangement, thresholds: NDArray[Any], own: tuple[int, int] | None = None
+) -> Scan | Number | RecodedScan | None:
+    """Return the scan of images at thresholds, or None if coefficients are to be counted."""
+    variant, scan = images.variant, None
+    if images.is_scanned_in_place:
+        scan = scan_of(images.placement, own, thresholds, variant)
+    if scan is not None:
+        return scan
+    prepared = prepare(thresholds, variant, images.placement.device)
+    return recoded_scan(images, prepared, own)
+
+
+def run_scan(
+    scan: Scan | Number | RecodedScan, data: int, mask: int = 0, *, for_host: bool = True
+) -> tuple[Any, Any]:
+    """Return the curves at the thresholds of a scan, and flags as :func:`enqueue` does."""
+    wanted, flag = scan.flags_wanted, None
+    if 0 < wanted <= WORDS and for_host and scan.simple and not is_capturing():
+        flag = take_reply(scan.device, wanted)
+        values, memory = scan.curves(data, mask, flag.address, flag.memory.data.ptr)
+    else:
+        values, memory = scan.curves(data, mask)
+        flag = scan.flags(memory) if wanted else None
+    if scan.prepared.pick is not None:
+        memory = values, memory
+        values = pick_levels(values, scan.prepared)
+    if isinstance(memory, tuple) and is_capturing():  # otherwise the values are all that is needed
+        captured.append(scan)
+        values = keeping(values, memory)
+    return values, flag
 
 
 def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
@@ -97,6 +126,8 @@ def with_coefficients(
     """
     images = Images.of(view, filtration, mask)
     for scans in (not ("float" in images.variant.element and is_capturing()), False):
+        if images.variant.nan == NAN_REPORT and for_host:
+            check_not_capturing()
         found, flag = image_coefficients(images, scans=scans, for_host=for_host)
         *result, flagged = finish(found, flag)
         if not flagged or not has_nan(view, mask):

@@ -12,37 +12,39 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     Placement,
+    address_of,
     adopt,
     as_cupy,
     as_tensor,
     borrowed_stream,
     has_nan,
-    is_alike,
     is_capturing,
     is_stream_of_torch,
     on_device,
+    on_host,
 )
-from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare
+from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import is_set, take_reply
+from ecc_core._backends.cuda.coefficients import prepared_coefficients
+from ecc_core._backends.cuda.curve_plans import plan_curve
 from ecc_core._backends.cuda.curves import (
     checked_coefficients,
     enqueue,
     finite_range,
     raise_for_nan,
+    run_scan,
+    scan_for,
+    without_flat_axes,
 )
-from ecc_core._backends.cuda.kernels import NAN_REPORT, Struct, variant_of
+from ecc_core._backends.cuda.kernels import variant_of
 from ecc_core._backends.cuda.regions import plan_regions
-from ecc_core._backends.cuda.rules import UNIFORM
-from ecc_core._backends.cuda.samples import DATA, plan_range
-from ecc_core._backends.cuda.scan import Number, Scan, plan_scan, scan_of
+from ecc_core._backends.cuda.samples import DATA, Arrangement, Images
+from ecc_core._backends.cuda.scan import Number
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
 from ecc_core._request.thresholds import Thresholds, even_thresholds
 from ecc_core.errors import NAN_MESSAGE
 
-EVEN = Struct("even.cu", "Even")
-SOME, NAN, FITS = 1, 2, 4  # as in even.cu
-MOST_EVEN = 1024  # thresholds
 Run = Callable[..., Any]
 
 
@@ -74,14 +76,17 @@ def plan(
         array = view.array
         if array.size == 0 or is_capturing():
             return None
-        flat = 1 in array.shape[1:] and array.ndim > 2
-        runs = []
+        runs: list[Run | None] = []
         # Without a copy, images are stacked where they are.
-        in_place = filtration.direction is None and len(geometry.batch) < 2 and not flat
-        single = mask is None and not geometry.batch
+        in_place = len(geometry.batch) < 2
+        single = mask is None and not geometry.batch and filtration.direction is None
         if in_place and kind == "curve":
-            runs.append(_plan_curve(view, as_cupy(mask), levels, filtration, geometry))
-        elif in_place and single and kind in PREPARED:
+            check = partial(_raise_for_nan, geometry)
+            given = view, as_cupy(mask), levels, filtration, geometry
+            runs += plan_curve(*given, check)
+        elif in_place and kind == "coefficients":
+            runs.append(_plan_coefficients(view, as_cupy(mask), filtration, geometry))
+        elif single and kind in PREPARED:
             runs.append(PREPARED[kind](view, labels, levels, filtration))
         if kind in CHECKED:
             runs.append(CHECKED[kind](levels, filtration, geometry))
@@ -101,8 +106,6 @@ def _run(runs: list[Run], device: int, image: Any, *others: Any) -> Any:
     if not own and not is_stream_of_torch(cupy.cuda.get_current_stream(), device):
         with borrowed_stream(device):
             return _run(runs, device, image, *others)
-    if is_capturing():
-        return None
     for run in runs:
         found = run(image, *others)
         if found is not None:
@@ -112,101 +115,25 @@ def _run(runs: list[Run], device: int, image: Any, *others: Any) -> Any:
     return tuple(as_tensor(array) if array is not None else None for array in found)
 
 
-def _address(array: Any) -> int:
-    return int(array.data.ptr if isinstance(array, cupy.ndarray) else array.data_ptr())
-
-
-def _plan_curve(
-    view: ArrayView, mask: Any, levels: Thresholds, filtration: Filtration, geometry: Geometry
-) -> Run | None:
-    batch, array = geometry.batch, view.array
-    if levels.needs_range:
-        plain = mask is None and not batch
-        return _plan_even_curve(view, levels.count, filtration) if plain else None
-    if levels.array is None or not (mask is None or is_alike(mask, array)):
-        return None
-    variant = variant_of(filtration, view.element, mask)
-    scan = scan_of(Placement.of(array), None, levels.array, variant)
-    if not isinstance(scan, Scan) or not scan.simple or scan.prepared.pick is not None:
-        return None
-    reports, shape = variant.nan == NAN_REPORT, (*batch, levels.array.size)
-
-    def check(flag: Any, image: Any, mask: Any) -> None:
-        if is_set(flag):
-            with _stacked(geometry, image, mask) as (view, hidden):
-                if has_nan(view, hidden):
-                    raise ValueError(NAN_MESSAGE)
-
-    def run_single(image: Any, mask: Any = None) -> tuple[Any, Any]:
-        addresses = _address(image), 0 if mask is None else _address(mask)
-        if not reports:
-            return None, scan.single(*addresses)
-        flag = take_reply(scan.device)
-        values = scan.single(*addresses, flag=flag.address)
-        check(flag, image, mask)
-        return None, values
-
-    def run_batch(image: Any, mask: Any = None) -> tuple[Any, Any]:
-        addresses = _address(image), 0 if mask is None else _address(mask)
-        values, memory = scan.curves(*addresses)
-        check(scan.flags(memory) if reports else None, image, mask)
-        return None, values.reshape(shape)
-
-    return run_batch if batch else run_single
-
-
-def _plan_even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run | None:
-    """Of float32 images, at thresholds over the range of each, which a kernel finds (even.cu).
-
-    The function returns None for images without two finite values, or of a range with too few
-    values of float32. The kernel of the curve is launched before the answer of the other one is
-    known. If the thresholds do not fit, its result is dropped.
-    """
-    if view.element != "float32" or not 1 < count <= MOST_EVEN:
-        return None
-    # The search for the range finds NaN.
-    variant = variant_of(replace(filtration, nan="omit"), view.element)
-    placement = Placement.of(view.array)
-    rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
-    plan = plan_scan(placement, None, variant, rules)
-    if plan is None or plan.accumulate:
-        return None
-    bins = BINS(count=count, last=count)
-    scan = Scan(plan, Prepared(rules, bins, bins), placement.device)
-    find = plan_range("even", "find_even", placement, variant, EVEN(count=count))
-    samples, found, answer, even = find.places
-
-    def run(image: Any) -> tuple[Any, Any] | None:
-        data, reply = _address(image), take_reply(scan.device)
-        memory = cupy.cuda.alloc(8 * count + 4 * (count + 3))
-        table = memory.ptr + 8 * count
-        words = (samples + DATA, data), (found, reply.memory.data.ptr), (answer, reply.address)
-        find.launch((*words, (even, memory.ptr), (even + 1, table)))
-        values = scan.single(data, table=table)
-        thresholds = cupy.ndarray((count,), np.float64, memory)
-        (state,) = reply.wait(1)
-        reply.release()
-        if state & NAN and filtration.nan != "omit":
-            raise ValueError(NAN_MESSAGE)
-        return (thresholds, values) if state & FITS else None
-
-    return run
-
-
-def _plain_scan(
-    view: ArrayView, levels: Thresholds, filtration: Filtration
-) -> Scan | Number | None:
-    if levels.array is None:
-        return None
-    variant = variant_of(filtration, view.element)
-    return scan_of(Placement.of(view.array), None, levels.array, variant)
-
-
 def _plan_number(
     view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration
 ) -> Run | None:
-    scan = _plain_scan(view, levels, filtration)
-    return (lambda image: scan.number(_address(image))) if isinstance(scan, Number) else None
+    if levels.array is None:
+        return None
+    view, filtration = without_flat_axes(view, None, filtration)
+    scan = scan_for(Arrangement.of(Images.of(view, filtration)), levels.array)
+    if isinstance(scan, Number):
+        return lambda image: None if is_capturing() else scan.number(address_of(image))
+    if scan is None or scan.flags_wanted:
+        return None
+
+    def run(image: Any) -> int | None:
+        if is_capturing():
+            return None
+        values, _ = run_scan(scan, address_of(image))
+        return int(on_host(values)[0, 0])
+
+    return run
 
 
 def _plan_region_curves(
@@ -221,8 +148,10 @@ def _plan_region_curves(
     given = Placement.of(array), variant, prepared.rules
     regions = plan_regions(*given, labels.dtype, labels.size)
 
-    def run(image: Any, labels: Any) -> tuple[Any, Any]:
-        return regions.find([(DATA, _address(image))], as_cupy(labels), prepared)
+    def run(image: Any, labels: Any) -> tuple[Any, Any] | None:
+        if is_capturing():
+            return None
+        return regions.find([(DATA, address_of(image))], as_cupy(labels), prepared)
 
     return run
 
@@ -234,7 +163,9 @@ def _plan_checked_curve(levels: Thresholds, filtration: Filtration, geometry: Ge
         at = even_thresholds(*levels.bounds, levels.count)
     omitting = replace(filtration, nan="omit")  # once the range is known, there is no NaN
 
-    def run(image: Any, mask: Any = None) -> tuple[Any, Any]:
+    def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
+        if is_capturing():
+            return None
         with _stacked(geometry, image, mask) as (view, hidden):
             now, chosen = at, filtration
             if now is None:
@@ -251,11 +182,39 @@ def _plan_checked_curve(levels: Thresholds, filtration: Filtration, geometry: Ge
 def _plan_checked_coefficients(
     _levels: Thresholds, filtration: Filtration, geometry: Geometry
 ) -> Run:
-    def run(image: Any, mask: Any = None) -> tuple[Any]:
+    def run(image: Any, mask: Any = None) -> tuple[Any] | None:
+        if is_capturing():
+            return None
         with _stacked(geometry, image, mask) as (view, hidden):
             return (checked_coefficients(view, filtration, hidden)[0],)
 
     return run
+
+
+def _plan_coefficients(
+    view: ArrayView, mask: Any, filtration: Filtration, geometry: Geometry
+) -> Run:
+    """Return a function that leaves images with flags, which NaN and infinities set, to others."""
+    images = Arrangement.of(Images.of(view, filtration, mask))
+    device, (launch, reports) = images.placement.device, prepared_coefficients(images)
+
+    def run(image: Any, mask: Any = None) -> tuple[Any] | None:
+        if reports and is_capturing():
+            return None
+        out = cupy.ndarray(geometry.shape, np.int8)
+        flag = take_reply(device) if reports else None
+        launch((address_of(image), address_of(mask)), out, flag)
+        return None if is_set(flag) else (out,)
+
+    return run
+
+
+def _raise_for_nan(geometry: Geometry, flag: Any, image: Any, mask: Any) -> None:
+    """Wait for flags of an image, and raise ValueError for NaN."""
+    if is_set(flag):
+        with _stacked(geometry, image, mask) as (view, hidden):
+            if has_nan(view, hidden):
+                raise ValueError(NAN_MESSAGE)
 
 
 @contextmanager

@@ -47,6 +47,7 @@ SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 BLOCK_BYTES = 1024  # of shared memory that a block takes for itself
 CACHE_STEP = 32 << 10  # by which shared memory is taken from the cache of a multiprocessor
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
+FEW_ROWS = 8  # of images that are read in tiles
 LONG = 1 << 14  # samples of 1-D images that would leave most rows of a warp idle
 GRID_ROWS = 65535  # that a grid of blocks may have
 BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
@@ -112,7 +113,8 @@ def recipe(
 ) -> Recipe | None:
     """Return how to compute the curves of images of a layout, or None if they must be recoded."""
     deep = ndim == 3
-    first, last = own or (0, layout.shape[0 if deep else 1])
+    every = _rows_in_tiles(layout) if layout.lines else layout.shape[0 if deep else 1]
+    first, last = own or (0, every)
     bins = rules.levels + 1
     if not _is_read(layout, ndim, variant, device):
         return None
@@ -148,9 +150,24 @@ def is_long_line(shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 and shape[1] >= LONG
 
 
+def has_few_long_rows(layout: Layout) -> bool:
+    """Return whether 1-D or 2-D images would leave most rows of a warp idle, but not tiles."""
+    _, height, width = layout.shape
+    return height <= FEW_ROWS and width >= LONG // height
+
+
+def _rows_in_tiles(layout: Layout) -> int:
+    """Return the rows of all steps, of which each takes the rows of several tiles."""
+    _, height, width = layout.shape
+    tiles_of_step = PAIR_ROWS // height
+    return PAIR_ROWS * -(-(width // WARP_WIDTH) // tiles_of_step)
+
+
 def _is_read(layout: Layout, ndim: int, variant: Variant, device: int) -> bool:
     """Return whether kernels of pairs read images of a layout, and fast."""
     images, (_, height, width), strides, *_ = layout
+    if layout.lines:
+        return images <= GRID_ROWS
     if is_long_line((images, *layout.shape[3 - ndim :])):
         return False
     # Of up to sixteen rows, one is 2 GiB at most.
@@ -165,7 +182,7 @@ def _is_read(layout: Layout, ndim: int, variant: Variant, device: int) -> bool:
 def _fits(plan: Plan, layout: Layout, variant: Variant, rules: Rules, device: int) -> bool:
     """Return whether a kernel reads the mask, a wide type, and samples that are apart, if any."""
     channels = layout.channels > 1
-    if not (channels or variant.masked or variant.element in WIDE[1:]):
+    if not (channels or layout.apart > 1 or variant.masked or variant.element in WIDE[1:]):
         return True
     if plan.shared + SPARE_BYTES > shared_limit(device):
         return False
@@ -186,10 +203,13 @@ def _plan(
 ) -> Plan:
     """Two samples in a register (pairs.cuh; feed.cuh), or bit by bit (sliced.cuh)."""
     images, (_, height, width), channels = layout.images, layout.shape, layout.channels
+    if layout.lines:
+        height, width = steps, WARP_WIDTH
     narrow = deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS
     fold = 2 if narrow and channels == 1 else 1
-    batch = plan_batch(steps) if not deep and _is_batch(layout, device) else None
-    large = deep or (height > PAIR_ROWS and images * height * width >= SLICED_LEAST)
+    plain = layout.apart == 1 and not layout.lines
+    batch = plan_batch(steps) if not deep and plain and _is_batch(layout, device) else None
+    large = plain and (deep or (height > PAIR_ROWS and images * height * width >= SLICED_LEAST))
     sliced = rules.pair == TABLE and layout.vector and large and fold == 1 and not batch
     source, rows = ("bytes", SLICED_ROWS) if sliced else ("pairs", PAIR_ROWS)
     source += "3d" if deep else "2d"
@@ -205,6 +225,10 @@ def _plan(
         return _bytes(source, layout, tiling, samples, rules, device)
     given = source, layout, variant.masked, tiling, samples, rules, device
     copies, shared, options = _pair_memory(*given)
+    if layout.apart > 1:
+        options["STEP"] = layout.apart
+    if layout.lines:
+        options["LINES"] = layout.shape[1]
     if fold > 1:
         options["FOLD"] = fold
     if channels > 1:
@@ -244,7 +268,7 @@ def _pair_memory(
     else:
         many = source == "pairs3d" and layout.item < 4
         rows = PAIR_QUEUE_ROWS[source] * (2 if many else 1) // (2 if rules.key_size > 4 else 1)
-        of_warp = WARP_WIDTH * (4 * PAIR_CACHE_ROWS + rows * (layout.item + masked))
+        of_warp = WARP_WIDTH * (4 * PAIR_CACHE_ROWS + rows * (layout.item * layout.apart + masked))
     copies = _copies_within(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
     shared += 1024 if rules.pair == TABLE else 0

@@ -6,7 +6,7 @@ images of few columns. The curve of the integers at every integer is that of the
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import cupy
 import numpy as np
@@ -23,21 +23,29 @@ from ecc_core._backends.cuda.kernels import (
     Struct,
     Variant,
 )
-from ecc_core._backends.cuda.recipe import is_long_line
 from ecc_core._backends.cuda.rules import PAIR_LEVELS
-from ecc_core._backends.cuda.samples import LANES, Arrangement, Images, placed_samples
+from ecc_core._backends.cuda.samples import (
+    DATA,
+    LANES,
+    MASK,
+    Arrangement,
+    Images,
+    placed_samples,
+)
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 
+Array = NDArray[Any]
+
 CODES = Struct("recode.cu", "Codes")
-CODES_DATA, NOT_FINITE = map(CODES.word, ("data", "not_finite"))
+CODES_DATA, NOT_FINITE, TICKET = map(CODES.word, ("data", "not_finite", "ticket"))
 COLUMNS = 16  # rows of codes are multiples of it
 
 
 @lru_cache(maxsize=1024)
 def _order(
     shape: tuple[int, ...], strides: tuple[int, ...], keep: bool, keep_visits: bool
-) -> tuple[tuple[int, ...], tuple[int, ...], bool, NDArray[Any]]:
+) -> tuple[tuple[int, ...], tuple[int, ...], bool, Array]:
     """Visit samples in the order of memory; codes have long rows, and few slices of many rows.
 
     Returns the axes of the image in this order, the shape of the codes (images, *spatial), whether
@@ -75,6 +83,22 @@ class Recoding(NamedTuple):
     dtype: str
     heights: Any  # on the device, which the kernel reads; None without a direction
 
+    def by(self, rule: Array) -> Self:
+        """Return the launch with the kernel's Bins."""
+        return self._replace(call=self.call.filled(enumerate(rule.tolist(), self.call.places[2])))
+
+    def codes(self, data: int, mask: int, flag: int = 0, ticket: int = 0) -> Any:
+        """Return the codes of images at an address.
+
+        NaN is reported to the addresses `flag` and `ticket` as by the function `report` of the
+        kernels.
+        """
+        codes = cupy.ndarray(self.shape, self.dtype)
+        samples, out, _ = self.call.places
+        words = [(samples + DATA, data), (samples + MASK, mask), (out + CODES_DATA, codes.data.ptr)]
+        self.call.launch([*words, (out + NOT_FINITE, flag), (out + TICKET, ticket)])
+        return codes
+
 
 def codes_of(
     images: Images, prepared: Prepared, *, keep: bool = False, repeat: bool = False
@@ -85,14 +109,11 @@ def codes_of(
     the other axes unless `keep`, may be longer than the image's or in another order; the points
     that are added repeat the last ones of the image if `repeat`, else they never enter.
     """
-    recoding = _recoding(Arrangement.of(images), prepared.rules, keep, repeat)
-    codes = cupy.empty(recoding.shape, recoding.dtype)
+    arrangement = Arrangement.of(images)
+    recoding = _recoding(arrangement, prepared.rules, keep, repeat).by(prepared.bins)
     flag = cupy.zeros(1, np.int64) if images.variant.nan == NAN_REPORT else None
-    samples, out, rule = recoding.call.places
-    words = images.words(samples)
-    words.append((out + CODES_DATA, codes.data.ptr))
-    words.append((out + NOT_FINITE, 0 if flag is None else flag.data.ptr))
-    recoding.call.launch([*words, *enumerate(prepared.bins.tolist(), rule)])
+    reported = 0 if flag is None else flag.data.ptr
+    codes = recoding.codes(*images.addresses, reported)
     return codes, flag, (codes, flag, images, recoding.heights)
 
 
@@ -131,21 +152,69 @@ def _visited(placement: Placement, axes: tuple[int, ...]) -> Placement:
     return placement._replace(shape=shape, strides=strides)
 
 
-def recoded_curves(
-    images: Images, prepared: Prepared, own: tuple[int, int] | None
-) -> tuple[Any, Any, Any] | None:
-    """Return curves, flag and memory as `counted_curves`, or None if no pairs read the codes."""
-    array, variant, levels = images.view.array, images.variant, prepared.rules.levels
-    if levels > PAIR_LEVELS or is_long_line(array.shape):
+class RecodedScan(NamedTuple):
+    """A scan of the codes of images of one layout at given levels, with what a `Scan` has."""
+
+    recoding: Recoding
+    scan: Scan
+    prepared: Prepared
+    flags_wanted: int  # one for all images, or 0
+
+    @property
+    def simple(self) -> bool:
+        return self.scan.simple
+
+    @property
+    def device(self) -> int:
+        return self.scan.device
+
+    def curves(
+        self, data: int, mask: int = 0, flag: int = 0, ticket: int = 0
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """Return the curves at the levels, and the memory that they need.
+
+        `flag` and `ticket` are addresses, as for `Recoding.codes`; without, the memory has a flag.
+        """
+        own = None
+        if self.flags_wanted and not flag:
+            own = cupy.zeros(1, np.int64)
+            flag = own.data.ptr
+        codes = self.recoding.codes(data, mask, flag, ticket)
+        values, memory = self.scan.curves(codes.data.ptr)
+        return values, (own, codes, memory)
+
+    def flags(self, memory: tuple[Any, ...]) -> Any:
+        """Return the flag in the memory of a call."""
+        return memory[0]
+
+
+def recoded_scan(
+    images: Arrangement, prepared: Prepared, own: tuple[int, int] | None
+) -> RecodedScan | None:
+    """Return how images are recoded and scanned, or None if no pairs read the codes.
+
+    `own` restricts the sum to the indices (first, last) of the first spatial axis.
+    """
+    placement, variant, levels = images.placement, images.variant, prepared.rules.levels
+    if levels > PAIR_LEVELS:
         return None
-    keep, device = own is not None, array.device.id
-    codes, flag, kept = codes_of(images, prepared, keep=keep, repeat=not keep)
-    inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, codes.dtype.name, False)
-    scan = _scan_of_codes(Placement.of(codes), own, inner, levels, device)
+    keep, device = own is not None, placement.device
+    recoding = _recoding(images, prepared.rules, keep, not keep)
+    inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, recoding.dtype, False)
+    scan = _scan_of_codes(_codes_placement(recoding, device), own, inner, levels, device)
     if scan is None:
         return None
-    values, memory = scan.curves(codes.data.ptr)
-    return values, flag, (kept, memory)
+    wanted = int(variant.nan == NAN_REPORT)
+    return RecodedScan(recoding.by(prepared.bins), scan, prepared, wanted)
+
+
+def _codes_placement(recoding: Recoding, device: int) -> Placement:
+    """Return where codes are, whose memory CuPy aligns."""
+    strides, step = [], np.dtype(recoding.dtype).itemsize
+    for length in reversed(recoding.shape):
+        strides.append(step)
+        step *= length
+    return Placement(recoding.shape, tuple(reversed(strides)), 0, device)
 
 
 @lru_cache(maxsize=256)
@@ -155,7 +224,7 @@ def _scan_of_codes(
     """Return the scan of codes at every code that enters, or None if no pairs read them."""
     every = _every_code(levels, variant, device)
     found = plan_scan(placement, own, variant, every.rules)
-    return found and Scan(found, every, device)
+    return found and Scan(found, every, device, reports=False)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, thresholds_on_host
+from ecc_core._backends.cuda.arrays import (
+    Placement,
+    adopt,
+    as_cupy,
+    check_not_capturing,
+    thresholds_on_host,
+)
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 from ecc_core._backends.cuda.kernels import ELEMENTS, Variant
@@ -26,6 +32,9 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE
 
+COUNTS, NOT_FINITE, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
+    POINTS.word, ("counts", "not_finite", "labels", "rows_of", "most", "marks", "largest")
+)
 EACH = 8  # labels of a thread, as in labels.cu
 DENSE = 1 << 16  # labels that are ranked by marks, at least
 MOST = 1 << 24  # and at most
@@ -109,6 +118,7 @@ class Regions:
         `image` are the words (place, value) of Samples that are addresses. Labels are contiguous;
         ValueError if one is negative, or for NaN in a region.
         """
+        check_not_capturing()
         rows, room = self._rows, self._room
         while 0 < rows <= self._limit:
             given = image, labels, prepared, rows, room
@@ -130,7 +140,7 @@ class Regions:
         ids, values, nan = found
         if nan:
             raise ValueError(NAN_MESSAGE)
-        return ids, cupy.ascontiguousarray(pick_levels(values, prepared))
+        return ids, pick_levels(values, prepared)
 
     def _count(
         self,
@@ -159,16 +169,15 @@ class Regions:
         call = self._calls.get(key) or self._plan(*key)
         first, second, third = call.places
         words = [(first + place, word) for place, word in image]
-        points = {
-            "counts": head + start,
-            "not_finite": head + 8,
-            "labels": labels.data.ptr,
-            "rows_of": 0 if ranked is None else ranked.ranks.data.ptr,
-            "most": rows if ranked is None else ranked.ranks.size - 1,
-            "marks": head + HEAD,
-            "largest": head,
-        }
-        words += ((second + POINTS.word(name), word) for name, word in points.items())
+        words += [
+            (second + COUNTS, head + start),
+            (second + NOT_FINITE, head + 8),
+            (second + LABELS, labels.data.ptr),
+            (second + ROWS_OF, 0 if ranked is None else ranked.ranks.data.ptr),
+            (second + MOST_LABEL, rows if ranked is None else ranked.ranks.size - 1),
+            (second + MARKS, head + HEAD),
+            (second + LARGEST, head),
+        ]
         call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)

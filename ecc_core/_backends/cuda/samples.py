@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, Placement
+from ecc_core._backends.cuda.arrays import ArrayView, Placement, check_not_capturing, is_alike
 from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 from ecc_core._backends.cuda.kernels import (
@@ -49,11 +49,15 @@ class Images(NamedTuple):
         """The mask in the shape of the images, or None."""
         return None if self.mask is None else cupy.broadcast_to(self.mask, self.view.array.shape)
 
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Of the images and of their masks, 0 without."""
+        return self.view.array.data.ptr, 0 if self.mask is None else self.mask.data.ptr
+
     def words(self, first: int = 0) -> list[tuple[int, int]]:
         """Return the addresses among the words of Samples, which begin at index `first`."""
-        hidden = self.hidden
-        address = 0 if hidden is None else hidden.data.ptr
-        return [(first + DATA, self.view.array.data.ptr), (first + MASK, address)]
+        data, mask = self.addresses
+        return [(first + DATA, data), (first + MASK, mask)]
 
 
 class Samples(NamedTuple):
@@ -98,6 +102,13 @@ class Arrangement(NamedTuple):
         shown = None if hidden is None else Placement.of(hidden)
         placement = Placement.of(images.view.array)
         return cls(placement, images.view.element, images.variant, shown, images.direction)
+
+    @property
+    def is_scanned_in_place(self) -> bool:
+        """Whether a scan may read the images as they are: with a mask only if it lies likewise."""
+        if self.direction is not None:
+            return False
+        return self.mask is None or is_alike(self.mask, self.placement, ITEM_BYTES[self.element])
 
 
 def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool = True) -> Samples:
@@ -181,24 +192,39 @@ def _heights(direction: Direction, _device: int) -> Any:
 
 def find_range(images: Images) -> tuple[Any, Any, bool]:
     """Wait for the smallest and the largest finite value or None, and whether there is a NaN."""
-    (array, element, _), mask, direction, variant = images
-    if not array.size:
+    if not images.view.array.size:
         return None, None, False
-    if mask is None and direction is None:
-        call = _kept_plan("range", "find_range", Placement.of(array), variant)
-    else:
-        call = _range_of_samples(Arrangement.of(images))
-    reply = take_reply(array.device.id)
+    arrangement = Arrangement.of(images)
+    device = arrangement.placement.device
+    return as_range(read_range(range_of(arrangement), device, *images.addresses), arrangement)
+
+
+def range_of(images: Arrangement) -> Call:
+    """Return the launch that finds the range of images, which is kept for their layout."""
+    if images.mask is None and images.direction is None:
+        return _kept_plan("range", "find_range", images.placement, images.variant)
+    return _kept_samples_plan(images, "range", "find_range")
+
+
+def read_range(call: Call, device: int, data: int, mask: int) -> tuple[int, ...]:
+    """Launch, and wait for what the kernel tells the host (range.cu)."""
+    check_not_capturing()
+    reply = take_reply(device)
     image, found_at, answer = call.places
     addresses = (found_at, reply.memory.data.ptr), (answer, reply.address)
-    call.launch([*images.words(image), *addresses])
+    call.launch([(image + DATA, data), (image + MASK, mask), *addresses])
     found = reply.wait(5)
     reply.release()
+    return tuple(found)
+
+
+def as_range(found: tuple[int, ...], images: Arrangement) -> tuple[Any, Any, bool]:
+    """Return the smallest and the largest finite value or None, and whether there is a NaN."""
     least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32
     some, nan = found[4] & 1, found[4] >> 1
     if not some:
         return None, None, bool(nan)
-    element = "float64" if direction is not None else element
+    element = "float64" if images.direction is not None else images.element
     low, high = (_value(number, element) for number in (~(least ^ SIGN), largest ^ SIGN))
     return low, high, bool(nan)
 
@@ -227,11 +253,13 @@ def plan_range(source: str, name: str, placement: Placement, variant: Variant, *
 _kept_plan = lru_cache(maxsize=256)(plan_range)
 
 
-@lru_cache(maxsize=256)
-def _range_of_samples(arrangement: Arrangement) -> Call:
-    """Return the launch of the kernel for images with a mask or a direction."""
+def plan_range_of_samples(arrangement: Arrangement, source: str, name: str, *more: Any) -> Call:
+    """Return the launch of a kernel as :func:`plan_range` does, also with a mask or a direction."""
     samples = placed_samples(arrangement, vector=True)
-    return samples.plan("range", "find_range", {}, 0, 0)
+    return samples.plan(source, name, {}, 0, 0, *more)
+
+
+_kept_samples_plan = lru_cache(maxsize=256)(plan_range_of_samples)
 
 
 def _value(bits: int, element: str) -> Any:

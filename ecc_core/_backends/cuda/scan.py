@@ -7,11 +7,33 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
+from ecc_core._backends.cuda.arrays import (
+    Layout,
+    Placement,
+    arrange,
+    arrange_apart,
+    arrange_channels,
+    in_tiles,
+)
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
-from ecc_core._backends.cuda.calls import Call, plan_call, pooled_zeros, stream_zeros, take_reply
-from ecc_core._backends.cuda.kernels import ITEM_BYTES, NAN_OMIT, WIDE, Struct, Variant, processors
-from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
+from ecc_core._backends.cuda.calls import (
+    WORDS,
+    Call,
+    plan_call,
+    pooled_zeros,
+    stream_zeros,
+    take_reply,
+)
+from ecc_core._backends.cuda.kernels import (
+    ITEM_BYTES,
+    NAN_OMIT,
+    NAN_REPORT,
+    WIDE,
+    Struct,
+    Variant,
+    processors,
+)
+from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, has_few_long_rows, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._request.levels import round_to_levels
 
@@ -30,12 +52,21 @@ SMALL = 1 << 16  # samples, for which the order of axes does not matter
 
 
 class Scan:
-    """A scanning kernel and its arguments, for images of one layout and one set of levels."""
+    """A scanning kernel and its arguments, for images of one layout and one set of levels.
 
-    def __init__(self, plan: Recipe, prepared: Prepared, device: int) -> None:
+    Attributes
+    ----------
+    simple : bool
+        Whether the kernel itself writes the curves.
+    flags_wanted : int
+        Number of flags that tell whether values are not finite: one for each image, or 0.
+    """
+
+    def __init__(self, plan: Recipe, prepared: Prepared, device: int, *, reports: bool) -> None:
         self.plan, self.prepared, self.device = plan, prepared, device
-        self.simple = not plan.accumulate  # whether the kernel itself writes the curves
+        self.simple = not plan.accumulate
         images, levels = self._shape = plan.layout.images, prepared.rules.levels
+        self.flags_wanted = images if reports else 0
         self._flags = 8 * images * levels  # bytes before the flags
         self._curves = self._flags + 8 * images  # bytes of curves and flags
         # Bins and tickets in global memory, which are zero when the kernel begins.
@@ -46,7 +77,7 @@ class Scan:
         """Launch the kernel for an array at this address, and a mask of the same layout.
 
         `table` is the address of the table, for rules whose table another kernel finds. `flag` is
-        the address where the kernel tells whether a single image has values that are not finite.
+        the address of the flags, if they are not to be in the memory that is returned.
 
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
@@ -81,18 +112,25 @@ class Scan:
         self._call.launch(words, stream.ptr)
         return memory
 
-    def curves(self, data: int, mask: int = 0, flag: int = 0) -> tuple[Any, Any]:
+    def curves(
+        self,
+        data: int,
+        mask: int = 0,
+        flag: int = 0,
+        _ticket: int = 0,
+        table: int = 0,
+    ) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags."""
-        memory = self.begin(data, mask, flag=flag)
+        memory = self.begin(data, mask, table, flag)
         if self.plan.accumulate:
             images, levels = self._shape
             bins = cupy.ndarray((images, levels + 1), np.int64, memory + self._curves)
             return running_sums(bins, self.plan.superlevel, self.plan.sign), memory
         return cupy.ndarray(self._shape, np.int64, memory), memory
 
-    def single(self, data: int, mask: int = 0, **given: int) -> Any:
-        """Return the curve (levels,) of one image by a simple scan; `given` is as for `begin`."""
-        return cupy.ndarray(self._shape[1:], np.int64, self.begin(data, mask, **given))
+    def shaped(self, data: int, mask: int, shape: tuple[int, ...], flag: int = 0) -> Any:
+        """Return the curves of a simple scan in a shape; `flag` is as for `begin`."""
+        return cupy.ndarray(shape, np.int64, self.begin(data, mask, 0, flag))
 
     def flags(self, memory: Any) -> Any:
         """Return the flags in the memory of a call."""
@@ -129,7 +167,7 @@ def _scan_of(
         if layout is not None and layout.wide and ndim > 1:
             return Number(layout, ndim, variant, thresholds, prepared, device)
     found = plan_scan(placement, own, variant, prepared.rules)
-    return found and Scan(found, prepared, device)
+    return found and Scan(found, prepared, device, reports=variant.nan == NAN_REPORT)
 
 
 @lru_cache(maxsize=1024)
@@ -145,6 +183,10 @@ def plan_scan(
         return None
     item = ITEM_BYTES[variant.element]
     layout = arrange(placement, item, own is not None)
+    if layout is None and own is None and not variant.masked:
+        layout = arrange_apart(placement, item)
+    if layout is not None and own is None and ndim < 3 and has_few_long_rows(layout):
+        layout = in_tiles(layout, placement.address)
     channels = arrange_channels(placement, item) if ndim == 3 and own is None else None
     if channels and (found := recipe(channels, ndim, own, variant, rules, device)):
         return found
@@ -224,7 +266,7 @@ def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
 BYTES = Struct("number.cu", "Bytes")
 ARRIVAL = 1 << 42
 THREADS = 256
-COUNTER = 7  # of the words of a reply; other kernels leave the first ones at zero
+COUNTER = WORDS - 1  # of the words of a reply; other kernels leave the others at zero
 WIDTH = 16  # columns of a lane
 ROWS = 4  # half of the rows of a lane
 RESIDENT = 16  # warps that keep a multiprocessor busy
@@ -232,9 +274,9 @@ CHUNK = 8  # slices of a warp, at least
 
 
 class Number:
-    """A kernel for 8-bit images of one layout at one level, with the methods of a `Scan`."""
+    """A kernel for 8-bit images of one layout at one level, with what a `Scan` has."""
 
-    simple = True
+    simple, flags_wanted = True, 0
 
     def __init__(
         self,
@@ -267,9 +309,11 @@ class Number:
         given = BYTES(**steps, **sizes, **units, **level, sign=sign)
         macros = variant.options() | {"FLAT": int(ndim == 2), "ROWS": ROWS}
         self._call = plan_call("number", "number", macros, (self._blocks,), THREADS, (given,))
-        self._device = device
+        self.device = device
 
-    def curves(self, data: int, _mask: int = 0, _flag: int = 0) -> tuple[Any, Any]:
+    def curves(
+        self, data: int, _mask: int = 0, _flag: int = 0, _ticket: int = 0
+    ) -> tuple[Any, Any]:
         """Return the curves at the level, (images, 1), and their memory."""
         values = cupy.zeros((self.layout.images, 1), np.int64)
         (place,) = self._call.places
@@ -279,7 +323,7 @@ class Number:
 
     def number(self, data: int) -> int:
         """Return the number of a single image, once it is there."""
-        reply = take_reply(self._device)
+        reply = take_reply(self.device)
         (place,) = self._call.places
         words = (
             (place, data + self.layout.offset),

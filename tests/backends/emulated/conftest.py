@@ -33,7 +33,7 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "arrays bins calls kernels recipe scan samples recode "
-    "regions coefficients launch betti surface cells "
+    "regions coefficients curves curve_plans launch betti surface cells "
     "transform_sampling transform_masks transform"
 )
 
@@ -121,7 +121,7 @@ class Emulator:
         self.backend.coefficients._plan.cache_clear()
         self.backend.coefficients._plan_counts.cache_clear()
         self.backend.coefficients._point_coefficients.cache_clear()
-        self.backend.samples._range_of_samples.cache_clear()
+        self.backend.samples._kept_samples_plan.cache_clear()
         self.backend.recode._recoding.cache_clear()
         self.backend.recode._scan_of_codes.cache_clear()
         self.backend.regions.plan_regions.cache_clear()

@@ -152,18 +152,6 @@ struct ScanLane {
     ECC_DEVICE static T without_sign_of_zero(T key) { return key; }
 };
 
-// Called by all threads at the end: the last block tells whether one of them has seen what may be a NaN.
-ECC_DEVICE void report(const Coefficients& to, bool failed) {
-    if (kNan != kNanReport) return;
-    const unsigned long long saw = __syncthreads_or(failed) ? 1ull << 32 : 0;
-    if (threadIdx.x) return;
-    const unsigned long long before = atomicAdd(to.ticket, saw + 1);
-    if ((unsigned)before != gridDim.x * gridDim.y - 1) return;
-    *to.ticket = 0;
-    __threadfence_system();  // before the host sees the answer and uses the ticket again
-    *to.not_finite = (saw + before) >> 32 != 0;
-}
-
 // All units of a block, one after the other; blocks with another y have other images.
 template <class Scan>
 ECC_DEVICE void take_units(const Image& image, const Coefficients& to, const Bins& bins,
@@ -178,7 +166,7 @@ ECC_DEVICE void take_units(const Image& image, const Coefficients& to, const Bin
         if (!kCounts) break;  // there are as many blocks as it takes
     }
     counts.flush();
-    report(to, check.failed());
+    if (kNan == kNanReport) report(to.not_finite, to.ticket, check.failed());
 }
 
 // kMask: appends the bit whether a sample enters.

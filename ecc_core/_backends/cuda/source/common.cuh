@@ -42,6 +42,35 @@ ECC_DEVICE long long quotient(long long number, int by) {
     return (unsigned)number / (unsigned)by;
 }
 
+// Called by every thread at its end: tells at `answer` whether any of them saw something. With a `ticket`,
+// which is 0 at launch and again when the answer is there, the last block writes it. Without one, the
+// answer is 0 at launch.
+ECC_DEVICE void report(volatile long long* answer, unsigned long long* ticket, bool saw) {
+    if (!ticket) {
+        if (saw) *answer = 1;
+        return;
+    }
+    const unsigned long long own = __syncthreads_or(saw) ? 1ull << 32 : 0;
+    if (threadIdx.x) return;
+    const unsigned long long before = atomicAdd(ticket, own + 1);
+    if ((unsigned)before != gridDim.x * gridDim.y - 1) return;
+    *ticket = 0;
+    __threadfence_system();  // before the host sees the answer and uses the ticket again
+    *answer = (own + before) >> 32 != 0;
+}
+
+// Even thresholds as NumPy computes linspace(low, high, count), of two or more.
+struct EvenThresholds {
+    double low, high, step;
+    int last;
+
+    ECC_DEVICE EvenThresholds(double low, double high, int count)
+        : low(low), high(high), step(__dadd_rn(high, -low) / (count - 1)), last(count - 1) {}
+    ECC_DEVICE double operator[](int k) const {
+        return k == last ? high : __dadd_rn(__dmul_rn((double)k, step), low);
+    }
+};
+
 // One of two types.
 template <bool first, class First, class Second>
 struct Either {

@@ -10,6 +10,7 @@ struct Counts {
     const signed char* coefficients;  // of the samples, in C order
     unsigned long long* bins;         // (images, thresholds + 1), zero at launch
     long long* not_finite;            // kLine, kNanReport: whether a NaN was seen
+    unsigned long long* ticket;       // kLine, kNanReport: as `report` takes it, or null
 };
 
 // The samples along a line that enter at all.
@@ -46,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const ShortCounts sums(memory, first, bins.count);
     const SharedTable shared = share_table(memory + (kCounts ? bins.count / 8 + 1 : 0), bins);
     __syncthreads();
+    bool any_nan = false;
     visit_samples<true>(
         samples, samples.depth, samples.height, samples.width,
         [&](int index, int z, int y, const SampleRow& row, const FourSamples& four) {
@@ -57,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 if (x >= samples.width || (kLine && !four.shown[i])) continue;
                 const Key key = row.key(four.sample[i], x);
                 const bool nan = kLine && kNan != kNanNone && is_nan(key);
-                if (nan && kNan == kNanReport) *counts.not_finite = 1;
+                any_nan |= nan;
                 const int amount = nan ? 0 : kLine ? LineOfSamples{row}.coefficient(x, key) : own[x];
                 if (!amount) continue;
                 const int bin = bin_of(key, bins, shared.thresholds, shared.table);
@@ -69,4 +71,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             }
         });
     sums.flush();
+    if (kLine && kNan == kNanReport) report(counts.not_finite, counts.ticket, any_nan);
 }

@@ -9,16 +9,9 @@ struct Even {
     long long count;
 };
 
-// As NumPy computes linspace(low, high, count).
-struct Spread {
-    double low, high, step;
-    int last;
-
-    ECC_DEVICE Spread(double low, double high, int count)
-        : low(low), high(high), step(__dadd_rn(high, -low) / (count - 1)), last(count - 1) {}
-    ECC_DEVICE double operator[](int k) const {
-        return k == last ? high : __dadd_rn(__dmul_rn((double)k, step), low);
-    }
+// The thresholds, also as keys: rounded to the type of the image.
+struct Spread : EvenThresholds {
+    using EvenThresholds::EvenThresholds;
     ECC_DEVICE float key(int k) const {
         return kSuper ? to_float_up((*this)[k]) : to_float_down((*this)[k]);
     }

@@ -25,9 +25,24 @@ constexpr int kItems = kPairRows8 + 2;
 // Items that shared memory has room for.
 constexpr int kRing = sizeof(Quad) < 16 ? kItems : kItems / 2;
 
+// A row of a warp in shared memory: the first quad of each lane, then the other ones.
+constexpr int kRowQuads = 32 * kStep;
+
+// The samples of a lane whose first quad in shared memory is given.
+ECC_DEVICE Quad samples_of(const Quad* lane) {
+    if (kStep == 1) return *lane;
+    union {
+        Span span;
+        Quad quads[kStep];
+    } found;
+#pragma unroll
+    for (int k = 0; k < kStep; ++k) found.quads[k] = lane[32 * k];
+    return found.span.samples();
+}
+
 // Copies rows up to a slice ahead.
 struct Feed {
-    static constexpr int kMasks = kRing * 64 * sizeof(Quad);  // bytes before the rows of masks
+    static constexpr int kMasks = kRing * 2 * kRowQuads * sizeof(Quad);  // bytes before the rows of masks
     static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
 
     const Columns* columns;  // where samples are copied one by one
@@ -44,9 +59,9 @@ struct Feed {
                     const Columns& columns)
         : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
           slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {
-        const Element* const data = unit.data(image, index) + unit.y * image.row + unit.left;
+        const Element* const data = unit.data(image, index) + unit.y * image.row;
         const bool above = unit.y > 0, below = unit.y + kPairRows < image.height;
-        next = (const char*)(data + columns.first);
+        next = (const char*)(data + (unit.left + (int)columns.first) * kStep);
         if (kMask) mask = image.shown((const Element*)next);
         first = above ? -row : 0;
         last = row * (below ? kPairRows : kPairRows - 1);
@@ -56,7 +71,9 @@ struct Feed {
         const char* const from = next + offset;
         const int lane = lane_index();
         if (kVector) {
-            copy_ahead<sizeof(Quad)>(to + lane, from);
+#pragma unroll
+            for (int k = 0; k < kStep; ++k)
+                copy_ahead<sizeof(Quad)>(to + 32 * k + lane, from + k * (int)sizeof(Quad));
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
@@ -75,12 +92,12 @@ struct Feed {
     // Starts to copy item `i` of a slice, without row 7 of the first item and row 8 of the last one,
     // which other items have. After the last item follows the next slice.
     ECC_DEVICE void ask(int i) {
-        Quad* const to = ring + i % kRing * 64;
+        Quad* const to = ring + i % kRing * 2 * kRowQuads;
         const bool at_end = i == kItems - 1;
         const long long offset = (long long)row * (i - 1), low = i == 0 ? first : offset,
                         high = at_end ? last : offset + row * kPairRows8;
         if (!at_end) copy(to, low);
-        if (i > 0) copy(to + 32, high);
+        if (i > 0) copy(to + kRowQuads, high);
         if (kMask && !at_end) copy_mask(i, 0, low);
         if (kMask && i > 0) copy_mask(i, 32, high);
         if (kVector || kMask) end_of_copy();
@@ -99,12 +116,12 @@ struct Feed {
         for (int i = 0; i < kRing - 1; ++i) ask(i);
     }
 
-    // Returns the lane's samples of item `i`, of which the second row is 32 quads after the first.
+    // Returns the lane's samples of item `i`, of which the second row is kRowQuads after the first.
     // Items are taken in order, and each call starts to copy another one.
     ECC_DEVICE const Quad* take(int i) {
         if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);
-        return ring + i % kRing * 64 + lane_index();
+        return ring + i % kRing * 2 * kRowQuads + lane_index();
     }
 };
 

@@ -93,6 +93,18 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];
 };
 
+// What lies in memory from the first sample of a lane on.
+struct __align__(kStep * sizeof(Quad) < 16 ? kStep * sizeof(Quad) : 16) Span {
+    Element v[kStep * kLaneWidth];
+
+    ECC_DEVICE Quad samples() const {
+        Quad found;
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) found.v[x] = v[x * kStep];
+        return found;
+    }
+};
+
 // The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, `at`
 // from `first`.
 struct Columns {

@@ -58,6 +58,18 @@ constexpr bool kDirectional = ECC_DIRECTIONAL;
 // pairs2d.cu: a block takes one image of a batch after the other, and a warp spans the whole width.
 constexpr bool kBatch = ECC_BATCH;
 
+// pairs2d.cu: the rows of images of a few long ones, of which a warp takes several tiles at once; else 0.
+#ifndef ECC_LINES
+#define ECC_LINES 0
+#endif
+constexpr bool kLines = ECC_LINES > 0;
+
+// pairs2d.cu, pairs3d.cu: the distance of samples of a row. Beyond 1 it needs kVector.
+#ifndef ECC_STEP
+#define ECC_STEP 1
+#endif
+constexpr int kStep = ECC_STEP;
+
 // pairs3d.cu: how many groups of sixteen rows share the lanes of a warp, if images have few columns.
 #ifndef ECC_FOLD
 #define ECC_FOLD 1

@@ -273,7 +273,7 @@ struct Place {
     // or 16 for the rows before.
     ECC_DEVICE Steps steps(plane bits, Sides sides, int shift) const {
         bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
-        if (!kVector) bits = force(bits, last_column);
+        if (!kVector && !kLines) bits = force(bits, last_column);  // lines go on in the next tile
         const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
         const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
         return {bits & ~left, ~bits & left};

@@ -6,13 +6,17 @@
 //   e(R)(x) = g(x) - g(x - 1),  g(x) = [R(x) < R(x + 1)].
 // A warp owns 128 columns and moves down `chunk` rows, sixteen at a time. A lane owns four columns, and
 // holds a row and the eighth below it in one register. The grid is (blocks, images).
+//
+// kLines: images of a few long rows are cut into tiles of 128 columns, and the sixteen rows are those of as
+// many tiles as fit. Row r of a step is row r % kHeight of its tile r / kHeight. What is left behind the last
+// whole tile is counted sample by sample.
 #define ECC_PAIRS
 #include "pairs.cuh"
 
 // Loads the samples of a lane, the first of which is at `row`.
 ECC_DEVICE void load_quad(Quad& quad, const Element* row, const Columns& columns) {
     if (kVector) {
-        quad = *(const Quad*)row;
+        quad = kStep == 1 ? *(const Quad*)row : ((const Span*)row)->samples();
     } else {
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) quad.v[x] = row[columns.at[x]];
@@ -20,26 +24,29 @@ ECC_DEVICE void load_quad(Quad& quad, const Element* row, const Columns& columns
 }
 
 // Bytes of a lane that are next to each other. A row of a warp in shared memory has 16 bytes of each lane,
-// then, for 64-bit types, the other 16 of each, so that lanes use different banks.
-constexpr int kPart = sizeof(Quad) < 16 ? (int)sizeof(Quad) : 16;
+// then the other bytes of each, 16 at a time, so that lanes use different banks.
+constexpr int kPart = sizeof(Span) < 16 ? (int)sizeof(Span) : 16;
 
 ECC_DEVICE Quad* of_lane(char* rows, int lane) { return (Quad*)(rows + lane * kPart); }
 
 ECC_DEVICE void copy_lane_ahead(Quad* to, const Element* from) {
 #pragma unroll
-    for (int i = 0; i < (int)sizeof(Quad); i += kPart)
+    for (int i = 0; i < (int)sizeof(Span); i += kPart)
         copy_ahead<kPart>((char*)to + 32 * i, (const char*)from + i);
 }
 
 ECC_DEVICE Quad read_lane(const Quad* at) {
-    if constexpr (sizeof(Quad) > kPart) {
+    if constexpr (sizeof(Span) > kPart) {
         union {
-            Quad quad;
-            uint4 parts[sizeof(Quad) / kPart];
+            Span span;
+            uint4 parts[sizeof(Span) / kPart];
         } found;
 #pragma unroll
-        for (int i = 0; i < (int)sizeof(Quad) / kPart; ++i) found.parts[i] = ((const uint4*)at)[32 * i];
-        return found.quad;
+        for (int i = 0; i < (int)sizeof(Span) / kPart; ++i) found.parts[i] = ((const uint4*)at)[32 * i];
+        return found.span.samples();
+    } else if constexpr (kStep > 1) {
+        const Span found = *(const Span*)at;
+        return found.samples();
     } else {
         return *at;
     }
@@ -55,10 +62,22 @@ ECC_DEVICE void write_lane(Quad* to, const Quad& samples) {
     }
 }
 
+constexpr int kHeight = kLines ? ECC_LINES : 1;  // of the image
+constexpr int kTiles = kPairRows / kHeight;      // of a step
+
+// A bit for each row of a step, in both halves: the first rows of tiles, or the last ones.
+constexpr unsigned rows_at(int place) {
+    unsigned rows = 0;
+    for (int r = 0; r < kPairRows; ++r)
+        if (r % kHeight == place) rows |= kFirstRow << r;
+    return rows;
+}
+constexpr unsigned kFirstRows = rows_at(0), kLastRows = rows_at(kHeight - 1);
+
 // The queue of rows that are copied to shared memory for a lane. An item is two rows that share registers.
 template <int copies>
 struct PairQueue {
-    static constexpr int kMasks = copies * 2 * 32 * sizeof(Quad);  // bytes before the rows of masks
+    static constexpr int kMasks = copies * 2 * 32 * sizeof(Span);  // bytes before the rows of masks
     static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
 
@@ -73,7 +92,7 @@ struct PairQueue {
     }
 
     ECC_DEVICE Quad* slot(int i, int row = 0) const {
-        return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Quad));
+        return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Span));
     }
     // The lane's bytes of the mask.
     ECC_DEVICE unsigned* shown(int i) const {
@@ -114,12 +133,6 @@ constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 ECC_DEVICE bool on_the_left() { return lane_index() < 16; }
 
-ECC_DEVICE pair outer_code(Element sample, int left, int width, const Encoder& encode, bool shown) {
-    const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
-    const pair code = outside ? kOutside : encode(sample, sample);
-    return outside || shown ? code : kCodeZero * 0x10001u;
-}
-
 // The warp's own first or last column, once all its rows are kept.
 ECC_DEVICE pair inner_code(const PairCounter& count) {
     const int lane = lane_index();
@@ -155,28 +168,57 @@ struct PairStrip {
     const Columns& columns;
     int left, lane;
 
-    // The distance between rows in bytes fits in 32 bits, which the host ensures.
-    ECC_DEVICE const Element* row(int y) const {
+    // kLines: the tile of row `r` of the step at `y`, or the last one, and the number of whole tiles.
+    ECC_DEVICE int tile(int y, int r) const {
+        const int tile = (y / kPairRows + r / kPairRows) * kTiles + r % kPairRows / kHeight;
+        return min(min(tile, (y / kPairRows + r / kPairRows + 1) * kTiles - 1), tiles() - 1);
+    }
+    ECC_DEVICE int tiles() const { return image.width / kWarpWidth; }
+
+    // Row `r` of the step at `y`. The distance between rows in bytes fits in 32 bits, which the host ensures.
+    ECC_DEVICE const Element* row(int y, int r) const {
+        if (kLines) {
+            const long long own = min(r % kPairRows, kTiles * kHeight - 1) % kHeight;
+            return data + own * image.row + (long long)tile(y, r) * (kWarpWidth * kStep);
+        }
         const int bytes = (int)image.row * (int)sizeof(Element);
-        return (const Element*)((const char*)data + product(min(y, image.height - 1), bytes));
+        return (const Element*)((const char*)data + product(min(y + r, image.height - 1), bytes));
     }
 
-    // Rows y + r and the eighth below.
+    // Rows r and r + 8 of the step at `y`.
     ECC_DEVICE void ask(const RowQueue& queue, int y, int r) const {
-        queue.ask(r, row(y + r), row(y + r + kPairRows8), columns, image);
+        queue.ask(r, row(y, r), row(y, r + kPairRows8), columns, image);
     }
-    // The sample beside the warp in row `y`, on the side of this lane.
-    ECC_DEVICE Outer outer(int y) const {
-        const Element* const first = row(y);
-        const int beside = on_the_left() ? max(left - 1, 0) - left
-                                         : min(kWarpWidth, image.width - 1 - left);
-        const Element* const at = first + (beside - (int)columns.first);
+    // Whether the image has no sample beside the warp in row `r`, on the side of this lane.
+    ECC_DEVICE bool ends(int y, int r) const {
+        if (kLines) {
+            const bool last = tile(y, r) + 1 == tiles() && image.width % kWarpWidth == 0;
+            return on_the_left() ? tile(y, r) == 0 : last;
+        }
+        return on_the_left() ? left == 0 : left + kWarpWidth >= image.width;
+    }
+    // That sample, or another one.
+    ECC_DEVICE Outer outer(int y, int r) const {
+        const int inner = on_the_left() ? 0 : min(kWarpWidth, image.width - left) - 1;
+        const int beside = inner + (ends(y, r) ? 0 : on_the_left() ? -1 : 1);
+        const Element* const at = row(y, r) + (beside - (int)columns.first) * kStep;
         return {*at, !kMask || *image.shown(at)};
     }
-    // The same for sixteen rows from row `y` on, of which each lane takes one.
-    ECC_DEVICE Outer outer_rows(int y) const { return outer(y + (lane_index() & 15)); }
-    ECC_DEVICE pair code(Outer outer, const Encoder& encode) const {
-        return outer_code(outer.sample, left, image.width, encode, outer.shown);
+    // The same for the rows of the step at `y`, of which each lane takes one.
+    ECC_DEVICE Outer outer_rows(int y) const { return outer(y, lane_index() & 15); }
+    // The code of the sample beside the warp.
+    ECC_DEVICE pair code(Outer outer, const Encoder& encode, int y, int r) const {
+        const bool outside = ends(y, r);
+        const pair code = outside ? kOutside : encode(outer.sample, outer.sample);
+        return outside || outer.shown ? code : kCodeZero * 0x10001u;
+    }
+    ECC_DEVICE pair code_of_rows(Outer outer, const Encoder& encode, int y) const {
+        return code(outer, encode, y, lane_index() & 15);
+    }
+    // The samples of the step at `y` that count, of rows up to `end`.
+    ECC_DEVICE plane own(int y, int end) const {
+        if (!kLines) return column_bits(image.width - left - lane * kLaneWidth) & row_bits(end - y);
+        return row_bits(min(kTiles, tiles() - y / kPairRows * kTiles) * kHeight);
     }
 };
 
@@ -213,10 +255,12 @@ ECC_DEVICE PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWid
         }
         owned_right(owned, p);
         weights.add(g.column, owned);
-        owned_right(owned, both);
-        weights.add(m.column, owned);
-        owns_shared(owned, p, q);
-        weights.add(below.column, owned);
+        if (!kLines || kHeight > 1) {
+            owned_right(owned, both);
+            weights.add(m.column, owned);
+            owns_shared(owned, p, q);
+            weights.add(below.column, owned);
+        }
         weights.next();
         count.put(r, p);
 #pragma unroll
@@ -255,9 +299,9 @@ struct Start {
     }
 
     ECC_DEVICE void ask(const PairStrip& strip, int y) {
-        if (!kBatch) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
-        const Element* const from[3] = {strip.row(max(y - 1, 0)), strip.row(y),
-                                        strip.row(y + kPairRows8)};
+        const int up = max(y - 1, 0);
+        if (!kBatch) outer_up = strip.outer(up, 0), outer = strip.outer_rows(y);
+        const Element* const from[3] = {strip.row(up, 0), strip.row(y, 0), strip.row(y, kPairRows8)};
 #pragma unroll
         for (int k = 0; k < 3; ++k) {
             if (kBatch)
@@ -291,6 +335,31 @@ ECC_DEVICE Sides sides_above(const pair (&up)[kLaneWidth], const pair (&p)[kLane
     return {found.left, found.right >> 15};
 }
 
+// kLines: the coefficients of a step. In T, the first row of a tile is also the row above it, and the last one
+// the row below it.
+ECC_DEVICE Numbers4 coefficients_of_tiles(const PairPlanes2& w, const Place& place, Sides g_sides,
+                                          Sides m_sides) {
+    constexpr plane first = {kFirstRows, kFirstRows}, last = {kLastRows, kLastRows};
+    const Steps g = place.steps(w.g, g_sides, 16);
+    const Trits none = {kNone, kNone};
+    if (kHeight == 1) return extend(sum(kCubes ? g.taken(kAll) : Trits(g), none, none));
+    plane m_bits = w.m;
+    if (kCubes) {
+        m_bits = (m_bits & ~last) | (w.g & last);
+        m_sides.left = (m_sides.left & ~kLastRows) | (g_sides.left & kLastRows);
+        m_sides.right = (m_sides.right & ~kLastRows) | (g_sides.right & kLastRows);
+    }
+    const Steps m = place.steps(m_bits, m_sides, 16);
+    const plane below = w.below & ~last;
+    const Trits given = m.taken(below);
+    Trits got = {next_row(given.plus, kNone), next_row(given.minus, kNone)};
+    if (kCubes) {
+        const Trits own = g.taken(first);
+        got = {got.plus | own.plus, got.minus | own.minus};
+    }
+    return extend(sum(g, m.taken(kCubes ? ~below : ~(below | last)), got));
+}
+
 // Processes rows `begin` to `end` of an image. `start` and the queue hold its first rows on entry, and
 // those of the image at `after` on return.
 ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* after, Start& start,
@@ -302,7 +371,8 @@ ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* 
     Trits above = {kNone, kNone};
     pair outer, outer_up;
     if (!kBatch)
-        outer = strip.code(start.outer, encode), outer_up = strip.code(start.outer_up, encode);
+        outer = strip.code_of_rows(start.outer, encode, begin),
+        outer_up = strip.code(start.outer_up, encode, begin - 1, 0);
     for (int row = begin; row < end; row += kPairRows) {
         const int x = strip.left + lane_index() * kLaneWidth;
         const Place place(lane_index(), x, image.width);
@@ -315,14 +385,14 @@ ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* 
         }
         Outer coming;  // beside the next step's rows
         if (!kBatch) coming = next.outer_rows(then);
-        if (row == begin && (kCubes || row > 0)) {
+        if (!kLines && row == begin && (kCubes || row > 0)) {
             const Sides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
             above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
         }
         const PairPlanes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
         Sides g_sides = kNoSides, m_sides = kNoSides;
         if (!kBatch) {
-            const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
+            const pair inner = inner_code(count), outer_next = strip.code_of_rows(coming, encode, then);
             const pair outer_below = code_below(outer, outer_next);
             pair inner_below = code_below(inner, p[0]);
             if (lane_index() == 31) inner_below = p[kLaneWidth - 1];
@@ -330,16 +400,64 @@ ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* 
             m_sides = sides(owner(outer, outer_below), owner(inner, inner_below));
             outer = outer_next;
         }
-        const Steps g = place.steps(w.g, g_sides, 16), m = place.steps(w.m, m_sides, 16);
+        if (kLines) {
+            count(coefficients_of_tiles(w, place, g_sides, m_sides), strip.own(row, end));
+            continue;
+        }
+        const Steps g = place.steps(w.g, g_sides, 16);
+        const Steps m = place.steps(w.m, m_sides, 16);
         const int rest = image.height - row;
         const plane below = force(w.below, row_bits(rest) & ~row_bits(rest - 1));
         const Trits given = m.taken(below);
         const Trits got = {next_row(given.plus, above.plus), next_row(given.minus, above.minus)};
         const Numbers3 c = sum(g, m.taken(~below), got);
         above = {last_row(given.plus), last_row(given.minus)};
-        count(extend(c), column_bits(image.width - x) & row_bits(end - row));
+        count(extend(c), strip.own(row, end));
     }
 }
+
+// kLines: counts the samples behind the last whole tile of an image, one by one, by the threads of a block.
+struct Remainder {
+    const Image& image;
+    const Element* data;
+    const Encoder& encode;
+
+    ECC_DEVICE pair code(int y, int x) const {
+        if (x >= image.width) return kOutside;
+        const Element* const at = data + y * image.row + (long long)x * kStep;
+        return !kMask || *image.shown(at) ? encode(*at, *at) : kCodeZero * 0x10001u;
+    }
+    // Of a row, or of what row `y` and the one below share.
+    ECC_DEVICE pair code(int y, int x, bool shared) const {
+        return shared ? owner(code(y, x), code(y + 1, x)) : code(y, x);
+    }
+    ECC_DEVICE static int owns_second(pair a, pair b) { return (owns_shared(a, b) & 0xFFFFu) != 0; }
+
+    // The coefficient of a column of a row by itself.
+    ECC_DEVICE int alone(int y, int x, bool shared) const {
+        const pair own = code(y, x, shared);
+        return owns_second(own, code(y, x + 1, shared)) - owns_second(code(y, x - 1, shared), own);
+    }
+    ECC_DEVICE int coefficient(int y, int x) const {
+        int found = alone(y, x, false);
+        const bool first = y == 0, last = y == kHeight - 1;
+        if (last ? kCubes : !owns_second(code(y, x), code(y + 1, x))) found -= alone(y, x, !last);
+        if (first ? kCubes : owns_second(code(y - 1, x), code(y, x)))
+            found -= alone(first ? y : y - 1, x, !first);
+        return found;
+    }
+
+    ECC_DEVICE void operator()(const PairCounter& count, PairCheck& check) const {
+        const int rest = image.width % kWarpWidth;
+        for (int i = threadIdx.x; i < kHeight * rest; i += blockDim.x) {
+            const int y = i / rest, x = image.width - rest + i % rest;
+            const Element sample = data[y * image.row + (long long)x * kStep];
+            check.see(sample, sample);
+            const unsigned half = code(y, x) & 0xFFFFu;
+            shared_add(count.counts + half * count.step, 16 * coefficient(y, x));
+        }
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins given, const Result result) {
@@ -356,7 +474,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int begin = tiling.first + down * tiling.chunk;
     const int end = min(begin + tiling.chunk, tiling.last);
     const Columns columns(lane, left, image.width);
-    const Element* const first = image.data + index * image.batch + left + columns.first;
+    const Element* const data = image.data + index * image.batch;
+    const Element* const first = data + (left + (int)columns.first) * kStep;
     PairStrip strip = {image, first, columns, left, lane};
     const RowQueue queue = {of_lane(room + kCacheBytes, lane)};
     Start start;
@@ -378,6 +497,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         PairCheck check;
         if (begin < end)
             scan(strip, begin, end, after, start, queue, encode, count, check);
+        if (kLines && blockIdx.x == 0) Remainder{image, data, encode}(count, check);
         finish(shared.histogram, result, index, check.failed());
         if (!more) return;
         index = next;

@@ -22,8 +22,9 @@ struct BorderFeed {
     const unsigned char* mask;  // kMask: of the same place as `next`
     bool left_shown, right_shown;
     long long slice;
-    int width, slices;  // columns to the one right of the warp; slices that may still be asked for
+    int width, slices;  // samples to the column right of the warp; slices that may still be asked for
     Outside outside;
+    static constexpr int kApart = kChannels * kStep;  // samples from column to column
 
     // Where the image has no column on a side, another one is loaded, and replaced later.
     ECC_DEVICE BorderFeed(const Image& image, const PairUnit& unit, int index)
@@ -32,10 +33,10 @@ struct BorderFeed {
           outside(unit.left, image.width) {
         const int lane = min(lane_index(), kPairRows + 1);
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
-        const int from = kChannels * max(unit.left - 1, 0);
+        const int from = kApart * max(unit.left - 1, 0);
         next = unit.data(image, index) + row * image.row + from;
         if (kMask) mask = image.shown(next);
-        width = kChannels * min(unit.left + kWarpWidth, image.width - 1) - from;
+        width = kApart * min(unit.left + kWarpWidth, image.width - 1) - from;
     }
 
     ECC_DEVICE void ask() {
@@ -168,11 +169,19 @@ struct VolumeCheck {
 
 ECC_DEVICE void take(Feed& feed, int i, const Encoder& encode, pair (&out)[kLaneWidth],
                      VolumeCheck check) {
-    const Quad* const low = feed.take(i);
-    encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, check);
+    const Quad* const rows = feed.take(i);
+    const Quad* const low = rows + (i < kItems - 1 ? 0 : kRowQuads);
+    const Quad* const high = rows + (i > 0 ? kRowQuads : 0);
+    if (kStep == 1) {
+        encode(low, high, out, check);
+    } else {
+        const Quad a = samples_of(low), b = samples_of(high);
+        encode(&a, &b, out, check);
+    }
     if (kMask)
         mask_codes(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
-    if (i > 0 && i < kItems - 1) check.see(low[0], low[32]);  // other warps check the other rows
+    if (i > 0 && i < kItems - 1)  // other warps check the other rows
+        check.see(samples_of(low), samples_of(high));
 }
 
 ECC_DEVICE void take(ChannelFeed& feed, int i, const Encoder&, pair (&out)[kLaneWidth],

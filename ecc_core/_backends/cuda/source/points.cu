@@ -273,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             last = now;
         }
     }
-    if (kNan == kNanReport && nan) *points.not_finite = 1;
+    if (kNan == kNanReport) report(points.not_finite, kRegions ? nullptr : points.ticket, nan);
     if (!kRegions) return;
     feeder.report();
     __syncthreads();

@@ -25,6 +25,7 @@ struct Points {
     signed char* coefficients;       // (images, slices, rows, columns)
     Count* counts;                   // (rows, bins); zero at launch
     long long* not_finite;           // kNanReport: whether a NaN was seen
+    unsigned long long* ticket;      // kNanReport: as `report` takes it, or null
     const Label* labels;             // kRegions
     const int* rows_of;              // kRegions: the row of each label in `counts`, from 1 on, or 0;
                                      // null if it is the label itself

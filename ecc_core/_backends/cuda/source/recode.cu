@@ -16,6 +16,7 @@ struct Codes {
     int depth, height, width;  // at least those of the samples
     int first;                 // the bin whose code is 0
     long long* not_finite;     // kNanReport: whether a NaN was seen
+    unsigned long long* ticket;  // kNanReport: as `report` takes it, or null
 };
 
 struct Recoder {
@@ -70,5 +71,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                                         z * codes.strides[1] + y * codes.strides[2];
                       recoder.store(row, four, recoder.four_codes(from, four, inside));
                   });
-    if (recoder.nan) *codes.not_finite = 1;
+    if (kNan == kNanReport) report(codes.not_finite, codes.ticket, recoder.nan);
 }

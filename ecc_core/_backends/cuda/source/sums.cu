@@ -49,3 +49,20 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const long long place = places[at % count];
     found[at] = place < 0 ? 0 : values[at / count * levels + place];
 }
+
+// Writes even thresholds over the range of 8-bit values, and the values of curves (rows, count) at them. Of
+// the curves (rows, 256) at every value `least` is the first one. `range` is what range.cu tells.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    pick_even(const long long* values, const long long* range, long long least, long long count,
+              long long size, double* thresholds, long long* found) {
+    const long long at = (long long)blockIdx.x * kThreads + threadIdx.x;
+    if (at >= size) return;
+    // Keys are floats: 2^23 and the distance from the least value.
+    const double low = (double)(least + (~range[0] & 0x7FFFFF)),
+                 high = (double)(least + (range[2] & 0x7FFFFF));
+    const int k = (int)(at % count);
+    const double threshold = EvenThresholds(low, high, (int)count)[k];
+    if (at < count) thresholds[k] = threshold;
+    const long long place = (long long)(kSuper ? ceil(threshold) : floor(threshold)) - least;
+    found[at] = values[at / count * 256 + place];
+}
