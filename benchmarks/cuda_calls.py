@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 import ecc_core as ecc
-from benchmarks.cuda import field
+from benchmarks.cuda_timing import field
 
 TURNS = 400
 HEAD = "| call | timed by | CuPy | torch |"

@@ -1,25 +1,34 @@
 """Every ordinary call on a CUDA device, as multiples of the time it takes to read its own bytes.
 
-    python -m benchmarks.cuda_map [--rows WORDS] [--warm] [--output benchmarks/results/cuda_map]
+    python -m benchmarks.cuda_map [--rows WORDS] [--beside CHECKOUT ...] [--output FILE]
+    python -m benchmarks.cuda_map --warm [--share 0/8] [--checkout CHECKOUT]
     python -m benchmarks.cuda_map --picture docs/images/cuda-map.png
 
-Each case is compared with the CPU backend (long ones on a part of the image), then timed: by
-replaying a CUDA graph where a call can be captured, else by the clock until the device is done. NaN
-is an error, as by default: in a graph the device looks for it, but the host does not wait. The
-rate of reading is that of a max-reduction of 4 GiB in the same run. `--rows` takes the rows whose
-titles contain one of the words, `--warm` only compiles. Writes JSON and Markdown.
+Each case is compared with the CPU backend (long ones on a part of the image), then timed on the
+device: by replaying a CUDA graph where a call can be captured, else by the clock until the device
+is done. NaN is an error, as by default: in a graph the device looks for it, but the host does not
+wait. The time of the host is that of the same call of a small image, the least of many; where a
+call waits for the device, that is included. The rate of reading is that of a max-reduction of
+4 GiB.
+
+`--beside` measures other checkouts of this repository by turns in the same run, each in a process
+of its own. `--rows` takes the rows whose titles contain one of the words. `--warm` only compiles
+what a share of the cases needs. Writes JSON and Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -29,178 +38,31 @@ import ecc_core as ecc
 try:
     import cupy
 
-    from benchmarks.cuda import field, read_rate, replay
+    from benchmarks.cuda_map_cases import Case, cases, shape_of
+    from benchmarks.cuda_timing import field, read_rate, replay
     from ecc_core._backends.cuda import launch
 except ImportError:  # enough for `--picture`
     pass
 
 FIELDS = {"noise": 0, "smooth": 4}
-SIZES = ("8192^2", "512^3")
-THIN = ("4000x4000x3", "3x4000x4000", "2048x2048x64", "64x2048x2048", "100000000", "1x5x20000000")
-
+SMALL = {1: (1 << 16,), 2: (256, 256), 3: (32, 64, 64)}  # images for the time of the host
+TURNS = 2
+LOOPED, SIDES = 32, (64, 128, 256, 512)  # small images in a loop
+PICTURED = ("8192^2", "512^3")  # sizes
 TICKS = (1, 2, 3, 5, 10, 20, 30)  # of the picture
-
-Call = Callable[[Any], Any]
-
-
-def same(image: Any) -> Any:
-    return image
-
-
-class Case(NamedTuple):
-    """A call, on an image made from the field.
-
-    Attributes
-    ----------
-    row, size : str
-        Title of the row, and what is measured in it.
-    call : function of an image
-        Works on NumPy's arrays too.
-    image : function of a field in [0, 1]
-    others : function of an image
-        More arguments of the call, on the image's device.
-    extra : float
-        Bytes for each sample beside the image's own.
-    captured : bool
-        Whether the call can be part of a CUDA graph.
-    part : slice, optional
-        Of each axis, for comparison with the CPU where it takes long.
-    """
-
-    row: str
-    size: str
-    call: Callable[..., Any]
-    image: Call = same
-    others: Callable[[Any], tuple[Any, ...]] = lambda _: ()
-    extra: float = 0
-    captured: bool = True
-    part: int | None = None
+REPOSITORY = Path(__file__).parents[1]
+# The process of a checkout: its own library, but these benchmarks.
+SERVE = """
+import sys
+sys.path.insert(0, {checkout!r})
+import ecc_core
+sys.path[0] = {repository!r}
+from benchmarks.cuda_map import serve
+serve()
+"""
 
 
-def to_type(dtype: str, top: int | None = None) -> Call:
-    """A field in [0, 1] as a type, stretched to its range or to `top`."""
-
-    def convert(image: Any) -> Any:
-        if np.dtype(dtype).kind == "f":
-            return image.astype(dtype)
-        info = np.iinfo(dtype)
-        low, high = (info.min, info.max) if top is None else (0, top)
-        return (image * (high - low) + low).astype(dtype)
-
-    return convert
-
-
-def curve(thresholds: Any, **given: Any) -> Call:
-    """The values of a curve; with a mask where one is given."""
-
-    def call(image: Any, mask: Any = None) -> Any:
-        return ecc.euler_curve(image, thresholds, mask=mask, **given).values
-
-    return call
-
-
-def a_mask(image: Any) -> tuple[Any, ...]:
-    """Four of five samples, in one piece or scattered."""
-    rng = cupy.random.default_rng(3)
-    return (rng.random(image.shape, dtype=cupy.float32) < 0.8,)
-
-
-def some_labels(count: int) -> Callable[[Any], tuple[Any, ...]]:
-    """Squares or cubes as labels, with background between them."""
-
-    def labels(image: Any) -> tuple[Any, ...]:
-        a_side = round(count ** (1 / image.ndim))
-        found, inside = 0, True
-        for axis, n in enumerate(image.shape):
-            along = cupy.arange(n).reshape((-1,) + (1,) * (image.ndim - axis - 1))
-            found = found * a_side + along * a_side // n
-            inside = inside & (along * a_side % n >= a_side)
-        return (((found + 1) * inside).astype(np.int32),)
-
-    return labels
-
-
-def regions(image: Any, labels: Any) -> Any:
-    return ecc.region_curves(image, labels, np.linspace(0, 1, 256)).values
-
-
-def exact(image: Any) -> Any:
-    found = ecc.euler_curve(image, "exact")
-    return found.thresholds, found.values
-
-
-def number(mask: Any) -> Any:
-    return np.array(ecc.euler_number(mask))
-
-
-def at_levels(image: Any, levels: Any) -> Any:
-    return ecc.euler_curve(image, levels).values
-
-
-def its_percentiles(count: int) -> Callable[[Any], tuple[Any, ...]]:
-    def levels(image: Any) -> tuple[Any, ...]:
-        sample = image.ravel()[:: max(image.size // 100_000, 1)].get()
-        return (np.percentile(sample, np.linspace(0, 100, count)),)
-
-    return levels
-
-
-def everyday(size: str) -> Iterator[Case]:
-    """What is measured on a large image and on a volume."""
-    even, rounded = np.linspace(0, 1, 256), np.linspace(0.03, 0.97, 256, dtype=np.float32)
-    flat = size == "8192^2"
-    up = (1, 2, 3)[: 2 if flat else 3]
-    yield Case("float32, 256 even thresholds", size, curve(even))
-    yield Case("float32, 256 even float32 thresholds", size, curve(rounded))
-    for count in (200, 1000):
-        levels = its_percentiles(count)
-        yield Case(f"float32, {count} percentiles", size, at_levels, same, levels)
-    uneven = np.sort(np.random.default_rng(5).normal(0.5, 0.12, 200))
-    yield Case("float32, 200 random thresholds", size, curve(uneven))
-    yield Case("float32, 4096 even thresholds", size, curve(np.linspace(0, 1, 4096)))
-    for dtype, top, levels in (
-        ("float64", None, even),
-        ("float16", None, even),
-        ("int16", None, np.linspace(-32768, 32767, 4096)),
-        ("uint16", 4095, np.linspace(0, 4095, 256)),
-        ("int32", 10**9, np.linspace(0, 10**9, 256)),
-        ("uint8", None, np.array([3, 9, 20, 77, 130, 200, 250])),
-        ("uint8", None, np.arange(256)),
-    ):
-        title = f"{dtype}{f' up to {top}' if top else ''}, {len(levels)} thresholds"
-        yield Case(title, size, curve(levels), to_type(dtype, top))
-    yield Case("mask", size, curve(even), same, a_mask, extra=1)
-    yield Case("every second column", size, curve(even), lambda x: x[..., ::2])
-    yield Case("transposed", size, curve(even), lambda x: x.T)
-    yield Case("`direction=`", size, curve(even, direction=up))
-    clocked = partial(Case, size=size, captured=False)
-    yield clocked("default call", call=lambda x: ecc.euler_curve(x).values)
-    part = 1500 if flat else 160
-    yield clocked("`euler_coefficients`", call=ecc.euler_coefficients, extra=1, part=part)
-    yield clocked('"exact"', call=exact, part=1000 if flat else 100)
-    yield clocked("`euler_number` of a mask", call=number, image=lambda x: x > 0.5)
-
-
-def cases() -> Iterator[Case]:
-    for size in SIZES:
-        yield from everyday(size)
-    for size, count in (("2048^2, 2,116 labels", 2116), ("256^3, 32,768 labels", 32768)):
-        yield Case("`region_curves`", size, regions, same, some_labels(count), 4, False)
-    for dtype, levels in (("float32", np.linspace(0, 1, 256)), ("uint8", np.arange(256))):
-        for size in THIN:
-            yield Case(f"thin, {dtype}", size, curve(levels), to_type(dtype))
-    for dtype, levels in (("uint8", np.arange(256)), ("uint16", np.arange(1 << 16))):
-        yield Case(f"{dtype}, every value", "1024^3", curve(levels), to_type(dtype))
-    for size in ("128^2", "512^2", "1024^2"):
-        yield Case("small", size, curve(np.linspace(0, 1, 256)))
-
-
-def shape_of(case: Case) -> tuple[int, ...]:
-    side, _, power = case.size.partition(",")[0].partition("^")
-    return (int(side),) * int(power) if power else tuple(map(int, side.split("x")))
-
-
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def a_field(shape: tuple[int, ...], sigma: float) -> Any:
     return field(shape, sigma, "float32")[0]
 
@@ -216,6 +78,27 @@ def clock(call: Callable[[], Any]) -> float:
         best = min(best, time.perf_counter() - start)
         spent += time.perf_counter() - start
     return best
+
+
+def host_time(call: Callable[[], Any], calls: int = 300) -> float:
+    """Seconds until a call returns, the least of many, on a device that has nothing to do."""
+    best = float("inf")
+    with one_core():
+        for _ in range(calls):
+            cupy.cuda.Device().synchronize()
+            start = time.perf_counter()
+            call()
+            best = min(best, time.perf_counter() - start)
+    return best
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Run on the last core, so that all checkouts run on the same one."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    yield
+    os.sched_setaffinity(0, allowed)
 
 
 def does_not_wait() -> AbstractContextManager[Any]:
@@ -239,15 +122,26 @@ def on_host(array: Any) -> Any:
     return array.get() if hasattr(array, "get") else array
 
 
-def measure(case: Case, name: str, rate: float, warm: bool) -> dict[str, Any]:
+def small_shape(case: Case) -> tuple[int, ...]:
+    """The shape of a case's image, cut to a small one; channels are kept."""
+    shape = shape_of(case)
+    most = SMALL[len(shape)]
+    if min(shape) <= 5:
+        most = (1 << 16,) * len(shape) if max(shape) > 1 << 20 else (256,) * len(shape)
+    return tuple(map(min, shape, most))
+
+
+def measure(case: Case, name: str, rate: float, *, check: bool) -> dict[str, Any]:
+    """Times of the device in ms, of the host in microseconds, and whether the result is right."""
+    small = case.image(a_field(small_shape(case), FIELDS[name]))
+    given = case.others(small)
+    host = host_time(partial(case.call, small, *given))
     image = case.image(a_field(shape_of(case), FIELDS[name]))
     others = case.others(image)
     call = partial(case.call, image, *others)
-    row = {"row": case.row, "size": case.size, "field": name}
-    if warm:
-        call()
-        return row
-    row["equal"] = equal(case, image, others)
+    row = {"row": case.row, "size": case.size, "field": name, "host_us": host * 1e6}
+    if check:
+        row["equal"] = equal(case, image, others)
     times = 200 if image.nbytes < 1 << 24 else 10
     with does_not_wait() if case.captured else nullcontext():
         seconds = replay(call, times) if case.captured else clock(call)
@@ -256,58 +150,141 @@ def measure(case: Case, name: str, rate: float, warm: bool) -> dict[str, Any]:
     return row | {"timed": "graph" if case.captured else "clock"}
 
 
-def from_python() -> list[dict[str, Any]]:
-    """Microseconds between two events around a call of a 1024^2 image."""
-    image = a_field((1024, 1024), 4)
-    even = np.linspace(0, 1, 256)
-    found = []
-    for name, levels in (("host", even), ("device", cupy.asarray(even))):
-        for _ in range(20):
-            ecc.euler_curve(image, levels)
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        best = float("inf")
-        for _ in range(200):
-            cupy.cuda.Device().synchronize()
-            start.record()
-            ecc.euler_curve(image, levels)
-            stop.record()
-            stop.synchronize()
-            best = min(best, cupy.cuda.get_elapsed_time(start, stop) * 1e3)
-        found.append({"row": f"a call from Python, thresholds on the {name}", "us": best})
+def small_images() -> list[dict[str, Any]]:
+    """Microseconds an image in a loop over small images, and in one batch."""
+    even, found = np.linspace(0, 1, 256), []
+    for side in SIDES:
+        images = cupy.random.default_rng(4).random((LOOPED, side, side), dtype=cupy.float32)
+        several = list(images)
+
+        def loop(several: list[Any] = several) -> None:
+            for image in several:
+                ecc.euler_curve(image, even)
+
+        batch = partial(ecc.euler_curve, images, even, axis=(1, 2))
+        for call in (loop, batch):
+            call()
+        with one_core():
+            times = [clock(call) / LOOPED * 1e6 for call in (loop, batch)]
+        found.append({"side": side, "loop_us": times[0], "batch_us": times[1]})
     return found
 
 
+def serve() -> None:
+    """Answer questions, a line each: the number of a case, its field, and whether to check it."""
+    every = list(cases())
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            if asked["case"] is None:
+                answer: Any = small_images()
+            else:
+                given = every[asked["case"]], asked["field"], asked["rate"]
+                answer = measure(*given, check=asked["check"])
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        cupy.get_default_memory_pool().free_all_blocks()
+        print("answer " + json.dumps(answer), flush=True)
+
+
+class Checkout:
+    """A checkout of the repository, whose library runs in a process of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.resolve().name
+        code = SERVE.format(checkout=str(path.resolve()), repository=str(REPOSITORY))
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+
+    def ask(self, **question: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        for line in self._process.stdout:
+            if line.startswith("answer "):
+                return json.loads(line[len("answer ") :])
+        raise RuntimeError(f"the process of {self.name} ended")
+
+
+def least(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The shortest times of several turns of a case."""
+    found = rows[0] | {"equal": rows[0].get("equal")}
+    for key in ("ms", "ratio", "host_us"):
+        found[key] = min(row[key] for row in rows)
+    return found
+
+
+def measure_by_turns(
+    case: int, name: str, rate: float, checkouts: list[Checkout]
+) -> list[dict[str, Any]]:
+    """Return the row of a case for each checkout, or what went wrong there."""
+    rows: list[list[dict[str, Any]]] = [[] for _ in checkouts]
+    for turn in range(TURNS):
+        for k, checkout in enumerate(checkouts):
+            check = turn == 0 and k == 0
+            if not (rows[k] and "error" in rows[k][0]):
+                rows[k].append(checkout.ask(case=case, field=name, rate=rate, check=check))
+    return [found[0] if "error" in found[0] else least(found) for found in rows]
+
+
 def markdown(report: dict[str, Any]) -> str:
-    cells: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-    for row in report["cases"]:
-        cells.setdefault((row["row"], row["size"]), {})[row["field"]] = row
+    found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    for rows in report["cases"]:
+        found.setdefault((rows[0]["row"], rows[0]["size"]), {})[rows[0]["field"]] = rows
+    others = report["checkouts"][1:]
+    heads = [f"{name}: ms | {name}: host" for name in others]
     lines = [
         f"# {report['device']}",
         "",
-        f"Multiples of the time to read a call's bytes at {report['read_rate'] / 1e12:.2f} TB/s.",
+        f"Multiples of the time to read a call's bytes at {report['read_rate'] / 1e12:.2f} TB/s, "
+        "for noise and a smooth image. Then milliseconds on the device, for both, by replaying a "
+        "graph or by the clock, and microseconds of the host for a small image.",
         "",
-        "| call | image | noise | smooth | ms | timed by | equal to the CPU's |",
-        "|---|---|---|---|---|---|---|",
+        " | ".join(["| call", "image", "noise", "smooth", "ms", "by", "host", "right", *heads, ""]),
+        "|---" * (8 + 2 * len(others)) + "|",
     ]
-    for (title, size), found in cells.items():
-        ratios = " | ".join(f"{found[name]['ratio']:.2f}" for name in FIELDS)
-        times = " / ".join(f"{found[name]['ms']:.3f}" for name in FIELDS)
-        good = "yes" if all(row["equal"] for row in found.values()) else "NO"
-        timed = found["noise"]["timed"]
-        lines.append(f"| {title} | {size} | {ratios} | {times} | {timed} | {good} |")
-    lines += ["", "A call on a 1024^2 image, between two events:", ""]
-    lines += [f"- {row['row']}: {row['us']:.0f} microseconds" for row in report["calls"]]
+    for (title, size), fields in found.items():
+        own = [fields[name][0] for name in FIELDS]
+        good = "yes" if all(row["equal"] for row in own) else "NO"
+        cells = [title, size, *(f"{row['ratio']:.2f}" for row in own), _ms(own), own[0]["timed"]]
+        cells += [_host(own), good]
+        for k in range(len(others)):
+            before = [fields[name][k + 1] for name in FIELDS]
+            known = not any("error" in row for row in before)
+            cells += [_ms(before), _host(before)] if known else ["", ""]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"A loop over {LOOPED} small images, and one batch of them, microseconds an image:",
+        "",
+    ]
+    lines += ["| image | checkout | loop | batch |", "|---|---|---|---|"]
+    for name, rows in zip(report["checkouts"], report["small"], strict=True):
+        lines += [
+            f"| {row['side']}^2 | {name} | {row['loop_us']:.1f} | {row['batch_us']:.1f} |"
+            for row in (rows if isinstance(rows, list) else [])
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _ms(rows: list[dict[str, Any]]) -> str:
+    return " / ".join(f"{row['ms']:.3f}" for row in rows)
+
+
+def _host(rows: list[dict[str, Any]]) -> str:
+    return f"{min(row['host_us'] for row in rows):.0f}"
 
 
 def picture(report: dict[str, Any], file: Path) -> None:
     """Bars of the multiples, on a logarithmic axis, for an image and a volume side by side."""
     import matplotlib.pyplot as plt
 
-    figure, panes = plt.subplots(1, len(SIZES), figsize=(12, 7), sharey=True, sharex=True)
-    for pane, size in zip(panes, SIZES, strict=True):
+    figure, panes = plt.subplots(1, len(PICTURED), figsize=(12, 7), sharey=True, sharex=True)
+    for pane, size in zip(panes, PICTURED, strict=True):
         for name, shift in (("noise", -0.2), ("smooth", 0.2)):
-            rows = [r for r in report["cases"] if r["size"] == size and r["field"] == name]
+            own = [rows[0] for rows in report["cases"]]
+            rows = [r for r in own if r["size"] == size and r["field"] == name]
             places = [len(rows) - i - shift for i in range(len(rows))]
             pane.barh(places, [row["ratio"] for row in rows], 0.38, label=name)
         titles = [row["row"].replace("`", "") for row in rows]
@@ -325,7 +302,9 @@ def picture(report: dict[str, Any], file: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", nargs="*", default=[""])
-    parser.add_argument("--share", default="0/1", help="only cases i of n, as i/n")
+    parser.add_argument("--beside", nargs="*", type=Path, default=[])
+    parser.add_argument("--checkout", type=Path, default=REPOSITORY, help="with --warm")
+    parser.add_argument("--share", default="0/1", help="with --warm: only cases i of n, as i/n")
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--picture", type=Path, help="only draw the results that there are")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_map"))
@@ -333,26 +312,25 @@ def main() -> None:
     if arguments.picture:
         picture(json.loads(arguments.output.with_suffix(".json").read_text()), arguments.picture)
         return
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    rate = 1e12 if arguments.warm else read_rate()
-    report: dict[str, Any] = {"device": device, "read_rate": rate, "cases": []}
-    chosen = [c for c in cases() if any(word in c.row for word in arguments.rows)]
-    which, parts = map(int, arguments.share.split("/"))
-    for case in chosen[which::parts]:
-        for name in list(FIELDS)[: 1 if arguments.warm else None]:
-            try:
-                report["cases"].append(measure(case, name, rate, arguments.warm))
-            except Exception as error:
-                print(f"{case.row}, {case.size}: {type(error).__name__}: {error}", flush=True)
-                continue
-            print(json.dumps(report["cases"][-1]), flush=True)
+    chosen = [i for i, c in enumerate(cases()) if any(word in c.row for word in arguments.rows)]
     if arguments.warm:
+        which, parts = map(int, arguments.share.split("/"))
+        checkout = Checkout(arguments.checkout)
+        for i in chosen[which::parts]:
+            checkout.ask(case=i, field="noise", rate=1e12, check=False)
         return
-    report["calls"] = from_python()
+    checkouts = [Checkout(path) for path in (REPOSITORY, *arguments.beside)]
+    rate = read_rate()
+    report: dict[str, Any] = {"read_rate": rate, "cases": []}
+    report["device"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    report["checkouts"] = [checkout.name for checkout in checkouts]
+    for i in chosen:
+        rows = [measure_by_turns(i, name, rate, checkouts) for name in FIELDS]
+        print(json.dumps(rows), flush=True)
+        if not any("error" in row[0] for row in rows):
+            report["cases"] += rows
+    report["small"] = [checkout.ask(case=None) for checkout in checkouts]
     arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    complete = [row for row in report["cases"] if "ratio" in row]
-    keys = [(row["row"], row["size"]) for row in complete]
-    report["cases"] = [row for row, key in zip(complete, keys, strict=True) if keys.count(key) == 2]
     arguments.output.with_suffix(".md").write_text(markdown(report))
     print(markdown(report))
 

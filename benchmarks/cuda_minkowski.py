@@ -22,7 +22,7 @@ import cupy
 import numpy as np
 
 import ecc_core as ecc
-from benchmarks.cuda import field
+from benchmarks.cuda_timing import field
 
 TURNS = 15
 HEAD = "| case | connectivity | estimator | ms | `euler_curve` ms | ratio |"

@@ -24,7 +24,7 @@ from skimage import data
 
 import ecc_core as ecc
 from benchmarks import peers
-from benchmarks.cuda import field
+from benchmarks.cuda_timing import field
 
 LEVELS = np.arange(peers.LEVELS)
 SHAPES = [(1024, 1024), (8192, 8192), (128, 128, 128), (512, 512, 512)]

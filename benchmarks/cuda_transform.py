@@ -26,8 +26,8 @@ import cupy
 import numpy as np
 
 import ecc_core as ecc
-from benchmarks.cuda import field
 from benchmarks.cuda_peers import seconds
+from benchmarks.cuda_timing import field
 
 DIRECTIONS, HEIGHTS = 64, 256
 SHAPES = [(512, 512), (2048, 2048), (128, 128, 128), (512, 512, 512)]
