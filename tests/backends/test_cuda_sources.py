@@ -44,6 +44,8 @@ PAIRS = [
 ]
 CHANNELLED = [{**case, "BATCH": (0,), "VECTOR": (1,), "CHANNELS": (2, 3, 4)} for case in PAIRS[1:]]
 MASKED = [_floats(GUESSED, ELEMENT=FLOATS[:3], MASK=(1,), VECTOR=(1,)) | {**CODED, "BATCH": (0,)}]
+TILED = [{**case, "BATCH": (0,), "LINES": (1, 2, 3, 5, 8)} for case in PAIRS + MASKED]
+STEPPED = [{**case, "BATCH": (0,), "VECTOR": (1,), "STEP": (2,)} for case in PAIRS]
 FOLDED = [{**case, "BATCH": (0,), "FOLD": (2,)} for case in PAIRS + MASKED]
 SAMPLES = _curves(
     ("Bool", *ELEMENTS),
@@ -57,8 +59,8 @@ CODES = ("unsigned char", "unsigned short", "unsigned int")
 CORNERS = "1,17,5,85,3,51,15,255"
 SOFT = {"SUPER": (0, 1), **BLOCK}
 CASES = {
-    "pairs2d": PAIRS + MASKED,
-    "pairs3d": PAIRS + MASKED + FOLDED + CHANNELLED,
+    "pairs2d": PAIRS + MASKED + TILED + STEPPED,
+    "pairs3d": PAIRS + MASKED + FOLDED + CHANNELLED + STEPPED,
     "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2), CHANNELS=(1, 2, 3, 4))],
     "points": [
@@ -99,6 +101,7 @@ CASES = {
         | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
+    "same": [{"THREADS": (256,)}],
     "soft_increasing": [{"REAL": ("float", "double")}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],
