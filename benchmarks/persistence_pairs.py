@@ -1,14 +1,16 @@
 """Persistence pairs of all dimensions, beside GUDHI and CubicalRipser.
 
-Run with ``python -m benchmarks.persistence_pairs [SIDE ...]`` for volumes, and with ``--planar``
-for images in 2-D, for which GUDHI has a way of its own. Times are processor seconds of one thread.
+Run with ``python -m benchmarks.persistence_pairs [SIDE ...]`` for volumes, with ``--planar`` for
+images in 2-D, for which GUDHI has a way of its own, and with ``--large SIDE SIGMA`` for one smooth
+volume on two workers. Times are processor seconds of one thread unless said otherwise.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cripser
@@ -18,6 +20,8 @@ from gudhi.sklearn.cubical_persistence import CubicalPersistence
 from scipy import ndimage
 
 import ecc_core as ecc
+
+SLAB = 64  # slices of a large volume that are made at once
 
 
 def seconds(call: Callable[..., Any], *args: Any, **options: Any) -> float:
@@ -32,20 +36,61 @@ def diagrams(image: Any, connectivity: int) -> None:
     cubical.compute_persistence(homology_coeff_field=2)
 
 
-def compare(image: Any, connectivity: int) -> str:
+def compare(image: Any, connectivity: int, turns: int = 2) -> str:
+    """Times of all dimensions and of tunnels alone, and of the peers, by turns."""
     options = {"connectivity": connectivity, "workers": 1}
-    tunnels, every = (
-        min(seconds(ecc.persistence_pairs, image, k, **options) for _ in range(2))
-        for k in (1, None)
-    )
     wide = image.astype(np.float64)
     ripser = cripser.computePH if connectivity == 1 else cripser.computePH_T
-    peers = seconds(diagrams, wide, connectivity), seconds(ripser, wide, maxdim=2)
+    calls: list[Callable[[], Any]] = [
+        lambda: ecc.persistence_pairs(image, 1, **options),
+        lambda: ecc.persistence_pairs(image, **options),
+        lambda: diagrams(wide, connectivity),
+        lambda: ripser(wide, maxdim=2),
+    ]
+    tunnels, every, *peers = (
+        min(times)
+        for times in zip(*([seconds(call) for call in calls] for _ in range(turns)), strict=True)
+    )
     times = ", ".join(
         f"{name} {peer / every:.1f} times"
         for name, peer in zip(("GUDHI", "cripser"), peers, strict=True)
     )
     return f"tunnels {tunnels:.3f} s, all {every:.3f} s, {times}"
+
+
+def smooth_volume(side: int, sigma: float) -> Any:
+    """Gaussian noise as float32, made slab by slab."""
+    margin = int(4 * sigma) + 1
+    volume = np.empty((side, side, side), np.float32)
+    for first in range(0, side, SLAB):
+        planes = range(first - margin, min(first + SLAB, side) + margin)
+        noise = np.stack(
+            [np.random.default_rng(z % side).random((side, side), np.float32) for z in planes]
+        )
+        smooth = ndimage.gaussian_filter(noise, sigma, mode="wrap")
+        volume[first : first + SLAB] = smooth[margin : len(planes) - margin]
+    return volume
+
+
+def main_large(side: int, sigma: float) -> None:
+    """All dimensions of a large volume on two workers, checked against Betti curves."""
+    volume = smooth_volume(side, sigma)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, processor = time.perf_counter(), time.process_time()
+    pairs = ecc.persistence_pairs(volume, workers=2)
+    wall, processor = time.perf_counter() - start, time.process_time() - processor
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    thresholds = np.linspace(volume.min(), volume.max(), 256)
+    expected = ecc.betti_curves(volume, thresholds, workers=2).values
+    np.testing.assert_array_equal(pairs.betti_curves(thresholds).values, expected)
+    euler = ecc.euler_curve(volume, thresholds, workers=2).values
+    np.testing.assert_array_equal(expected[0] - expected[1] + expected[2], euler)
+    per_voxel = 1e9 / volume.size
+    print(
+        f"{side}^3 sigma {sigma:g} float32, two workers: {wall:.1f} s, {processor:.1f} s of "
+        f"processors ({processor * per_voxel:.0f} ns a voxel), {len(pairs.births)} pairs, peak "
+        f"memory {peak / 2**20:.2f} GiB, {before / 2**20:.2f} before; Betti and Euler curves agree"
+    )
 
 
 def compare_planar(image: Any) -> str:
@@ -80,18 +125,31 @@ def main_planar() -> None:
                 print(f"{side}^2 sigma {sigma} {own.dtype}: {found}", flush=True)
 
 
+def cases(side: int) -> Iterator[tuple[str, Any]]:
+    """Give noise and smooth volumes, float32 and uint8, with names."""
+    noise = np.random.default_rng(1).random((side, side, side)).astype(np.float32)
+    yield f"{side}^3 noise float32", noise
+    for sigma in (2, 4):
+        image = ndimage.gaussian_filter(noise, sigma)
+        yield f"{side}^3 sigma {sigma} float32", image
+        bytes_ = np.interp(image, (image.min(), image.max()), (0, 255)).astype(np.uint8)
+        yield f"{side}^3 sigma {sigma} uint8", bytes_
+
+
 def main() -> None:
     if sys.argv[1:] == ["--planar"]:
         main_planar()
         return
+    if sys.argv[1:2] == ["--large"]:
+        main_large(int(sys.argv[2]), float(sys.argv[3]))
+        return
     ecc.persistence_pairs(np.zeros((4, 4, 4), np.float32), workers=1)
-    for side in map(int, sys.argv[1:] or (32, 64, 128)):
-        noise = np.random.default_rng(1).random((side, side, side)).astype(np.float32)
-        for sigma in (0, 2):
-            image = ndimage.gaussian_filter(noise, sigma) if sigma else noise
-            for connectivity in (1, 3):
-                found = compare(image, connectivity)
-                print(f"{side}^3 sigma {sigma} connectivity {connectivity}: {found}", flush=True)
+    sides = [int(side) for side in sys.argv[1:]] or [32, 64, 128]
+    volumes = [case for side in sides for case in cases(side)]
+    for name, image in volumes:
+        for connectivity in (1, 3):
+            found = compare(image, connectivity)
+            print(f"{name} connectivity {connectivity}: {found}", flush=True)
 
 
 if __name__ == "__main__":

@@ -379,8 +379,8 @@ def persistence_pairs(
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: pairs are those of one image.
     workers : int, optional
-        Threads; default as many as there are cores. They share components and cavities of volumes;
-        tunnels, images in 2-D and periodic images are left to a single one.
+        Threads; default as many as there are cores. They share volumes; images in 2-D and periodic
+        images are left to a single one.
     boundary : {"closed", "periodic"} or one of them for each spatial axis
         As for :func:`betti_curves`. The classes of a torus or of a cylinder never die.
 
@@ -397,6 +397,9 @@ def persistence_pairs(
     TypeError, ValueError, BackendError
         As :func:`betti_curves`; ValueError for another dimension, and for a persistence that is
         negative or NaN; BackendError for tunnels of a volume on a device.
+    MemoryError
+        If the tunnels of a volume do not fit in memory: they need 3 bytes a voxel, and as much for
+        each thread. It is said before the work begins.
 
     See Also
     --------
@@ -412,8 +415,9 @@ def persistence_pairs(
     coefficients in Z/2.
 
     Components and cavities are the trees of two spanning forests, as for :func:`betti_curves`.
-    Tunnels are found in a discrete gradient by lower stars [1]_: of its critical cells only those
-    are reduced that neither join components nor close cavities [2]_.
+    Tunnels are born at edges that close loops of the first forest and filled at squares that close
+    those of the second [2]_. A discrete gradient by lower stars [1]_ leads from the latter to the
+    former.
 
     References
     ----------

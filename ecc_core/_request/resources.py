@@ -2,6 +2,7 @@
 
 import operator
 import os
+from pathlib import Path
 from typing import Any
 
 
@@ -36,6 +37,18 @@ def available_cores() -> int:
         if first.isdecimal() and int(first) > 0:
             return min(cores, int(first))
     return cores
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that can be used without swapping, None if that is not known."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    return None
 
 
 def check_devices(devices: Any) -> list[int]:

@@ -348,3 +348,27 @@ def test_curves_of_pairs_at_even_and_large_thresholds():
     assert_array_equal(none.betti_curves([0.0]).values, [[0], [0]])
     with pytest.raises(ValueError, match="`range` must be given"):
         none.betti_curves(3)
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"), [(1, "tunnels of 4096 voxels"), (2, "workers=1 needs")]
+)
+def test_tunnels_that_do_not_fit_in_memory_are_refused_before_the_work_begins(
+    monkeypatch, workers, said
+):
+    monkeypatch.setattr(launch, "available_memory", lambda: 1 << 10)
+    image = np.zeros((16, 16, 16), np.uint8)
+    with pytest.raises(MemoryError, match=said):
+        ecc.persistence_pairs(image, 1, workers=workers)
+
+
+def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch):
+    """Columns that leave their slab meet younger ones in others, and take their place."""
+    monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers)
+    image = np.random.default_rng(5).integers(0, 6, (30, 21, 17)).astype(np.uint8)
+    for connectivity in (1, 3):
+        alone, shared = (
+            ecc.persistence_pairs(image, connectivity=connectivity, workers=workers)
+            for workers in (1, 4)
+        )
+        assert alone == shared

@@ -35,11 +35,19 @@ class Nodes(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Pairs of nodes, (n, 2), and the keys and places at which they are joined."""
+    """Edges between nodes, each of which enters with a fork."""
 
     nodes: Any
+    """The pairs of nodes, (n, 2)."""
     keys: Any
+    """The keys of the forks."""
     places: Any
+    """The places of the forks."""
+    members: Any = np.empty(0, np.uint8)
+    """Which member of the lower link is in the second node, uint8; of size 0 where that is of no
+    interest. The first node is the one of the first component of the link."""
+    lower_links: Any = np.empty(0, np.uint32)
+    """The lower links of the forks, uint32; of size 0 alike."""
 
 
 @subroutine()
@@ -87,20 +95,24 @@ def basin(labels, ways, place, end, places, nodes):
 
 
 @kernel()
-def list_edges(keys, paths, offsets, forks, links, places, nodes, edges):
+def list_edges(keys, paths, offsets, forks, links, lower_links, places, nodes, edges):
     """List the basins that meet at forks as edges; `paths` are labels and ways of their points.
 
-    Returns the numbers of nodes and edges.
+    Edges within a basin are loops. If the members of links are of interest, loops are written
+    to the ends of the arrays. Returns the numbers of nodes, edges and loops.
     """
     labels, ways, places, keys = bare(paths[0]), bare(paths[1]), bare(places), bare(keys)
     forks, links, offsets = bare(forks), bare(links), bare(offsets)
     joined, edge_keys, at = bare(edges.nodes), bare(edges.keys), bare(edges.places)
-    found = np.uint64(0)
+    members, lower_links = bare(edges.members), bare(lower_links)
+    links_of_edges = bare(edges.lower_links)
+    found, loop = np.uint64(0), np.uint64(members.size)
     for i in range(forks.size):
         place, link = forks[i], np.uint64(links[i])
         here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
         link &= link - ONE
-        second = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
+        member = np.uint64(count_trailing_zeros(link))
+        second = np.uint64(place + offsets[member])
         link &= link - ONE
         # Two paths are followed at once, so that their cache misses overlap.
         end, second_end = here, second
@@ -116,13 +128,19 @@ def list_edges(keys, paths, offsets, forks, links, places, nodes, edges):
             if node != first:
                 at[found], edge_keys[found] = place, keys[np.uint64(place)]
                 joined[found, 0], joined[found, 1] = first, node
+                if members.size:
+                    members[found], links_of_edges[found] = member, lower_links[i]
                 found += ONE
+            elif members.size:
+                loop -= ONE
+                at[loop], members[loop], links_of_edges[loop] = place, member, lower_links[i]
             if not link:
                 break
-            here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
+            member = np.uint64(count_trailing_zeros(link))
+            here = np.uint64(place + offsets[member])
             link &= link - ONE
             node, nodes = basin(labels, ways, here, end_of(labels, ways, here), places, nodes)
-    return nodes, found
+    return nodes, found, np.uint64(members.size) - loop
 
 
 @kernel()
@@ -164,25 +182,29 @@ def open_points(own, keys, nodes):
 
 
 @kernel()
-def join_basins(edges, order, nodes, histogram, kept, pairs):
+def join_basins(edges, order, nodes, histogram, kept, pairs, loops):
     """Join basins along edges in the given order.
 
     Where two components meet, the younger one ends. If no other block can have reached it before,
     this is final: its end is counted in the histogram and listed in `pairs` as (place of birth,
-    place of death). Otherwise the number of the edge is listed in `kept`. Returns the numbers of
-    edges kept and of pairs.
+    place of death). Otherwise the number of the edge is listed in `kept`. The numbers of edges
+    within a component are listed in `loops`, if it has room. Returns the numbers of edges kept, of
+    pairs and of loops.
     """
     joined, keys, at = bare(edges.nodes), bare(edges.keys), bare(edges.places)
     order, kept = bare(order), bare(kept)
     places, births, opens = bare(nodes.places), bare(nodes.births), bare(nodes.opens)
     closed, tree, merged = bare(nodes.closed), bare(nodes.tree), bare(nodes.merged)
-    histogram, pairs = bare(histogram), bare(pairs)
-    edges_kept, lives = 0, 0
+    histogram, pairs, loops = bare(histogram), bare(pairs), bare(loops)
+    edges_kept, lives, closed_loops = 0, 0, 0
     for k in range(order.size):
         i = np.uint64(order[k])
         first, second = joined[i, 0], joined[i, 1]
         elder, younger = find(tree, first), find(tree, second)
         if elder == younger:
+            if loops.size:
+                loops[closed_loops] = i
+                closed_loops += 1
             continue
         way = first
         if births[younger] < births[elder] or (
@@ -204,7 +226,7 @@ def join_basins(edges, order, nodes, histogram, kept, pairs):
         if opens[younger] < opens[elder]:
             opens[elder] = opens[younger]
         closed[elder] &= closed[younger]
-    return edges_kept, lives
+    return edges_kept, lives, closed_loops
 
 
 @kernel()

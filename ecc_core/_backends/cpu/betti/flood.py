@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.cut import points_within
-from ecc_core._backends.cpu.betti.gradient import at_home
+from ecc_core._backends.cpu.betti.halo import home_of, wrap_halo
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
-from ecc_core._backends.cpu.betti.reduction import home_of, wrap_halo
+from ecc_core._backends.cpu.betti.stars import at_home
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros

@@ -26,6 +26,7 @@ from ecc_core._backends.cpu.betti.basins import (
     open_points,
 )
 from ecc_core._backends.cpu.betti.links import LINKS, MOST, scan_links
+from ecc_core._backends.cpu.betti.stars import edge_offsets, tree_words, write_gradient
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import ALL, NONE
 from ecc_core._backends.cpu.order import sort_keys
@@ -39,7 +40,8 @@ Words = tuple[np.uint64, ...]
 Index = tuple[slice | int, ...]
 
 SPARE = 64  # keys behind a block that vectors read but do not use
-INT32, UINT32, UINT64 = np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
+UINT8, UINT32, UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
+INT32 = np.dtype(np.int32)
 NODE_TYPES = np.dtype(np.int64), UINT64, UINT64, np.dtype(np.bool_), INT32, INT32
 
 
@@ -49,6 +51,34 @@ class Field(NamedTuple):
     source: Source
     mask: Source | None
     ndim: int
+
+
+class Volume(NamedTuple):
+    """The gradient of a volume, see ``stars.py``."""
+
+    gradient: Array
+    """A byte for each edge."""
+    shape: tuple[int, int, int]
+    """That of the volume with its layers."""
+    home: Array | None
+    """For each place of a periodic volume that of the same point between the layers."""
+
+    @property
+    def steps(self) -> tuple[int, int, int]:
+        """Distances of places along the axes."""
+        return self.shape[1] * self.shape[2], self.shape[2], 1
+
+    def place_of_block(self, block: Block) -> tuple[int, int, int]:
+        """Return the place of the first point of a block, and the distances of slices and rows."""
+        first = sum((a + 1) * step for a, step in zip(block.start, self.steps, strict=True))
+        return first, *self.steps[:2]
+
+
+def empty_volume(shape: tuple[int, int, int]) -> Volume:
+    """Return a volume whose edges are all matched with points."""
+    depth, height, width = shape
+    layers = depth + 2, height + 1, width + 1
+    return Volume(np.zeros(3 * math.prod(layers), np.uint8), layers, None)
 
 
 class Staged:
@@ -203,6 +233,17 @@ def section(block: Block, axis: int, at: int) -> Block:
     return Block(tuple(start), tuple(stop))  # type: ignore[arg-type]
 
 
+class Loops(NamedTuple):
+    """Edges that close a loop when they enter."""
+
+    places: Array
+    """The places of their forks."""
+    members: Array
+    """The members of the lower link that they lead to, uint8."""
+    lower_links: Array
+    """These links as sets of members, uint32."""
+
+
 class Part(NamedTuple):
     """What a block leaves to be joined with others."""
 
@@ -218,17 +259,22 @@ class Part(NamedTuple):
     edges: Edges
     pairs: Array
     """Places of birth and death of the components that end within the block, (l, 2)."""
+    loops: Loops
+    """Those within the block, if they are of interest."""
 
 
 class Forest:
     """The parts of all blocks of an image, to which several threads may add.
 
+    If there is a `volume`, loops are listed, and if points are adjacent along axes only, their
+    gradient is written to it.
+
     The arrays of the surface have the shape of the image: along one axis, all their points lie in
     the same plane.
     """
 
-    def __init__(self, grid: Grid, kind: Kind) -> None:
-        self.grid, self.kind = grid, kind
+    def __init__(self, grid: Grid, kind: Kind, volume: Volume | None = None) -> None:
+        self.grid, self.kind, self.volume = grid, kind, volume
         self.surface: dict[Plane, Array] = {}
         for axis, at in grid.planes:
             plane = np.empty([1 if i == axis else n for i, n in enumerate(grid.shape)], np.int32)
@@ -254,20 +300,25 @@ class Forest:
         pairs = np.concatenate([part.pairs for part in self.parts])
         return nodes, Edges(*map(np.concatenate, edges)), pairs
 
-    def join(self, histogram: Array) -> tuple[Array, Array]:
+    def join(self, histogram: Array) -> tuple[Array, Array, Loops]:
         """Join the parts of a whole image, and count the ends of components in the histogram.
 
-        Returns the places of birth and death of all components that end, and the places of birth
-        of those that do not, if the histogram is empty; otherwise places are not known.
+        Returns the places of birth and death of all components that end, the places of birth of
+        those that do not, and the loops, if the histogram is empty; otherwise places are not known.
         """
         nodes, edges, pairs = self.joined()
         if histogram.size:
             order = np.argsort(edges.keys, kind="stable")
         else:
             order = np.lexsort((edges.places, edges.keys))
-        _, more = join(nodes, edges, order, histogram)
+        _, more, closed = join(nodes, edges, order, histogram)
         roots = nodes.tree == np.arange(nodes.tree.size)
-        return np.concatenate([pairs, more]), nodes.places[roots]
+        loops = zip(*(part.loops for part in self.parts), closed, strict=True)
+        return (
+            np.concatenate([pairs, more]),
+            nodes.places[roots],
+            Loops(*map(np.concatenate, loops)),
+        )
 
 
 def unjoined(count: int) -> Nodes:
@@ -278,18 +329,21 @@ def unjoined(count: int) -> Nodes:
     return Nodes(np.zeros(count, np.int64), births, opens, closed, tree, tree.copy())
 
 
-def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Array, Array]:
+def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Array, Array, Loops]:
     """Join nodes along edges in the given order, as :func:`join_basins` does.
 
-    Returns the numbers of the edges that are kept and, if the histogram is empty, the places of
-    birth and death of the components that end.
+    Returns the numbers of the edges that are kept, the places of birth and death of the components
+    that end, if the histogram is empty, and the loops, if the members of edges are known.
     """
     count = len(order)
     nodes.merged[:] = nodes.tree
     kept = np.empty(count, np.int32)
     pairs = np.empty((0 if histogram.size else count, 2), np.int64)
-    left, lives = join_basins(edges, order, nodes, histogram, kept, pairs)
-    return kept[:left], pairs[:lives]
+    closed = np.empty(count if edges.members.size else 0, np.int32)
+    left, lives, loops = join_basins(edges, order, nodes, histogram, kept, pairs, closed)
+    closed = closed[:loops]
+    loops_found = (part[closed] for part in (edges.places, edges.members, edges.lower_links))
+    return kept[:left], pairs[:lives], Loops(*loops_found)
 
 
 class Basins(NamedTuple):
@@ -304,6 +358,8 @@ class Basins(NamedTuple):
     total: int
     """Number of nodes."""
     edges: Edges
+    loops: Loops
+    """Edges within a basin, if they are of interest."""
 
 
 class _Ways(NamedTuple):
@@ -328,14 +384,26 @@ def _ways(ndim: int, connectivity: int, steps: tuple[int, int, int]) -> _Ways:
     return _Ways(offsets, ends, end_set, link.near, np.array([0, *ends], np.int64))
 
 
-def list_basins(grid: Grid, kind: Kind, keys: Array, staged: Staged) -> Basins:
-    """Find the minima of a block, and the points where their basins meet."""
+def list_basins(
+    grid: Grid, kind: Kind, keys: Array, staged: Staged, volume: Volume | None = None
+) -> Basins:
+    """Find the minima of a block, and the points where their basins meet.
+
+    If there is a volume, loops are listed, and if points are adjacent along axes only, the gradient
+    of the block is written to it.
+    """
     take, frame, block = scratch.take, kind.complement, staged.block
     ways = _ways(staged.field.ndim, kind.connectivity, staged.steps)
     points = math.prod(block.shape)
     labels, starts = take("labels", keys.size, INT32), take("starts", keys.size, INT32)
     forks, links = take("forks", points, INT32), take("links", points, UINT32)
+    lower_links = take("lower links", 0 if volume is None else points, UINT32)
     borders, framed = grid.borders(block, frame)
+    planes = take("planes", 2 * MOST, UINT64)
+    if volume is not None and kind.connectivity == 1:
+        to_ends, at = edge_offsets(volume.steps), volume.place_of_block(block)
+        given = staged.layout, borders, framed, ways.ends, planes, tree_words()
+        write_gradient(keys, labels, *given, volume.gradient, at, to_ends)
     minima, count, room = scan_links(
         keys,
         labels,
@@ -344,17 +412,23 @@ def list_basins(grid: Grid, kind: Kind, keys: Array, staged: Staged) -> Basins:
         framed,
         frame,
         (ways.ends, ways.end_set, ways.near),
-        take("planes", 2 * MOST, UINT64),
+        planes,
         (starts, forks, links),
+        lower_links,
     )
     staged.mark_halo(labels, framed)
     paths = labels, ways.leads
     joined, edge_keys = take("edges", 2 * room, INT32), take("edge keys", room, keys.dtype)
-    edges = Edges(joined.reshape(-1, 2), edge_keys, take("edge places", room, INT32))
-    given = forks[:count], links, starts, minima, edges
-    total, count = list_edges(keys, paths, ways.offsets, *given)
+    listed = 0 if volume is None else room
+    members, links_of_edges = take("members", listed, UINT8), take("edge links", listed, UINT32)
+    places = take("edge places", room, INT32)
+    edges = Edges(joined.reshape(-1, 2), edge_keys, places, members, links_of_edges)
+    found = forks[:count], links, lower_links, starts, minima, edges
+    total, count, looped = list_edges(keys, paths, ways.offsets, *found)
+    first = room - looped
+    loops = Loops(places[first:], members[first:], links_of_edges[first:])
     edges = Edges(*(part[:count] for part in edges))
-    return Basins(paths, starts, minima, total, edges)
+    return Basins(paths, starts, minima, total, edges, loops)
 
 
 def _kept_nodes(count: int) -> Nodes:
@@ -379,7 +453,8 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     block's keys.
     """
     take, frame, block, grid = scratch.take, forest.kind.complement, staged.block, forest.grid
-    paths, starts, minima, total, edges = list_basins(grid, forest.kind, keys, staged)
+    basins = list_basins(grid, forest.kind, keys, staged, forest.volume)
+    paths, starts, minima, total, edges, at_once = basins
     faces = grid.faces(block)
     on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]
     for face, own in zip(faces.values(), on_faces, strict=True):
@@ -390,7 +465,8 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     for face, own in zip(faces.values(), on_faces, strict=True):
         open_points(own, staged.part(keys, face), nodes)
     order = sort_keys(edges.keys, histogram.size.bit_length())
-    left, pairs = join(nodes, edges, order, histogram)
+    left, pairs, closed = join(nodes, edges, order, histogram)
+    loops = Loops(*map(np.concatenate, zip(at_once, closed, strict=True)))
     numbers, roots = take("numbers", total, np.int32), take("roots", total, np.int32)
     kept = roots[: number_nodes(nodes.merged, numbers, roots)]
     with forest.lock:  # the numbers of its nodes are reserved
@@ -416,6 +492,12 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
         nodes.births[kept] + np.uint64(shift),
         in_image(nodes.places[kept]),
         exits,
-        Edges(numbers[edges.nodes[left]], edge_keys, in_image(edges.places[left])),
+        Edges(
+            numbers[edges.nodes[left]],
+            edge_keys,
+            in_image(edges.places[left]),
+            *(part if forest.volume is None else part[left] for part in edges[3:]),
+        ),
         in_image(pairs),
+        loops._replace(places=in_image(loops.places)),
     )

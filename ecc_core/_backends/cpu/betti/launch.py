@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.forest import Field, Forest, Staged, grid_of, grow_block
+from ecc_core._backends.cpu.betti.forest import (
+    Field,
+    Forest,
+    Loops,
+    Staged,
+    Volume,
+    empty_volume,
+    grid_of,
+    grow_block,
+)
 from ecc_core._backends.cpu.betti.planar import planar_pairs
-from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
+from ecc_core._backends.cpu.betti.stars import cycles_around, roots_of, tree_words
 from ecc_core._backends.cpu.betti.torus import periodic_pairs
+from ecc_core._backends.cpu.betti.tunnels import Cells, reduced
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -23,6 +33,7 @@ from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.persistence import lasting
+from ecc_core._request.resources import available_memory
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
@@ -125,6 +136,8 @@ def grow(
     nan: str,
     workers: int | None,
     open_sides: Sequence[tuple[int, int]] = (),
+    *,
+    volume: Volume | None = None,
 ) -> tuple[list[Forest], list[Values]]:
     """Return the forests of an image, not yet joined, and their histograms."""
     shape = field.source.shape
@@ -132,7 +145,7 @@ def grow(
     depth, height = min(slices, shape[0]), min(rows, shape[1])
     step = depth, height, slices * rows * columns // (depth * height)
     grid = grid_of(shape, step, tuple(open_sides))
-    forests = [Forest(grid, kind) for kind in kinds]
+    forests = [Forest(grid, kind, volume) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
         histograms = [np.zeros(bins, np.int64) for _ in kinds]
@@ -232,23 +245,23 @@ def persistence_pairs(
     if filtration.ndim < 3 and not periodic:
         field = laid_out(narrowed(values, shown is not None), shown)
         return planar_pairs(field, dimensions, filtration, short=short)
-    # Points, in C order, that never enter: those that are masked or NaN
-    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
-    if values.dtype.kind == "f":
-        nan = np.isnan(values).reshape(-1)
-        if filtration.nan == "raise" and (nan & ~never).any():
-            raise ValueError(NAN_MESSAGE)
-        never |= nan
     flat, found = values.reshape(-1), []
-    for k in dimensions:
-        if periodic:
-            births, deaths = periodic_pairs(values, never, k, filtration)
-        elif 0 < k < filtration.ndim - 1:
-            births, deaths = tunnel_pairs(values, never, filtration)
-        else:
-            births, deaths = forest_pairs(values, shown, k > 0, filtration, workers)
-        deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
-        lives = ~never[births] & (short | (deaths < 0) | (flat[births] != flat[deaths]))
+    known = None if shown is None else shown.reshape(-1)
+    if periodic:
+        never = absent(flat, known)
+        hidden = np.zeros_like(never) if known is None else ~known
+        if filtration.nan == "raise" and (never & ~hidden).any():
+            raise ValueError(NAN_MESSAGE)
+        listed = [periodic_pairs(values, never, k, filtration) for k in dimensions]
+    else:
+        listed = volume_pairs(values, shown, dimensions, filtration, workers)
+    for births, deaths in listed:
+        begin, end = (
+            absent(flat[points], None if known is None else known[points])
+            for points in (births, deaths)
+        )
+        deaths = np.where((deaths >= 0) & end, -1, deaths)
+        lives = ~begin & (short | (deaths < 0) | (flat[births] != flat[deaths]))
         births, deaths = births[lives], deaths[lives]
         if ordered:  # by the value at birth, then by the points of birth and death
             bits = values.size.bit_length()
@@ -260,25 +273,145 @@ def persistence_pairs(
     return found
 
 
-def forest_pairs(
+def absent(values: Array, shown: Array | None) -> NDArray[np.bool_]:
+    """Return which points never enter: those that are masked or NaN."""
+    never = np.zeros(values.size, np.bool_) if shown is None else ~shown
+    return never | np.isnan(values) if values.dtype.kind == "f" else never
+
+
+def joined_forest(
     values: Array,
     shown: Array | None,
-    complement: bool,
+    kind: Kind,
+    filtration: Filtration,
+    workers: int | None,
+    volume: Volume | None,
+) -> tuple[Array, Array, Loops]:
+    """Return where components end, (birth, death), where others begin, and loops, in C order.
+
+    Those of the complement belong to the flipped image: points enter in the opposite order there,
+    equal ones too.
+    """
+    if kind.complement:
+        values, shown = np.flip(values), None if shown is None else np.flip(shown)
+    plan = order_plan(values.dtype, filtration, shown is not None)
+    field = laid_out(values, shown)
+    options: dict[str, Any] = {"workers": workers, "volume": volume}
+    (forest,), (histogram,) = grow(field, [kind], [plan], 0, filtration.nan, **options)
+    return forest.join(histogram)
+
+
+def order_plan(dtype: np.dtype[Any], filtration: Filtration, masked: bool) -> Plan:
+    """Return a plan for keys in the order in which points enter."""
+    return coefficient_plan(dtype.newbyteorder("="), filtration.superlevel, False, masked)
+
+
+def volume_pairs(
+    values: Array,
+    shown: Array | None,
+    dimensions: Sequence[int],
+    filtration: Filtration,
+    workers: int | None,
+) -> list[tuple[Array, Array]]:
+    """Return where the classes of a volume begin and end, in any order."""
+    values = narrowed(values, shown is not None)
+    volume = None
+    if 1 in dimensions:
+        check_memory(values.size, worker_count(workers, values.size, 1))
+        volume = empty_volume(values.shape)
+    found: dict[int, tuple[Array, Array]] = {}
+    loops: dict[int, Loops] = {}
+    for k in (0, 2):
+        if k not in dimensions and volume is None:
+            continue
+        kind = kind_of(filtration, complement=k > 0)
+        given = values, shown, kind, filtration, workers, volume
+        pairs, roots, loops[kind.connectivity] = joined_forest(*given)
+        births, deaths = pairs.T
+        if kind.complement:
+            found[k] = values.size - 1 - deaths, values.size - 1 - births
+        else:
+            births = np.concatenate([births, roots])
+            found[k] = births, np.concatenate([deaths, np.full(births.size - deaths.size, -1)])
+    if volume is not None:
+        found[1] = tunnel_pairs(values, shown, volume, loops, filtration, workers)
+    return [found[k] for k in dimensions]
+
+
+def check_memory(points: int, threads: int) -> None:
+    """Raise if the tunnels of so many points do not fit in memory: a byte an edge, twice."""
+    needed, available = 3 * points * (1 + threads), available_memory()
+    if available is not None and needed > available:
+        alone = f"workers=1 needs {6 * points / 2**30:.1f} GiB, " if threads > 1 else ""
+        raise MemoryError(
+            f"tunnels of {points} voxels need {needed / 2**30:.1f} GiB besides the image, but "
+            f"{available / 2**30:.1f} GiB are available: {alone}`dimension` 0 or 2 a small part "
+            "of it, and boxes of the image in proportion"
+        )
+
+
+def tunnel_pairs(
+    values: Array,
+    shown: Array | None,
+    volume: Volume,
+    loops: dict[int, Loops],
     filtration: Filtration,
     workers: int | None,
 ) -> tuple[Array, Array]:
-    """Return where components of the set or of its complement begin and end, in any order."""
-    kind = kind_of(filtration, complement=complement)
-    if complement:  # points enter it in the opposite order, equal ones too
+    """Return where tunnels begin and end, from the loops of both forests by their connectivity.
+
+    Places are those of the image in whose order points along axes enter: it is flipped if they
+    belong to the complement.
+    """
+    last = values.size - 1
+    edges, squares = loops[1], loops[3]
+    roots = np.empty(edges.places.size, np.uint8)
+    roots_of(edges.lower_links, edges.members, tree_words(), roots)
+    cycles = cycles_around(flipped(squares.lower_links), np.uint8(25) - squares.members)
+    in_image = [edges.places, last - squares.places]
+    if filtration.cubes:
         values, shown = np.flip(values), None if shown is None else np.flip(shown)
-    keyed = narrowed(values, shown is not None)
-    dtype = keyed.dtype.newbyteorder("=")
-    plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
-    field = laid_out(keyed, shown)
-    (forest,), (histogram,) = grow(field, [kind], [plan], 0, filtration.nan, workers)
-    pairs, roots = forest.join(histogram)
-    births, deaths = pairs.T
-    if complement:
-        return values.size - 1 - deaths, values.size - 1 - births
-    births = np.concatenate([births, roots])
-    return births, np.concatenate([deaths, np.full(births.size - deaths.size, -1)])
+    keys = [keys_at(values, shown, places, filtration) for places in in_image]
+    places = [in_layers(places, values.shape, volume) for places in in_image]
+    threads = worker_count(workers, values.size, 1)
+    rows, columns = map(Cells, places, keys, (roots, cycles))
+    found = reduced(volume, rows, columns, threads)
+    births, deaths = (in_volume(part, values.shape, volume) for part in found[:2])
+    lives = births != deaths
+    births, deaths = births[lives], deaths[lives]
+    if filtration.cubes:
+        return last - deaths, last - births
+    return births, deaths
+
+
+def flipped(links: Array) -> Array:
+    """Return the sets of the 26 neighbours that are opposite to those of other sets."""
+    found = np.zeros_like(links)
+    for bit in range(26):
+        found |= (links >> np.uint32(bit) & np.uint32(1)) << np.uint32(25 - bit)
+    return found
+
+
+def keys_at(values: Array, shown: Array | None, places: Array, filtration: Filtration) -> Array:
+    """Return the keys of points in the order in which those along axes enter."""
+    index = np.unravel_index(places, values.shape)
+    plan = order_plan(values.dtype, filtration, shown is not None)
+    mask = None if shown is None else Source(shown[index][None, None], "mask")
+    box = Block((0, 0, 0), (1, 1, places.size))
+    keys = np.empty(places.size, plan.key_dtype)
+    load_box(plan, Source(values[index][None, None]), mask, box, keys, 0, (0, 0))
+    return plan.key_dtype.type(plan.top) - keys if filtration.cubes else keys
+
+
+def in_layers(places: Array, shape: tuple[int, ...], volume: Volume) -> Array:
+    """Convert places in an image to those in a volume with layers."""
+    index = [along + 1 for along in np.unravel_index(places, shape)]
+    found: Array = np.ravel_multi_index(index, volume.shape)
+    return found
+
+
+def in_volume(places: Array, shape: tuple[int, ...], volume: Volume) -> Array:
+    """Convert places in a volume with layers to those in the image."""
+    index = [along - 1 for along in np.unravel_index(places, volume.shape)]
+    found: Array = np.ravel_multi_index(index, shape)
+    return found

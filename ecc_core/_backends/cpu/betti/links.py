@@ -197,7 +197,7 @@ def representatives(link, known, ends, near):
 
 
 @kernel()
-def scan_links(keys, labels, layout, borders, framed, frame, link, planes, listed):
+def scan_links(keys, labels, layout, borders, framed, frame, link, planes, listed, lower_links):
     """Find minima, forks, and the lowest neighbour of each point, see :func:`compare_links`.
 
     A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step
@@ -207,7 +207,8 @@ def scan_links(keys, labels, layout, borders, framed, frame, link, planes, liste
     `Grid.borders`; `frame` tells whether there is a frame at all.
 
     Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed first;
-    then follow the points whose lower link falls apart, and one end of each of its components.
+    then follow the points whose lower link falls apart, and one end of each of its components. All
+    members of these links are written to `lower_links`, if it has room.
     Returns the number of nodes, the number of forks, and the sum over them of the number of
     components less 1.
     """
@@ -215,6 +216,7 @@ def scan_links(keys, labels, layout, borders, framed, frame, link, planes, liste
     ends, end_set, near = link[0], link[1], bare(link[2])
     keys, labels, planes = bare(keys), bare(labels), bare(planes)
     minima, forks, links = bare(listed[0]), bare(listed[1]), bare(listed[2])
+    lower_links = bare(lower_links)
     nodes, count, room = np.int64(1 if frame else 0), np.int64(0), np.int64(0)
     for z, y in np.ndindex(slices, rows):
         above, below = ALL if z == 0 else NONE, ALL if z == slices - 1 else NONE
@@ -246,6 +248,8 @@ def scan_links(keys, labels, layout, borders, framed, frame, link, planes, liste
                 if found & (found - ONE):
                     forks[count] = start + np.int64(bit)
                     links[count] = found
+                    if lower_links.size:
+                        lower_links[count] = lower
                     count += 1
                     while found & (found - ONE):
                         found &= found - ONE

@@ -143,7 +143,7 @@ def piece_of(
     faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
     graphs = []
     for forest, histogram in zip(forests, histograms, strict=True):
-        nodes, (edges, keys, _), pairs = forest.joined()
+        nodes, (edges, keys, *_), pairs = forest.joined()
         if least > 0:
             points = [counting.at_places(image, mask, places) for places in pairs.T]
             histogram = counting.ended(forest.kind, *points)
@@ -179,7 +179,7 @@ def _reduced(
         open_points(ends[side], counting.ordered(face, kind), nodes)
     joined = Edges(edges, keys, np.arange(keys.size))
     counted = histogram if counting.least == 0 else histogram[:0]
-    kept, pairs = join(nodes, joined, np.argsort(keys, kind="stable"), counted)
+    kept, pairs, _ = join(nodes, joined, np.argsort(keys, kind="stable"), counted)
     if counting.least > 0:
         lives = nodes.births[pairs[:, 0]], keys[pairs[:, 1]]
         histogram = histogram + counting.ended(kind, *(counting.of_keys(k, kind) for k in lives))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.links import neighbours
-from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
+from ecc_core._backends.cpu.betti.torus_tunnels import torus_tunnel_pairs
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
 from ecc_core._backends.cpu.order import entry_order
@@ -82,7 +82,7 @@ def _torus_pairs(
         births = np.append(births, loops)
         return births, np.append(deaths, np.full(loops.size, -1))
     if 1 not in image.shape:
-        return tunnel_pairs(image, never, filtration)
+        return torus_tunnel_pairs(image, never, filtration)
     # Each axis of length 1 is a circle, by which the rest is multiplied (Künneth's formula): a
     # class of the rest stays one, and becomes another one of the next dimension.
     rest = np.atleast_1d(image.squeeze())

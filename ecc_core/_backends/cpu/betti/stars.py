@@ -1,0 +1,284 @@
+"""Lower stars: the cells that enter with a point of a volume, and how paths of edges leave them.
+
+A cell belongs to its last vertex, the point with which it enters, and the cells of a point are its
+*lower star* (Robins, Wood and Sheppard, 2011). Its edges lead to the *ends*, the lower ones of the
+six neighbours along the axes; squares lie between two ends that are no opposites, and cubes between
+three. So the ends and squares are the vertices and edges of a graph on the surface of an
+octahedron, whose components are those of the lower link. Each of them has a *tree* of squares: an
+edge that is no root is matched with the square that leads to its parent.
+
+A cell is numbered by its lowest corner c: edges along axis a are ``3 * c + a``, squares normal to
+axis a likewise. Places have a layer before the first point along each axis, and one more behind the
+last slice, for cells that are partly in a frame. In the *gradient*, one byte an edge,
+
+- 0 is an edge that is matched with a point, joins components, or lies in the frame,
+- v + 1 one that is matched with the square between it and end v of its last point,
+- `ROW` one that closes a loop.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.betti.links import LINKS, MOST, compare_links, link_of
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare
+
+Array = NDArray[Any]
+
+LINK = LINKS[3, 1]
+WIDE_LINK = LINKS[3, 3]
+ENDS = [LINK.members[i] for i in LINK.ends]  # v and 5 - v are opposites
+EDGES = len(ENDS)
+SIDES = [(v, w) for v, w in itertools.combinations(range(EDGES), 2) if v + w != EDGES - 1]
+SQUARES = len(SIDES)
+CORNERS = [(v, w, x) for v in (0, 5) for w in (1, 4) for x in (2, 3)]
+LINK_BITS = np.uint64((1 << len(LINK.members)) - 1)
+ROOT, ABSENT = 6, 7  # in place of a parent
+PARENT_BITS = 3
+ROW = np.uint8(7)
+
+AXES = [next(axis for axis in range(3) if end[axis]) for end in ENDS]
+
+
+def _sum(ends: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return the neighbour at the corner of a cell that is opposite to the point."""
+    z, y, x = (sum(along) for along in zip(*(ENDS[v] for v in ends), strict=True))
+    return z, y, x
+
+
+_END_BITS = np.array(LINK.ends)
+_SQUARE_BITS = np.array([LINK.members.index(_sum(side)) for side in SIDES])
+_PAIRS = np.array(SIDES)
+_CUBES_AT = np.array([[k for k, c in enumerate(CORNERS) if set(side) <= set(c)] for side in SIDES])
+_SHARED = np.array([WIDE_LINK.members.index(member) for member in LINK.members])
+
+
+def _cube_with(member: tuple[int, int, int]) -> int:
+    """Return a cube that contains a neighbour."""
+    inside = [all(a in (0, b) for a, b in zip(member, _sum(c), strict=True)) for c in CORNERS]
+    return inside.index(True)
+
+
+_CUBE_WITH = np.array([_cube_with(member) for member in WIDE_LINK.members], np.uint8)
+
+
+@cache
+def tree_words() -> Array:
+    """Return the trees of all links: three bits an end for its parent, `ROOT` or `ABSENT`."""
+    words = np.empty(1 << len(LINK.members), np.uint32)
+    _fill_tree_words(words)
+    return words
+
+
+@subroutine()
+def squares_of(link):
+    """Return the squares of a star as a set of bits."""
+    squares = np.int64(0)
+    for s in range(SQUARES):
+        v, w = _END_BITS[_PAIRS[s, 0]], _END_BITS[_PAIRS[s, 1]]
+        squares |= (link >> v & link >> w & link >> _SQUARE_BITS[s] & 1) << s
+    return squares
+
+
+@kernel()
+def _fill_tree_words(words):
+    """Find a tree of each component, by distance from its first end."""
+    for link in range(words.size):
+        squares, word, seen = squares_of(link), 0, 0
+        for root in range(EDGES):
+            if not link >> _END_BITS[root] & 1:
+                word |= ABSENT << PARENT_BITS * root
+                continue
+            if seen >> root & 1:
+                continue
+            word |= ROOT << PARENT_BITS * root
+            seen |= 1 << root
+            front = 1 << root
+            while front:
+                reached = 0
+                for s in range(SQUARES):
+                    for k in range(2):
+                        v, w = _PAIRS[s, k], _PAIRS[s, 1 - k]
+                        if squares >> s & front >> v & 1 and not seen >> w & 1:
+                            word |= v << PARENT_BITS * w
+                            seen |= 1 << w
+                            reached |= 1 << w
+                front = reached
+        words[link] = word
+
+
+@cache
+def hole_cycles() -> Array:
+    """Return the squares around the hole with a cube, at ``8 * squares + cube``.
+
+    A hole is a component of the complement of the link: cubes that do not belong to the star,
+    connected across squares that do not. The squares that it has on one side only are a cycle.
+    """
+    cycles = np.empty(len(CORNERS) << SQUARES, np.uint16)
+    _fill_hole_cycles(cycles)
+    return cycles
+
+
+@subroutine()
+def hole_around(squares, cube):
+    """Return the cubes connected to one across squares that do not belong to a star."""
+    hole = grown = 1 << cube
+    while grown:
+        grown = 0
+        for s in range(SQUARES):
+            sides = 1 << _CUBES_AT[s, 0] | 1 << _CUBES_AT[s, 1]
+            if not squares >> s & 1 and hole & sides:
+                grown |= sides & ~hole
+        hole |= grown
+    return hole
+
+
+@subroutine()
+def hole_with(upper, member):
+    """Return the cubes of the hole with one of 26 neighbours, of which the upper ones are given."""
+    link = np.int64(0)
+    for i in range(len(_SHARED)):
+        link |= (~upper >> _SHARED[i] & 1) << i
+    return hole_around(squares_of(link), _CUBE_WITH[member])
+
+
+@kernel()
+def _fill_hole_cycles(cycles):
+    """Find the squares around the hole with each cube, for all sets of squares."""
+    for number in range(cycles.size):
+        squares, hole = number >> 3, hole_around(number >> 3, number & 7)
+        cycle = 0
+        for s in range(SQUARES):
+            if squares >> s & (hole >> _CUBES_AT[s, 0] ^ hole >> _CUBES_AT[s, 1]) & 1:
+                cycle |= 1 << s
+        cycles[number] = cycle
+
+
+def cycles_around(upper_links: Array, members: Array) -> Array:
+    """Return the squares around the holes of links with a member, as sets of bits.
+
+    `upper_links` are the neighbours, of 26, that enter after the point.
+    """
+    squares = np.zeros(members.size, np.int64)
+    lower = ~upper_links
+    for s, (v, w) in enumerate(SIDES):
+        bits = (_SHARED[i] for i in (LINK.ends[v], LINK.ends[w], _SQUARE_BITS[s]))
+        first, second, corner = (lower >> np.uint32(bit) for bit in bits)
+        squares |= (first & second & corner & np.uint32(1)).astype(np.int64) << s
+    found: Array = hole_cycles()[squares << 3 | _CUBE_WITH[members]]
+    return found
+
+
+@kernel()
+def roots_of(links, members, trees, roots):
+    """Write the roots of the trees of members of links, as numbers of ends."""
+    numbers = np.zeros(MOST, np.int64)
+    for v in range(EDGES):
+        numbers[_END_BITS[v]] = v
+    for i in range(links.size):
+        word, end = np.int64(trees[links[i] & LINK_BITS]), numbers[members[i]]
+        parent = word >> PARENT_BITS * end & 7
+        while parent != ROOT:
+            end = parent
+            parent = word >> PARENT_BITS * end & 7
+        roots[i] = end
+
+
+@subroutine()
+def at_home(home, place):
+    """Return the place between the layers of a point that may be in one of them."""
+    if home is None:
+        return place
+    return home[place]
+
+
+@subroutine()
+def edge_at_home(home, edge):
+    """Return the edge between the layers of one that may begin in a layer."""
+    if home is None:
+        return edge
+    return 3 * np.int64(home[edge // 3]) + edge % 3
+
+
+Steps = tuple[int, int, int]
+"""Distances of places along the axes."""
+
+
+def edge_offsets(steps: Steps) -> Array:
+    """Return the numbers of the edges from a point to its ends, minus three times its place."""
+    offsets = []
+    for end, axis in zip(ENDS, AXES, strict=True):
+        corner = min(sum(end), 0) * steps[axis]
+        offsets.append(3 * corner + axis)
+    return np.array(offsets)
+
+
+def far_offsets(steps: Steps) -> Array:
+    """Return the same for the two edges of each square that do not belong to its point."""
+    edges, moves = edge_offsets(steps), 3 * (np.array(ENDS) @ steps)
+    return np.array([(moves[w] + edges[v], moves[v] + edges[w]) for v, w in SIDES])
+
+
+def path_offsets(steps: Steps) -> Array:
+    """Return where paths go on: by axis of an edge and the end with which it spans a square.
+
+    These are distances from the edge to the three other edges of the square.
+    """
+    offsets = np.zeros((3, EDGES, 3), np.int64)
+    for axis in range(3):
+        for end in range(EDGES):
+            other = AXES[end]
+            if other == axis:
+                continue
+            move = sum(ENDS[end]) * steps[other]
+            corner = min(move, 0)
+            across = 3 * corner + other - axis
+            offsets[axis, end] = 3 * move, across, across + 3 * steps[axis]
+    return offsets
+
+
+@kernel()
+def write_gradient(
+    keys, labels, layout, borders, framed, ends, planes, trees, gradient, place, edges
+):
+    """Write the gradient of the edges of a block, which is staged as for ``scan_links``.
+
+    `place` is (that of its first point, distance of slices, of rows) in the gradient, `edges` are
+    :func:`edge_offsets`.
+    """
+    slices, rows, columns, slice_step, row_step = layout
+    keys, labels, planes = bare(keys), bare(labels), bare(planes)
+    trees, gradient, edges = bare(trees), bare(gradient), bare(edges)
+    for z, y in np.ndindex(slices, rows):
+        above, below = ALL if z == 0 else NONE, ALL if z == slices - 1 else NONE
+        before, behind = ALL if y == 0 else NONE, ALL if y == rows - 1 else NONE
+        for x in range(0, columns, LANES):
+            size = min(columns - x, LANES)
+            own = ALL >> np.uint64(LANES - size)
+            first = ONE if x == 0 else NONE
+            last = own & ~(own >> ONE) if x + size == columns else NONE
+            start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
+            sides = above, below, before, behind, first, last
+            distances = slice_step, row_step
+            compare_links(keys, start, distances, ends, sides, borders, framed, labels, planes)
+            here = place[0] + z * place[1] + y * place[2] + x
+            for bit in range(size):
+                link = link_of(planes, 0, np.uint64(bit)) & LINK_BITS
+                tree = np.int64(trees[link])
+                write_star(tree, here + bit, edges, None, gradient)
+
+
+@subroutine()
+def write_star(tree, place, edges, home, gradient):
+    """Write the gradient of the edges of a star."""
+    for end in range(EDGES):
+        parent = tree >> PARENT_BITS * end & 7
+        if parent < ROOT:
+            edge = edge_at_home(home, 3 * place + edges[end])
+            gradient[np.uint64(edge)] = parent + 1
