@@ -299,7 +299,7 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, options)
-    if not isinstance(thresholds, HOST_TYPES):
+    if not isinstance(thresholds, HOST_TYPES) and adapter_of(thresholds).reads_early:
         planned = _curve_at_early_thresholds(image, thresholds, options)
         if planned is not None:
             return planned

@@ -38,6 +38,7 @@ class Adapter:
     """Base of adapters. By default arrays are like those of NumPy, in host memory."""
 
     name = ""  # name of the library in messages
+    reads_early = False  # whether `read_early` is faster than `read_once`
     lazy = False  # whether arrays are computed later, block by block
     chunks = False
     """Whether NumPy's functions take the arrays, so that they may be the chunks of a dask array."""
@@ -328,6 +329,7 @@ class CuPy(Adapter):
     """Arrays on CUDA devices, which the backend takes as they are."""
 
     name = "cupy"
+    reads_early = True
     chunks = True
 
     def supports(self, array: Any) -> bool:
