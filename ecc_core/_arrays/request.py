@@ -277,7 +277,7 @@ def plan_of(
     that are neither an int nor an array, options without a hash, and what a backend has no plan
     for. `thresholds` are on the host.
     """
-    few = type(thresholds) is int
+    few = type(thresholds) is int and thresholds <= KEPT_LEVELS
     if isinstance(thresholds, np.ndarray):
         few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
         few = few and thresholds.dtype.kind in "biuf"
