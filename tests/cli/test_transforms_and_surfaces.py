@@ -121,7 +121,10 @@ def test_files_that_cannot_be_used(tmp_path, refuse):
     for arguments, message in (
         (["transform", nan], "nan.npy: a shape must have no NaN"),
         (["transform", nan, "--weighted"], "nan.npy: the image must be finite where it holds"),
-        (["transform", nan, "--labels"], "nan.npy: --labels must have an integer dtype, got fl"),
+        (
+            ["transform", nan, "--labels"],
+            "nan.npy: --labels must be whole numbers, got nan among float64",
+        ),
         (["transform", path, nan], "nan.npy: a transform is of one image, got more"),
         (["transform", tmp_path / "none.npy"], "none.npy"),
         (["surface", path, nan], "image.npy"),  # an error names both images

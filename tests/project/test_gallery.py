@@ -60,7 +60,7 @@ CHECKS = {
     "plot_how_many_objects": lambda names: (
         names["objects"].labels.max() == 24
         and names["separate"] == 22
-        and names["nuclei"].labels.max() == 40
+        and names["nuclei"].labels.max() == 20
     ),
     "plot_pipeline": lambda names: names["model"].score(names["test"], names["kinds"]) > 0.9,
     "plot_porous_medium": lambda names: (

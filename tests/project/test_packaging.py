@@ -16,7 +16,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ecc_core", "napari_ecc")
 EXTRAS = {
-    *("all", "anndata", "cuda12", "cuda13", "czi", "dask", "dicom", "features", "fits", "io"),
+    *(
+        "all",
+        "anndata",
+        "cuda12",
+        "cuda13",
+        "czi",
+        "dask",
+        "dicom",
+        "features",
+        "fits",
+        "io",
+        "mesh",
+    ),
     *("lif", "monai", "mrc", "n5", "napari", "nd2", "netcdf", "nifti", "nrrd", "parquet", "torch"),
     *("torchmetrics", "xarray"),
 }

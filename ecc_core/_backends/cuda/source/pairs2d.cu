@@ -66,7 +66,7 @@ constexpr int kHeight = kLines ? ECC_LINES : 1;  // of the image
 constexpr int kTiles = kPairRows / kHeight;      // of a step
 
 // A bit for each row of a step, in both halves: the first rows of tiles, or the last ones.
-constexpr unsigned rows_at(int place) {
+__device__ constexpr unsigned rows_at(int place) {
     unsigned rows = 0;
     for (int r = 0; r < kPairRows; ++r)
         if (r % kHeight == place) rows |= kFirstRow << r;
