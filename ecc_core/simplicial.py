@@ -29,6 +29,8 @@ __all__ = ["simplicial_curve", "simplicial_transform"]
 
 Array = NDArray[Any]
 LARGEST_SAMPLED = 3  # coordinates, for which directions can be spread evenly
+MOST_POINTS = 12
+"""Of a simplex whose faces are added, of which there are 2 to the power of that many."""
 
 
 def simplicial_curve(
@@ -139,6 +141,12 @@ def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> lis
     """Return the sorted edges, triangles and so on of a complex."""
     given, alone = as_simplices(simplices, lambda part: origin.unwrap(part, "simplices"))
     add_faces = check_flag(complete, "complete") or alone
+    widest = max((part.shape[1] for part in given), default=0)
+    if add_faces and widest > MOST_POINTS:
+        raise ValueError(
+            f"`simplices` must have at most {MOST_POINTS} points each for their faces to be added, "
+            f"got {widest}"
+        )
     rows: list[Array] = origin.simplicial_complexes().make_complex(given, points, add_faces)
     return rows
 

@@ -46,6 +46,8 @@ class ExplorerController(DockController):
         self.details = Details(viewer, self.model)
         self.probe = ObjectProbe(viewer, self.model, self.details)
         self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
+        self._not_drawn = ""
+        """Why the set could not be drawn the last time, which is said once."""
         self.runners += [*self.details.runners, *self.probe.runners]
         self._owned += [self.regions, self._set, self.details.points, self.probe]
         self._wanted: Source | None = None
@@ -187,7 +189,12 @@ class ExplorerController(DockController):
         except Exception as error:  # whatever napari cannot draw, the curve is there
             log.debug("the set could not be drawn", exc_info=True)
             self._set.remove()
-            show_info(f"The set cannot be drawn: {in_one_line(error)}")
+            reason = in_one_line(error)
+            if reason != self._not_drawn:
+                show_info(f"The set cannot be drawn: {reason}")
+            self._not_drawn = reason
+        else:
+            self._not_drawn = ""
 
     def snap(self, threshold: float, count: int = 0) -> None:
         """Move the threshold to the nearest one of the curve, or some further."""

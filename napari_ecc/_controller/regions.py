@@ -34,6 +34,8 @@ NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Thresho
 MORE = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 """Keys with which a choice adds to what is selected."""
 STALE = "stale: measure again"
+Measured = tuple[Regions, Callable[[], str]]
+"""What was measured, and its code."""
 MOST_CHECKED = 1 << 24
 """Largest number of points of which changes in place are noticed."""
 PICKING_MODES = ("pan_zoom", "pick")
@@ -64,7 +66,7 @@ class RegionController(DockController):
         self._marker = LabelsOverlay(viewer, "selected objects", outline=True)
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
-        self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
+        self._frames: dict[str, Measured] = {}
         """By part, what has been measured since layers or settings changed, and its code."""
         self._changed = False
         self._checksums: list[int] = []
@@ -106,10 +108,11 @@ class RegionController(DockController):
             if step.value is None:
                 return
             regions, features = step.value
+            before = self._frames.get(str(part))
             self._frames[str(part)] = regions, code
             self._show_frame(labels)
             if labels in self.viewer.layers:
-                undone = partial(self._forget_frame, labels, part)
+                undone = partial(self._show_before, labels, part, before)
                 self.session.history.change_features(labels, placed(features), undone)
 
         self.runner.submit(job, on_step)
@@ -123,9 +126,12 @@ class RegionController(DockController):
         """Return checksums of the labels and of the image."""
         return [_checksum(layer) for layer in (self.layer, self.images.layer) if layer is not None]
 
-    def _forget_frame(self, labels: Any, part: Part) -> None:
-        """Show a measurement no longer, after it has been undone."""
-        self._frames.pop(str(part), None)
+    def _show_before(self, labels: Any, part: Part, before: Measured | None) -> None:
+        """Show what was measured before a measurement that has been undone, if anything was."""
+        if before is None:
+            self._frames.pop(str(part), None)
+        else:
+            self._frames[str(part)] = before
         if labels == self.layer:
             self._show_frame(labels)
 

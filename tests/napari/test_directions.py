@@ -312,4 +312,4 @@ def test_heights_have_the_unit_of_the_layer():
     assert_array_equal(found.values, ecc.euler_transform(disk, found.directions, 9, spacing=2)[2])
     assert actions.layer_transform(layer, 4, 9, slope=1.0).units is None
     mixed = Labels(disk.astype(np.uint8), units=("mm", "um"))
-    assert actions.layer_transform(mixed, 4, 9, threshold=1).units == "millimeter, micrometer"
+    assert actions.layer_transform(mixed, 4, 9, threshold=1).units == "micrometer"
