@@ -161,7 +161,17 @@ def test_labels_of_a_level(tmp_path, say, out, level, shape):
     labels = open_image(tmp_path / out)
     assert labels.shape == shape
     assert tuple(labels.spacing.values()) == pytest.approx(steps[level])
-    say("curve", image, *at, "--labels", tmp_path / out, "--thresholds", "90,100", "--out", "c.csv")
+    say(
+        "curve",
+        image,
+        *at,
+        "--labels",
+        tmp_path / out,
+        "--thresholds",
+        "90,100",
+        "--out",
+        tmp_path / "c.csv",
+    )
 
 
 def test_labels_in_an_ome_zarr_image(tmp_path, say):
