@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -114,8 +115,9 @@ def _whole(file: Path, read: Callable[[Path], Any]) -> Any:
 def _read_by_trimesh(file: Path) -> Mesh:
     trimesh: Any = import_optional("trimesh", extra="mesh", purpose="reading meshes")
     # Of a stream no other file is opened that the mesh names, such as its textures.
+    data = file.read_bytes()
     loaded = trimesh.load(
-        BytesIO(file.read_bytes()),
+        BytesIO(data),
         file_type=file.suffix[1:].lower(),
         process=False,
         maintain_order=True,
@@ -127,7 +129,27 @@ def _read_by_trimesh(file: Path) -> Mesh:
     if points is None or not len(points):
         raise InputFileError(f"{file}: has no points")
     triangles = getattr(loaded, "faces", None)
+    if file.suffix.lower() == ".ply":
+        _check_ply_counts(file, data, len(points), 0 if triangles is None else len(triangles))
     return _mesh(file, points, np.empty((0, 3)) if triangles is None else triangles)
+
+
+def _check_ply_counts(file: Path, data: bytes, points: int, triangles: int) -> None:
+    """Refuse a PLY file that ends before all that its header announces, which trimesh reads.
+
+    A polygon gives one triangle or more.
+    """
+    header = data.partition(b"end_header")[0]
+    announced = {
+        name.decode(): int(count)
+        for name, count in re.findall(rb"^element\s+(vertex|face)\s+(\d+)", header, re.MULTILINE)
+    }
+    wanted = announced.get("vertex", 0), announced.get("face", 0)
+    if points != wanted[0] or triangles < wanted[1]:
+        raise InputFileError(
+            f"{file}: truncated or damaged: its header announces {wanted[0]} points and "
+            f"{wanted[1]} faces, and {points} and {triangles} can be read"
+        )
 
 
 def _mesh(file: Path, points: Any, triangles: Any, units: str | None = None) -> Mesh:
@@ -135,7 +157,13 @@ def _mesh(file: Path, points: Any, triangles: Any, units: str | None = None) -> 
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(points)):
         numbers = f"{rows.min()} to {rows.max()}"
         raise InputFileError(f"{file}: has triangles of points {numbers}, and {len(points)} points")
-    return Mesh(np.asarray(points, np.float64), rows, units, ())
+    places = np.asarray(points, np.float64)
+    if not np.isfinite(places).all():
+        row = int(np.flatnonzero(~np.isfinite(places).all(axis=1))[0])
+        raise InputFileError(
+            f"{file}: points must be finite, got {places[row].tolist()} in row {row}"
+        )
+    return Mesh(places, rows, units, ())
 
 
 def _joined(mesh: Mesh) -> Mesh:

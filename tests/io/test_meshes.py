@@ -162,3 +162,25 @@ def test_refused_options(tmp_path, line, capsys):
     paths = {name: tmp_path / file for name, file in names.items()}
     assert main(line.format(**paths).split()) == 2
     assert REFUSED[line] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "binary"])
+def test_a_ply_file_that_ends_early(tmp_path, encoding):
+    """Which trimesh reads up to there, at whatever byte the file ends."""
+    trimesh = pytest.importorskip("trimesh")
+    path = tmp_path / "mesh.ply"
+    trimesh.Trimesh(POINTS, TRIANGLES, process=False).export(path, encoding=encoding)
+    data = path.read_bytes()
+    body = data.index(b"end_header") + len(b"end_header") + 1
+    for size in range(body, len(data) - 4, 5):
+        path.write_bytes(data[:size])
+        with pytest.raises(InputFileError, match=r"mesh\.ply: "):
+            read_mesh(path)
+
+
+def test_points_that_are_not_finite(tmp_path):
+    path = tmp_path / "mesh.gii"
+    broken = np.where(POINTS == 1, np.nan, POINTS).astype(np.float32)
+    save_gifti(path, points=broken, triangles=TRIANGLES.astype(np.int32))
+    with pytest.raises(InputFileError, match=r"mesh\.gii: points must be finite, got .*in row 1"):
+        read_mesh(path)
