@@ -128,7 +128,8 @@ def large(quick: bool) -> Iterator[Row]:
     }
     in_turns(calls, 1)
     timed = in_turns(calls, 3)
-    case, seconds = f"{n}^3 uint8 sigma 2", timed["2"].seconds
+    case = f"{n}^3 uint8 sigma 2"
+    seconds = timed["2"].seconds
     yield Row(case, 3, 2, seconds * 1e3, "seconds", 0.0, timed["2"].turns, seconds, "<= 2")
     yield row(case, 3, 2, timed["2"], ("one worker", timed["1"]), ">= 1.7", faster=True)
     call = threading.Thread(target=calls["2"])  # a new thread keeps nothing of others

@@ -30,7 +30,9 @@ from skimage import data
 
 import ecc_core as ecc
 
-COPY, FLOOR, BINCOUNT = "X.copy()", "read floor", "np.bincount"
+COPY = "X.copy()"
+FLOOR = "read floor"
+BINCOUNT = "np.bincount"
 
 PEER_BARS = {
     "numpy max + bincount": 50,
@@ -72,7 +74,8 @@ def large(
     """Our curves of an image against copying and reading it; bars by dtype and other."""
     smooth = field(shape, sigma)
     for dtype, bars in dtypes.items():
-        image, at = as_dtype(smooth, dtype), levels(dtype)
+        image = as_dtype(smooth, dtype)
+        at = levels(dtype)
         case = f"{'x'.join(map(str, shape))} {dtype} {f'sigma {sigma}' if sigma else 'noise'}"
         calls: dict[str, Callable[[], Any]] = {
             COPY: image.copy,
@@ -240,7 +243,8 @@ def regions(quick: bool) -> Iterator[Row]:
     nearest = cKDTree(rng.random((count, 2)) * n).query(points)[1]
     labels = (nearest.reshape(n, n) + 1).astype(np.int32)
     for dtype in ("uint8", "float32"):
-        image, at = as_dtype(field((n, n), 2), dtype), levels(dtype)
+        image = as_dtype(field((n, n), 2), dtype)
+        at = levels(dtype)
         for connectivity in (1, 2):
             options: dict[str, Any] = {"connectivity": connectivity, "workers": 1}
             calls = {

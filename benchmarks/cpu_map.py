@@ -74,8 +74,10 @@ def thresholds(images: Images) -> Iterator[Case]:
     """Thresholds."""
     for ndim in (2, 3):
         for kind in ("noise", "smooth"):
-            image, key = images(ndim, kind), f"{ndim}-D {kind}"
-            points, sample = image.size, image.reshape(-1)[::97]
+            image = images(ndim, kind)
+            key = f"{ndim}-D {kind}"
+            points = image.size
+            sample = image.reshape(-1)[::97]
             spacings = {
                 "range=(0.1, 0.9)": np.linspace(0.1, 0.9, 256),
                 "linspace in float32": np.linspace(0, 1, 256, dtype=np.float32),
@@ -97,7 +99,8 @@ def defaults(images: Images) -> Iterator[Case]:
     """Default calls, masks and NaN."""
     for ndim in (2, 3):
         for kind in ("noise", "smooth"):
-            image, key = images(ndim, kind), f"{ndim}-D {kind}"
+            image = images(ndim, kind)
+            key = f"{ndim}-D {kind}"
             mask = np.random.default_rng(1).random(image.shape) < 0.9
             points = image.size
             cause = "the image is read twice"
@@ -112,7 +115,8 @@ def defaults(images: Images) -> Iterator[Case]:
 def dtypes(images: Images) -> Iterator[Case]:
     """Types and directions."""
     for ndim in (2, 3):
-        image, key = images(ndim), f"{ndim}-D noise"
+        image = images(ndim)
+        key = f"{ndim}-D noise"
         points = image.size
         yield Case(f"float64, {key}", curve(image.astype(np.float64)), points, key, 2.0)
         cause = "a table of 16-bit keys for all values"
@@ -124,13 +128,15 @@ def dtypes(images: Images) -> Iterator[Case]:
 
 def layouts(images: Images) -> Iterator[Case]:
     """Memory layouts."""
-    image, key = images(), "2-D noise"
+    image = images()
+    key = "2-D noise"
     wide = np.repeat(image, 2, axis=1)
     tall = np.repeat(image, 2, axis=0)
     copied = "boxes are copied, point by point"
     yield Case("every second column", curve(wide[:, ::2]), image.size, key, 1.8, copied)
     yield Case("every second row", curve(tall[::2]), image.size, key, 1.8)
-    volume, key3 = images(3), "3-D noise"
+    volume = images(3)
+    key3 = "3-D noise"
     turned = curve(np.asfortranarray(volume))
     yield Case("Fortran order, 3-D", turned, volume.size, key3, 1.4, copied)
     sliced = curve(volume, axis=(0, 1))
@@ -174,10 +180,12 @@ def small(images: Images) -> Iterator[Case]:
 def other_calls(images: Images) -> Iterator[Case]:
     """Other calls."""
     for kind, bar in (("smooth", 6.0), ("noise", 30.0)):
-        image, key = images(2, kind), f"2-D {kind}"
+        image = images(2, kind)
+        key = f"2-D {kind}"
         cause = "sorting more than half of the points"
         yield Case(f'"exact" float32, {key}', curve(image, "exact"), image.size, key, bar, cause)
-    image, key = images(), "2-D noise"
+    image = images()
+    key = "2-D noise"
     integers = (image * 1e6).astype(np.int32)
     cause = "sorting more than half of the points"
     yield Case('"exact" int32', curve(integers, "exact"), image.size, key, 15.0, cause)
@@ -248,12 +256,14 @@ def measures(images: Images) -> dict[str, tuple[Callable[[int], Any], int]]:
 
 def thread_time(call: Callable[[], Any]) -> float:
     """The least processor time of calls that follow each other for 20 ms."""
-    best, spent = float("inf"), 0.0
+    best = float("inf")
+    spent = 0.0
     while spent < A_TURN:
         start = time.thread_time()
         call()
         seconds = time.thread_time() - start
-        best, spent = min(best, seconds), spent + seconds
+        best = min(best, seconds)
+        spent += seconds
     return best
 
 

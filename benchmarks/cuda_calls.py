@@ -31,7 +31,8 @@ Call = Callable[[Any], Any]
 
 def between_events(call: Call, image: Any) -> float:
     stream = cupy.cuda.get_current_stream()
-    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+    start = cupy.cuda.Event()
+    stop = cupy.cuda.Event()
     stream.synchronize()
     start.record(stream)
     call(image)

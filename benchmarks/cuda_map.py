@@ -69,7 +69,8 @@ def a_field(shape: tuple[int, ...], sigma: float) -> Any:
 
 def clock(call: Callable[[], Any]) -> float:
     """Seconds until the device is done, the least of several calls."""
-    best, spent = float("inf"), 0.0
+    best = float("inf")
+    spent = 0.0
     while spent < 0.1:
         cupy.cuda.Device().synchronize()
         start = time.perf_counter()
@@ -152,7 +153,8 @@ def measure(case: Case, name: str, rate: float, *, check: bool) -> dict[str, Any
 
 def small_images() -> list[dict[str, Any]]:
     """Microseconds an image in a loop over small images, and in one batch."""
-    even, found = np.linspace(0, 1, 256), []
+    even = np.linspace(0, 1, 256)
+    found = []
     for side in SIDES:
         images = cupy.random.default_rng(4).random((LOOPED, side, side), dtype=cupy.float32)
         several = list(images)

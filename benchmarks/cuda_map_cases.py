@@ -84,7 +84,8 @@ def some_labels(count: int) -> Callable[[Any], tuple[Any, ...]]:
 
     def labels(image: Any) -> tuple[Any, ...]:
         a_side = round(count ** (1 / image.ndim))
-        found, inside = 0, True
+        found = 0
+        inside = True
         for axis, n in enumerate(image.shape):
             along = cupy.arange(n).reshape((-1,) + (1,) * (image.ndim - axis - 1))
             found = found * a_side + along * a_side // n
@@ -133,7 +134,8 @@ def even_on_the_device(_: Any) -> tuple[Any, ...]:
 
 def everyday(size: str) -> Iterator[Case]:
     """What is measured on a large image and on a volume."""
-    even, rounded = np.linspace(0, 1, 256), np.linspace(0.03, 0.97, 256, dtype=np.float32)
+    even = np.linspace(0, 1, 256)
+    rounded = np.linspace(0.03, 0.97, 256, dtype=np.float32)
     flat = size == "8192^2"
     up = (1, 2, 3)[: 2 if flat else 3]
     yield Case("float32, 256 even thresholds", size, curve(even))

@@ -44,7 +44,8 @@ def seconds(call: Call, repeats: int) -> float:
         call()
         cupy.cuda.Device().synchronize()
         took = time.perf_counter() - start
-        best, total = min(best, took), took if total == float("inf") else total + took
+        best = min(best, took)
+        total = took if total == float("inf") else total + took
         if total > FEW_SECONDS:
             break
     return best
@@ -71,7 +72,8 @@ def by_cucim(image: np.ndarray, connectivity: int) -> Call:
 
 def on_device(image: np.ndarray, connectivity: int) -> dict[str, Call]:
     """Calls on images that are on the device."""
-    device, floats = cupy.asarray(image), cupy.asarray(image.astype(np.float32))
+    device = cupy.asarray(image)
+    floats = cupy.asarray(image.astype(np.float32))
     calls: dict[str, Call] = {
         "ecc_core": lambda: ecc.euler_curve(device, LEVELS, connectivity=connectivity).values,
         "ecc_core, float32": lambda: (

@@ -34,7 +34,8 @@ def events(call: Any, repeats: int) -> float:
     """Seconds a call, the least of several repeats."""
     call()
     best = float("inf")
-    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+    start = cupy.cuda.Event()
+    stop = cupy.cuda.Event()
     for _ in range(repeats):
         start.record()
         call()
@@ -57,7 +58,8 @@ def replay(call: Any, times: int = 200, calls: int = 1) -> float:
         graph.launch(stream)
         stream.synchronize()
         best = float("inf")
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start = cupy.cuda.Event()
+        stop = cupy.cuda.Event()
         for _ in range(3):
             start.record(stream)
             for _ in range(times):

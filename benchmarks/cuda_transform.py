@@ -29,7 +29,8 @@ import ecc_core as ecc
 from benchmarks.cuda_peers import seconds
 from benchmarks.cuda_timing import field
 
-DIRECTIONS, HEIGHTS = 64, 256
+DIRECTIONS = 64
+HEIGHTS = 256
 SHAPES = [(512, 512), (2048, 2048), (128, 128, 128), (512, 512, 512)]
 CPU_SECONDS = 0.5  # after which calls on the CPU are not repeated
 MOST_CUPY = 1 << 24  # points for which plain CuPy has enough memory and patience
@@ -44,7 +45,8 @@ def masks(shape: tuple[int, ...]) -> dict[str, Any]:
 
 def by_cupy(mask: Any, directions: np.ndarray, heights: np.ndarray) -> Call:
     """V-construction: coefficients of each orthant by slicing, `searchsorted` and `bincount`."""
-    ndim, levels = mask.ndim, cupy.asarray(heights)
+    ndim = mask.ndim
+    levels = cupy.asarray(heights)
 
     def coefficients(negative: tuple[bool, ...]) -> Any:
         padded = cupy.pad(mask, 1)
@@ -103,7 +105,8 @@ def by_pyect(mask: Any, directions: np.ndarray) -> Call | None:
 def on_cpu(call: Callable[[Any], Any], image: np.ndarray) -> tuple[Any, float]:
     """Return the values of a transform, and the least time of up to three calls in milliseconds."""
     call(image[tuple(slice(8) for _ in image.shape)])  # compiles
-    best, end = float("inf"), time.perf_counter() + CPU_SECONDS
+    best = float("inf")
+    end = time.perf_counter() + CPU_SECONDS
     for _ in range(3):
         start = time.perf_counter()
         found = call(image).values

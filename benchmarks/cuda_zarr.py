@@ -27,7 +27,8 @@ import ecc_core as ecc
 from ecc_core.cli import main as run_command
 from ecc_core.io import read_result
 
-SIDE, CHUNK = 4096, (64, 1024, 1024)
+SIDE = 4096
+CHUNK = (64, 1024, 1024)
 
 
 def write(path: Path, gib: int) -> zarr.Array:

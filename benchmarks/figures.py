@@ -18,7 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 RESULTS = Path(__file__).parent / "results"
-BLUE, GRAY, VERMILION = "#0072B2", "#9a9a9a", "#D55E00"
+BLUE = "#0072B2"
+GRAY = "#9a9a9a"
+VERMILION = "#D55E00"
 STYLE = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 10}
 TIMES = "\N{MULTIPLICATION SIGN}"
 MORE = {
@@ -101,7 +103,8 @@ def draw_panels(panels: list[tuple[str, list[Bar]]]) -> Figure:
 
 def peers_on_the_cpu() -> Figure:
     """Curves, Betti curves and transforms on one core, against other libraries."""
-    curves, betti = read("libraries")["sections"], read("betti")["sections"]
+    curves = read("libraries")["sections"]
+    betti = read("betti")["sections"]
     minkowski = read("minkowski")["sections"]
     functionals = minkowski["quantimpy"] + minkowski["published"]
     transform = read("transform-cpu")["sections"]["peers"]
@@ -152,7 +155,8 @@ def floor_on_a_device() -> Figure:
     ]
     cases: dict[str, dict[int, float]] = {}
     for row in kernels:
-        side, count = row["shape"][0], row["images"]
+        side = row["shape"][0]
+        count = row["images"]
         name = f"{side}{'²³'[len(row['shape']) - 2]} {row['dtype']}"
         name = f"{count} {TIMES} {name}" if count > 1 else name
         cases.setdefault(name, {})[row["sigma"]] = row["ratio"]

@@ -88,9 +88,14 @@ def by_eucalc(mask: np.ndarray, directions: np.ndarray, heights: np.ndarray) -> 
         found = [shape.compute_euler_characteristic_transform(u) for u in turned]
         return np.array([one.vectorize(low, high, heights.size) for one in found])
 
+    def prepare_and_evaluate() -> np.ndarray:
+        return evaluate(prepare())
+
+    def evaluate_only() -> np.ndarray:
+        return evaluate(ready)
+
     ready = prepare()
-    whole, directions_only = lambda: evaluate(prepare()), lambda: evaluate(ready)
-    return {"eucalc": whole, "eucalc, directions only": directions_only}
+    return {"eucalc": prepare_and_evaluate, "eucalc, directions only": evaluate_only}
 
 
 def transforms(quick: bool) -> Iterator[Row]:

@@ -88,7 +88,8 @@ def gudhi_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
         for x in (prediction, target)
     ]
     for own, true in zip(*parts, strict=True):
-        values, levels = own.flatten(), true.flatten()
+        values = own.flatten()
+        levels = true.flatten()
         found, wanted = (gudhi_pairs(x.detach().numpy()) for x in (own, true))
         for (finite, essential), (of_true, lasting) in zip(found, wanted, strict=True):
             births = torch.cat([values[essential], values[finite[:, 0]]])
@@ -96,7 +97,8 @@ def gudhi_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
             first, last = levels[of_true].unbind(1)
             count = len(lasting) + int(((first >= 0.5) & (last < 0.5)).sum())
             order = (deaths - births).detach().argsort()
-            kept, rest = order[:count], order[count:]
+            kept = order[:count]
+            rest = order[count:]
             total = total + (1 - births[kept]).square().sum() + deaths[kept].square().sum()
             total = total + (births[rest] - deaths[rest]).square().sum()
     return total / len(parts[0])

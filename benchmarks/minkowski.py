@@ -31,7 +31,8 @@ def euler(quick: bool) -> Iterator[Row]:
     """Exact functionals against the Euler characteristic alone."""
     shapes = [(64,) * 3, (256,) * 2] if quick else [(128,) * 3, (1024,) * 2]
     for shape, dtype, sigma in itertools.product(shapes, ("float32", "uint8"), (0, 2, 8)):
-        image, at = as_dtype(field(shape, sigma), dtype), levels(dtype)
+        image = as_dtype(field(shape, sigma), dtype)
+        at = levels(dtype)
         case = f"{'x'.join(map(str, shape))} {dtype} {f'sigma {sigma}' if sigma else 'noise'}"
         for connectivity in (1, len(shape)):
             options = {"connectivity": connectivity, "workers": 1}
@@ -52,7 +53,8 @@ def euler(quick: bool) -> Iterator[Row]:
 def borders(quick: bool) -> Iterator[Row]:
     """Euler curves of periodic images and half-open windows against those of closed images."""
     for n, ndim in ((64, 3), (256, 2)) if quick else ((256, 3), (4096, 2)):
-        image, at = field((n,) * ndim, 2), levels("float32")
+        image = field((n,) * ndim, 2)
+        at = levels("float32")
         for connectivity in (1, ndim):
             one = partial(ecc.euler_curve, image, at, connectivity=connectivity, workers=1)
             boundaries = "closed", "periodic", "half-open"
@@ -101,7 +103,8 @@ TABLE = _table()
 def published(quick: bool) -> Iterator[Row]:
     """Exact functionals at 256 thresholds against the published method at each of them."""
     n = 48 if quick else 128
-    image, at = field((n,) * 3, 2), levels("float32")
+    image = field((n,) * 3, 2)
+    at = levels("float32")
     calls = {
         "ours": lambda: ecc.minkowski_curves(image, at, workers=1),
         "configurations": lambda: configurations(image <= at[COUNT // 2]),
@@ -112,7 +115,8 @@ def published(quick: bool) -> Iterator[Row]:
     np.testing.assert_allclose(found, timed["configurations"].result)
     one = timed["configurations"]
     all_of_them = one._replace(seconds=COUNT * one.seconds)
-    case, name = f"{n}^3 float32 sigma 2", "256 x configurations in NumPy"
+    case = f"{n}^3 float32 sigma 2"
+    name = "256 x configurations in NumPy"
     yield row(case, 3, 1, timed["ours"], (name, all_of_them), ">= 1000", faster=True)
 
 
@@ -139,7 +143,8 @@ def quantimpy(quick: bool) -> Iterator[Row]:
     if "QUANTIMPY_PYTHON" not in os.environ:
         return
     n = 48 if quick else 128
-    image, at = field((n,) * 3, 2), levels("float32")
+    image = field((n,) * 3, 2)
+    at = levels("float32")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "points.npy"
         np.save(path, image <= at[COUNT // 2])

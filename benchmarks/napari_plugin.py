@@ -120,7 +120,8 @@ class Window:
 
     def frame(self, act: Callable[[], None], canvas_only: bool = False) -> float:
         """Milliseconds from an action until the plot and the canvas, or it alone, show it."""
-        painted, before = Painted(self.panel.plot), self.drawn
+        painted = Painted(self.panel.plot)
+        before = self.drawn
         start = time.perf_counter()
         act()
         self.until(lambda: (canvas_only or painted.done) and self.drawn > before)
@@ -162,7 +163,8 @@ def summary(case: str, times: list[float], bar: float | None) -> Row:
 def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
     """Frames of a drag of the threshold, and how many times a contrast drag they take."""
     window = Window("Threshold")
-    panel, model = window.panel, window.panel.model
+    panel = window.panel
+    model = window.panel.model
     window.viewer.add_image(smooth((side, side), np.uint16), name="image")
     window.settle()
     model.show_changes = changes
@@ -170,7 +172,8 @@ def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
     curve = model.curve
     places = np.linspace(0.3, 0.7, 40) * curve.thresholds[-1]
     layer = window.viewer.layers["image"]
-    times, contrasts = [], []
+    times = []
+    contrasts = []
     for at in places.tolist():
         times.append(window.frame(lambda at=at: panel.plot.threshold_moved.emit(at)))
         limits = (0.0, at)
@@ -195,13 +198,15 @@ def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
 def drag_least(side: int, bar: float) -> list[Row]:
     """Frames of a drag of the least persistence, and how many times a contrast drag they take."""
     window = Window("Threshold")
-    panel, model = window.panel, window.panel.model
+    panel = window.panel
+    model = window.panel.model
     layer = window.viewer.add_image(smooth((side, side), np.uint16), name="image")
     model.show_betti = True
     window.until(lambda: model.classes is not None)
     window.settle()
     longest = float(model.classes.persistence[1])
-    times, contrasts = [], []
+    times = []
+    contrasts = []
 
     def leave_out(least: float) -> None:
         model.min_persistence = least
@@ -321,7 +326,9 @@ def openings(side: int, count: int, bar: float | None) -> list[Row]:
     window.viewer.add_image(image, name="large")
     shown: list[float] = []
     model.events.curve.connect(lambda curve: curve and shown.append(time.perf_counter()))
-    coarse, complete, wrong = [], [], 0
+    coarse = []
+    complete = []
+    wrong = 0
     expected = None
     for _ in range(count):
         window.panel.form["image"].value = "small"
@@ -348,7 +355,8 @@ def openings(side: int, count: int, bar: float | None) -> list[Row]:
 
 def turn(shape: tuple[int, ...], bar: float | None) -> Row:
     window = Window("Directions")
-    panel, model = window.panel, window.panel.model
+    panel = window.panel
+    model = window.panel.model
     model.show_arrow = False
     window.viewer.add_image(smooth(shape, np.uint8, 6), name="image")
     panel.controller.session.explorer.scope = "slice" if len(shape) == 2 else "volume"

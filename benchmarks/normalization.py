@@ -22,7 +22,11 @@ Normalize = Literal["side", "batch"]
 
 OUTPUT = Path(__file__).parent / "results" / "normalization"
 KINDS: tuple[Normalize | None, ...] = None, "side", "batch"
-SEEDS, SIDE, CLASSES, OBJECTS, EPOCHS = 10, 48, 4, 5, 30
+SEEDS = 10
+SIDE = 48
+CLASSES = 4
+OBJECTS = 5
+EPOCHS = 30
 ABOUT = f"""Images of {SIDE} x {SIDE} points show {OBJECTS} discs and rings with noise; the class is
 the number of rings (1 to {CLASSES}). Two convolutions, `EulerCurveLayer(16, normalize=...)` and a
 linear layer are trained on 300 images for {EPOCHS} epochs (AdamW, 0.003). Accuracy on 400 other

@@ -82,7 +82,8 @@ def measure(what: str, path: str, workers: int) -> None:
     volume = da.from_zarr(path)
     warm = da.zeros((8, 8, 8), chunks=4, dtype=volume.dtype)
     ecc.euler_curve(warm, 256, range=(0, TOP[volume.dtype.name])).values.compute()
-    start, processor = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    processor = time.process_time()
     if what == "sum":
         volume.sum().compute()
     elif what.startswith("stack"):
@@ -201,7 +202,8 @@ def count_blocks(side: int) -> None:
     start = time.perf_counter()
     for _ in sums_of_groups(work, groups, range(len(groups)), workers=WORKERS):
         pass
-    seconds, peak = time.perf_counter() - start, peak_memory()
+    seconds = time.perf_counter() - start
+    peak = peak_memory()
     volume = da.zeros((4 * side,) * 3, chunks=4, dtype=np.uint8)
     whole = dask.optimize(ecc.euler_curve(volume, 256, range=(0, 255)).values)[0]
     row = {"waiting": most, "memory": peak, "ms": seconds / side**3 * 1e3}

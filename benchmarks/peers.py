@@ -23,17 +23,20 @@ def numpy_bincount(image: np.ndarray, connectivity: int) -> Call:
     closed = connectivity > 1
 
     def pairs(cells: np.ndarray, axis: int) -> np.ndarray:
-        low, high = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
+        low = (slice(None),) * axis + (slice(-1),)
+        high = (slice(None),) * axis + (slice(1, None),)
         if not closed:
             return np.maximum(cells[low], cells[high])
         # The outermost faces belong to one cube only.
-        first, last = cells.take([0], axis), cells.take([-1], axis)
+        first = cells.take([0], axis)
+        last = cells.take([-1], axis)
         return np.concatenate([first, np.minimum(cells[low], cells[high]), last], axis)
 
     def signed(cells: np.ndarray, axis: int) -> np.ndarray:
         if axis == image.ndim:
             return np.bincount(cells.reshape(-1), minlength=LEVELS)
-        one, two = signed(cells, axis + 1), signed(pairs(cells, axis), axis + 1)
+        one = signed(cells, axis + 1)
+        two = signed(pairs(cells, axis), axis + 1)
         return two - one if closed else one - two
 
     return lambda: np.cumsum(signed(image, 0))

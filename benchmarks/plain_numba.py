@@ -49,7 +49,8 @@ def plain_3d(image: Any) -> Any:
     never = 256  # beyond the border
     for i in range(planes):
         for j in range(rows):
-            down, right = i + 1 < planes, j + 1 < rows
+            down = i + 1 < planes
+            right = j + 1 < rows
             x = y = z = w = never  # of the column before the first
             for k in range(columns - 1, -1, -1):
                 a = image[i, j, k]
@@ -64,7 +65,10 @@ def plain_3d(image: Any) -> Any:
                 changes[max(b, y)] += 1
                 changes[max(c, z)] += 1
                 changes[max(d, w)] -= 1
-                x, y, z, w = a, b, c, d
+                x = a
+                y = b
+                z = c
+                w = d
     return np.cumsum(changes[:256])
 
 

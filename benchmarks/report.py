@@ -49,12 +49,14 @@ class Timed(NamedTuple):
 
 def least(call: Callable[[], Any], clock: Clock = time.perf_counter) -> tuple[float, Any]:
     """The least time of repeated calls during 20 ms, and the result."""
-    best, spent = float("inf"), 0.0
+    best = float("inf")
+    spent = 0.0
     while spent < A_TURN:
         start = clock()
         result = call()
         seconds = clock() - start
-        best, spent = min(best, seconds), spent + seconds
+        best = min(best, seconds)
+        spent += seconds
     return best, result
 
 
@@ -70,7 +72,8 @@ def in_turns(
                 continue
             seconds, result = least(call, clock)
             if known:
-                seconds, result = min(seconds, known.seconds), known.result
+                seconds = min(seconds, known.seconds)
+                result = known.result
             best[name] = Timed(seconds, turn + 1, result)
     return best
 

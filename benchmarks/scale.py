@@ -31,7 +31,9 @@ from ecc_core._blocks.work import Work
 from ecc_core._request.filtration import Filtration
 from ecc_core.quantities.euler import CurveValues
 
-SIDE, GROUP, COLUMN = 10_000, 16, 26
+SIDE = 10_000
+GROUP = 16
+COLUMN = 26
 SMALL = 4  # points along each side of the blocks that cost nothing
 THREADS = 2  # of a worker
 
@@ -59,15 +61,14 @@ class Cluster:
     """Runs no task: the end of each one follows from its costs and from those it waits for."""
 
     def __init__(self, workers: int, costs: dict[str, float], scheduling: float) -> None:
-        self.costs, self.scheduling = costs, scheduling
+        self.costs = costs
+        self.scheduling = scheduling
         self.free = [0.0] * (workers * THREADS)  # when each thread is
         self.scheduled = self.now = self.busy = 0.0
         self.tasks = 0
         threads = len(self.free)
-        self.ahead, self.asked = (
-            window.AHEAD_ON_CLUSTER * threads,
-            window.ASKED_ON_CLUSTER * threads,
-        )
+        self.ahead = window.AHEAD_ON_CLUSTER * threads
+        self.asked = window.ASKED_ON_CLUSTER * threads
 
     def submit(self, function: Any, *arguments: Any) -> Task:
         flat = [a for part in arguments for a in (part if isinstance(part, list) else [part])]
@@ -152,7 +153,8 @@ def scheduling_of(blocks: int) -> float:
 
 def graph_of(blocks: int) -> list[Any]:
     """What the graph of the dask function takes, which has all blocks at once."""
-    before, start = peak_memory(), time.perf_counter()
+    before = peak_memory()
+    start = time.perf_counter()
     volume = da.zeros((SMALL * blocks,) * 3, chunks=SMALL, dtype=np.uint8)
     graph = dask.optimize(ecc.euler_curve(volume, 256, range=(0, 255)).values)[0].__dask_graph__()
     tasks = len(graph)

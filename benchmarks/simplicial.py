@@ -25,9 +25,11 @@ import ecc_core as ecc
 from ecc_core.nn.functional import soft_simplicial_transform
 
 RESULTS = Path(__file__).parent / "results"
-DIRECTIONS, HEIGHTS = 64, 128
+DIRECTIONS = 64
+HEIGHTS = 128
 LONG = 3000  # ms, of calls that are measured once
-SHARPNESS, STEPS = 8.0, 32
+SHARPNESS = 8.0
+STEPS = 32
 Call = Callable[[], Any]
 
 
@@ -63,7 +65,8 @@ def of_ect(mesh: Mesh, directions: np.ndarray, reach: float) -> tuple[Call, Call
     count = len(mesh.points)
     # Adding points one by one copies all coordinates each time.
     nx.Graph.add_nodes_from(graph, range(count))
-    graph._node_list, graph._node_to_index = list(range(count)), {i: i for i in range(count)}
+    graph._node_list = list(range(count))
+    graph._node_to_index = {i: i for i in range(count)}
     graph._coord_matrix = mesh.points
     nx.Graph.add_edges_from(graph, mesh.edges.tolist())
     graph.cells[2] = [tuple(row) for row in mesh.triangles.tolist()]
@@ -133,10 +136,12 @@ def exact(rows: int, columns: int, turns: int) -> dict[str, Any]:
 def soft(name: str, turns: int) -> dict[str, Any]:
     """Forward and backward, with gradients of points and directions."""
     if name == "letters":
-        shapes, path = 64, torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4]])
+        shapes = 64
+        path = torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4]])
         one = torch.randn(5, 2, generator=torch.Generator().manual_seed(0)), [path]
     else:
-        shapes, mesh = 8, torus(50, 40)
+        shapes = 8
+        mesh = torus(50, 40)
         scaled = torch.tensor(mesh.points / 4.2, dtype=torch.float32)
         one = scaled, [torch.tensor(part) for part in mesh[1:]]
     count = len(one[0])
@@ -159,7 +164,8 @@ def soft(name: str, turns: int) -> dict[str, Any]:
         return lambda: torch.autograd.grad(transform().square().sum(), [points, unit])
 
     best, _ = least_times({"ours": learned(ours), "direct": learned(direct)}, turns)
-    found, expected = ours().detach(), direct().detach()
+    found = ours().detach()
+    expected = direct().detach()
     difference = float((found - expected).abs().max() / expected.abs().max())
     return {"name": name, "shapes": shapes, "points": count, "ms": best, "difference": difference}
 
@@ -173,7 +179,8 @@ def markdown(report: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in report["exact"]:
-        ms, differ = row["ms"], row["differ"]
+        ms = row["ms"]
+        differ = row["differ"]
         lines.append(
             f"| {row['triangles']:,} | {ms['ours']:.3g} | {ms['pyect']:.3g} "
             f"| {ms['pyect'] / ms['ours']:.3g} | {differ['pyect']:.2g} | {ms['ect']:.3g} "

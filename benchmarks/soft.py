@@ -93,7 +93,8 @@ def over_heights(
             torch.minimum(weights.narrow(axis + 1, 0, n), weights.narrow(axis + 1, 1, n)),
         )
 
-    rows, columns = pairs(tops, images, 0), pairs(tops, images, 1)
+    rows = pairs(tops, images, 0)
+    columns = pairs(tops, images, 1)
     return part(tops, images) - part(*rows) - part(*columns) + part(*pairs(*rows, 1))
 
 

@@ -36,7 +36,8 @@ def backward(compute: Callable[[Tensor], Tensor], image: Tensor) -> Call:
 def least(calls: dict[str, Call]) -> dict[str, float]:
     """The least seconds of each call."""
     best = dict.fromkeys(calls, float("inf"))
-    begin, turns = time.thread_time(), 0
+    begin = time.thread_time()
+    turns = 0
     while turns < TURNS or time.thread_time() - begin < SECONDS:
         turns += 1
         for name, call in calls.items():
@@ -87,7 +88,8 @@ def rows() -> list[dict[str, Any]]:
     image = torch.rand(1, 1, 64, 64).requires_grad_()
     large = torch.rand(1, 1, 512, 512).requires_grad_()
     volume = torch.rand(1, 1, 64, 64, 64).requires_grad_()
-    weights, slope = split_coefficients(image.detach()[0], 1).flatten(1), torch.tensor(sharpness)
+    weights = split_coefficients(image.detach()[0], 1).flatten(1)
+    slope = torch.tensor(sharpness)
     layers = [
         EulerCurveLayer(LEVELS, range=(0, 1), directions=k, direction_scale=1 / 64 if k else None)
         for k in (None, 1, 16)

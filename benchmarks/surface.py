@@ -25,7 +25,8 @@ def compared(shape: tuple[int, ...]) -> Iterator[Row]:
     """Independent fields, rough and smooth, with each connectivity."""
     for sigma in (0, 3):  # small, so that other work rarely interrupts the fastest call
         both = field((2 * shape[0], *shape[1:]), sigma)
-        first, second = both[: shape[0]], both[shape[0] :]
+        first = both[: shape[0]]
+        second = both[shape[0] :]
         at = np.linspace(0, 1, COUNT)
         case = f"{' x '.join(map(str, shape))} {f'sigma {sigma}' if sigma else 'noise'}"
         for connectivity in (1, len(shape)):

@@ -25,7 +25,8 @@ from skimage.filters import threshold_otsu
 import ecc_core as ecc
 from ecc_core._backends.cpu.transforms.regions import find_regions
 
-DIRECTIONS, HEIGHTS = 64, 256
+DIRECTIONS = 64
+HEIGHTS = 256
 COUNTS = [2**k for k in range(11)]
 
 Call = Callable[[], np.ndarray]
@@ -61,7 +62,8 @@ def by_numpy(mask: np.ndarray, directions: np.ndarray, heights: np.ndarray) -> C
     centred = [np.arange(n) - (n - 1) / 2 for n in mask.shape]
 
     def pairs(cells: np.ndarray, axis: int, join: Any) -> np.ndarray:
-        low, high = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
+        low = (slice(None),) * axis + (slice(-1),)
+        high = (slice(None),) * axis + (slice(1, None),)
         return join(cells[low], cells[high])
 
     def add(present: np.ndarray, height: np.ndarray, axis: int, sign: int, counts: Any) -> None:
@@ -143,7 +145,9 @@ def peers(quick: bool) -> Iterator[Row]:
 def parts(quick: bool) -> Iterator[Row]:
     """Finding the critical points, and projecting them."""
     for case, mask in masks(quick).items():
-        ndim, few, many = mask.ndim, DIRECTIONS, 4 * DIRECTIONS
+        ndim = mask.ndim
+        few = DIRECTIONS
+        many = 4 * DIRECTIONS
         for connectivity in (1, ndim):
             options: dict[str, Any] = {"connectivity": connectivity, "workers": 1}
 
@@ -160,7 +164,8 @@ def parts(quick: bool) -> Iterator[Row]:
             }
             in_turns(calls, 1)
             timed = in_turns(calls, TURNS)
-            curve, found = ("euler_curve of the mask", timed["curve"]), timed["orthants"]
+            curve = ("euler_curve of the mask", timed["curve"])
+            found = timed["orthants"]
             points = find_regions(mask.astype(np.int32), np.ones(ndim), connectivity).points
             total = len(points[0])
             name = f"{case}, {total} critical points: all, and one direction an orthant"
@@ -198,7 +203,8 @@ def growth(quick: bool) -> Iterator[Row]:
 
 def weights(quick: bool) -> Iterator[Row]:
     """Weights, against the mask."""
-    image, mask = photograph(quick), silhouette(quick)
+    image = photograph(quick)
+    mask = silhouette(quick)
     side = len(mask)
     smooth = gaussian_filter(np.random.default_rng(7).standard_normal((side, side)), 8, mode="wrap")
     cases = {
@@ -232,7 +238,8 @@ def ellipses(n: int, count: int) -> np.ndarray:
     for label in range(1, count + 1):
         row_, column = divmod(label - 1, cells)
         turn, (long, short) = rng.uniform(0, np.pi), rng.uniform(side * 0.22, side * 0.47, 2)
-        along, across = x * np.cos(turn) + y * np.sin(turn), y * np.cos(turn) - x * np.sin(turn)
+        along = x * np.cos(turn) + y * np.sin(turn)
+        across = y * np.cos(turn) - x * np.sin(turn)
         inside = (along / long) ** 2 + (across / short) ** 2 < 1
         labels[row_ * side : (row_ + 1) * side, column * side : (column + 1) * side][inside] = label
     return labels

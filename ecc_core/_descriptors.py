@@ -27,7 +27,8 @@ def _circle(n: int) -> Floats:
     long = np.cos(angle)
     short = np.where(part == n, long, np.sin(angle))
     steep = (octant == 1) | (octant == 2) | (octant == 5) | (octant == 6)
-    first, second = np.where(steep, short, long), np.where(steep, long, short)
+    first = np.where(steep, short, long)
+    second = np.where(steep, long, short)
     first[(octant >= 2) & (octant < 6)] *= -1
     second[octant >= 4] *= -1
     return np.stack([first, second], axis=1) + 0.0  # no negative zeros

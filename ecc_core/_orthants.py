@@ -63,7 +63,8 @@ def sort_directions(directions: Floats) -> Directions:
 
 def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> Frame:
     """Place the points at (index - centre) * spacing, the corners half a step further out."""
-    missing, cubes = 3 - len(shape), uses_cubes(connectivity)
+    missing = 3 - len(shape)
+    cubes = uses_cubes(connectivity)
     positions = [np.zeros(1)] * missing
     for n, step in zip(shape, spacing, strict=True):
         points = n + 1 if cubes else n

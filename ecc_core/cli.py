@@ -39,7 +39,10 @@ TALKATIVE = (
 NUMBERS = re.compile(r"-[\d.i]")
 """What begins like this is not an option, such as -1,1 and -inf."""
 SOME_FAILED = 1
-BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+BAD_INPUT = 2
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:

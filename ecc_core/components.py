@@ -313,7 +313,9 @@ def persistent_regions(
     if height is not None and not 0 <= height <= 1:
         raise ValueError(f"`rel_height` must be from 0 to 1, got {rel_height!r}")
     request = single_request(image, options)
-    origin, filtration, array = request.origin, request.filtration, request.images[0]
+    origin = request.origin
+    filtration = request.filtration
+    array = request.images[0]
     backend = origin.betti_numbers()
     array = as_booleans(array) if array.dtype.kind == "b" else array
     if array.size > MOST_POINTS:
@@ -327,7 +329,8 @@ def persistent_regions(
     regions, born, died, merged = backend.persistent_regions(
         array, shown, least, level, filtration, rel_height=height, workers=request.workers
     )
-    flat, dtype = array.reshape(-1), array.dtype.newbyteorder("=")
+    flat = array.reshape(-1)
+    dtype = array.dtype.newbyteorder("=")
     deaths = flat[died].astype(dtype)
     deaths[died < 0] = last_value(dtype, filtration.superlevel)
     points = np.stack(np.unravel_index(born, array.shape), axis=1)

@@ -309,7 +309,8 @@ def euler_curve(
         return planned
     if request is None:
         request = Request.of(image, levels, options, no_exact=None)
-    origin, facts = request.origin, curve_facts(request.filtration)
+    origin = request.origin
+    facts = curve_facts(request.filtration)
     if request.window is not None:
         return EulerCurve(*window_curve(request, thresholds), **facts)
     if request.levels.exact:

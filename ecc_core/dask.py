@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of
 from ecc_core._blocks.boxes import differences
@@ -235,7 +236,7 @@ def local_curves(
     image, mask = split_masked_chunks(image, mask, geometry)
     arrays = (image,) if mask is None else (image, mask)
     counts = (
-        tuple(-(-length // side) for length in lengths)
+        tuple(ceil_div(length, side) for length in lengths)
         for lengths, side in zip(image.chunks, tile, strict=True)
     )
     values = da.map_blocks(
@@ -259,7 +260,7 @@ def _tile_chunks(
     aligned = []
     for lengths, window in zip(chunks, tile, strict=True):
         total = sum(lengths)
-        step = -(-max(lengths, default=1) // window) * window or window
+        step = ceil_div(max(lengths, default=1), window) * window or window
         aligned.append(tuple(min(step, total - at) for at in range(0, total, step)) or (0,))
     return tuple(aligned)
 
@@ -272,7 +273,7 @@ def _curves_of_tiles(
     Tiles of one shape form a batch: the complete ones, and for each set of axes those that the
     image's end cuts off.
     """
-    shape = tuple(-(-n // window) for n, window in zip(image.shape, tile, strict=True))
+    shape = tuple(ceil_div(n, window) for n, window in zip(image.shape, tile, strict=True))
     values = np.zeros_like(image, shape=(*shape, computed.size), dtype=np.int64)
     spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
     for parts in itertools.product(*spans):

@@ -153,7 +153,8 @@ def minkowski_curves(
     if request.window is not None:
         at, values, window = window_functionals(request, chosen, thresholds)
         return MinkowskiCurves(at, values, **facts, window=window)
-    count, curve = request.origin.cell_counts().cell_counts, request.origin.backend().curve
+    count = request.origin.cell_counts().cell_counts
+    curve = request.origin.backend().curve
 
     def functionals(images: Any, at: Any, filtration: Filtration, **options: Any) -> Any:
         values = chosen.functionals(count(images, at, chosen.cells, filtration, **options))

@@ -109,7 +109,8 @@ def simplicial_curve(
         raise ValueError("`values` must have shape (..., n), one for each point, got a number")
     superlevel = check_flag(superlevel, "superlevel")
     threads = origin.workers(workers)
-    points, batch = given.shape[-1], given.shape[:-1]
+    points = given.shape[-1]
+    batch = given.shape[:-1]
     rows = _complex(origin, simplices, points, complete)
     flat = given.reshape(math.prod(batch), points)
     flat = flat.astype(given.dtype.newbyteorder("="), copy=False)

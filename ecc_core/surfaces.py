@@ -146,7 +146,8 @@ def euler_surface(
     if is_lazy(first) or is_lazy(second):
         from ecc_core._dask.whole import whole_surface
 
-        given, ranges = (thresholds_first, thresholds_second), (range_first, range_second)
+        given = (thresholds_first, thresholds_second)
+        ranges = (range_first, range_second)
         return whole_surface(first, second, given, ranges, options)
     flags = flag_pair(superlevel)
     of_first = options._replace(range=range_first, superlevel=flags[0])
@@ -159,8 +160,10 @@ def euler_surface(
     shown = a.mask
     if b.mask is not None:
         shown = b.mask if shown is None else shown & b.mask
-    a, b = a._replace(mask=shown), b._replace(mask=shown)
-    at, filtrations = (a.thresholds(), b.thresholds()), (a.filtration, b.filtration)
+    a = a._replace(mask=shown)
+    b = b._replace(mask=shown)
+    at = (a.thresholds(), b.thresholds())
+    filtrations = (a.filtration, b.filtration)
     origin = a.origin
     values = origin.surfaces().surface(a.images, b.images, at, filtrations, **a.options)
     if values.size:

@@ -236,7 +236,8 @@ def betti_curves(
             return BettiCurves(at, values, **curve_facts(plan.filtration))
     if request is None:
         request = Request.of(image, thresholds, options, no_exact=None)
-    origin, filtration = request.origin, request.filtration
+    origin = request.origin
+    filtration = request.filtration
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     if request.levels.exact:
@@ -337,7 +338,9 @@ def region_betti_curves(
         )
     check_eager(labels, "labels")
     request = single_request(image, options, thresholds, labels=labels)
-    origin, filtration, at = request.origin, request.filtration, request.thresholds()
+    origin = request.origin
+    filtration = request.filtration
+    at = request.thresholds()
     compute = _function(request, "region_betti_curves", lasting=least > 0)
     given: dict[str, Any] = {"workers": request.workers}
     if least > 0:
@@ -462,7 +465,8 @@ def persistence_pairs(
             persistence_pairs, image, dimension, min_persistence=least, **options.given()
         )
     request = single_request(image, options)
-    origin, filtration = request.origin, request.filtration
+    origin = request.origin
+    filtration = request.filtration
     known = list(range(filtration.classes))
     if dimension is not None and (isinstance(dimension, bool) or dimension not in known):
         raise ValueError(
@@ -475,8 +479,10 @@ def persistence_pairs(
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
         found = find(array[None], asked, filtration, **request.options)
         births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
-        counts, essential = [len(born) for born, _ in found], deaths < 0
-        flat, native = array.reshape(-1), array.dtype.newbyteorder("=")
+        counts = [len(born) for born, _ in found]
+        essential = deaths < 0
+        flat = array.reshape(-1)
+        native = array.dtype.newbyteorder("=")
         born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
         died[essential] = last_value(native, filtration.superlevel)
         if least > 0:
@@ -508,7 +514,8 @@ def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.in
 
 def _function(request: Request, name: str, *, lasting: bool = False) -> Any:
     """Return a function of Betti numbers; what only the host computes needs an image there."""
-    origin, boundary = request.origin, request.filtration.boundary
+    origin = request.origin
+    boundary = request.filtration.boundary
     if (lasting or not boundary.is_closed) and not origin.on_host:
         what = "classes that last" if boundary.is_closed else "periodic images"
         raise BackendError(

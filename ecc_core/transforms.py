@@ -472,7 +472,8 @@ def transform_distance(
     """
     if metric not in ("L1", "L2"):
         raise ValueError(f'`metric` must be "L1" or "L2", got {metric!r}')
-    a, b = _on_host(a), _on_host(b)
+    a = _on_host(a)
+    b = _on_host(b)
     if a.smooth != b.smooth:
         raise ValueError("`a` and `b` must both be smooth transforms or neither, got one of each")
     for name in ("directions", "heights"):

@@ -16,7 +16,10 @@ from skimage.measure import label
 import ecc_core as ecc
 from ecc_core.io import write_figure
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREEN = "#009E73"
+GREY = "#999999"
 
 # Three squares that meet at corners, and a ring that is open at one corner.
 PIXELS = np.array(

@@ -75,7 +75,8 @@ def draw(example: Example, image: Array, curves: Curves, figure: Any = None):
         picture = render.picture_of_volume(view)
         sets = [render.picture_of_set(view, t) for t in example.thresholds]
     else:
-        picture, sets = image, [image <= t for t in example.thresholds]
+        picture = image
+        sets = [image <= t for t in example.thresholds]
     return plot_level_sets(
         picture, sets, example.thresholds, curves, title=example.name, figure=figure
     )
@@ -127,7 +128,8 @@ def run(example: Example, folder: Path) -> tuple[Example, Array, Curves]:
     """Compute an example, write its table and picture, and say so."""
     image = example.load()
     compute = partial(curves_of, image, example.thresholds)
-    first, again = seconds(compute), min(seconds(compute) for _ in range(5))
+    first = seconds(compute)
+    again = min(seconds(compute) for _ in range(5))
     curves = compute()
     target = folder / example.name.replace(" ", "_")
     write_table(target.with_suffix(".csv"), table_of(curves))

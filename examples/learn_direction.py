@@ -21,11 +21,15 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import ecc_core as ecc
 from ecc_core.nn import EulerCurveLayer
 
-SIDE, BUMPS, WIDTH = 32, 14, 1.6
+SIDE = 32
+BUMPS = 14
+WIDTH = 1.6
 ANGLE = np.deg2rad(115)
 HIDDEN = np.array([np.cos(ANGLE), np.sin(ANGLE)])
 START = np.deg2rad(80)  # from the hidden direction
-LOW, HIGH, THRESHOLDS = -0.2, 1.8, 12
+LOW = -0.2
+HIGH = 1.8
+THRESHOLDS = 12
 NAMES = "no direction", "direction fixed", "direction learned"
 
 
@@ -72,7 +76,8 @@ def angle_between(direction: Tensor) -> float:
 
 def train(kind: str, seed: int, epochs: int, count: int) -> Run:
     rng = np.random.default_rng(seed)
-    shown, unseen = twins(count, rng), twins(200, rng)
+    shown = twins(count, rng)
+    unseen = twins(200, rng)
     start = ANGLE + rng.choice([-START, START])
     torch.manual_seed(seed)
     learned = kind == "direction learned"

@@ -25,7 +25,9 @@ from ecc_core.nn import EulerCurveLoss
 
 Mask = NDArray[np.bool_]
 
-SIDE, CELLS, WALL = 64, 20, 2.6
+SIDE = 64
+CELLS = 20
+WALL = 2.6
 NOISE = 0.7
 WEIGHT = 100.0  # of the loss; a cell has about 250 points
 CUTS = 0.3, 0.4, 0.5, 0.6, 0.7  # of probabilities
@@ -85,8 +87,10 @@ def train(weight: float, seed: int, images: Tensor, masks: Tensor, steps: int) -
     topology = EulerCurveLoss(window=SIDE // 2)
     optimizer = torch.optim.Adam(model.parameters(), 3e-3)
     for step in range(steps):
-        chosen, turns = torch.randint(len(images), (8,)), int(torch.randint(4, ()))
-        image, mask = images[chosen].rot90(turns, (2, 3)), masks[chosen].rot90(turns, (2, 3))
+        chosen = torch.randint(len(images), (8,))
+        turns = int(torch.randint(4, ()))
+        image = images[chosen].rot90(turns, (2, 3))
+        mask = masks[chosen].rot90(turns, (2, 3))
         logits = model(image)
         loss = binary_cross_entropy_with_logits(logits, mask.float())
         if weight and step >= steps // 2:
@@ -129,7 +133,8 @@ def compare(
         results.append([])
         for given in (0.0, weight):
             model = train(given, seed, images, masks, steps)
-            known, true = probabilities(model, images), masks.numpy()[:, 0]
+            known = probabilities(model, images)
+            true = masks.numpy()[:, 0]
             cut = min(CUTS, key=lambda c, k=known, t=true: evaluate(k > c, t).betti)
             found = probabilities(model, test_images) > cut
             results[-1].append(evaluate(found, test_masks.numpy()[:, 0]))

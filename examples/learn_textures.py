@@ -21,8 +21,11 @@ from torch.nn.functional import cross_entropy
 from ecc_core.nn import EulerCurveLayer
 
 TEXTURES = {"bricks": data.brick, "grass": data.grass, "gravel": data.gravel}
-SIDE, HALF, KERNEL = 32, 256, 5
-CHANNELS, THRESHOLDS = 8, 8
+SIDE = 32
+HALF = 256
+KERNEL = 5
+CHANNELS = 8
+THRESHOLDS = 8
 COUNTS = 2, 3, 5  # patches of each texture to learn from
 
 Accuracies = dict[str, dict[int, list[float]]]  # of a network, by patches, for each seed

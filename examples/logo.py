@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-PIXEL, GAP = 20, 1
+PIXEL = 20
+GAP = 1
 COLOURS = {"#": "#0072B2", "+": "#56B4E9", "o": "#D55E00"}
 PIXELS = """\
 .##.o

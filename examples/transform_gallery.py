@@ -23,7 +23,8 @@ from ecc_core.plotting import plot_transform, plot_transform_polar
 Mask = NDArray[np.bool_]
 
 SIDE = 160
-DIRECTIONS, HEIGHTS = 180, 240
+DIRECTIONS = 180
+HEIGHTS = 240
 REACH = SIDE / 2
 
 
@@ -51,7 +52,8 @@ def cell() -> Mask:
 
 def framed(mask: Mask) -> Mask:
     """Return a shape scaled to a frame that it can turn in."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    rows = np.flatnonzero(mask.any(axis=1))
+    columns = np.flatnonzero(mask.any(axis=0))
     shape = mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     scale = 0.95 * SIDE / np.hypot(*shape.shape)
     size = [round(n * scale) for n in shape.shape]

@@ -74,7 +74,8 @@ class Work(threading.Thread):
     def take(self) -> Step | None:
         """Return the step that is held, once."""
         with self._lock:
-            step, self._held = self._held, None
+            step = self._held
+            self._held = None
         return step
 
 
@@ -164,8 +165,10 @@ class Runner:
 
     def _start(self) -> None:
         assert self._next is not None
-        self._now, self._next = self._next, None
-        self._started, self._shown = time.monotonic(), 0.0
+        self._now = self._next
+        self._next = None
+        self._started = time.monotonic()
+        self._shown = 0.0
         self.busy.emit(True)
         self._now[0].start()
         self._timer.start()

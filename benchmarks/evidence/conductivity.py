@@ -198,7 +198,8 @@ def describe(mask: Mask) -> dict[str, Features]:
     image = distances(mask)
     images = persistence_images(our_pairs(image))
     np.testing.assert_allclose(persistence_images(gudhi_pairs(image)), images, atol=1e-5)
-    curve, shares = euler_curve(image), percolation(mask)
+    curve = euler_curve(image)
+    shares = percolation(mask)
     return {
         "ECC": curve,
         "Betti curves": betti_curves(image),

@@ -38,7 +38,8 @@ half the width of the 95 % confidence interval over independent fields.
 Mask = NDArray[np.bool_]
 PLANE = {"exact": "exact", "2 or 3 directions": "crofton-2", "4 or 13 directions": "crofton-4"}
 SPACE = {"exact": "exact", "2 or 3 directions": "crofton-3", "4 or 13 directions": "crofton-13"}
-SIDE, WINDOW = 96, 48
+SIDE = 96
+WINDOW = 48
 DENSITIES = (("surface", 0.0), ("surface", 1.0), ("mean_breadth", 1.0), ("euler", 0.0))
 
 

@@ -80,7 +80,8 @@ class Volume(NamedTuple):
 def nuclei(noise: float, rng: np.random.Generator) -> Volume:
     """Ellipsoids that may touch, of unequal size and brightness, uneven light, blur and noise."""
     grid = np.indices(SHAPE)
-    image, centres = np.zeros(SHAPE), np.empty((0, 3))
+    image = np.zeros(SHAPE)
+    centres = np.empty((0, 3))
     for _ in range(20 * CROWD):
         centre = rng.uniform([3, 4, 4], np.subtract(SHAPE, [4, 5, 5]))
         if len(centres) == CROWD:

@@ -44,7 +44,10 @@ of neighbouring points in the same 20 maps. SPM uses the smaller one of this lev
 Bonferroni; nilearn offers Bonferroni's. All methods are judged on the same maps. The standard error
 of a rate of 0.05 is 0.004 for 3,000 maps and 0.005 for 2,000.
 """
-ALPHA, RESIDUALS, HEIGHT, WIDTH = 0.05, 20, 3.5, 4.0
+ALPHA = 0.05
+RESIDUALS = 20
+HEIGHT = 3.5
+WIDTH = 4.0
 METHODS = {
     "known covariance": BLUE,
     "residuals": SKY,
@@ -90,7 +93,8 @@ def levels_of(
     setting: Setting, mask: Mask, rng: np.random.Generator
 ) -> dict[str, list[GaussianThreshold]]:
     """The thresholds of each method, of some several estimates."""
-    shape, sigma = mask.shape, setting.sigma
+    shape = mask.shape
+    sigma = setting.sigma
     covariance = neighbour_covariance(sigma)
     found = {name: [] for name in METHODS}
     known = gaussian_threshold(shape, ALPHA, covariance=covariance, mask=mask, rng=0)
@@ -162,7 +166,8 @@ def draw(outcome: Outcome) -> Figure:
         for ax, name in zip(axes, names, strict=True):
             for method, colour in METHODS.items():
                 one = [row for row in rows if (row["region"], row["threshold"]) == (name, method)]
-                at, rate = [row["sigma"] for row in one], [row["rate"] for row in one]
+                at = [row["sigma"] for row in one]
+                rate = [row["rate"] for row in one]
                 ax.plot(at, rate, "o-", color=colour, label=method, markersize=4)
             ax.axhline(ALPHA, color=GRAY, linewidth=0.6, linestyle="--")
             ax.set(title=name.replace(", ", "\n"), xlabel="sigma, points", ylim=(0, None))

@@ -92,7 +92,8 @@ def kinematic(mask: Mask, sigma: float, connectivity: int) -> Curve:
     With connectivity 1 the mask is the union of the cells between its points, which has steps.
     Otherwise it is taken for smooth, and only its area or volume is that of these cells.
     """
-    u, moment = -THRESHOLDS, 2 * (1 - neighbour_correlation(sigma))
+    u = -THRESHOLDS
+    moment = 2 * (1 - neighbour_correlation(sigma))
     options = {"thresholds": [True], "superlevel": True}
     found = ecc.minkowski_curves(mask, connectivity=1, **options).values[:, 0].astype(float)
     if connectivity > 1:

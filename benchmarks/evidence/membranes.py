@@ -20,7 +20,9 @@ from segmentation_trials import PROTOCOL, Data, Task, compare
 
 STEPS = 200
 NAMES = "cross entropy", "EulerCurveLoss", "TopoLoss", "clDice"
-SIDE, BLOCK, SHARE = 64, 4, 0.4
+SIDE = 64
+BLOCK = 4
+SHARE = 0.4
 TRAINING, VALIDATION, TEST = 96, 112, 192  # the last column, and first columns
 QUESTION = "Does EulerCurveLoss improve the topology of membranes that a network segments?"
 CONCLUSION = """

@@ -77,13 +77,15 @@ def digits(count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
 
 def lobes(each: int, side: int = 64) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     rng = np.random.default_rng(1)
-    masks, kinds = [], []
+    masks = []
+    kinds = []
     y, x = np.mgrid[:side, :side] - (side - 1) / 2
     angle = np.arctan2(y, x)
     orders = np.arange(2, 12)[:, None, None]
     for kind in range(3, 8):
         for _ in range(each):
-            turn, phases = rng.uniform(0, 2 * np.pi), rng.uniform(0, 2 * np.pi, orders.shape)
+            turn = rng.uniform(0, 2 * np.pi)
+            phases = rng.uniform(0, 2 * np.pi, orders.shape)
             ripples = rng.normal(0, 0.15, orders.shape) / orders
             outline = 1 + 0.15 * np.cos(kind * angle + turn)
             outline = outline + (ripples * np.cos(orders * angle + phases)).sum(axis=0)
@@ -154,7 +156,8 @@ def study(
 
 def run(quick: bool) -> Outcome:
     count, each, divisions = (300, 30, 3) if quick else (500, 60, 10)
-    shapes, generated = digits(count), lobes(each)
+    shapes = digits(count)
+    generated = lobes(each)
     tables = {
         "Handwritten digits, 10 classes": study(*shapes, DIGIT_FEATURES, divisions),
         "Shapes of equal area with 3 to 7 lobes": study(*generated, LOBE_FEATURES, divisions),

@@ -94,8 +94,10 @@ def nuclei() -> list[Nucleus]:
 
 def segmented_again(nucleus: Nucleus, noise: float, rng: np.random.Generator) -> Masks:
     """The nucleus turned and rescaled, with noise, by Otsu's threshold."""
-    angle, scale = rng.uniform(0, 2 * np.pi), rng.uniform(0.8, 1.25)
-    cos, sin = np.cos(angle) / scale, np.sin(angle) / scale
+    angle = rng.uniform(0, 2 * np.pi)
+    scale = rng.uniform(0.8, 1.25)
+    cos = np.cos(angle) / scale
+    sin = np.sin(angle) / scale
     matrix = np.array([[cos, -sin], [sin, cos]])
     centre = np.full(2, (WINDOW - 1) / 2)
     offset = centre - matrix @ centre
@@ -179,12 +181,14 @@ def found_again(first: Table, second: Table, objects: NDArray[np.int64], unit: T
 
 def recognised(tables: Mapping[str, tuple[Table, Table]], trial: Trial) -> float:
     """The fraction of the test with the setting and unit that are best on the validation set."""
-    best, chosen = -1.0, 0.0
+    best = -1.0
+    chosen = 0.0
     for first, second in tables.values():
         for unit in scales(first[trial.training], second[trial.training]):
             share = found_again(first, second, trial.validation, unit)
             if share > best:
-                best, chosen = share, found_again(first, second, trial.test, unit)
+                best = share
+                chosen = found_again(first, second, trial.test, unit)
     return chosen
 
 

@@ -29,8 +29,14 @@ RESULTS = ROOT / "benchmarks" / "results" / "evidence"
 IMAGES = ROOT / "docs" / "images"
 LIBRARIES = "numpy", "scipy", "scikit-image", "scikit-learn", "gudhi", "torch"
 # Okabe and Ito's colours, told apart whatever one's colour vision
-BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-SKY, PURPLE, GRAY, BLACK = "#56B4E9", "#CC79A7", "#7f7f7f", "#1a1a1a"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+PURPLE = "#CC79A7"
+GRAY = "#7f7f7f"
+BLACK = "#1a1a1a"
 A_TURN = 0.02  # seconds
 QUIET = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
 
@@ -58,7 +64,8 @@ def best_times(calls: dict[str, Callable[[], Any]], turns: int = 9) -> dict[str,
                 start = time.process_time()
                 call()
                 seconds = time.process_time() - start
-                best[name], spent = min(best[name], seconds), spent + seconds
+                best[name] = min(best[name], seconds)
+                spent += seconds
     return best
 
 

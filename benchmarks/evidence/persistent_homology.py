@@ -49,7 +49,8 @@ diagrams alone, which contain more than either curve; in 2-D by `gudhi.sklearn.c
 its fast path.
 """
 THRESHOLDS = np.linspace(-2.5, 2.5, 32)
-GRAINS, RIDGES = {2: (2.0, 2.1), 3: (1.5, 1.55)}, {2: 0.7, 3: 0.6}
+GRAINS = {2: (2.0, 2.1), 3: (1.5, 1.55)}
+RIDGES = {2: 0.7, 3: 0.6}
 Image = NDArray[np.float64]
 Features = NDArray[np.float64]
 
@@ -128,10 +129,14 @@ def times(shape: tuple[int, ...]) -> Row:
 def run(quick: bool) -> Outcome:
     tasks = [f"{ndim}-D, {kind}" for ndim in (2, 3) for kind in ("grain", "ridges")]
     shapes = [(128,) * 2, (512,) * 2, (1024,) * 2, (32,) * 3, (64,) * 3, (96,) * 3]
-    sides, each, count = {2: 96, 3: 22}, 60, 10
+    sides = {2: 96, 3: 22}
+    each = 60
+    count = 10
     if quick:
-        tasks, shapes = ["2-D, ridges"], [(96,) * 2, (24,) * 3]
-        each, count = 30, 2
+        tasks = ["2-D, ridges"]
+        shapes = [(96,) * 2, (24,) * 3]
+        each = 30
+        count = 2
     tables = {f"Separation: {task}": separation(task, sides, each, count) for task in tasks}
     tables["Time"] = [times(shape) for shape in shapes]
     title = "Euler curves and persistent homology"

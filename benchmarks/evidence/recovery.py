@@ -40,7 +40,8 @@ probabilities of all points are to be found by descent on the mean squared diffe
 transforms (Adam, rate 0.1, 400 steps, `extension="min"`), from several starts. The overlap is the
 intersection over union with the mask, of probabilities above one half.
 """
-SIDE, SCALE = 24, 1.5 / 24
+SIDE = 24
+SCALE = 1.5 / 24
 ANGLES = np.arange(0, 181, 20)
 GRID = 8
 

@@ -78,7 +78,8 @@ def noise_on_curves(side: int, count: int) -> list[Row]:
     found: dict[tuple[float, float], list[float]] = {}
     for seed in np.random.SeedSequence(21).spawn(count):
         rng = np.random.default_rng(seed)
-        clean, noise = gaussian_field((side, side), 6.0, rng), rng.standard_normal((side, side))
+        clean = gaussian_field((side, side), 6.0, rng)
+        noise = rng.standard_normal((side, side))
         for level in LEVELS:
             for sigma in (0.0, 1.0, 2.0, 3.0):
                 noisy = clean + level * noise
@@ -95,7 +96,9 @@ def noise_on_curves(side: int, count: int) -> list[Row]:
 def noise_on_classification(most: int, n_splits: int, names: tuple[str, ...]) -> list[Row]:
     images, kinds, regions = patches(64)
     chosen = np.random.default_rng(0).permutation(len(images))[:most]
-    images, kinds, regions = images[chosen].astype(float), kinds[chosen], regions[chosen]
+    images = images[chosen].astype(float)
+    kinds = kinds[chosen]
+    regions = regions[chosen]
     noise = np.random.default_rng(22).standard_normal(images.shape)
     spread = images.std(axis=(1, 2), keepdims=True)
     rows: list[Row] = [{"noise": level} for level in LEVELS]

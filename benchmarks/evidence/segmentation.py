@@ -37,9 +37,11 @@ from skimage.segmentation import watershed
 sys.path.insert(0, str(ROOT / "examples"))
 from learn_segmentation import data_set
 
-STEPS, SEEDS = 300, range(10)
+STEPS = 300
+SEEDS = range(10)
 WEIGHTS = {"cross entropy": 0.0, "EulerCurveLoss": 100.0, "TopoLoss": 0.1}
-WIDTHS, DEPTHS = (1.0, 2.0), (0.02, 0.05, 0.1, 0.2)
+WIDTHS = (1.0, 2.0)
+DEPTHS = (0.02, 0.05, 0.1, 0.2)
 QUESTION = "Does EulerCurveLoss improve the topology of walls that a network segments?"
 CONCLUSION = """
 Before post-processing, yes; after it, little or nothing. EulerCurveLoss halves the errors of the
@@ -119,7 +121,8 @@ def run(quick: bool) -> Outcome:
     seeds, steps = (range(2), 10) if quick else (SEEDS, STEPS)
     found: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in WEIGHTS}
     for seed in seeds:
-        validation, test = data_set(24, 40_000 + seed), data_set(60, 30_000 + seed)
+        validation = data_set(24, 40_000 + seed)
+        test = data_set(60, 30_000 + seed)
         task = Task(
             lambda seed: data_set(24, 50_000 + seed), validation, test, steps, tuple(WEIGHTS)
         )
@@ -132,7 +135,8 @@ def run(quick: bool) -> Outcome:
     scores = {name: np.array(one) for name, one in found.items()}  # (seeds, ways, 2)
     rows: list[Row] = []
     for (name, weight), (i, way) in itertools.product(WEIGHTS.items(), enumerate(NAMES)):
-        own, base = scores[name][:, i, 0], scores["cross entropy"][:, i, 0]
+        own = scores[name][:, i, 0]
+        base = scores["cross entropy"][:, i, 0]
         rows.append(
             {
                 "loss": name,

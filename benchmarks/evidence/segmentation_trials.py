@@ -35,8 +35,10 @@ processing, paired by seed, and p the value of the paired t-test. Times are of o
 with 8 images on one thread, the least of nine. "Soft Betti curves" compares soft numbers of
 components and holes, from persistence pairs, at the thresholds of EulerCurveLoss. Losses of others
 are our implementations after their papers: TopoLoss (Hu et al. 2019), clDice (Shit et al. 2021)."""
-SEEDS, TUNING = range(10), (100, 101)
-CUTS, SIZES = np.linspace(0.2, 0.8, 9), (0, 8, 16, 32)
+SEEDS = range(10)
+TUNING = (100, 101)
+CUTS = np.linspace(0.2, 0.8, 9)
+SIZES = (0, 8, 16, 32)
 WINDOW = 32
 Masks = NDArray[np.bool_]
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -111,7 +113,8 @@ def second_half(task: Task, start: Training, seed: int, loss: Any) -> Any:
 def train(training: Training, steps: int, loss: Any) -> None:
     """Train on random batches of 8, turned at random."""
     for _ in range(steps):
-        chosen, turns = torch.randint(len(training.images), (8,)), int(torch.randint(4, ()))
+        chosen = torch.randint(len(training.images), (8,))
+        turns = int(torch.randint(4, ()))
         pair = training.images, training.masks.float()
         image, mask = (x[chosen].rot90(turns, (2, 3)) for x in pair)
         train_step(training.model, training.optimizer, image, mask, loss)

@@ -45,7 +45,9 @@ REFERENCE = "ECC"
 def study(side: int, most: int, names: list[str], count: int) -> list[Row]:
     images, kinds, regions = patches(side)
     some = np.random.default_rng(0).permutation(len(images))[:most]
-    images, kinds, regions = images[some], kinds[some], regions[some]
+    images = images[some]
+    kinds = kinds[some]
+    regions = regions[some]
     features = {
         name: {setting: compute(make, images) for setting, make in METHODS[name].items()}
         for name in names

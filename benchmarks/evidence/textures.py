@@ -23,7 +23,8 @@ import ecc_core as ecc
 Array = NDArray[np.float32]
 Features = Callable[[Array], NDArray[np.float64]]
 
-CROP, REGION = 512, 128
+CROP = 512
+REGION = 128
 CLIP = 2.5
 THRESHOLDS = np.linspace(-CLIP, CLIP, 32)
 PIXELS = 12  # of a persistence image, along each axis
@@ -55,7 +56,9 @@ def centre(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def patches(side: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
     """All patches, the texture of each, and the region of its image that each is in."""
-    cut, kinds, regions = [], [], []
+    cut = []
+    kinds = []
+    regions = []
     for kind, image in enumerate(textures().values()):
         for top in range(0, CROP, side):
             for left in range(0, CROP, side):
@@ -73,7 +76,8 @@ def standardised(patch: NDArray[np.generic]) -> Array:
 
 def bands(patch: Array, width: float = 1.0) -> list[Array]:
     """The patch, its finest detail, and the next coarser one."""
-    fine, coarse = gaussian_filter(patch, width), gaussian_filter(patch, 2 * width)
+    fine = gaussian_filter(patch, width)
+    coarse = gaussian_filter(patch, 2 * width)
     return [patch, standardised(patch - fine), standardised(fine - coarse)]
 
 

@@ -35,7 +35,8 @@ def soft_skeleton(image: Tensor) -> Tensor:
 
 def centreline_dice(prediction: Tensor, target: Tensor) -> Tensor:
     """Soft clDice (Shit et al., CVPR 2021, arXiv:2003.07311)."""
-    own, true = soft_skeleton(prediction), soft_skeleton(target)
+    own = soft_skeleton(prediction)
+    true = soft_skeleton(target)
     precision = ((own * target).sum((1, 2, 3)) + 1) / (own.sum((1, 2, 3)) + 1)
     recall = ((true * prediction).sum((1, 2, 3)) + 1) / (true.sum((1, 2, 3)) + 1)
     return (1 - 2 * precision * recall / (precision + recall)).mean()

@@ -55,13 +55,15 @@ def trials(kinds: Indices, count: int, seed: int, groups: Indices | None = None)
 def score(candidates: Candidates, kinds: Indices, trial: Trial, metric: str) -> tuple[float, str]:
     """The score on the test set with what was best on the validation set, and the setting."""
     judge = get_scorer(metric)
-    best, chosen = -np.inf, ("", MODELS[0])
+    best = -np.inf
+    chosen = ("", MODELS[0])
     for setting, table in candidates.items():
         for model in MODELS:
             fitted = clone(model).fit(table[trial.training], kinds[trial.training])
             found = judge(fitted, table[trial.validation], kinds[trial.validation])
             if found > best:
-                best, chosen = found, (setting, model)
+                best = found
+                chosen = (setting, model)
     setting, model = chosen
     known = np.concatenate([trial.training, trial.validation])
     table = candidates[setting]

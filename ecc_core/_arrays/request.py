@@ -77,7 +77,8 @@ class Request(NamedTuple):
         "exact" are refused by a message that ends with `no_exact`; with None only if there are
         batch axes.
         """
-        given, window = image, options.mask
+        given = image
+        window = options.mask
         image, mask = split_masked(image, options.mask)
         origin = like or origin_of(image, name)
         array = origin.image(image, name)
@@ -129,7 +130,8 @@ class Request(NamedTuple):
 
         Of a window it is that of its points.
         """
-        mask, window = self.mask, self.window
+        mask = self.mask
+        window = self.window
         if self.labels is not None:
             window = (self.labels != 0)[None, ...]
         if window is not None:
@@ -153,7 +155,9 @@ class Request(NamedTuple):
 
         Of a dask array with a mask or omitted NaN these are 0-d dask arrays.
         """
-        images, shown, geometry = self.images, self.mask, self.geometry
+        images = self.images
+        shown = self.mask
+        geometry = self.geometry
         count = math.prod(geometry.batch)
         if images.dtype.kind == "f" and self.filtration.nan == "omit":
             shown = ~np.isnan(images) if shown is None else shown & ~np.isnan(images)
@@ -245,7 +249,9 @@ class _Arrays:
         else:
             self.key = layouts, thresholds
             self.hash = hash(self.key)
-        self.image, self.labels, self.mask = image, labels, mask
+        self.image = image
+        self.labels = labels
+        self.mask = mask
         self.thresholds = thresholds
         self.request: Request | None = None
         """That of a call for which a plan was looked for, and not found in the cache."""
@@ -323,7 +329,8 @@ def _is_hashable(values: tuple[Any, ...]) -> bool:
 @lru_cache(maxsize=KEPT, typed=True)
 def _plan(kind: str, call: _Arrays, *values: Any) -> Plan | None:
     """Return a plan; arguments are compared with their types, of which 1 and True differ."""
-    image, options = call.image, ImageOptions(*values)._replace(mask=call.mask)
+    image = call.image
+    options = ImageOptions(*values)._replace(mask=call.mask)
     thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
     axis_is_missing = _lacks_axis(image, options)
     if axis_is_missing:  # as every call, and not only this one, warns

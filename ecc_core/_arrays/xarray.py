@@ -57,7 +57,8 @@ def call_unlabelled(
     for name in COMPANIONS:
         if name in options:
             options[name] = _aligned(options[name], image, names)
-    unit, problem = None, ""
+    unit = None
+    problem = ""
     if lengths:
         try:
             options["spacing"], unit = _lengths_of(image, names, options.get("spacing"))

@@ -223,7 +223,9 @@ class JoinedBoxes:
     """
 
     def __init__(self, work: GluedWork, whole: Box | None = None, size: int | None = None) -> None:
-        self.work, self.whole, self.size = work, whole or work.whole, size
+        self.work = work
+        self.whole = whole or work.whole
+        self.size = size
         self.pieces: dict[Box, Any] = {}
 
     def add_packed(self, box: Box, values: Values) -> None:

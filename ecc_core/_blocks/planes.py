@@ -58,7 +58,8 @@ class Face(NamedTuple):
 
 def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
     """Return the planes, for each axis, that E takes off a block with its next points."""
-    last, first = Face(-1, -1), Face(-1, 0)
+    last = Face(-1, -1)
+    first = Face(-1, 0)
     if connectivity == 1:
         return tuple([last] if after else [] for after in place.after)
     return tuple([first] if before else [] for before in place.before)

@@ -39,7 +39,8 @@ def streamed_curve(
         workers=options.workers,
     )
     levels = parse_thresholds(given_on_host(thresholds), options.range, no_exact=f" {TOGETHER}")
-    origin, volume = origin_of(image), image
+    origin = origin_of(image)
+    volume = image
     if not origin.on_host or origin.adapter.lazy:
         raise ValueError(
             f"`devices` must be None for an image that is not in host memory, got {devices!r} "

@@ -24,9 +24,11 @@ from ecc_core.errors import InputFileError
 
 # Blocks for each thread: read before a block's share is asked for, so that no thread waits for
 # another one's block, and shares asked for that are not there yet.
-AHEAD, ASKED = 2, 4
+AHEAD = 2
+ASKED = 4
 SUMS = 1  # of groups, besides the last one
-AHEAD_ON_CLUSTER, ASKED_ON_CLUSTER = 8, 16
+AHEAD_ON_CLUSTER = 8
+ASKED_ON_CLUSTER = 16
 MOST_SPOILT = 64
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 
@@ -80,7 +82,9 @@ class _Window:
     """The blocks that are read, and those whose shares are asked for, both in their order."""
 
     def __init__(self, work: Work, groups: Sequence[Group], run: "_Threads | _Cluster") -> None:
-        self.work, self.groups, self.run = work, groups, run
+        self.work = work
+        self.groups = groups
+        self.run = run
         self.kind = type(work)
         self.emitted: dict[Index, Any] = {}
         self.order: list[Index] = []  # heap of the same blocks
@@ -126,7 +130,8 @@ class _Window:
             if len(self.asked) > self.run.asked:
                 self.run.wait([self.asked.popleft()])
             if number is not None:
-                shares, self.shares = self.shares, []
+                shares = self.shares
+                self.shares = []
                 sums.append((number, self.run.submit(self.kind.sum, shares)))
                 self.summed.append(sums[-1][1])
                 if len(self.summed) > SUMS:  # each keeps the shares of a group
@@ -139,8 +144,10 @@ class _Threads:
 
     def __init__(self, work: Work, workers: int | None) -> None:
         workers = workers or available_cores()
-        self.work, self.wait = work, wait
-        self.ahead, self.asked = AHEAD * workers, ASKED * workers
+        self.work = work
+        self.wait = wait
+        self.ahead = AHEAD * workers
+        self.asked = ASKED * workers
         alone = math.prod(work.counts) == 1  # starting threads would take longer than the block
         self.pool = _Immediate() if alone else ThreadPoolExecutor(workers)
 
@@ -181,7 +188,8 @@ class _Cluster:
         self.client = distributed.Client(address)
         self.wait = distributed.wait
         threads = sum(self.client.nthreads().values())
-        self.ahead, self.asked = AHEAD_ON_CLUSTER * threads, ASKED_ON_CLUSTER * threads
+        self.ahead = AHEAD_ON_CLUSTER * threads
+        self.asked = ASKED_ON_CLUSTER * threads
         self.work = self.client.submit(_same, work, pure=False)  # a lost worker's is made again
 
     def __enter__(self) -> Self:

@@ -74,7 +74,8 @@ class Work:
         regions: bool = False,
     ) -> None:
         self.read: Any = read
-        self.computed, self.regions = computed, regions
+        self.computed = computed
+        self.regions = regions
         self.lead = len(chunks) - computed.filtration.ndim
         self.shape = tuple(map(sum, chunks))
         boundary = computed.filtration.boundary
@@ -88,7 +89,8 @@ class Work:
             _with_end(lengths, border) if is_open else lengths for lengths, border, is_open in ends
         )
         chunks = (*chunks[: self.lead], *spatial)
-        self.chunks, self.counts = chunks, tuple(map(len, chunks))
+        self.chunks = chunks
+        self.counts = tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
 
     @property
@@ -107,7 +109,8 @@ class Work:
 
     def place(self, block: Index) -> Place:
         """Return where a block is along each axis."""
-        at, counts = block[self.lead :], self.owners[self.lead :]
+        at = block[self.lead :]
+        counts = self.owners[self.lead :]
         first = tuple(i == 0 for i in at)
         last = tuple(i + 1 == n for i, n in zip(at, counts, strict=True))
         before, after = (
@@ -118,8 +121,10 @@ class Work:
 
     def near(self, block: Index) -> list[Index]:
         """Return a block and all its later neighbours in C order."""
-        places = enumerate(zip(block, self.counts, strict=True))
-        steps = (range(i, min(i + 1 + (axis >= self.lead), n)) for axis, (i, n) in places)
+        steps = []
+        for axis, (i, count) in enumerate(zip(block, self.counts, strict=True)):
+            is_spatial = axis >= self.lead
+            steps.append(range(i, min(i + 2, count)) if is_spatial else range(i, i + 1))
         return list(itertools.product(*steps))
 
     def emit(self, block: Index) -> BlockSums:
@@ -149,7 +154,9 @@ class Work:
 
         `emitted` are the block and all its later neighbours, the last axis running fastest.
         """
-        own, place, parts = emitted[0], self.place(block), self.computed.parts()
+        own = emitted[0]
+        place = self.place(block)
+        parts = self.computed.parts()
         stops = np.cumsum([self.regions, *(part.size for part in parts)]).tolist()
         shares: list[Values] = []
         for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):

@@ -52,7 +52,8 @@ def run(arguments: Namespace) -> None:
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
     found: list[outputs.Curves] = []
-    lengths, taken = Lengths(arguments), Images()
+    lengths = Lengths(arguments)
+    taken = Images()
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
         if not arguments.resume:
@@ -106,7 +107,8 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> outp
     """Return the curves of an image, from the parts if they are there."""
     at = table = None
     if not isinstance(arguments.thresholds, str):
-        at, blocks = thresholds_of(stack), stack.blocks
+        at = thresholds_of(stack)
+        blocks = stack.blocks
         determines = {
             "views": stack.description(),
             "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import on_host
 from ecc_core._blocks.glued import joining_bytes, piece_bytes
 from ecc_core._cli.errors import blame, one_line
@@ -68,7 +69,8 @@ class Stack(NamedTuple):
     @property
     def heads(self) -> dict[str, Array]:
         """Index in the file along each batch axis, and name of the channel, of each image."""
-        view, names = self.view, self.view.source.channels
+        view = self.view
+        names = self.view.source.channels
         rows = math.prod(self.batch)
         indices = np.indices(self.batch).reshape((len(self.batch), rows))
         starts = zip(view.axes.lower(), view.start, indices, strict=False)
@@ -105,7 +107,8 @@ class Stack(NamedTuple):
 
     def curves(self, result: CurveResult[Any], labels: Sequence[Array] | None = None) -> Curves:
         """Return the curves of a result: one for each image, or for each of its labels."""
-        at, heads = result.thresholds, self.heads
+        at = result.thresholds
+        heads = self.heads
         if labels is not None:
             counts = [len(own) for own in labels]
             heads = {name: np.repeat(column, counts) for name, column in heads.items()}
@@ -126,7 +129,8 @@ class Stack(NamedTuple):
         facts["density"] = self.arguments.density
         if self.blocks.direction:
             facts["spacing_units"] = self.unit
-        at, values = curves.thresholds, curves.measures[EULER_NUMBER]
+        at = curves.thresholds
+        values = curves.measures[EULER_NUMBER]
         result: CurveResult[Any]
         if labels is None:
             result = EulerCurve(at, values.reshape((*self.batch, at.size)), **facts)
@@ -178,8 +182,10 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     An image that is in memory takes a `share` besides, or that of a single block.
     """
     memory: int = min(arguments.max_memory, share or arguments.max_memory)
-    source, order = blocks.image.source, blocks.image.order
-    point, shape = blocks.bytes_a_point, source.shape
+    source = blocks.image.source
+    order = blocks.image.order
+    point = blocks.bytes_a_point
+    shape = source.shape
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
     joined = bool(glued_of(arguments))
@@ -208,7 +214,7 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     if least > memory and share is None:
         raise InputFileError(
             f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
-            f"least {-(-least // MEBIBYTE)}M, got {memory >> 20}M"
+            f"least {ceil_div(least, MEBIBYTE)}M, got {memory >> 20}M"
         )
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
     across = memory // FRONT_SHARE // planes
@@ -223,7 +229,8 @@ def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     Without a range, they are over that of the dtype for bytes and of some blocks for other values,
     or, unless `sampled`, over that of all values.
     """
-    wanted, given = stack.arguments.thresholds, stack.arguments.range
+    wanted = stack.arguments.thresholds
+    given = stack.arguments.range
     try:
         if not isinstance(wanted, int):
             if given is not None:
@@ -260,7 +267,8 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
 
 def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
     """Return the finite minimum and maximum of the points of all blocks, or of so many; or None."""
-    image, sizes = stack.blocks.image, stack.means.sizes
+    image = stack.blocks.image
+    sizes = stack.means.sizes
     count = math.prod(map(len, image.chunks(sizes)))
     numbers = np.unique(np.linspace(0, count - 1, min(most or count, count)).astype(int))
     boxes = image.boxes(sizes, numbers)

@@ -167,7 +167,7 @@ def _statement(
     for (name, part), number in zip(groups.parts.items(), test.units, strict=True):
         count = len(part.metadata)
         of_units = "" if groups.units is None else f"{number} x {groups.unit}, "
-        sizes.append(f"{name} ({of_units}{count} curve{'s' * (count != 1)})")
+        sizes.append(f"{name} ({of_units}{_counted(count, 'curve')})")
     lines = [
         f"{', '.join(sizes[:-1])} and {sizes[-1]}",
         *_averages(groups, arguments),
@@ -187,7 +187,8 @@ def _statement(
         lines.append(f"thresholds that differ{of} (p <= {LEVEL}, corrected): {found}")
         if where.any():
             best = np.flatnonzero(where)[np.abs(effects[where]).argmax()]
-            size, at = effects[best], test.thresholds[best]
+            size = effects[best]
+            at = test.thresholds[best]
             minus = f" ({_difference(groups)})" if len(groups.parts) == 2 else ""
             lines.append(f"largest effect there{minus}: {size:.3g} standard deviations at {at:g}")
     return lines
@@ -201,6 +202,10 @@ def _result(test: PermutationTest, groups: Groups) -> str:
         return words
     least = "these units" if test.exact else "so many permutations"
     return f"{words}, the smallest that {least} can give"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _averages(groups: Groups, arguments: Namespace) -> list[str]:
@@ -233,8 +238,8 @@ def _plot(arguments: Namespace, test: PermutationTest, groups: Groups, measures:
         for number, (name, part) in enumerate(groups.parts.items()):
             ids = None if groups.units is None else groups.units[number]
             band = _band(part, ids, measure, arguments)
-            count = test.units[number]
-            band.plot(ax, label=f"{name} (n = {count} {groups.unit}{'s' * (count != 1)})")
+            units = _counted(test.units[number], groups.unit)
+            band.plot(ax, label=f"{name} (n = {units})")
         ax.set(ylabel=band.quantity)
     above[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     colours: Any = {"color": "black"} if rows == 1 else {"label": measures}

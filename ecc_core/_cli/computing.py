@@ -65,7 +65,8 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
 
 def _size_of(stack: Stack) -> float:
     """Return the size of an image, by the quantity that --density belongs to."""
-    arguments, shape = stack.arguments, stack.blocks.image.shape[-stack.view.ndim :]
+    arguments = stack.arguments
+    shape = stack.blocks.image.shape[-stack.view.ndim :]
     measured = next(one for one in quantities_of(arguments) if "density" in one.own_options)
     own = measured.own_of(arguments, stack.spacing)
     return measured.window_size(shape, stack.filtration, own)
@@ -73,13 +74,15 @@ def _size_of(stack: Stack) -> float:
 
 def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     """Return the curves of all images along the batch axes, or of their labels."""
-    arguments, windows = stack.arguments, stack.blocks.windows
+    arguments = stack.arguments
+    windows = stack.blocks.windows
     image, *kept = stack.blocks.whole()
     if len(kept) > 1:  # there are windows, and missing points
         image = np.ma.array(image, mask=~kept.pop())
     if kept and not (windows or stack.blocks.labels) and has_half_open(arguments):
         # The points of a mask would be a window: those that are missing never enter.
-        image, kept = np.ma.array(image, mask=~kept[0]), []
+        image = np.ma.array(image, mask=~kept[0])
+        kept = []
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     options |= quantity.own_of(arguments, stack.spacing)._asdict()
     if stack.blocks.labels:
@@ -88,7 +91,8 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
         of_regions = getattr(ecc_core, quantity.of_regions)
         parts = []
         for at in np.ndindex(*stack.batch):
-            part, marks = image[at], kept[0][at]
+            part = image[at]
+            marks = kept[0][at]
             if not windows:
                 part, marks = without_missing(part, marks, stack.filtration.nan)
             own = of_regions(part, marks, **options)
@@ -169,7 +173,8 @@ def _add_blocks(stack: Stack, total: "_Total", folder: Path | None) -> None:
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
     means = {"workers": stack.means.workers, "scheduler": scheduler}
-    view, blocks = stack.blocks.image, [group.stop - group.first for group in groups]
+    view = stack.blocks.image
+    blocks = [group.stop - group.first for group in groups]
     share = math.prod(view.shape) * view.dtype.itemsize / max(sum(blocks), 1)
     there = sum(blocks) - sum(blocks[number] for number in missing)
     extent = {"total": share * sum(blocks), "initial": share * there}
@@ -222,7 +227,10 @@ class _KeptSums:
     """The sums of groups on the disk, with stamps of the files that they were computed from."""
 
     def __init__(self, parts: Parts, groups: Sequence[Group], work: Work) -> None:
-        self.parts, self.groups, self.work, self.blocks = parts, groups, work, work.read
+        self.parts = parts
+        self.groups = groups
+        self.work = work
+        self.blocks = work.read
         self.of_block = lru_cache(MANY_GROUPS)(lambda block: self.blocks.stamps(work.box(block)))
         self.stamps: dict[int, str] = {}
 
@@ -260,7 +268,9 @@ class _Total:
     """The sum of groups for each index of the blocks along the batch axes."""
 
     def __init__(self, stack: Stack, quantity: CurveQuantity[Any], boxes: BoxValues) -> None:
-        self.stack, self.quantity, self.boxes = stack, quantity, boxes
+        self.stack = stack
+        self.quantity = quantity
+        self.boxes = boxes
         self.work = self._work()
         self.sums: dict[Index, Values] = {}
 

@@ -62,7 +62,8 @@ def run(arguments: Namespace) -> None:
     found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
-    lengths, images = Lengths(arguments), Images()
+    lengths = Lengths(arguments)
+    images = Images()
     with progress_bar(steps=2 * len(paths)) as start:
         if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
             arguments.range = _common_range(paths, lengths, arguments, failures)
@@ -140,7 +141,8 @@ def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
 
 def _curves(stack: Stack) -> outputs.Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
-    blocks, arguments = stack.blocks, stack.arguments
+    blocks = stack.blocks
+    arguments = stack.arguments
     plain = (
         outputs.quantities_of(arguments) == [CURVES["euler"]]
         and len(blocks.views) == 1

@@ -14,7 +14,8 @@ DIGITS = 6
 def described(image: StoredImage) -> dict[str, Any]:
     """Return what a file says of the meaning of its image, for JSON and for `texts_of`."""
     description: Description = image.description
-    encoding, missing = description.encoding, description.missing
+    encoding = description.encoding
+    missing = description.missing
     times = [axis for axis in description.axes if axis.kind == "time" and axis.step is not None]
     names = [axis.name for axis in description.axes]
     facts: dict[str, Any] = {}

@@ -135,7 +135,12 @@ def _kind_of(measure: str, columns: Set[str]) -> Any:
         names |= {name: kind for name in own if name != "euler_number"}
     others = [kind for kind in held if kind != "euler"]
     every = several_of(held) or others[:1] or [*held]
-    kinds = every if measure == "all" else [names[measure]] if measure in names else []
+    if measure == "all":
+        kinds = every
+    elif measure in names:
+        kinds = [names[measure]]
+    else:
+        kinds = []
     if len(kinds) == 1 or not held:
         return kinds[0] if kinds else None
     message = f"--measure must be one of {', '.join(map(repr, names))}, got {measure!r}"

@@ -159,7 +159,8 @@ class Lengths:
     """Finds the calibration of each image of a table, whose unit is the same for all."""
 
     def __init__(self, arguments: Namespace) -> None:
-        self.given, self.wanted = arguments.spacing, arguments.unit
+        self.given = arguments.spacing
+        self.wanted = arguments.unit
         self.first: tuple[str, str] | None = None
         self.said: set[str] = set()
 
@@ -173,13 +174,16 @@ class Lengths:
 
         InputFileError: its unit is not that of the images in the table, or cannot be converted.
         """
-        image, path = view.source, str(view.source.path)
+        image = view.source
+        path = str(view.source.path)
         if self.given is not None:
             return Calibration(self.given, self.wanted or "")
         spatial = [letter for letter in view.axes if letter in "ZYX"]
-        spacing, unit = None, ""
+        spacing = None
+        unit = ""
         if image.spacing.keys() >= {*spatial}:
-            spacing, unit = [image.spacing[letter] for letter in spatial], image.unit
+            spacing = [image.spacing[letter] for letter in spatial]
+            unit = image.unit
         if self.wanted:
             if spacing is None or unit not in UNITS:
                 raise InputFileError(
@@ -277,7 +281,8 @@ def open_blocks(
     Widths are in the unit of the calibration, if --unit is given. `labels` is the option that says
     which ones the image has.
     """
-    fitted, ndim = partial(_fitted, path, view, arguments), view.ndim
+    fitted = partial(_fitted, path, view, arguments)
+    ndim = view.ndim
     smoothing = None
     if arguments.smooth is not None:
         sigma = np.array(arguments.smooth)
@@ -320,7 +325,8 @@ def _fitted(
         if getattr(arguments, f"{name}_dtype", None) is not None:
             raise InputFileError(f"--{name}-dtype must be given together with --{name}")
         return None
-    opened, axes = view.source, view.axes
+    opened = view.source
+    axes = view.axes
     stored = _region(name, path, arguments)
     if name == "labels":
         stored = _labels(path, stored)
@@ -331,11 +337,15 @@ def _fitted(
     chosen = {opened.axes[axis]: index for axis, index in view.fixed.items()}
     whole = {letter: opened.shape[i] for letter, i in zip(axes, view.order, strict=True)}
     letters = opened.axes if stored.shape == opened.shape else stored.axes
-    start, lengths, affine = view.start, whole, opened.affine
+    start = view.start
+    lengths = whole
+    affine = opened.affine
     found, fixed = _matched(letters, stored.shape, whole, chosen)
     if not {*axes} & {*"ZYX"} <= {*found}:
         letters = axes if stored.shape == view.shape else stored.axes
-        start, lengths, affine = (0,) * len(axes), view.lengths, view.affine
+        start = (0,) * len(axes)
+        lengths = view.lengths
+        affine = view.affine
         found, fixed = _matched(letters, stored.shape, lengths, chosen)
     if len(found) + len(fixed) < len(letters) or not {*axes} & {*"ZYX"} <= {*found}:
         wanted, there = (

@@ -69,7 +69,8 @@ def curves_of_meshes(
     values = [read_point_values(source) for source in sources]
     if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
         arguments.range = _range_of(values)
-    found, facts = [], []
+    found = []
+    facts = []
     for path, source, own in zip(paths, sources, values, strict=True):
         mesh = _read(path)
         found.append(_curve(path, mesh, source, own, arguments))

@@ -338,8 +338,10 @@ def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curve
 
 def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
     """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
-    direction, scale = arguments.direction, arguments.direction_scale
-    directed, wanted = direction is not None, quantities_of(arguments)
+    direction = arguments.direction
+    scale = arguments.direction_scale
+    directed = direction is not None
+    wanted = quantities_of(arguments)
     boundary = shortest_name(words_of(arguments.boundary))
     facts: dict[str, Any] = {
         "connectivity": arguments.connectivity,

@@ -132,7 +132,8 @@ def _plot(
     from ecc_core.plotting import plot_transforms
 
     if isinstance(result, EulerTransform):
-        drawn, shapes = {name: result}, {name: shape}
+        drawn = {name: result}
+        shapes = {name: shape}
     else:
         names = {label: f"label {label}" for label in result.labels[:MOST_PANELS].tolist()}
         drawn = {name: result.select(label) for label, name in names.items()}

@@ -59,7 +59,8 @@ def lazy_request(
     directional term.
     """
     check_no_workers(options.workers)
-    image, mask = check_dask_image(image), options.mask
+    image = check_dask_image(image)
+    mask = options.mask
     geometry, filtration = layout_of(image.shape, options)
     levels = _levels(thresholds, options.range, "thresholds")
     origin = origin_of(image)
@@ -71,13 +72,15 @@ def lazy_request(
         labels = _chunked_alike(labels, image, "labels")
     if mask is not None or labels is not None:
         check_window(filtration.boundary)
-    window, is_window = None, filtration.boundary.is_window
+    window = None
+    is_window = filtration.boundary.is_window
     if is_window and mask is not None:
         window = chunked_mask(mask, image, geometry).transpose(geometry.order)
         mask = None
     image, mask = split_masked_chunks(image, mask, geometry)
     if mask is not None and labels is not None and not is_window:
-        labels, mask = np.where(mask, labels, labels.dtype.type(0)), None
+        labels = np.where(mask, labels, labels.dtype.type(0))
+        mask = None
     if mask is not None:
         mask = mask.transpose(geometry.order)
     image = image.transpose(geometry.order)
@@ -86,7 +89,8 @@ def lazy_request(
         image = image.map_blocks(_directed, direction=filtration.direction, meta=meta)
     if labels is not None:
         alone = (0,) * len(geometry.batch)
-        image, labels = image[alone], labels.transpose(geometry.order)[alone]
+        image = image[alone]
+        labels = labels.transpose(geometry.order)[alone]
         mask = None if mask is None else mask[alone]
     return Request(
         name="image",

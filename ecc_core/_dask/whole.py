@@ -100,7 +100,8 @@ def whole_regions(
 ) -> Any:
     """The lazy result of a quantity for the regions of dask arrays."""
     request = lazy_request(image, thresholds, options, labels=labels)
-    at, filtration = request.thresholds(), request.filtration
+    at = request.thresholds()
+    filtration = request.filtration
     boxes = quantity.boxes(at, filtration, own)
     if filtration.boundary.is_window:
         return _regions_as_windows(quantity, request, own, ids)
@@ -109,11 +110,13 @@ def whole_regions(
     table = graph.sums_of_blocks(boxes, request.images, request.labels, regions=True)
     meta, (length, (size,)) = graph.counts_like(table, 2), table.chunks
     if wanted is not None:
-        found, chunks = wanted, ((wanted.size,), (size - 1,))
+        found = wanted
+        chunks = ((wanted.size,), (size - 1,))
         rows = table.map_blocks(rows_of, ids=wanted, chunks=chunks, meta=meta)
     else:
         one_axis = np.empty_like(meta, shape=(0,), dtype=dtype)
-        order, chunks = {"order": dtype}, (length, (size - 1,))
+        order = {"order": dtype}
+        chunks = (length, (size - 1,))
         found = table.map_blocks(labels_of, **order, chunks=(length,), drop_axis=1, meta=one_axis)
         rows = table.map_blocks(values_of, **order, chunks=chunks, meta=meta)
     facts = quantity.facts(filtration, own)
@@ -124,7 +127,8 @@ def _regions_as_windows(
     quantity: CurveQuantity[OwnT], request: Request, own: OwnT, ids: Any
 ) -> Any:
     """The lazy result for regions each of which is a window of the image."""
-    at, filtration = request.thresholds(), request.filtration
+    at = request.thresholds()
+    filtration = request.filtration
     curve = WindowCurve(at, closed_filtration(filtration))
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
@@ -138,7 +142,8 @@ def _regions_as_windows(
         table = da.map_blocks(joined_tables, table, cells, dtype=np.int64, chunks=chunks)
     size = table.shape[1] - 1
     if wanted is not None:
-        found, length = wanted, (wanted.size,)
+        found = wanted
+        length = (wanted.size,)
         rows = table.map_blocks(rows_of, ids=wanted, chunks=(length, (size,)), dtype=np.int64)
     else:
         (length,) = table.chunks[:1]
@@ -171,7 +176,8 @@ def _window_curves(request: Request, at: Any) -> Any:
 def whole_coefficients(image: Any, options: ImageOptions) -> Any:
     """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
     request = lazy_request(image, (), options)
-    image, mask = request.images, request.mask
+    image = request.images
+    mask = request.mask
     if image.size == 0:
         return da.zeros_like(image, dtype=np.int8)
     return da.map_overlap(  # they depend on the nearest neighbours only
@@ -192,7 +198,8 @@ def whole_minkowski(
 ) -> MinkowskiCurves:
     """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
     request = lazy_request(image, thresholds, options)
-    at, filtration = request.thresholds(), request.filtration
+    at = request.thresholds()
+    filtration = request.filtration
     facts = MINKOWSKI.facts(filtration, own)
     if request.window is not None:
         inside = MINKOWSKI.window_boxes(at, filtration, own)
@@ -259,7 +266,8 @@ def whole_component_curves(
         for name, end in (("inlet", own.inlet), ("outlet", own.outlet))
     ]
     at, values = _joined(COMPONENTS, request, own, ends)
-    ndim, facts = request.filtration.ndim, curve_facts(request.filtration)
+    ndim = request.filtration.ndim
+    facts = curve_facts(request.filtration)
     steps = tuple(check_spacing(own.spacing, ndim).tolist())
     return ComponentCurves(at, values, kept=request.kept(), spacing=steps, **facts)
 
@@ -268,13 +276,17 @@ def _joined(
     quantity: CurveQuantity[OwnT], request: Request, own: OwnT, ends: Sequence[Any] = ()
 ) -> tuple[NDArray[Any], Any]:
     """Return thresholds, and the numbers as a dask array of shape batch + (rows, n)."""
-    image, mask, at = request.images, request.mask, request.thresholds()
+    image = request.images
+    mask = request.mask
+    at = request.thresholds()
     dtype = image.dtype.newbyteorder("=")
     pieces = quantity.boxes(at, request.filtration, own, dtype=dtype, masked=mask is not None)
     assert isinstance(pieces, BoxPieces)
-    rows, lead = pieces.rows, len(request.geometry.batch)
+    rows = pieces.rows
+    lead = len(request.geometry.batch)
     pieces.of_backend(origin_of(image._meta).betti_numbers())  # raises for CuPy arrays
-    batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
+    batch = image.chunks[:lead]
+    meta = np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
         return at, da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
     betti = dask.delayed(pieces, traverse=False, pure=True)

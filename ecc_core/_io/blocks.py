@@ -105,7 +105,8 @@ class Smoothing(NamedTuple):
         wraps = (*(False,) * lead, *self.wraps)
         spans = []
         for part, r, touch, length in zip(box, reach, wraps, image.shape, strict=True):
-            start, stop = part.start - r, part.stop + r
+            start = part.start - r
+            stop = part.stop + r
             spans.append((start, stop) if touch else (max(start, 0), min(stop, length)))
         return spans
 
@@ -168,7 +169,9 @@ class Blocks:
         total += self.windows  # its coefficient
         if self.smoothing:
             total += self.smoothing.dtype(self.image.dtype).itemsize
-        return total + self.dtype.itemsize * bool(self.direction)
+        if self.direction:
+            total += self.dtype.itemsize
+        return total
 
     def held(self) -> "Blocks":
         """Return the same blocks of arrays in memory, which are read now."""

@@ -159,7 +159,8 @@ def declared_missing(
                 found.append((dtype.type(low), dtype.type(high)))
         elif dtype.kind in "iu" and math.isfinite(low) and math.isfinite(high):
             info = np.iinfo(dtype)
-            first, last = max(math.ceil(low), info.min), min(math.floor(high), info.max)
+            first = max(math.ceil(low), info.min)
+            last = min(math.floor(high), info.max)
             if first <= last:
                 found.append((dtype.type(first), dtype.type(last)))
     return Missing(tuple(found), source) if found else None

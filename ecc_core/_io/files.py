@@ -71,7 +71,8 @@ class Files:
     """Whether chunks are files with a stamp."""
 
     def __init__(self, place: Path | str, root: str = "") -> None:
-        self.place, self.root = place, root or str(place)
+        self.place = place
+        self.root = root or str(place)
 
     def zarr_place(self, inside: str) -> dict[str, Any]:
         """Return the store and the path that zarr opens."""

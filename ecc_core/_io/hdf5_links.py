@@ -19,7 +19,8 @@ def node_at(h5py: Any, opened: Any, name: str) -> Any:
 
     Soft links are followed within the file, and links to other files are not.
     """
-    place, parts = opened, [part for part in name.split("/") if part]
+    place = opened
+    parts = [part for part in name.split("/") if part]
     for _ in range(STEPS):
         if not parts:
             return place
@@ -29,7 +30,8 @@ def node_at(h5py: Any, opened: Any, name: str) -> Any:
         link = place.get(part, getlink=True)
         if isinstance(link, h5py.SoftLink):
             target = [step for step in link.path.split("/") if step not in ("", ".")]
-            place, parts = opened if link.path.startswith("/") else place, [*target, *parts]
+            place = opened if link.path.startswith("/") else place
+            parts = [*target, *parts]
         elif isinstance(link, h5py.HardLink):
             place = place[part]
         else:

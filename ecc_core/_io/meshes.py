@@ -192,7 +192,8 @@ def _read_gifti_surface(file: Path) -> Mesh:
     by_intent: dict[int, list[Any]] = {}
     for array in _gifti_arrays(file):
         by_intent.setdefault(int(array.intent), []).append(array)
-    points, triangles = by_intent.get(POINTSET, []), by_intent.get(TRIANGLES, [])
+    points = by_intent.get(POINTSET, [])
+    triangles = by_intent.get(TRIANGLES, [])
     if len(points) != 1 or len(triangles) != 1:
         raise InputFileError(
             f"{file}: must have one array of points and one of triangles, got {len(points)} and "

@@ -206,7 +206,8 @@ def _split(path: Path) -> tuple[Path, *tuple[str, ...]]:
 
 def _check(opened: Opened, request: Request) -> None:
     """Raise an error if what a reader returned is inconsistent."""
-    shape, letters = opened.array.shape, (request.axes or opened.description.letters).upper()
+    shape = opened.array.shape
+    letters = (request.axes or opened.description.letters).upper()
     named = letters.replace("?", "")
     if len(letters) != len(shape) or len(set(named)) < len(named):
         given = "`axes` must be" if request.axes else "its axes are not"
@@ -228,8 +229,10 @@ def _in_order(opened: Opened) -> Opened:
     order = sorted(range(len(axes)), key=lambda i: (axes[i] != "T", _LAST_AXES.find(axes[i])))
     if order == list(range(len(axes))):
         return opened
-    array, file_of = opened.array, opened.file_of
-    ordered, as_stored = itemgetter(*order), itemgetter(*np.argsort(order))
+    array = opened.array
+    file_of = opened.file_of
+    ordered = itemgetter(*order)
+    as_stored = itemgetter(*np.argsort(order))
 
     def read(box: Box) -> Array:
         return np.asanyarray(array[as_stored(box)]).transpose(order)

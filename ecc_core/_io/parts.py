@@ -32,7 +32,8 @@ class Parts:
     """
 
     def __init__(self, folder: Path, job: str = "") -> None:
-        self.folder, self.job = folder, job
+        self.folder = folder
+        self.job = job
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -112,7 +112,8 @@ def write_diagram(path: Path, pairs: PersistencePairs[Any]) -> None:
     both = np.concatenate([np.zeros((0, 2)), *diagrams])
     dimensions = np.asarray(host.dimensions)
     rows["dimension"] = np.where(host.essential, -dimensions - 1, dimensions)
-    rows["birth"], rows["death"] = both[:, 0], both[:, 1]
+    rows["birth"] = both[:, 0]
+    rows["death"] = both[:, 1]
     rows.sort(order=["dimension", "birth", "death"])
     with atomic_file(path) as file:
         file.write(np.array([DIPHA, DIAGRAM, len(rows)], "<i8").tobytes())

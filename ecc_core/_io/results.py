@@ -198,7 +198,8 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
     kind = TYPES[described["type"]]
     arrays = {}
     for name in kind._fields:
-        dtype, shape = np.dtype(described["dtypes"][name]), tuple(described["shapes"][name])
+        dtype = np.dtype(described["dtypes"][name])
+        shape = tuple(described["shapes"][name])
         if name in table:  # an NPZ file
             found = table[name]
         elif name in described["arrays"]:
@@ -220,7 +221,8 @@ def _from_columns(
     table: Mapping[str, list[Any]], kind: Any, name: str, described: Mapping[str, Any]
 ) -> NDArray[Any]:
     """Return an array of a result from the long table, which repeats it along the other axes."""
-    dtype, shapes = np.dtype(described["dtypes"][name]), described["shapes"]
+    dtype = np.dtype(described["dtypes"][name])
+    shapes = described["shapes"]
     if kind is results.PersistencePairs:  # a birth and a death in turn
         rows = slice(name.startswith("death"), None, 2)
         if name in ("births", "deaths"):

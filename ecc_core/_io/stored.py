@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._io.description import Description, Missing
 from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.geometry import Affine, Distances
@@ -110,14 +111,19 @@ class StoredImage:
     """
 
     def __init__(self, path: Path | str, request: Request, opened: Opened, reopen: Any) -> None:
-        self.path, self.request, self._reopen = path, request, reopen
-        self.array, self.file_of, self.stamp = opened.array, opened.file_of, opened.stamp
+        self.path = path
+        self.request = request
+        self._reopen = reopen
+        self.array = opened.array
+        self.file_of = opened.file_of
+        self.stamp = opened.stamp
         self.shape: tuple[int, ...] = tuple(map(int, opened.array.shape))
         self.dtype = np.dtype(opened.array.dtype)
         self.chunks = tuple(map(int, opened.chunks or rows_of(self.array)))
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
-        self.series, self.levels = opened.series, opened.levels
+        self.series = opened.series
+        self.levels = opened.levels
         self.described = opened.described
         description = opened.description
         self.axes = description.letters
@@ -201,7 +207,7 @@ class StoredImage:
     def _chunks_of(self, box: Box) -> Iterator[tuple[int, ...]]:
         """Yield the indices of the stored chunks that overlap a box."""
         pairs = zip(box, self.chunks, strict=True)
-        ranges = (range(part.start // step, -(-part.stop // step)) for part, step in pairs)
+        ranges = (range(part.start // step, ceil_div(part.stop, step)) for part, step in pairs)
         return itertools.product(*ranges)
 
     @property
@@ -298,7 +304,8 @@ class View(NamedTuple):
 
     def read_all(self) -> Array:
         """Return all values, read in parts, so that little more memory is needed than for them."""
-        source, whole = self.source, tuple(slice(0, n) for n in self.shape)
+        source = self.source
+        whole = tuple(slice(0, n) for n in self.shape)
         if self.gray is None and source.reads_at_once(self._stored(whole)):
             return self.read(whole)
         check_memory(math.prod(self.shape) * self.dtype.itemsize, source.path)
@@ -337,7 +344,8 @@ class View(NamedTuple):
         """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""
         lengths: list[tuple[int, ...]] = []
         for axis, start, n in zip(self.order, self.start, self.shape, strict=True):
-            size, stop = sizes[axis], start + n
+            size = sizes[axis]
+            stop = start + n
             edges = [start, *range((start // size + 1) * size, stop, size), stop]
             lengths.append(tuple(np.diff(edges).tolist()) if n > 0 else ())
         return tuple(lengths)

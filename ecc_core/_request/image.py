@@ -123,7 +123,8 @@ def warn_of_thin_volume(shape: Sequence[int], advice: str, name: str = "image") 
 @lru_cache(maxsize=256)
 def _geometry(shape: tuple[int, ...], axes: tuple[int, ...]) -> Geometry:
     lead = tuple(a for a in range(len(shape)) if a not in axes)
-    batch, spatial = tuple(shape[a] for a in lead), tuple(shape[a] for a in axes)
+    batch = tuple(shape[a] for a in lead)
+    spatial = tuple(shape[a] for a in axes)
     return Geometry(shape, axes, lead + axes, batch, spatial)
 
 

@@ -61,7 +61,8 @@ def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -
     rounded = rounded[reaches]  # sorted, as the thresholds are
     first = np.ones(rounded.size, dtype=np.bool_)
     first[1:] = rounded[1:] != rounded[:-1]
-    values, index = rounded[first], np.cumsum(first) - 1
+    values = rounded[first]
+    index = np.cumsum(first) - 1
     entered = np.zeros(thresholds.size, dtype=np.int64)
     entered[reaches] = values.size - index if superlevel else index + 1
     return Levels(values, entered, superlevel)
@@ -71,16 +72,19 @@ def _round_to_integers(
     thresholds: Array, dtype: np.dtype[Any], superlevel: bool
 ) -> tuple[NDArray[np.bool_], Array]:
     info = np.iinfo(dtype)
-    low, high = int(info.min), int(info.max)
+    low = int(info.min)
+    high = int(info.max)
     if thresholds.dtype.kind == "f":
         wide = thresholds.astype(np.float64)
         whole = np.ceil(wide) if superlevel else np.floor(wide)
         # float(high) may round up to high + 1, which no value of the dtype reaches.
-        above, below = whole >= float(high), whole < float(low)
+        above = whole >= float(high)
+        below = whole < float(low)
         inside = np.where(above | below, 0, whole).astype(dtype)
         beyond = whole > float(high) if float(high) == high else above
     else:
-        above, below = thresholds > high, thresholds < low
+        above = thresholds > high
+        below = thresholds < low
         inside = np.where(above | below, 0, thresholds).astype(dtype)
         beyond = above
     rounded = np.where(above, dtype.type(high), np.where(below, dtype.type(low), inside))

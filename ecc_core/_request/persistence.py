@@ -50,7 +50,9 @@ def _gaps(births: Array, deaths: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.abs(np.subtract(deaths, births, dtype=np.float64))
     if births.dtype.kind == "b":
-        births, deaths = births.view(np.uint8), deaths.view(np.uint8)
-    low, high = np.minimum(births, deaths), np.maximum(births, deaths)
+        births = births.view(np.uint8)
+        deaths = deaths.view(np.uint8)
+    low = np.minimum(births, deaths)
+    high = np.maximum(births, deaths)
     # Modulo 2**64 the difference of signed integers is that of unsigned ones.
     return high.astype(np.uint64) - low.astype(np.uint64)

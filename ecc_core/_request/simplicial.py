@@ -103,7 +103,8 @@ def place_points(points: Floats, center: Any, normalize: Any) -> Floats:
     if center is not None and len(points):
         middle = points.mean(axis=0)
         if center == "box":
-            low, high = points.min(axis=0), points.max(axis=0)
+            low = points.min(axis=0)
+            high = points.max(axis=0)
             middle = low + (high - low) / 2
         points = points - middle
     if normalize is not None:

@@ -72,7 +72,9 @@ class Thresholds:
         low, high = find_range()
         if low is None or low == high:
             return
-        t, low, high = at.astype(np.float64), float(low), float(high)
+        t = at.astype(np.float64)
+        low = float(low)
+        high = float(high)
         if FEW * np.count_nonzero((t >= low) & (t <= high)) < at.size:
             warn_caller(
                 f"hardly any threshold from {at[0]:g} to {at[-1]:g} lies among the values of "
@@ -168,7 +170,8 @@ def exact_array(sequence: Any, name: str) -> Array:
     if not integers:
         return array
     if len(integers) == len(numbers):
-        low, high = min(integers), max(integers)
+        low = min(integers)
+        high = max(integers)
         if (kind := _integer_type(low, high)) is None:
             raise ValueError(f"`{name}` must fit 64-bit integers of one type, got {low} and {high}")
         return np.array(integers, kind)
@@ -229,7 +232,8 @@ def even_thresholds(low: Number, high: Number, count: int) -> Array:
 def _spread(low: Number, high: Number, count: int) -> Array:
     if not (_is_float(low) and _is_float(high)):
         return _spread_integers(low, high, count)
-    low, high = float(low), float(high)
+    low = float(low)
+    high = float(high)
     if not math.isfinite(high - low):
         return 4 * np.linspace(low / 4, high / 4, count)
     if 0 < high - low < SUBNORMAL_SPAN:
@@ -246,7 +250,8 @@ def _spread_integers(low: Number, high: Number, count: int) -> Array:
         raise ValueError(
             f"`range` must be float64 where not both ends are integers, got {(low, high)}"
         )
-    low, high = int(low), int(high)
+    low = int(low)
+    high = int(high)
     if (kind := _integer_type(low, high)) is None:
         raise ValueError(f"`range` must fit 64-bit integers of one type, got {(low, high)}")
     steps = max(count - 1, 1)

@@ -74,7 +74,8 @@ def as_weights(image: Array, shown: Array | None) -> NDArray[np.int64] | Floats:
 def _float_weights(image: Array) -> Floats:
     if image.size == 0:
         return image.astype(np.float64)
-    least, most = float(image.min()), float(image.max())
+    least = float(image.min())
+    most = float(image.max())
     largest = max(most, -least)
     if not math.isfinite(largest):
         which = "infinity" if np.isfinite(image[~np.isinf(image)]).all() else "NaN"
@@ -156,7 +157,8 @@ def spread_heights(
     elif reach is None:
         raise ValueError(f"`range` must be given for {what} without points, got None")
     else:
-        low, high = -reach * SLACK, reach * SLACK
+        low = -reach * SLACK
+        high = reach * SLACK
     return even_thresholds(float(low), float(high), count)
 
 

@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    values, levels = _values(images), _doubles(images.thresholds)
+    values = _values(images)
+    levels = _doubles(images.thresholds)
     slope = _checked(levels, images.sharpness, "thresholds")
     weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
@@ -49,14 +50,16 @@ def gradient(
     levels. `double` asks for sums in double precision, for gradients of directions, whose terms
     cancel.
     """
-    values, weights = _values(images), coefficients.contiguous().numpy()
+    values = _values(images)
+    weights = coefficients.contiguous().numpy()
     if split:
         divided = split_coefficients(torch.from_numpy(values), images.connectivity)
         weights = _points(divided.numpy())
     elif not coefficients.shape[1]:
         weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
-    levels, slope = sign * _doubles(images.thresholds), float(images.sharpness)
+    levels = sign * _doubles(images.thresholds)
+    slope = float(images.sharpness)
     sums = Sums(_points(values), weights, levels, slope, threads())
     found = sums.gradients(-sign * _doubles(upstream), double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
@@ -95,9 +98,11 @@ def projection_gradients(
 
 
 def _projection(given: Projected) -> Projection:
-    weights, vectors = given.weights.flatten(2).numpy(), _doubles(given.vectors)
+    weights = given.weights.flatten(2).numpy()
+    vectors = _doubles(given.vectors)
     places = _places(tuple(given.weights.shape[2:]))
-    levels, sharpness = _doubles(given.heights), float(given.sharpness)
+    levels = _doubles(given.heights)
+    sharpness = float(given.sharpness)
     return Projection(weights, places, vectors, levels, sharpness, threads())
 
 

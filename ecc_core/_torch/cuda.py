@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft import by_orthant as by_orthant
@@ -33,7 +34,8 @@ def arguments(images: SoftImages, fill: bool = False) -> Arguments:
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     given = arguments(images)
-    values, thresholds = given.values, given.thresholds
+    values = given.values
+    thresholds = given.thresholds
     kept = values.new_empty((len(values), given.points if keep else 0), dtype=torch.int8)
     shape = values.shape[0], thresholds.numel()
     if values.dtype == torch.float64:
@@ -82,7 +84,8 @@ def gradient(
 
 def _points(given: Arguments, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Values (batch, points) of the sublevel filtration, their weights, and the levels."""
-    values, levels = given.values.flatten(1), given.thresholds
+    values = given.values.flatten(1)
+    levels = given.thresholds
     return (-values, weights, -levels) if given.superlevel else (values, weights, levels)
 
 
@@ -95,7 +98,7 @@ def _exact_curves(
     to the derivatives. No temporary array is larger than the values.
     """
     sums = weights.new_zeros((3, weights.shape[0], levels.numel()), dtype=values.dtype)
-    first = (weights * (values == -torch.inf)).sum(1)
+    first = torch.where(values == -torch.inf, weights, 0).sum(1)
     values, weights = _finite(values, weights)
     for j, level in enumerate(levels):
         s = torch.sigmoid(sharpness * (level - values))
@@ -130,7 +133,8 @@ def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     It does not take float64, empty tensors, negated views or split ties. Compiled graphs,
     `torch.func` and subclasses do not come here.
     """
-    exact, empty = image.dtype == torch.float64, not (image.numel() and thresholds.numel())
+    exact = image.dtype == torch.float64
+    empty = not (image.numel() and thresholds.numel())
     if exact or empty or others[-2] == "split":
         return False
     for tensor in (image, thresholds, *others[:3]):
@@ -145,7 +149,8 @@ def fused_curve(*args: Any) -> Tensor:
     The arguments are those of the operator of `curve.py`, for which `fuses` is true, and then the
     number of spatial axes.
     """
-    tensors, options = args[:5], args[5:]
+    tensors = args[:5]
+    options = args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])
     if not needed:
         return _compute(tensors, options)[0]
@@ -158,7 +163,8 @@ class _Fused(torch.autograd.Function):
         *tensors, options = args
         curve, flat, values, kept, ctx.sizes = _compute(tensors, options, True)
         ctx.save_for_backward(flat, *tensors[1:], values, kept)
-        ctx.shape, ctx.options = tensors[0].shape, options[:3]
+        ctx.shape = tensors[0].shape
+        ctx.options = options[:3]
         return curve
 
     @staticmethod
@@ -194,17 +200,20 @@ def _compute(
 ) -> tuple[Any, ...]:
     """The curves, and with `keeps` the flat batch, its values, other memory, and its sizes."""
     (image, *others), (*flags, _, keep, n_spatial) = tensors, options
-    batch, flat = image.shape[:-n_spatial], image
+    batch = image.shape[:-n_spatial]
+    flat = image
     if len(batch) != 1:
         flat = image.reshape(math.prod(batch), *image.shape[-n_spatial:])
     given = arguments(SoftImages(flat, *others, *flags))
-    levels, device = given.thresholds.shape[0], image.device
+    levels = given.thresholds.shape[0]
+    device = image.device
     curve = torch.empty((*batch, levels), dtype=torch.float32, device=device)
     if not keeps:
         soft.curves(given, Forward(curve.data_ptr(), 0, 0, 0, 0))
         return (curve,)
-    windows, rows = window_words(levels), curve.numel()
-    words = -(-flat.numel() // 4) if keep else 0  # of coefficients, which are bytes
+    windows = window_words(levels)
+    rows = curve.numel()
+    words = ceil_div(flat.numel(), 4) if keep else 0  # of coefficients, which are bytes
     memory = torch.empty(windows + 2 * rows + words, dtype=torch.float32, device=device)
     sizes = windows, rows, words
     soft.curves(given, _forward(curve.data_ptr(), memory, sizes))
@@ -224,6 +233,7 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
     """Slopes, spreads and coefficients, as the operator returns them."""
     windows, rows, words = sizes
     _, slopes, spreads, packed = torch.split_with_sizes(kept, [windows, rows, rows, words])
-    images, points = image.shape[0], math.prod(image.shape[1:]) if words else 0
+    images = image.shape[0]
+    points = math.prod(image.shape[1:]) if words else 0
     weights = packed.view(torch.int8)[: images * points]
     return slopes.view(images, -1), spreads.view(images, -1), weights.view(images, points)

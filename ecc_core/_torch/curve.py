@@ -45,7 +45,12 @@ def gradients_of(
 ) -> tuple[Any, ...]:
     """Gradients of the arguments of the operator, from the tensors that it saves."""
     needs_image, needs_thresholds, needs_sharpness, needs_terms = needed[:4]
-    wanted = "wide" if needs_terms else "image" if needs_image else "none"
+    if needs_terms:
+        wanted = "wide"
+    elif needs_image:
+        wanted = "image"
+    else:
+        wanted = "none"
     found = soft_curve_backward(gradient, *saved, *options, wanted)
     by_image, by_thresholds, by_sharpness = found
     return (
@@ -116,7 +121,9 @@ def soft_curve(
 
 
 def _fake_backward(*args: Any) -> tuple[Tensor, ...]:
-    slopes, image, wanted = args[1], args[4], args[-1]
+    slopes = args[1]
+    image = args[4]
+    wanted = args[-1]
     shape = (0,) if wanted == "none" else image.shape
     by_image = image.new_empty(shape, dtype=_dtype(image, wanted))
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])

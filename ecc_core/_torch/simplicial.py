@@ -23,7 +23,8 @@ FORWARD = no_second_derivatives("soft simplicial transforms have no forward-mode
 def _fake(
     points: Tensor, weights: Tensor | None, vectors: Tensor, levels: Tensor, *rest: Any
 ) -> tuple[Tensor, ...]:
-    count, derivatives = rest[2], rest[4]
+    count = rest[2]
+    derivatives = rest[4]
     one = vectors.shape[0], levels.shape[0]
     others = [points.new_empty((count if derivatives else 0, *one)) for _ in range(2)]
     return points.new_empty((count, *one)), *others
@@ -131,7 +132,8 @@ def soft_simplices_backward(
     given = _given(points, weights, vectors, levels, sharpness, shapes, count, simplices)
     arrays = given.gradients(gradient.detach().numpy(), of_weights)
     by_points, by_weights, by_vectors = (torch.from_numpy(x).to(points.dtype) for x in arrays)
-    by_levels, by_sharpness = torch.zeros_like(levels), torch.zeros_like(sharpness)
+    by_levels = torch.zeros_like(levels)
+    by_sharpness = torch.zeros_like(sharpness)
     if of_levels:
         by_levels = (gradient * slopes).sum((0, 1))
     if of_sharpness:
@@ -176,7 +178,8 @@ def _check(given: SoftComplexes) -> None:
     if not 0 < given.sharpness < np.inf:
         raise ValueError(f"`sharpness` must be positive and finite, got {given.sharpness:g}")
     if given.shapes.size:
-        first, last = int(given.shapes.min()), int(given.shapes.max())
+        first = int(given.shapes.min())
+        last = int(given.shapes.max())
         if first < 0 or last >= given.shape_count:
             raise ValueError(
                 f"`batch` must hold numbers of shapes from 0 to {given.shape_count - 1}, got "

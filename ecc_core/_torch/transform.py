@@ -29,7 +29,9 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
 
 def _orthants_in_torch(weights: Tensor, connectivity: int, extension: str) -> Tensor:
     """The same in operators of torch, for compiled graphs, `torch.func` and exported models."""
-    ndim, sign, cubes = weights.dim() - 1, 1 if extension == "max" else -1, connectivity != 1
+    ndim = weights.dim() - 1
+    sign = 1 if extension == "max" else -1
+    cubes = connectivity != 1
     weights = weights.masked_fill(weights.isinf(), torch.nan)  # which no sum hides
     placed = (weights if sign == 1 else -weights).masked_fill(weights == 0, torch.inf)
     cells = functional.pad(placed, [int(cubes), 1] * ndim, value=torch.inf)

@@ -32,7 +32,8 @@ class Field:
     def __init__(
         self, covariance: Any, shape: tuple[int, ...], spacing: Any, boundary: Boundary
     ) -> None:
-        self.shape, self.boundary = shape, boundary
+        self.shape = shape
+        self.boundary = boundary
         self._function = covariance if callable(covariance) else None
         if self._function is None:
             check_unused("with an array of covariances", spacing=spacing)
@@ -121,7 +122,8 @@ def lattice_curve(
                 largest = differences[:, (fixed == face).all(axis=1)].max(axis=1)
                 row += count / len(faces) * _shares(largest)
     found = weights.any(axis=0)  # few of the bins if neighbours are alike
-    weights, centres = weights[:, found], centres[found]
+    weights = weights[:, found]
+    centres = centres[found]
     total = np.empty((SHIFTS, u.size))
     for i, threshold in enumerate(-u if cubes else u):
         total[:, i] = weights @ special.ndtr((threshold - centres) / math.sqrt(common))

@@ -165,7 +165,8 @@ class PermutationTest(NamedTuple):
         [(1.0, 2.0), (4.0, 4.0)]
         """
         edges = np.diff(self._where(level).astype(np.int8), prepend=0, append=0)
-        begins, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0) - 1
+        begins = np.flatnonzero(edges > 0)
+        ends = np.flatnonzero(edges < 0) - 1
         pairs = zip(self.thresholds[begins].tolist(), self.thresholds[ends].tolist(), strict=True)
         return list(pairs)
 

@@ -137,7 +137,8 @@ def align(
         raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
     tables = {name: from_table(curves, functional, name) for name, curves in given.items()}
     firsts = [t[0] if isinstance(t, list) and t else t for t in tables.values()]
-    first, transforms = firsts[0], any(isinstance(one, TransformResult) for one in firsts)
+    first = firsts[0]
+    transforms = any(isinstance(one, TransformResult) for one in firsts)
     if metric == "W1" and (transforms or functional == "all"):
         raise ValueError(
             f'`metric` must be "L1" or "L2" for transforms and functional="all", got {metric!r}'
@@ -159,7 +160,9 @@ def align(
     groups = [values / np.where(largest, largest, 1)[:, None] for values in groups]
     widths = np.append(np.diff(levels), 0)
     if above:
-        levels, widths, groups = -levels[::-1], widths[::-1], [part[..., ::-1] for part in groups]
+        levels = -levels[::-1]
+        widths = widths[::-1]
+        groups = [part[..., ::-1] for part in groups]
     return Aligned(*_in_rows(groups, widths), False, levels, quantity)
 
 
@@ -198,7 +201,8 @@ def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]
 def _quantity(curve: Any, functional: str | None) -> tuple[str, str | None, str]:
     if not isinstance(curve, CurveResult):
         return EULER, None, "threshold"
-    names, chosen = functionals_of(curve), "relative size"
+    names = functionals_of(curve)
+    chosen = "relative size"
     if functional != "all":
         chosen = curve._labels[names.index(functional or names[0])]
     return chosen, curve.facts.get("units"), "threshold"

@@ -98,7 +98,8 @@ def curve_descriptors(
     widths = np.diff(levels)
     rows = values.reshape(-1, levels.size)
     thresholds = -levels if superlevel else levels
-    highest, lowest = rows.argmax(axis=1), rows.argmin(axis=1)
+    highest = rows.argmax(axis=1)
+    lowest = rows.argmin(axis=1)
     each = np.arange(len(rows))
     signs = np.sign(rows)
     places = np.where(signs != 0, np.arange(rows.shape[1]), -1)
@@ -106,7 +107,8 @@ def curve_descriptors(
     carried = np.where(latest >= 0, np.take_along_axis(signs, latest, axis=1), 0)
     crossing = np.zeros(rows.shape, dtype=np.bool_)  # where lobes begin
     crossing[:, 1:] = carried[:, 1:] * carried[:, :-1] < 0
-    lobe, first_sign = np.cumsum(crossing, axis=1), signs[each, (signs != 0).argmax(axis=1)]
+    lobe = np.cumsum(crossing, axis=1)
+    first_sign = signs[each, (signs != 0).argmax(axis=1)]
     missing = ~crossing.any(axis=1)
     first_crossing = np.where(missing, np.nan, thresholds[crossing.argmax(axis=1)])
     positive, positive_at = _peak(rows, thresholds, lobe == (first_sign < 0)[:, None])

@@ -277,7 +277,8 @@ def expected_gaussian_curve(
     if replicas is None:
         check_unused("without `replicas`", level=level)
         return ExpectedCurve(at, expected, error, **facts)
-    count, inside = _check_replicas(replicas), check_level(0.95 if level is None else level)
+    count = _check_replicas(replicas)
+    inside = check_level(0.95 if level is None else level)
     squares = np.zeros(at.size)
     options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
     options |= {"axis": range(len(sizes)), "boundary": boundary, "mask": kept}

@@ -256,9 +256,11 @@ def permutation_test(
     groups = independent_curves(dict(zip(named, aligned.groups, strict=True)), units, paired)
     _check_units(named, units, average)
     limits = n_permutations, aligned.levels.size, np.random.default_rng(rng)
-    values, sizes = np.concatenate(groups), tuple(map(len, groups))
+    values = np.concatenate(groups)
+    sizes = tuple(map(len, groups))
     if paired:
-        permutations, sizes = sign_flips(len(values), *limits), sizes * 2
+        permutations = sign_flips(len(values), *limits)
+        sizes = sizes * 2
         scale = np.sqrt((values**2).mean(axis=0))
     else:
         permutations = regroupings(sizes, *limits)
@@ -306,12 +308,14 @@ def _compared(
 
     observed = permutations.observed @ values
     difference = observed[0] if len(observed) == 1 else _size(observed)
-    null, extremes = [], []
+    null = []
+    extremes = []
     for block in permutations.permuted:
         moved = block @ values
         null.append(distance(moved))
         extremes.append(_relative(_size(moved), scale).max(axis=-1))
-    every, largest = np.concatenate(null), np.sort(np.concatenate(extremes))
+    every = np.concatenate(null)
+    largest = np.sort(np.concatenate(extremes))
     statistic = float(distance(observed))
     rounding = ROUNDING * float(norms(np.abs(values).max(axis=0), levels, metric))
     as_far = np.count_nonzero(every >= statistic - rounding)

@@ -198,7 +198,8 @@ def _corner_products(
     if maps.shape[-ndim:] != shape or maps.ndim > ndim + 1:
         raise ValueError(f"`residuals` must have shape {shape} or (m, *{shape}), got {maps.shape}")
     maps = maps.reshape(-1, *shape)
-    slabs, along = (1 if len(maps) > 1 else GROUPS), 1 + int(np.argmax(shape))
+    slabs = 1 if len(maps) > 1 else GROUPS
+    along = 1 + int(np.argmax(shape))
     inside = _corners(np.ones(shape, bool) if kept is None else kept).all(axis=0, keepdims=True)
     products = []
     for values in maps:

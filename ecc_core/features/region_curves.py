@@ -169,7 +169,8 @@ class RegionCurvesTransformer(ImageTransformer):
         bounds = (min(ends), max(ends)) if ends else self.range
         nowhere = np.zeros((1,) * axes, np.uint8)
         checked = compute(nowhere, nowhere, self.thresholds, range=bounds)
-        self.thresholds_, self.functionals_ = checked.thresholds, checked._functionals
+        self.thresholds_ = checked.thresholds
+        self.functionals_ = checked._functionals
         self.ids_ = check_ids(sorted(ids) if self.ids is None else self.ids, np.dtype(np.int64))
 
     def _options(self) -> dict[str, Any]:

@@ -226,7 +226,8 @@ class _TransformTransformer(ImageTransformer):
             reach = max(found.heights[-1] for found in self._results(images, 1, 2, None))
             bounds = -reach, reach
         found = self._result(next(iter(images)), self.directions, self.heights, bounds)
-        self.directions_, self.heights_ = found.directions, found.heights
+        self.directions_ = found.directions
+        self.heights_ = found.heights
 
     def _at(self) -> tuple[NDArray[Any], ...]:
         return self.directions_, self.heights_

@@ -101,7 +101,9 @@ def numbers_of(
     found = _tensor(numbers, name, like, dtype)
     lengths = zip(shape, found.shape, strict=False)
     if found.dim() != len(shape) or any(n != m for n, m in lengths if isinstance(n, int)):
-        wanted = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        wanted = ", ".join(map(str, shape))
+        if len(shape) == 1:
+            wanted += ","
         raise ValueError(f"`{name}` must have shape ({wanted}), got {tuple(found.shape)}")
     return found
 
@@ -164,7 +166,8 @@ def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
         raise TypeError(f"`mask` must be a tensor of booleans (True: keep the point), got {kind}")
     shown = check_tensor(mask, "mask")
     if shown.shape not in (image.shape, spatial):
-        wanted, got = tuple(image.shape), tuple(shown.shape)
+        wanted = tuple(image.shape)
+        got = tuple(shown.shape)
         raise ValueError(
             f"`mask` must have the image's shape {wanted} or {tuple(spatial)}, got {got}"
         )

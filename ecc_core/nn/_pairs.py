@@ -57,14 +57,17 @@ def pair_errors(
     Targets and the mask are booleans of the shape of the images. Everything is computed in host
     memory, and in float64.
     """
-    count, points, ndim = len(images), images.numel(), images.dim() - 1
+    count = len(images)
+    points = images.numel()
+    ndim = images.dim() - 1
     if not points:
         return images.new_zeros(count), torch.zeros_like(images)
     own, true = (_classes(given, mask, connectivity) for given in (images, targets))
     inside = targets.flatten().cpu().numpy()[true.births]
     numbers = np.bincount(true.groups[inside], minlength=ndim * count)
     values = np.append(images.flatten().cpu().numpy().astype(np.float64), 0.0)
-    births, deaths = values[own.births], values[own.deaths]
+    births = values[own.births]
+    deaths = values[own.deaths]
     lengths = births - deaths
     kept = _longest(lengths, own.groups, numbers)
     others = ~kept & (lengths >= min_persistence)

@@ -97,7 +97,8 @@ class SegmentationLoss(nn.Module):
             raise ValueError(
                 f"`target` must be on the device of `input`, {input.device}, got {target.device}"
             )
-        input, target = _arguments.plain(input), _arguments.plain(target)
+        input = _arguments.plain(input)
+        target = _arguments.plain(target)
         check_axes(tuple(input.shape), self.n_spatial, "input")
         axis = input.dim() - self.n_spatial - 1
         masks, shown = self._as_masks(target, tuple(input.shape), axis)
@@ -120,7 +121,8 @@ class SegmentationLoss(nn.Module):
         self, target: Tensor, shape: tuple[int, ...], axis: int
     ) -> tuple[Tensor, Tensor | None]:
         """Masks of the shape of the input, whose classes lie along `axis`, and what is shown."""
-        classes, without = shape[axis] if axis >= 0 else 1, shape[:axis] + shape[axis + 1 :]
+        classes = shape[axis] if axis >= 0 else 1
+        without = shape[:axis] + shape[axis + 1 :]
         real = target.is_floating_point() or target.dtype == torch.bool
         if classes == 1 and axis > 0 and tuple(target.shape) == without:
             target = target.unsqueeze(axis)
@@ -182,7 +184,8 @@ class SegmentationLoss(nn.Module):
                     f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
                 )
             weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
-            errors, total = errors * weights, weights.sum()
+            errors = errors * weights
+            total = weights.sum()
         if self.reduction == "none":
             return errors
         return errors.sum() / total if self.reduction == "mean" else errors.sum()

@@ -137,7 +137,8 @@ def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int
         return torch.zeros(len(points), dtype=torch.int64, device=points.device), 1
     found = _integers(batch, "batch")
     if found.shape != points.shape[:1]:
-        wanted, got = f"({len(points)},)", tuple(found.shape)
+        wanted = f"({len(points)},)"
+        got = tuple(found.shape)
         raise ValueError(f"`batch` must have shape {wanted}, one number for each point, got {got}")
     if shapes is None:
         shapes = int(found.max()) + 1 if len(found) else 0

@@ -124,7 +124,8 @@ def soft_euler_curve(
     superlevel = check_flag(superlevel, "superlevel")
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
-    batch, spatial = image.shape[:-n_spatial], image.shape[-n_spatial:]
+    batch = image.shape[:-n_spatial]
+    spatial = image.shape[-n_spatial:]
     levels = arguments.numbers_of(thresholds, "thresholds", image, dtype, "n")
     steps = arguments.spacing_of(spacing, n_spatial)
     terms = None
@@ -227,10 +228,12 @@ def soft_euler_transform(
     connectivity = check_connectivity(connectivity, n_spatial)
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
-    batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]
+    batch = weights.shape[:-n_spatial]
+    spatial = weights.shape[-n_spatial:]
     vectors = arguments.numbers_of(directions, "directions", weights, dtype, "k", n_spatial)
     levels = arguments.numbers_of(heights, "heights", weights, dtype, "n")
-    unit, steps = arguments.unit(vectors), arguments.spacing_of(spacing, n_spatial)
+    unit = arguments.unit(vectors)
+    steps = arguments.spacing_of(spacing, n_spatial)
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
     if flat.numel() == 0:

@@ -144,7 +144,8 @@ class EulerCurveLoss(SegmentationLoss):
         self.thresholds.copy_(_levels(len(self.thresholds)))
 
     def _errors(self, pair: Pair) -> Tensor:
-        prediction, shown = pair.prediction, pair.shown
+        prediction = pair.prediction
+        shown = pair.shown
         with torch.no_grad():
             wanted = self._curves(pair.masks.to(prediction.dtype), shown)
         difference = self._curves(prediction, shown) - wanted

@@ -39,16 +39,19 @@ class _MonaiLoss(SegmentationLoss):
         softmax: bool,
         other_act: Callable[[Tensor], Tensor] | None,
     ) -> None:
-        if sigmoid + softmax + (other_act is not None) > 1:
-            given = {"sigmoid": sigmoid, "softmax": softmax, "other_act": other_act}
+        given = {"sigmoid": sigmoid, "softmax": softmax, "other_act": other_act is not None}
+        if sum(given.values()) > 1:
             names = " and ".join(f"`{name}`" for name, value in given.items() if value)
             raise ValueError(
                 f"at most one of `sigmoid`, `softmax` and `other_act` may be set, got {names}"
             )
         if other_act is not None and not callable(other_act):
             raise TypeError(f"`other_act` must be a function, got {type(other_act).__name__}")
-        self.include_background, self.to_onehot_y = include_background, to_onehot_y
-        self.sigmoid, self.softmax, self.other_act = sigmoid, softmax, other_act
+        self.include_background = include_background
+        self.to_onehot_y = to_onehot_y
+        self.sigmoid = sigmoid
+        self.softmax = softmax
+        self.other_act = other_act
 
     def forward(self, input: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute the loss of inputs (batch, channel, spatial) and targets of the same shape."""
@@ -62,7 +65,8 @@ class _MonaiLoss(SegmentationLoss):
             target = masks_of_classes(target, input.shape[1], self.n_spatial)
         if not self.include_background:
             _check_background(input, "input")
-            input, target = input[:, 1:], target[:, 1:]
+            input = input[:, 1:]
+            target = target[:, 1:]
             if mask is not None and mask.dim() > self.n_spatial:
                 mask = mask[:, 1:]
         return super().forward(input, target, mask)
@@ -228,7 +232,8 @@ class BettiErrorMetric(CumulativeIterationMetric):
         super().__init__()
         own = True if num_classes is None else include_background
         self.error = _Error(n_spatial, num_classes=num_classes, include_background=own, **options)
-        self.include_background, self.reduction = include_background, reduction
+        self.include_background = include_background
+        self.reduction = reduction
         self.get_not_nans = get_not_nans
 
     def _compute_tensor(self, y_pred: Tensor, y: Tensor | None = None, **_: Any) -> Tensor:
@@ -244,7 +249,8 @@ class BettiErrorMetric(CumulativeIterationMetric):
                 )
         if self.error.num_classes is None and not self.include_background:
             _check_background(y_pred, "y_pred")
-            y_pred, y = y_pred[:, 1:], y[:, 1:]
+            y_pred = y_pred[:, 1:]
+            y = y[:, 1:]
         return self.error(y_pred, y)
 
     def aggregate(self, reduction: str | None = None) -> Tensor | tuple[Tensor, Tensor]:

@@ -124,7 +124,8 @@ class BettiError(Metric):
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Add the errors of a batch."""
-        preds, target = preds.detach().cpu(), target.detach().cpu()
+        preds = preds.detach().cpu()
+        target = target.detach().cpu()
         error = self.of_probabilities
         if self.num_classes is None and preds.is_floating_point():
             error = self.of_logits if self._holds_logits(preds) else error

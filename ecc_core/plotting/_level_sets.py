@@ -32,7 +32,11 @@ MARKER_STYLE: dict[str, Any] = {
 }
 # Points and inches, for one column of a journal
 FONT_SIZE = 7.0
-LEFT, RIGHT, TOP, BOTTOM, GAP = 0.56, 0.05, 0.18, 0.36, 0.08
+LEFT = 0.56
+RIGHT = 0.05
+TOP = 0.18
+BOTTOM = 0.36
+GAP = 0.08
 CAPTION = 0.36  # between the panels and the curves
 BELOW_PANELS = CAPTION + 1.35 + BOTTOM
 
@@ -148,7 +152,8 @@ def _axes_in_inches(
     figure: Figure | SubFigure, left: float, top: float, width: float, height: float
 ) -> Axes:
     """Add axes at a distance from the figure's upper left corner."""
-    full_width, full_height = figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
+    full_width = figure.bbox.width / figure.dpi
+    full_height = figure.bbox.height / figure.dpi
     bottom = full_height - top - height
     return figure.add_axes(
         (left / full_width, bottom / full_height, width / full_width, height / full_height)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core.plotting._figures import EULER, FAINT, named, new_axes, new_figure
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def plot_surface(
             f"`surface` must be that of one pair of images, got values of shape {values.shape}"
         )
     drawn = np.isfinite(first), np.isfinite(second)
-    x, y = first[drawn[0]], second[drawn[1]]
+    x = first[drawn[0]]
+    y = second[drawn[1]]
     heights = values[np.ix_(*drawn)].T
     if heights.size == 0:
         raise ValueError("`surface` must have finite thresholds, got none")
@@ -233,8 +235,13 @@ def plot_transforms(
     transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     on_circle = [_angles(transform.directions) is not None for transform in transforms.values()]
     columns = min(max(len(transforms), 1), PANELS_A_ROW)
-    each = 1 + (shapes is not None) + any(on_circle)  # panels of an object, one below the other
-    rows = each * -(-max(len(transforms), 1) // columns)
+    panels = ["map"]  # of an object, one below the other
+    if shapes is not None:
+        panels.append("shape")
+    if any(on_circle):
+        panels.append("circle")
+    each = len(panels)
+    rows = each * ceil_div(max(len(transforms), 1), columns)
     figure = new_figure(figsize=(PANEL * columns + 0.8, PANEL * rows), layout="constrained")
     values = [transform.values.ravel() for transform in transforms.values()]
     colours = _colours(np.concatenate(values), {}) if values else {}

@@ -141,7 +141,8 @@ def _by_dimension(
 
     Those that never die end at the last finite value.
     """
-    births, lasts = on_host(pairs.births).astype(np.float64), on_host(pairs.essential)
+    births = on_host(pairs.births).astype(np.float64)
+    lasts = on_host(pairs.essential)
     last = _extent(pairs)[0 if pairs.superlevel else 1]
     ends = np.where(lasts, last, on_host(pairs.deaths).astype(np.float64))
     given = getattr(pairs, "dimensions", None)

@@ -77,8 +77,10 @@ class Betti(CurveQuantity[BettiOptions]):
         Function("betti_numbers", lazy=True),
         Function("region_betti_curves", device="yes, without the tunnels of volumes"),
     )
-    of_image, result = "betti_curves", BettiCurves
-    of_regions, region_result = "region_betti_curves", RegionBettiCurves
+    of_image = "betti_curves"
+    result = BettiCurves
+    of_regions = "region_betti_curves"
+    region_result = RegionBettiCurves
     exact = True
     option = Option("add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities")
     own_options = ("persistence",)

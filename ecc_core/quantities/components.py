@@ -58,7 +58,8 @@ class Components(CurveQuantity[ComponentOptions]):
         regions=False,
     )
     functions = (Function("component_curves", lazy=True, device="no"),)
-    of_image, result = "component_curves", ComponentCurves
+    of_image = "component_curves"
+    result = ComponentCurves
     option = Option(
         "add the points of the sets, of their largest components, and the numbers of components "
         "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves, "

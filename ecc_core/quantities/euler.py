@@ -63,8 +63,10 @@ class Euler(CurveQuantity[NoOptions]):
         Function("euler_coefficients", lazy=True, plain=True),
         Function("region_curves", lazy=True, plain=True),
     )
-    of_image, result = "euler_curve", EulerCurve
-    of_regions, region_result = "region_curves", RegionCurves
+    of_image = "euler_curve"
+    result = EulerCurve
+    of_regions = "region_curves"
+    region_result = RegionCurves
     exact = True
 
     def boxes(self, at: Array, filtration: Filtration, own: NoOptions, **given: Any) -> CurveValues:

@@ -117,7 +117,8 @@ class FunctionalValues(BoxValues):
 
     def curves(self, sums: Array) -> Array:
         """Return the functionals, (..., measures, n)."""
-        kinds, n = len(self.estimator.cells.groups), self.thresholds.size
+        kinds = len(self.estimator.cells.groups)
+        n = self.thresholds.size
         counts = sums[..., : kinds * n].reshape((*sums.shape[:-1], kinds, n))
         values = self.estimator.functionals(counts)
         if not self.estimator.exact:
@@ -161,7 +162,8 @@ def window_functionals(
     There is one size if windows have the same one, otherwise one for each image.
     """
     _check_host(request, "minkowski_curves")
-    at, workers = request.thresholds(), request.workers
+    at = request.thresholds()
+    workers = request.workers
     _, curves = window_curve(request, given)
     filtration = replace(request.filtration, nan="omit")
     quantity = WindowFunctionals(at, filtration, estimator, workers=workers)
@@ -219,8 +221,10 @@ class Minkowski(CurveQuantity[MinkowskiOptions]):
         Function("minkowski_curves", lazy=True),
         Function("region_minkowski", lazy=True),
     )
-    of_image, result = "minkowski_curves", MinkowskiCurves
-    of_regions, region_result = "region_minkowski", RegionMinkowski
+    of_image = "minkowski_curves"
+    result = MinkowskiCurves
+    of_regions = "region_minkowski"
+    region_result = RegionMinkowski
     has_lengths = True
     option = Option(
         "add area and perimeter, or volume, surface and mean breadth. For natural objects, whose "

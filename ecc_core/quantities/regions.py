@@ -18,7 +18,9 @@ def region_result(
     quantity: CurveQuantity[OwnT], request: Request, thresholds: Any, own: OwnT
 ) -> Any:
     """Return the result of a quantity for the regions of an image in memory."""
-    origin, at, filtration = request.origin, request.thresholds(), request.filtration
+    origin = request.origin
+    at = request.thresholds()
+    filtration = request.filtration
     facts = quantity.facts(filtration, own)
     if filtration.boundary.is_window:
         ids, values, more = quantity.of_windowed_regions(request, at, own)
@@ -39,7 +41,8 @@ def _values_of_regions(
 
     If the image is not closed, it is the only block, with neighbours as `Work` describes them.
     """
-    boundary, origin = boxes.filtration.boundary, origin_of(image)
+    boundary = boxes.filtration.boundary
+    origin = origin_of(image)
     if boundary.is_closed:
         return boxes.of_regions(image, labels)
     if not origin.on_host:
@@ -49,7 +52,8 @@ def _values_of_regions(
         )
     chunks = tuple((length,) for length in image.shape)
     work = Work(lambda box: (image[box], labels[box]), chunks, boxes, regions=True)
-    dtype, block = labels.dtype.newbyteorder("="), (0,) * image.ndim
+    dtype = labels.dtype.newbyteorder("=")
+    block = (0,) * image.ndim
     if 0 in work.owners:
         return np.empty(0, dtype), np.zeros((0, boxes.size), np.int64)
     table = work.share(block, [work.emit(near) for near in work.near(block)])

@@ -180,8 +180,10 @@ def closed_filtration(filtration: Filtration) -> Filtration:
 
 def window_curve(request: Request, given: Any) -> tuple[Any, Any]:
     """Return thresholds, which were `given`, and the curves of the windows of images in memory."""
-    filtration, origin = closed_filtration(request.filtration), request.origin
-    images, window = request.images, request.window
+    filtration = closed_filtration(request.filtration)
+    origin = request.origin
+    images = request.images
+    window = request.window
     omitted = replace(filtration, nan="omit")
     coefficients = origin.backend().coefficients(images, omitted, **request.options)
     if not request.levels.exact:

@@ -290,9 +290,11 @@ def axes_of(result: Result[Any]) -> dict[str, NDArray[Any]]:
     named = result.coordinates if len(result.coordinates) == len(batch) else ()
     axes = {}
     for i, n in enumerate(batch):
-        name, values = f"batch_{i}", None
+        name = f"batch_{i}"
+        values = None
         if named and named[i].name not in (*known, result._quantity):
-            name, values = named[i].name, named[i].values
+            name = named[i].name
+            values = named[i].values
         axes[name] = np.arange(n) if values is None or len(values) != n else values
     return axes | known
 

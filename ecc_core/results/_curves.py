@@ -52,7 +52,8 @@ class CurveResult(Result[ArrayT]):
         """Return the curve of each functional by its label."""
         if self._functionals == ("euler",):
             return {EULER: self}
-        at, values = on_host(self.thresholds), on_host(self.values)
+        at = on_host(self.thresholds)
+        values = on_host(self.values)
         facts: dict[str, Any] = {"superlevel": self.superlevel, "units": self.units}
         each = enumerate(self._labels)
         return {label: EulerCurve(at, values[..., k, :], **facts) for k, label in each}

@@ -78,7 +78,8 @@ class _Measured(CurveResult[ArrayT]):
     @property
     def measure_units(self) -> tuple[str, ...]:
         """Unit of each functional, such as ``"millimeter^2"``; "" if it has none, or is unknown."""
-        unit, last = self.spacing_units, len(self.measures) - 1
+        unit = self.spacing_units
+        last = len(self.measures) - 1
         missing = last if vars(self).get("density") else 0
         return tuple(_power(unit, last - k - missing) if unit else "" for k in range(last + 1))
 

@@ -316,13 +316,15 @@ class PersistencePairs(DiagramResult[ArrayT]):
         grid = round_to_levels(at, ends.dtype, self.superlevel)
         values = np.zeros((len(rows), at.size), np.int64)
         for k, span in rows.items():
-            alive, dies = kept[span], (kept & ~host.essential)[span]
+            alive = kept[span]
+            dies = (kept & ~host.essential)[span]
             values[k] = count_entered(host.births[span][alive], grid)
             values[k] -= count_entered(host.deaths[span][dies], grid)
         if asked.exact:
             order = slice(None, None, -1 if self.superlevel else 1)
             jumps = np.diff(values[:, order], prepend=0, axis=1)[:, order].any(axis=0)
-            at, values = at[jumps], values[:, jumps]
+            at = at[jumps]
+            values = values[:, jumps]
         return BettiCurves(at, values, **known_by(BettiCurves, self.facts))
 
     def euler_curve(
@@ -397,7 +399,8 @@ class PersistencePairs(DiagramResult[ArrayT]):
         births = sign * np.asarray(host.births, np.float64)
         deaths = sign * np.asarray(host.deaths, np.float64)
         lasts = np.asarray(host.essential)
-        end, kept = np.inf, np.ones(births.shape, np.bool_)
+        end = np.inf
+        kept = np.ones(births.shape, np.bool_)
         if isinstance(essential, str):
             if essential != "drop":
                 raise TypeError(f'`essential` must be a number or "drop", got {essential!r}')

@@ -83,7 +83,9 @@ def known_shapes() -> list[KnownShape]:
     >>> {s.name: (s.euler_1, s.euler_d) for s in known_shapes() if s.name == "annulus"}
     {'annulus': (0, 0)}
     """
-    disk, ball, centre = _radius(10, 10), _radius(9, 9, 9), _radius(15, 15, 15)
+    disk = _radius(10, 10)
+    ball = _radius(9, 9, 9)
+    centre = _radius(15, 15, 15)
     corner_2d, edge_3d, corner_3d = (np.zeros(s, bool) for s in ((2, 2), (1, 2, 2), (2, 2, 2)))
     for pair in (corner_2d, edge_3d, corner_3d):
         pair.flat[0] = pair.flat[-1] = True
@@ -213,7 +215,8 @@ def assert_arrays_equal(actual: Any, desired: ArrayLike, *, like: Any = None) ->
         raise AssertionError(f"array is a {type(actual)}, must be a {kind}")
     if _device(actual) != _device(like):
         raise AssertionError(f"device is {_device(actual)}, must be {_device(like)}")
-    found, desired = to_numpy(actual), np.asarray(desired)
+    found = to_numpy(actual)
+    desired = np.asarray(desired)
     if found.dtype.newbyteorder("=") != desired.dtype.newbyteorder("="):
         raise AssertionError(f"dtype is {found.dtype}, must be {desired.dtype}")
     if found.shape != desired.shape:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
+
 __all__ = [
     "FLOAT_DTYPES",
     "INTEGER_DTYPES",
@@ -233,7 +235,7 @@ def labels(
     names = draw(st.lists(st.integers(0, np.iinfo(dtype).max), min_size=1, max_size=5))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     # Blocks of equal label, so that regions have an inside and touch along faces and corners.
-    coarse = rng.integers(len(names), size=tuple(-(-n // 4) for n in shape))
+    coarse = rng.integers(len(names), size=tuple(ceil_div(n, 4) for n in shape))
     for axis in range(coarse.ndim):
         coarse = coarse.repeat(4, axis=axis)
     speckle = rng.random(shape) < 0.05

@@ -17,7 +17,9 @@ from scipy.spatial import cKDTree
 import ecc_core as ecc
 
 rng = np.random.default_rng(0)
-SIZE, WINDOWS, INTENSITY = 160, 100, 0.0005
+SIZE = 160
+WINDOWS = 100
+INTENSITY = 0.0005
 radii = np.linspace(6, 40, 35)
 pixels = np.stack(np.meshgrid(np.arange(SIZE), np.arange(SIZE), indexing="ij"), axis=-1)
 

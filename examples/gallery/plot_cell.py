@@ -23,7 +23,8 @@ t, chi = ecc.euler_curve(image, np.arange(40, 200, 0.5), superlevel=True)
 WIDTH = 10
 steps = chi[:-WIDTH] - chi[WIDTH:]  # the change as the threshold falls
 start = np.abs(steps).argmax()
-low, high = t[start], t[start + WIDTH]
+low = t[start]
+high = t[start + WIDTH]
 print(f"from {high:g} down to {low:g} the curve changes by {steps[start]:+}")
 
 # %%

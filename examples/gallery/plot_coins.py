@@ -32,7 +32,8 @@ starts = np.flatnonzero(np.diff(chi, prepend=chi[0] - 1))
 lengths = np.diff(starts, append=len(t))
 lengths[chi[starts] <= 1] = 0
 best = starts[lengths.argmax()]
-level, count = t[best + lengths.max() // 2], chi[best]
+level = t[best + lengths.max() // 2]
+count = chi[best]
 print(f"{count} objects, from {t[best]:g} to {t[best + lengths.max() - 1]:g}")
 
 # %%

@@ -30,7 +30,8 @@ t = np.linspace(1, 12, 221)
 bright = ecc.euler_curve(image, t, superlevel=True)
 dark = ecc.euler_curve(-image, t, superlevel=True)
 last = np.flatnonzero(dark.values)[-1]
-quiet, objects = t[last], bright.values[last]
+quiet = t[last]
+objects = bright.values[last]
 print(f"no dark objects above {quiet:.1f} noise levels, but {objects} bright ones")
 
 # %%

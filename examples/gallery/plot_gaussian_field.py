@@ -17,7 +17,8 @@ from scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from ecc_core.features import expected_gaussian_curve
 
-SIGMA, CUT = 1.5, 6
+SIGMA = 1.5
+CUT = 6
 
 
 def field(shape: tuple[int, ...], seed: int) -> np.ndarray:

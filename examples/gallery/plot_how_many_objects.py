@@ -78,7 +78,8 @@ def describe(name, found):
     print(f"Dice {found.mean():.2f}, at least {found.min():.2f}")
 
 
-BACKGROUND, COIN = 1, 2
+BACKGROUND = 1
+COIN = 2
 markers = np.where(coins() < 30, BACKGROUND, 0)
 markers[coins() > 150] = COIN
 segmented = label(binary_fill_holes(watershed(sobel(coins()), markers) == COIN), connectivity=1)

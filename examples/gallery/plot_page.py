@@ -28,7 +28,8 @@ images = {"original": page / np.median(page), "shadow removed": page / paper}
 # than holes.
 t = np.linspace(0.2, 1.1, 451)
 WIDTH = 50
-curves, flattest = {}, {}
+curves = {}
+flattest = {}
 for name, image in images.items():
     curves[name] = ecc.euler_curve(image, t)
     windows = np.lib.stride_tricks.sliding_window_view(curves[name].values, WIDTH)

@@ -59,7 +59,8 @@ print(f"up to a radius of {balance:.1f} there are more tunnels than components")
 # %%
 figure = plt.figure(figsize=(10, 3), layout="constrained")
 grid = figure.add_gridspec(1, 4, width_ratios=[1, 1, 1, 2.2])
-radii_shown, colours = (2, 5, 8), ("#009E73", "#0072B2", "#D55E00")
+radii_shown = (2, 5, 8)
+colours = ("#009E73", "#0072B2", "#D55E00")
 ax = figure.add_subplot(grid[3])
 ax.step(curve.thresholds, curve.values / distance.size, where="pre", color="#1a1a1a", label="χ")
 for number, name, style in ((pores, "components", ":"), (throats, "tunnels", "--")):

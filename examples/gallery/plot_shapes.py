@@ -21,7 +21,8 @@ from ecc_core.plotting import plot_transform
 
 SIDE = 201
 y, x = np.mgrid[:SIDE, :SIDE] - SIDE // 2
-radius, angle = np.hypot(x, y), np.arctan2(y, x)
+radius = np.hypot(x, y)
+angle = np.arctan2(y, x)
 horse = np.zeros((SIDE, SIDE))
 horse[40:160, 33:167] = resize((~data.horse()).astype(float), (120, 134), anti_aliasing=True)
 horse = gaussian_filter(binary_fill_holes(horse > 0.5).astype(float), 1.5)

@@ -17,7 +17,8 @@ from scipy.stats import norm
 
 from ecc_core.features import gaussian_threshold
 
-SIDE, SUBJECTS = 128, 12
+SIDE = 128
+SUBJECTS = 12
 rng = np.random.default_rng(4)
 y, x = np.indices((SIDE, SIDE))
 mask = np.hypot(y - 63.5, x - 63.5) < 58

@@ -20,7 +20,8 @@ from ecc_core.features import mean_band, permutation_test
 SIDE = 64
 thresholds = np.linspace(-3, 3, 121)
 photographs = {"grass": data.grass(), "gravel": data.gravel(), "brick": data.brick()}
-patches, curves = {}, {}
+patches = {}
+curves = {}
 for name, photograph in photographs.items():
     cut = view_as_blocks(photograph.astype(np.float32), (SIDE, SIDE)).reshape(-1, SIDE, SIDE)
     cut = cut - cut.mean(axis=(1, 2), keepdims=True)

@@ -16,7 +16,8 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 import ecc_core as ecc
 
-CELLS, SIDE = (6, 9), 48
+CELLS = (6, 9)
+SIDE = 48
 rng = np.random.default_rng(2)
 shape = tuple(n * SIDE for n in CELLS)
 grid = np.stack(np.indices(CELLS), -1).reshape(-1, 2)

@@ -19,7 +19,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 import ecc_core as ecc
 from ecc_core.plotting import plot_curve
 
-LOOPS, STEP, GRID = 12, 24, (2, 5, 7)
+LOOPS = 12
+STEP = 24
+GRID = (2, 5, 7)
 rng = np.random.default_rng(0)
 index = np.arange(np.prod(GRID)).reshape(GRID)
 pairs = np.concatenate(

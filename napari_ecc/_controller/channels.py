@@ -77,7 +77,9 @@ class ChannelController(DockController):
         return self.layer, self.others.layer
 
     def _start(self) -> None:
-        first, second, model = self.checked_layer(), self.others.layer, self.model
+        first = self.checked_layer()
+        second = self.others.layer
+        model = self.model
         if second is None or second == first:
             raise ValueError(NO_SECOND)
         self._part = self.part_in_view(first)
@@ -144,7 +146,8 @@ class ChannelController(DockController):
         self.request()
 
     def _show_both(self, *_: Any) -> None:
-        place, shown = self.model.place, self._shown
+        place = self.model.place
+        shown = self._shown
         if shown is None or place is None or not self.model.show_both:
             self._set.clear()
             return

@@ -10,6 +10,7 @@ from scipy.ndimage import generate_binary_structure, label
 
 from napari_ecc._controller.fields import Field, Objects, find_objects
 from napari_ecc._model.explorer import BETTI_NAMES, Classes
+from napari_ecc._model.words import counted
 from napari_ecc._workers import Step
 
 Array = NDArray[Any]
@@ -28,9 +29,11 @@ def find_chosen(
     ndim = classes.ndim
     some = np.array(chosen, np.intp)
     some = some[classes.alive(threshold)[some]]
-    numbers, kinds = np.arange(1, some.size + 1), classes.dimensions[some]
+    numbers = np.arange(1, some.size + 1)
+    kinds = classes.dimensions[some]
     labels = np.zeros(field.data.shape, np.int32)
-    first, last = kinds == 0, kinds == ndim - 1
+    first = kinds == 0
+    last = kinds == ndim - 1
     if first.any():
         found: Any = None
         least = float(classes.persistence[some[first]].min())
@@ -78,7 +81,7 @@ def chosen_in_words(classes: Classes, chosen: Sequence[int], threshold: float) -
     inside = some[classes.alive(threshold)[some]]
     counts = np.bincount(classes.dimensions[inside], minlength=classes.ndim).tolist()
     parts = [
-        f"{count:,} {one if count == 1 else many}"
+        counted(count, one, many)
         for count, (one, many) in zip(counts, BETTI_NAMES[classes.ndim], strict=True)
         if count
     ]

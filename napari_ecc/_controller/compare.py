@@ -19,6 +19,7 @@ from napari_ecc._controller.curves import (
 from napari_ecc._controller.docks import NO_IMAGE, DockController, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._model.compare import CompareModel, Curves, compared, groups_of, joined
+from napari_ecc._model.words import counted
 from napari_ecc._workers import Runner, Step
 
 NOTHING = (
@@ -153,7 +154,8 @@ class CompareController(DockController):
 
     def _clear(self) -> None:
         self._calls.clear()
-        self._last, self._failure = None, ""
+        self._last = None
+        self._failure = ""
         self.model.curves = {}  # first: without curves nothing is compared by columns
         self.model.by = self.model.unit = self.model.where = ""
         self.model.average = ()
@@ -175,7 +177,8 @@ class CompareController(DockController):
 
     def curves_table(self) -> pd.DataFrame:
         """A row for each curve and threshold."""
-        curves, grouping = self._curves(), self.model.grouping
+        curves = self._curves()
+        grouping = self.model.grouping
         values = grouping["features"][self.model.by] if self.model.by else None
         groups = groups_of(list(curves), self.model.pattern, values)
         group = {name: title for title, members in groups.items() for name in members}
@@ -213,7 +216,8 @@ class CompareController(DockController):
         if not wanted:
             self.model.status = NO_IMAGE
             return
-        self._last, self._failure = (compute, wanted, features, code), ""
+        self._last = (compute, wanted, features, code)
+        self._failure = ""
         self.runner.submit(
             partial(compute, wanted), lambda step: self._keep(step.value, features, code)
         )
@@ -241,7 +245,7 @@ class CompareController(DockController):
 
         def on_step(step: Step) -> None:
             self.model.comparison = step.value
-            self.subject = f"{len(curves):,} curve{'s' * (len(curves) != 1)}"
+            self.subject = counted(len(curves), "curve")
             self.subject_changed.emit()
             self.model.status = f"{step.value.in_words()} {self._failure}".strip()
 

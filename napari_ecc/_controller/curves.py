@@ -261,7 +261,8 @@ def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
 
 def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | None:
     """Return the curve of the coarsest level, or of a subsample; None if it would take as long."""
-    image, full = request.levels[0], request.levels[-1]
+    image = request.levels[0]
+    full = request.levels[-1]
     if len(request.levels) > 1:
         if math.prod(image.shape) > PREVIEW:
             return None
@@ -273,7 +274,8 @@ def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | Non
         return None
     else:
         every = (slice(None, None, math.ceil((full.size / SAMPLE) ** (1 / full.ndim))),) * full.ndim
-        image, mask = full[every], None if mask is None else mask[every]
+        image = full[every]
+        mask = None if mask is None else mask[every]
     sigma = np.array(request.sigma) * image.shape / full.shape
     return _whole(Field(_smoothed(image, tuple(sigma.tolist())), mask), request, "preview")
 

@@ -80,7 +80,8 @@ class Details:
         self._model = model
         self.counting = Runner("Counting components")
         self._locating = Runner("Critical points")
-        self._drawing, self.finding = Runner("Histogram"), Runner("Objects")
+        self._drawing = Runner("Histogram")
+        self.finding = Runner("Objects")
         self._filtering = Runner("What lasts")
         self.runners = (
             *(self.counting, self._locating, self._drawing),
@@ -97,7 +98,8 @@ class Details:
         """Stop, and set what is examined: nothing without arguments."""
         self.cancel()
         self.forget_objects()
-        self.source, self.field = source, field
+        self.source = source
+        self.field = field
         self._model.betti = self._model.classes = self.lasting = None
         self._model.chosen = ()
         self._model.unpaired = "" if field is None else why_unpaired(field)
@@ -123,14 +125,17 @@ class Details:
         Their births and deaths follow, which take longer.
         """
         self.locate()
-        field, model, sets = self.field, self._model, self._model.sets
+        field = self.field
+        model = self._model
+        sets = self._model.sets
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
         if model.counts is not None or model.threshold in self._counted:
             return
         if not can_be_held(field.data):
             return
-        of_curve, paired = model.curve.thresholds, not model.unpaired
+        of_curve = model.curve.thresholds
+        paired = not model.unpaired
         levels = self._counted = np.union1d(of_curve, model.threshold)
 
         def find() -> Iterator[Step]:
@@ -150,7 +155,8 @@ class Details:
 
     def window(self) -> tuple[float, float] | None:
         """Return the window of thresholds whose critical points are shown."""
-        curve, model = self._model.curve, self._model
+        curve = self._model.curve
+        model = self._model
         if curve is None or math.isnan(model.threshold) or not model.show_changes:
             return None
         half = model.window / 100 * float(curve.thresholds[-1] - curve.thresholds[0])
@@ -158,7 +164,8 @@ class Details:
 
     def locate(self) -> None:
         """Find the critical points in the window."""
-        window, field = self.window(), self.field
+        window = self.window()
+        field = self.field
         if window is None:
             self._locating.cancel()
             self.points.remove()
@@ -170,7 +177,8 @@ class Details:
         self._locating.submit(_settled(job), self._on_points)
 
     def _on_points(self, step: Step) -> None:
-        found, source = step.value, self.source
+        found = step.value
+        source = self.source
         if isinstance(found, CriticalPoints) and source is not None:
             self.points.show(source.layer, source.selection, found)
             self._model.changes = (len(found.points), found.total)
@@ -182,7 +190,8 @@ class Details:
 
     def find_objects(self, use: Callable[[Objects], None]) -> None:
         """Call a function with the objects at the threshold, at once if they are known."""
-        field, model = self.field, self._model
+        field = self.field
+        model = self._model
 
         def on_step(step: Step) -> None:
             if step.value is not None:
@@ -197,7 +206,8 @@ class Details:
 
     def find_whole_objects(self, use: Callable[[Objects], None]) -> None:
         """Call a function with the objects that last, up to half of their heights."""
-        field, model = self.field, self._model
+        field = self.field
+        model = self._model
         if field is None:
             return
 
@@ -209,7 +219,9 @@ class Details:
 
     def find_chosen(self, use: Callable[[Objects], None]) -> None:
         """Call a function with the chosen classes that the set has at the threshold."""
-        field, model, classes = self.field, self._model, self._model.classes
+        field = self.field
+        model = self._model
+        classes = self._model.classes
         if field is None or classes is None:
             return
 
@@ -222,13 +234,16 @@ class Details:
 
     def find_lasting(self, use: Callable[[LastingSets | None], None]) -> None:
         """Call a function with the sets of what lasts, once they are known; None if all counts."""
-        field, model, known = self.field, self._model, self.lasting
+        field = self.field
+        model = self._model
+        known = self.lasting
         if field is None or model.classes is None or not model.least:
             self._filtering.cancel()
             if field is not None and not model.least:
                 use(None)
             return
-        least, sets = model.least, model.sets
+        least = model.least
+        sets = model.sets
 
         def job() -> Iterator[Step]:
             lasting = known
@@ -252,7 +267,9 @@ class Details:
         With `go_to_otsu` it is found in any case, and the threshold moves to the one that divides
         the values best into two classes.
         """
-        field, curve, model = self.field, self._model.curve, self._model
+        field = self.field
+        curve = self._model.curve
+        model = self._model
         if go_to_otsu and field is None:
             show_info("There is no complete curve yet.")
         if field is None or curve is None or not (model.show_histogram or go_to_otsu):
@@ -275,7 +292,9 @@ class ObjectProbe:
     """Says what is known of the object under the mouse; a double click goes to its merge."""
 
     def __init__(self, viewer: Any, model: ExplorerModel, details: Details) -> None:
-        self._viewer, self._model, self._details = viewer, model, details
+        self._viewer = viewer
+        self._model = model
+        self._details = details
         self._place: tuple[int, ...] | None = None
         self._outline = LabelsOverlay(viewer, "chosen component", outline=True)
         self.runners = [self._outline.runner]
@@ -304,7 +323,8 @@ class ObjectProbe:
 
     def _point(self, event: Any) -> tuple[int, ...] | None:
         """The point of the field under the mouse."""
-        source, field = self._details.source, self._details.field
+        source = self._details.source
+        field = self._details.field
         if source is None or field is None or self._viewer.dims.ndisplay == 3:
             return None
         found = data_position(source.layer, event.position, self._viewer.dims.units)
@@ -353,13 +373,18 @@ class ObjectProbe:
 
         A single component that it does not have is outlined as it is just before it merges.
         """
-        model, field, source = self._model, self._details.field, self._details.source
-        classes, threshold, chosen = model.classes, model.threshold, model.chosen
+        model = self._model
+        field = self._details.field
+        source = self._details.source
+        classes = model.classes
+        threshold = model.threshold
+        chosen = model.chosen
         if classes is None or field is None or source is None or not chosen:
             self._outline.clear()
             return
         if not classes.alive(threshold)[list(chosen)].any():
-            death, alone = float(classes.deaths[chosen[0]]), len(chosen) == 1
+            death = float(classes.deaths[chosen[0]])
+            alone = len(chosen) == 1
             if not alone or classes.dimensions[chosen[0]] or not math.isfinite(death):
                 self._outline.clear()
                 return

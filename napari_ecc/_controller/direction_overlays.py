@@ -48,7 +48,8 @@ class DirectionArrow(Overlay):
 
     def show(self, layer: Any, selection: Selection, direction: Floats) -> None:
         """Draw the arrow on a layer."""
-        shape, axes = np.array(selection.full.shape), list(selection.axes)
+        shape = np.array(selection.full.shape)
+        axes = list(selection.axes)
         centre = np.round(position_in_view(self._viewer, layer))
         centre[axes] = (shape - 1) / 2
         sides = shape * selection.spacing
@@ -79,7 +80,8 @@ class DirectionArrow(Overlay):
         """Turn the arrow while the mouse button is down."""
         if self.layer is None:
             return
-        camera, shown = self._viewer.scene.camera, shown_axes(self._viewer, self.layer)
+        camera = self._viewer.scene.camera
+        shown = shown_axes(self._viewer, self.layer)
         tip = self.layer.data[0].sum(axis=0) * self.layer.scale
         gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
         if event.view_direction is not None:
@@ -99,7 +101,8 @@ class DirectionArrow(Overlay):
         if self._shown is None:
             return
         layer, selection, direction, centre, length = self._shown
-        axes, spacing = list(selection.axes), selection.spacing
+        axes = list(selection.axes)
+        spacing = selection.spacing
         units = self._viewer.dims.units
         at = data_position(layer, event.position, units)
         offset = (at - centre)[axes] * spacing
@@ -126,7 +129,8 @@ class HeightMarker(Overlay):
             self.remove()
             return
         # The ends of the line, or the corners of the plane, in points of the layer
-        shape, axes = np.array(selection.full.shape), list(selection.axes)
+        shape = np.array(selection.full.shape)
+        axes = list(selection.axes)
         reach = float(np.linalg.norm(shape * selection.spacing) / 2)
         across = np.linalg.svd(direction[None])[2][1:]
         signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]

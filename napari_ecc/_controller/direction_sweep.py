@@ -39,7 +39,8 @@ class Sweep(NamedTuple):
     def source(self) -> tuple[Any, ...]:
         """Return a key that is equal for sweeps of equal images."""
         where = tuple(at for at in self.selection.where if not isinstance(at, slice))
-        array, spacing = self.level.full, self.level.spacing
+        array = self.level.full
+        spacing = self.level.spacing
         return (self.version, self.selection.axes, where, *array.shape, *spacing)
 
     @property
@@ -69,7 +70,8 @@ Cache = dict[tuple[Any, ...], Swept]
 
 def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> ecc.EulerTransform:
     """Return the exact curves of directions."""
-    spacing, connectivity = sweep.level.spacing, sweep.connectivity
+    spacing = sweep.level.spacing
+    connectivity = sweep.connectivity
     if sweep.threshold is not None:
         return ecc.euler_transform(
             swept.set_at(sweep.threshold, sweep.superlevel),

@@ -60,7 +60,8 @@ class DirectionController(DockController):
         super().__init__(viewer, "directions", "Euler transform")
         warm(("sweep", "uint8", 2))
         self.model = DirectionModel()
-        explorer, model = self.session.explorer, self.model
+        explorer = self.session.explorer
+        model = self.model
         self.arrow = DirectionArrow(
             viewer, model.point, partial(setattr, model, "show_arrow", False)
         )
@@ -85,7 +86,9 @@ class DirectionController(DockController):
         self._change_layer()
 
     def _start(self) -> None:
-        layer, explorer, model = self.checked_layer(), self.session.explorer, self.model
+        layer = self.checked_layer()
+        explorer = self.session.explorer
+        model = self.model
         by_height = model.filtration == "height"
         sweep = sweep_of(
             layer,
@@ -102,7 +105,8 @@ class DirectionController(DockController):
                 middle = float(np.mean(contrast_limits(layer)))
                 explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
             return
-        self._sweep, self._part = sweep, selection.where
+        self._sweep = sweep
+        self._part = selection.where
         model.ndim = len(selection.axes)
         circle = model.directions
         rows_key = (*sweep.key, *circle.ravel().tolist())
@@ -134,11 +138,13 @@ class DirectionController(DockController):
             return Limits()
         low, high = getattr(layer, "contrast_limits_range", contrast_limits(layer))
         sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
-        whole, unit = layer.dtype.kind in "iu", str(layer.units[-1])
+        whole = layer.dtype.kind in "iu"
+        unit = str(layer.units[-1])
         return Limits(float(low), float(high), whole, float(np.linalg.norm(sides)), unit)
 
     def _statements(self) -> list[str]:
-        sweep, model = self._sweep, self.model
+        sweep = self._sweep
+        model = self.model
         if sweep is None or model.curve is None:
             return []
         options = {"part": sweep.selection.where, **sweep.options}
@@ -178,8 +184,11 @@ class DirectionController(DockController):
             self.model.transform = ecc.EulerTransform(circle, curve.thresholds, rows)
         if self._sweep is None:
             return
-        selection, level, missing = self._sweep.selection, self._sweep.level, self._missing()
-        size, coarser = describe(level.full.shape), len(selection.levels) - len(level.levels)
+        selection = self._sweep.selection
+        level = self._sweep.level
+        missing = self._missing()
+        size = describe(level.full.shape)
+        coarser = len(selection.levels) - len(level.levels)
         if coarser:
             size = f"level {coarser}, {size} of {describe(selection.full.shape)}"
         whole = f"{size}, {level.full.dtype} · CPU"
@@ -197,7 +206,8 @@ class DirectionController(DockController):
         return f"{len(self._rows) - self._missing()} of {len(self._rows)} directions"
 
     def _clear(self) -> None:
-        self._sweep, self._rows_key = None, ()
+        self._sweep = None
+        self._rows_key = ()
         self.arrow.remove()
         self.marker.remove()
         self._set.remove_soon(self.runner)
@@ -226,7 +236,8 @@ class DirectionController(DockController):
     def _draw_arrow(self) -> None:
         if self._sweep is None:
             return
-        model, place = self.model, (self._layer, self._sweep.selection, self.model.direction)
+        model = self.model
+        place = (self._layer, self._sweep.selection, self.model.direction)
         self.marker.show(*place, model.height if model.filtration == "height" else math.nan)
         if model.show_arrow:
             self.arrow.show(*place)

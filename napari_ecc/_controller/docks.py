@@ -45,7 +45,10 @@ class LayerChoice:
     def __init__(
         self, viewer: Any, model: Any, field: str, *kinds: Any, optional: bool = False
     ) -> None:
-        self.viewer, self.model, self.field, self.kinds = viewer, model, field, kinds
+        self.viewer = viewer
+        self.model = model
+        self.field = field
+        self.kinds = kinds
         self.optional = optional
         self._layer: Any = None
         self._chosen = getattr(model.events, field)  # the signal
@@ -66,7 +69,8 @@ class LayerChoice:
     @property
     def layer(self) -> Any | None:
         """The chosen layer."""
-        layers, name = self.viewer.layers, self.name
+        layers = self.viewer.layers
+        name = self.name
         return layers[name] if name and name in layers else None
 
     @property
@@ -133,7 +137,8 @@ class DockController:
         """Choices and overlays, which are closed with the dock."""
         self._part: Part | None = None
         """What the job is of; None without one."""
-        self._links, self._of_layers = Links(), Links()
+        self._links = Links()
+        self._of_layers = Links()
         dims = viewer.dims.events
         self._links.add(self._on_stopped, self.runner.stopped)
         self._links.add(self._on_failed, self.runner.failed)
@@ -164,7 +169,8 @@ class DockController:
     @property
     def beside(self) -> str:
         """The name of the selected layer if the dock could show it but shows another one."""
-        active, layer = self.viewer.layers.selection.active, self._shown_part[0]
+        active = self.viewer.layers.selection.active
+        layer = self._shown_part[0]
         if active is None or layer is None or active == layer:
             return ""
         kinds = (getattr(at, "__wrapped__", at) for at in (active, layer))
@@ -304,7 +310,8 @@ class DockController:
 
         def on_drawn(_: Any) -> None:
             nonlocal drawn
-            before, drawn = drawn, state()
+            before = drawn
+            drawn = state()
             if before[0] is drawn[0] and before[1] == drawn[1]:
                 self.refresh()
 
@@ -316,7 +323,8 @@ class DockController:
 
     def _on_dims(self, *_: Any) -> None:
         """Follow the sliders to another part."""
-        layer, part = self.layer, self._part
+        layer = self.layer
+        part = self._part
         if layer is not None and part is not None and part != self.part_in_view(layer):
             self.request()
 

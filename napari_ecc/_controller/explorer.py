@@ -24,6 +24,7 @@ from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
+from napari_ecc._model.words import counted
 from napari_ecc._workers import Step, in_one_line, log
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
@@ -131,7 +132,8 @@ class ExplorerController(DockController):
     def _submit(self, source: Source) -> None:
         self.details.cancel()
         # Not at once for another image: napari may crash if layers come while it removes one
-        known, kind = self.details.source is not None, source.request.kind
+        known = self.details.source is not None
+        kind = source.request.kind
         on_step = partial(self._on_curve, source)
         self.runner.submit(source.steps, on_step, kind, at_once=known)
 
@@ -156,7 +158,8 @@ class ExplorerController(DockController):
 
     def _on_stopped(self) -> None:
         """Handle the cancellation of the curve by the user."""
-        curve, shown = self.model.curve, self.details.source
+        curve = self.model.curve
+        shown = self.details.source
         if curve is None or shown is None:
             super()._on_stopped()
             return
@@ -181,7 +184,8 @@ class ExplorerController(DockController):
             self.details.find_lasting(self._show_set)
 
     def _show_set(self, lasting: LastingSets | None) -> None:
-        shown, field = self.details.source, self.details.field
+        shown = self.details.source
+        field = self.details.field
         if shown is None or field is None or not self.model.show_set:
             return
         try:
@@ -223,7 +227,8 @@ class ExplorerController(DockController):
         It has what the set at the threshold has of it, or all that lasts, each object up to half
         of its height. It can be undone.
         """
-        shown, model = self.details.source, self.model
+        shown = self.details.source
+        model = self.model
         reason = self._why_no_labels()
         if shown is None or reason:
             show_info(reason)
@@ -244,8 +249,7 @@ class ExplorerController(DockController):
             title = f"{name}, {len(some):,} chosen" if some else name
             layer = self.viewer.add_labels(name=title, features=features, **place)
             if found.table is not None:
-                count = len(found.table)
-                model.status = f"{count:,} label{'s' * (count != 1)} in “{layer.name}”"
+                model.status = f"{counted(len(found.table), 'label')} in “{layer.name}”"
 
             def undo() -> None:
                 if layer in self.viewer.layers:
@@ -263,7 +267,8 @@ class ExplorerController(DockController):
 
     def _why_no_labels(self) -> str:
         """Return why there is nothing to label; "" if there is."""
-        model, some = self.model, self.model.chosen
+        model = self.model
+        some = self.model.chosen
         if self.details.source is None or self.details.field is None:
             return "There is no curve yet."
         if some and model.classes is not None:
@@ -279,13 +284,15 @@ class ExplorerController(DockController):
 
     def choose_objects(self, numbers: Sequence[int]) -> None:
         """Choose objects of the merge tree, by their places in the table of objects."""
-        objects, classes = self.details.objects, self.model.classes
+        objects = self.details.objects
+        classes = self.model.classes
         if objects is None or classes is None or objects.birth_points is None:
             return
         self.model.chosen = tuple(classes.born_at(objects.birth_points[list(numbers)]).tolist())
 
     def _statements(self) -> list[str]:
-        shown, curve = self.details.source, self.model.curve
+        shown = self.details.source
+        curve = self.model.curve
         if shown is None or curve is None:
             return []
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
@@ -304,7 +311,8 @@ class ExplorerController(DockController):
 
     def shown_curves(self) -> tuple[Curves, dict[str, Any], str] | None:
         """The complete curve by name, what else is known of it, and its code; None without one."""
-        shown, curve = self.details.source, self.model.curve
+        shown = self.details.source
+        curve = self.model.curve
         if shown is None or curve is None or not curve.complete:
             return None
         code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{self.subject!r}: curve}}"

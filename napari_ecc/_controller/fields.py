@@ -66,7 +66,8 @@ class Field:
 
     def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
-        data, mask = self.data, self.mask
+        data = self.data
+        mask = self.mask
         if not isinstance(data, da.Array):
             limit = points * data.dtype.itemsize
             chunks = normalize_chunks("auto", data.shape, limit, data.dtype)
@@ -139,7 +140,9 @@ def find_critical_points(
             if len(points) > most:
                 distances = np.abs(values - (window[0] + window[1]) / 2)
                 best = np.lexsort((distances, -np.abs(effects)))[:most]
-                points, effects, values = points[best], effects[best], values[best]
+                points = points[best]
+                effects = effects[best]
+                values = values[best]
             found = CriticalPoints(points, effects, values, found.total + part[1].total)
         yield Step(found, done, len(parts))
 
@@ -160,7 +163,8 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
     values = field.data[sparse]
     if field.mask is not None:
         values = values[field.mask[sparse]]
-    low, high = float(curve.thresholds[0]), float(curve.thresholds[-1])
+    low = float(curve.thresholds[0])
+    high = float(curve.thresholds[-1])
     whole = field.data.dtype.kind in "biu" and high - low < BINS
     edges = (
         np.arange(low, high + 2) - 0.5 if whole else np.linspace(low, max(high, low + 1), BINS + 1)
@@ -188,13 +192,15 @@ def surroundings(
     if not found:
         return None
     width = max(1, round(WIDTH * max(sets.shape)))
-    around, boxes = np.zeros(sets.shape, np.bool_), np.empty((len(found), sets.ndim, 3), np.intp)
+    around = np.zeros(sets.shape, np.bool_)
+    boxes = np.empty((len(found), sets.ndim, 3), np.intp)
     for ends, (k, box) in zip(boxes, found, strict=True):
         points = np.flatnonzero(sets[box] == k)
         middle = np.unravel_index(points[points.size // 2], sets[box].shape)
         ends[:] = [(at.start, at.stop, at.start + j) for at, j in zip(box, middle, strict=True)]
         room = tuple(slice(max(at.start - width, 0), at.stop + width) for at in box)
-        cut, inside = sets[room], sets[room] == k
+        cut = sets[room]
+        inside = sets[room] == k
         around[room] |= binary_dilation(inside, iterations=width) & (cut == 0)
         around[room] |= binary_dilation(inside) & ~inside
     low = np.maximum(boxes[..., 0].min(axis=0) - width, 0)
@@ -236,7 +242,8 @@ def why_unpaired(field: Field) -> str:
 
     It takes too long for large fields, and is exact in float64, which large integers are not.
     """
-    data, most = field.data, PAIRED[field.data.ndim]
+    data = field.data
+    most = PAIRED[field.data.ndim]
     if is_lazy(data):
         return "Births are found of data in memory only: load the data, or crop them."
     if data.dtype.kind in "iu" and data.dtype.itemsize == 8:

@@ -19,7 +19,9 @@ class Flooding:
     """The components of the sets at all thresholds, and where each joins an older one."""
 
     def __init__(self, values: Array, labels: Array, found: Any) -> None:
-        self._values, self._labels, self._superlevel = values, labels, found.superlevel
+        self._values = values
+        self._labels = labels
+        self._superlevel = found.superlevel
         self._persistence = np.append(np.inf, found.persistence)  # of label 0, which has no points
         self._older = np.append(0, found.merged_into).astype(np.intp)
         self._deaths = np.append(np.zeros(1, values.dtype), found.deaths.astype(values.dtype))
@@ -53,7 +55,9 @@ class Lasting:
     """The components of a field and those of its complement."""
 
     def __init__(self, field: Field, components: Flooding, complement: Flooding) -> None:
-        self._field, self._components, self._complement = field, components, complement
+        self._field = field
+        self._components = components
+        self._complement = complement
 
     def sets(self, least: float) -> LastingSets:
         """Return what has at least some persistence."""
@@ -66,7 +70,8 @@ def find_lasting(field: Field, *, superlevel: bool, connectivity: int | None) ->
     The value of the last step is a `Lasting`. Holes are components of the complement that are
     connected the other way, in a frame that is connected with the outside.
     """
-    data, ndim = field.data, field.data.ndim
+    data = field.data
+    ndim = field.data.ndim
     full = connectivity in (None, ndim)
     options: dict[str, Any] = {"nan": "omit", "workers": WORKERS}
     yield from prepared("components", data)

@@ -292,7 +292,8 @@ def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.
             continue
         outline = np.asarray(corners)
         if kind == "ellipse":  # the polygon of the one in the box
-            along, across = (outline[1] - outline[0]) / 2, (outline[3] - outline[0]) / 2
+            along = (outline[1] - outline[0]) / 2
+            across = (outline[3] - outline[0]) / 2
             angle = np.linspace(0, 2 * np.pi, CORNERS, endpoint=False)[:, None]
             outline = outline.mean(axis=0) + np.cos(angle) * along + np.sin(angle) * across
         world = [shapes.data_to_world(corner) for corner in outline]

@@ -100,7 +100,9 @@ def measure_job(
         yield from prepared("objects", (of_values or [objects])[0].full)
         found = yield from load(objects.full)
         _check_objects(found, name)
-        curves, of_image, levels = None, found != 0, np.ones(1)
+        curves = None
+        of_image = found != 0
+        levels = np.ones(1)
         sets: Any = {"superlevel": superlevel or not of_values, "connectivity": connectivity}
         if of_values:
             of_image = yield from load(of_values[0].full)
@@ -148,9 +150,11 @@ def merged(
     result has, increasing. With `frame`, of a time series, the rows get it as a column ``frame``,
     and those of other frames stay.
     """
-    old, others = features, features.iloc[:0]
+    old = features
+    others = features.iloc[:0]
     if frame is not None and "frame" in old.columns:
-        others, old = old[old["frame"] != frame], old[old["frame"] == frame]
+        others = old[old["frame"] != frame]
+        old = old[old["frame"] == frame]
     old = old[[name for name in old.columns if name != "frame" and not is_own_column(name)]]
     if "index" in old.columns:
         old = old.set_index("index")

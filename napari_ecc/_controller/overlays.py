@@ -34,7 +34,8 @@ def embedded(
 
     `start` is where the array begins, in its own points.
     """
-    axes, step = list(selection.axes), selection.step
+    axes = list(selection.axes)
+    step = selection.step
     corner = np.array([0 if isinstance(at, slice) else at for at in selection.where], float)
     corner[axes] = np.multiply(start, step) + np.subtract(step, 1) / 2
     shape = np.ones(corner.size, int)
@@ -102,12 +103,15 @@ class Overlay:
             self.remove()
             return
         if self.layer is not None and self.layer.visible:
-            self.layer.visible, self._hidden = False, True
+            self.layer.visible = False
+            self._hidden = True
         QTimer.singleShot(POLL, partial(self._end, job))
 
     def remove(self) -> None:
         """Remove the layer, if there is one."""
-        layer, self.layer, self._hidden = self.layer, None, False
+        layer = self.layer
+        self.layer = None
+        self._hidden = False
         if layer is not None and layer in self._viewer.layers:
             self._viewer.layers.remove(layer)
 
@@ -121,7 +125,8 @@ class Overlay:
         layers = list(self._viewer.layers)
         if self.layer not in layers or self._described not in layers:
             return
-        now, place = layers.index(self.layer), layers.index(self._described) + 1
+        now = layers.index(self.layer)
+        place = layers.index(self._described) + 1
         while place < len(layers) and layers[place].metadata.get(PLUGIN_KEY, inf) <= self.rank:
             if place == now:
                 return
@@ -147,7 +152,8 @@ class Overlay:
         # Adding a layer may move the sliders, and so does removing one, before its event is emitted
         if self._adding or described not in self._viewer.layers:
             return
-        self._ending, self._described = False, described
+        self._ending = False
+        self._described = described
         if self.layer is None or not fits or self.layer.ndim != described.ndim:
             self.remove()
             self._adding = True
@@ -158,13 +164,15 @@ class Overlay:
                 if not _is_same(name, getattr(self.layer, name), value):
                     setattr(self.layer, name, value)
             if self._hidden:
-                self.layer.visible, self._hidden = True, False
+                self.layer.visible = True
+                self._hidden = False
         self._arrange()
 
     def _add(self, add: Callable[..., Any], **content: Any) -> Any:
         """Add a layer without selecting it."""
         selection = self._viewer.layers.selection
-        selected, active = set(selection), selection.active
+        selected = set(selection)
+        active = selection.active
         layer = add(metadata={PLUGIN_KEY: self.rank}, **content)
         selection.clear()
         selection.update(selected)
@@ -198,7 +206,8 @@ class LabelsOverlay(Overlay):
 
     def __init__(self, viewer: Any, name: str, *, outline: bool) -> None:
         super().__init__(viewer)
-        self._name, self._outline = name, outline
+        self._name = name
+        self._outline = outline
         self.runner = Runner(name)
 
     def clear(self) -> None:
@@ -238,10 +247,13 @@ class LabelsOverlay(Overlay):
 
         In two dimensions they stay where the displayed slice has one, and the view some of each.
         """
-        layer, viewer = self.layer, self._viewer
+        layer = self.layer
+        viewer = self._viewer
         if layer is None or not len(boxes):
             return
-        dims, camera, own = viewer.dims, viewer.scene.camera, shown_axes(viewer, layer)
+        dims = viewer.dims
+        camera = viewer.scene.camera
+        own = shown_axes(viewer, layer)
         here = np.round(position_in_view(viewer, layer))
         away = (here[list(axes)] < boxes[..., 0]) | (here[list(axes)] >= boxes[..., 1])
         here[list(axes)] = boxes[-1, :, 2]
@@ -255,7 +267,8 @@ class LabelsOverlay(Overlay):
             for place in hidden:
                 dims.set_point(axes[place] + dims.ndim - layer.ndim, middle[axes[place]])
         shown = list(dims.displayed)
-        zoom, half = camera.zoom, np.divide(viewer.canvas.size, 2 * camera.zoom)
+        zoom = camera.zoom
+        half = np.divide(viewer.canvas.size, 2 * camera.zoom)
         ends = np.tile(np.asarray(viewer.dims.point, dtype=float), (2, 1))
         ends[:, shown] = camera.center[-2:] + np.stack([-half, half])
         corners = [data_position(layer, end, dims.units) for end in ends]
@@ -275,7 +288,8 @@ class PointsOverlay(Overlay):
         for axis, at in enumerate(selection.where):
             points[:, axis] = 0 if isinstance(at, slice) else at
         points[:, list(selection.axes)] = found.points
-        effects, size = found.effects, np.minimum(np.abs(found.effects), 4)
+        effects = found.effects
+        size = np.minimum(np.abs(found.effects), 4)
         strength = np.clip(size, 1, 3) - 1
         colours = np.where(effects > 0, np.array(RAISES)[strength], np.array(LOWERS)[strength])
         content = {

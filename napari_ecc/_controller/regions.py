@@ -28,6 +28,7 @@ from napari_ecc._controller.measuring import (
 from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
+from napari_ecc._model.words import counted
 from napari_ecc._workers import Step
 
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Threshold."
@@ -86,7 +87,9 @@ class RegionController(DockController):
 
     def _start(self) -> None:
         """Measure all objects; the results become features of their layer."""
-        labels, image, model = self.layer, self.images.layer, self.model
+        labels = self.layer
+        image = self.images.layer
+        model = self.model
         if labels is None:
             raise ValueError(NO_LAYERS)
         images = () if image is None or isinstance(image, Labels) else (image,)
@@ -172,7 +175,8 @@ class RegionController(DockController):
 
         That is a column of the features, which can be undone.
         """
-        layer, labels = self.layer, self.model.selected
+        layer = self.layer
+        labels = self.model.selected
         if layer is None or not labels:
             self.model.status = "Choose objects first: draw around their points."
             return
@@ -185,10 +189,11 @@ class RegionController(DockController):
             return
         self.session.history.change_features(layer, features)
         title = f"class “{self.model.class_name}”" if self.model.class_name else "no class"
-        self.model.status = f"{len(labels):,} object{'s' * (len(labels) != 1)} put in {title}"
+        self.model.status = f"{counted(len(labels), 'object')} put in {title}"
 
     def _read_classes(self, *_: Any) -> None:
-        layer, regions = self.layer, self.model.regions
+        layer = self.layer
+        regions = self.model.regions
         if layer is None or regions is None:
             self.model.classes = ()
         else:
@@ -197,14 +202,17 @@ class RegionController(DockController):
 
     def colours(self) -> NDArray[np.float64]:
         """Colours of the objects in the canvas, (n, 4), from 0 to 1."""
-        layer, regions = self.layer, self.model.regions
+        layer = self.layer
+        regions = self.model.regions
         if layer is None or regions is None:
             return np.zeros((0, 4))
         return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
 
     def shown_curves(self) -> tuple[Curves, dict[str, dict[str, Any]], str] | None:
         """Curves and features of the objects in view by name, and their code; None without any."""
-        layer, regions, image = self.layer, self.model.regions, self.images.layer
+        layer = self.layer
+        regions = self.model.regions
+        image = self.images.layer
         if layer is None or regions is None or regions.curves is None or image is None:
             return None
         part = self.part_in_view(layer)
@@ -250,7 +258,7 @@ class RegionController(DockController):
             return
         count = len(known[0].labels)
         self.show_part(labels, part, STALE if self._changed else "complete")
-        words = f"{count:,} object{'s' if count != 1 else ''} · CPU"
+        words = f"{counted(count, 'object')} · CPU"
         problem = known[0].problem
         self.model.status = f"{words}. Shapes may be distorted: {problem}" if problem else words
 
@@ -262,7 +270,8 @@ class RegionController(DockController):
             self._show_frame(labels)
 
     def _select_in_layer(self, labels: tuple[int, ...], before: tuple[int, ...]) -> None:
-        layer, regions = self.layer, self.model.regions
+        layer = self.layer
+        regions = self.model.regions
         found = () if regions is None else tuple(regions.labels[regions.rows(labels)].tolist())
         if found != labels:
             self.model.selected = found
@@ -284,7 +293,8 @@ class RegionController(DockController):
         layer.selected_label = labels[-1]
 
     def _on_selected_label(self, event: Any) -> None:
-        label, before = int(event.source.selected_label), self.model.selected
+        label = int(event.source.selected_label)
+        before = self.model.selected
         if label not in before[-1:]:  # chosen in napari
             self.pick(label, before if QGuiApplication.keyboardModifiers() & MORE else None)
 

@@ -56,7 +56,9 @@ class SeriesController(DockController):
 
     def _start(self) -> None:
         """Determine the frames, and compute those that are missing."""
-        layer, model, ndim = self.checked_layer(), self.model, self._frame_ndim
+        layer = self.checked_layer()
+        model = self.model
+        ndim = self._frame_ndim
         if layer.ndim <= ndim:
             one = "image" if layer.ndim == 2 else "volume"
             planes = ", or choose Planes for its slices" if layer.ndim == 3 else ""
@@ -165,5 +167,7 @@ class SeriesController(DockController):
 
     def _clear(self) -> None:
         with self.model.events.blocked():
-            self.model.shape, self.model.index, self.model.axis = (), (), 0
+            self.model.shape = ()
+            self.model.index = ()
+            self.model.axis = 0
         self.layer_changed.emit()

@@ -108,7 +108,8 @@ class SetOverlay(Overlay):
             multiscale=multiscale,
         )
         # After a layer that did not fit has been removed, with what it showed
-        self._shown, self._lasting = (image, selection, field, model), lasting
+        self._shown = (image, selection, field, model)
+        self._lasting = lasting
         self._slice = None
         self.draw(outline=model.contour)
         self._draw_lasting(model.threshold)
@@ -193,7 +194,9 @@ class SetOverlay(Overlay):
 
     def _draw_slice(self, *_: Any) -> None:
         """Give the outline the displayed slice of the complement."""
-        layer, contour, shown = self.layer, self._contour, self._shown
+        layer = self.layer
+        contour = self._contour
+        shown = self._shown
         if layer is None or contour is None or shown is None or self._lasting is None:
             return
         axes = list(shown[1].axes)
@@ -250,12 +253,15 @@ class Contour:
     def __init__(self, node: ImageVisual) -> None:
         self.node = node
         self._outline = outline = Function(OUTLINE_CODE)
-        outline["texture"], outline["width"] = node._texture, 0.0
+        outline["texture"] = node._texture
+        outline["width"] = 0.0
         self._outside = Texture2D(
             np.zeros((1, 1), np.float32), interpolation="nearest", internalformat="r32f"
         )
-        outline["outside"], outline["lasting"] = self._outside, 0.0
-        outline["level"], outline["superlevel"] = 0.0, 1.0
+        outline["outside"] = self._outside
+        outline["lasting"] = 0.0
+        outline["level"] = 0.0
+        outline["superlevel"] = 1.0
         build = node._build_color_transform
 
         def build_and_share() -> Any:
@@ -278,7 +284,8 @@ class Contour:
 
     def follow(self, level: float, *, superlevel: bool) -> None:
         """Show points near those of the complement: below a level, or not, of its values."""
-        self._outline["lasting"], self._outline["level"] = 1.0, level
+        self._outline["lasting"] = 1.0
+        self._outline["level"] = level
         self._outline["superlevel"] = 1.0 if superlevel else 0.0
         self.node.update()
 

@@ -38,7 +38,8 @@ class ChannelModel:
 
     def value(self) -> int | None:
         """Return the Euler characteristic at the thresholds; None if unknown."""
-        surface, place = self.surface, self.place
+        surface = self.surface
+        place = self.place
         if surface is None or place is None:
             return None
         row = np.searchsorted(surface.thresholds_first, place[0])

@@ -239,7 +239,8 @@ def compared(
                 rng=SEED,
             )
     except MixedUnitsError as error:
-        bands, mixed = {}, error
+        bands = {}
+        mixed = error
     if len(bands) == 2:
         first, second = (band.mean for band in bands.values())
         difference = np.asarray(table.curves.thresholds), first - second

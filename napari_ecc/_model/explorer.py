@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import BettiCurves, PersistencePairs
+from napari_ecc._model.words import counted
 
 Floats = NDArray[np.float64]
 Scope = Literal["slice", "volume"]
 Plotted = Literal["curve", "diagram", "tree"]
 Stage = Literal["preview", "partial", "stopped", "complete"]
 
-COMPONENTS, TUNNELS = ("component", "components"), ("tunnel", "tunnels")
-HOLES, CAVITIES = ("hole", "holes"), ("cavity", "cavities")
+COMPONENTS = ("component", "components")
+TUNNELS = ("tunnel", "tunnels")
+HOLES = ("hole", "holes")
+CAVITIES = ("cavity", "cavities")
 BETTI_NAMES = {2: (COMPONENTS, HOLES), 3: (COMPONENTS, TUNNELS, CAVITIES)}
 """What Betti numbers count, in singular and plural, by the number of axes."""
 
@@ -54,7 +57,9 @@ class Curve:
     def value_at(self, threshold: float) -> int:
         """Return the value of the curve at a threshold, exact if it is one of `thresholds`."""
         side: Any = "left" if self.superlevel else "right"
-        index = int(np.searchsorted(self.thresholds, threshold, side=side)) - (not self.superlevel)
+        index = int(np.searchsorted(self.thresholds, threshold, side=side))
+        if not self.superlevel:
+            index -= 1  # the last threshold that is not above
         return int(self.values[index]) if 0 <= index < self.values.size else 0
 
     def index_of(self, threshold: float) -> int:
@@ -80,7 +85,7 @@ class Counts(NamedTuple):
         """
         names = BETTI_NAMES[len(self.numbers)]
         terms = [
-            f"{number:,} {one if number == 1 else many}"
+            counted(number, one, many)
             for number, (one, many) in zip(self.numbers, names, strict=True)
         ]
         if colours:
@@ -110,7 +115,8 @@ class Classes:
         self.birth_points: NDArray[np.int64] = np.asarray(pairs.birth_points)[order]
         self.death_points: NDArray[np.int64] = np.asarray(pairs.death_points)[order]
         """-1 where a class never dies."""
-        self.superlevel, self.connectivity = pairs.superlevel, pairs.connectivity
+        self.superlevel = pairs.superlevel
+        self.connectivity = pairs.connectivity
         self.ndim = int(pairs.birth_points.shape[1])
         self.levels = levels  # the thresholds of the curves
         side: Any = "right" if self.superlevel else "left"
@@ -125,7 +131,8 @@ class Classes:
     def alive(self, threshold: float, least: float = 0.0) -> NDArray[np.bool_]:
         """Which of the `lasting` classes the set at a threshold has."""
         some = self.lasting(least)
-        births, deaths = self.births[some], self.deaths[some]
+        births = self.births[some]
+        deaths = self.deaths[some]
         if self.superlevel:
             return (births >= threshold) & (threshold > deaths)
         return (births <= threshold) & (threshold < deaths)
@@ -153,7 +160,8 @@ class Classes:
 
     def betti_curves(self, least: float) -> BettiCurves:
         """The Betti curves of the classes that last."""
-        some, n = self.lasting(least), self.levels.size + 1
+        some = self.lasting(least)
+        n = self.levels.size + 1
         places = self._spans[:, some] + n * self.dimensions[some]
         begin, end = (np.bincount(at, minlength=self.ndim * n) for at in places)
         return BettiCurves(
@@ -209,7 +217,8 @@ class Tree:
     def __init__(
         self, births: Floats, deaths: Floats, merges_with: NDArray[np.integer[Any]]
     ) -> None:
-        self.births, self.deaths = births, deaths
+        self.births = births
+        self.deaths = deaths
         self.parents = np.asarray(merges_with, np.intp) - 1
         self.rows = np.zeros(len(births), np.intp)
         children: list[list[int]] = [[] for _ in range(len(births) + 1)]

@@ -63,7 +63,8 @@ def principal_components(table: NDArray[Any], count: int = 2) -> Components:
     centred = table - table.mean(axis=0) if len(table) else table.astype(np.float64)
     left, lengths, right = np.linalg.svd(centred, full_matrices=False)
     found = min(count, lengths.size)
-    scores, shares = np.zeros((len(table), count)), np.zeros(count)
+    scores = np.zeros((len(table), count))
+    shares = np.zeros(count)
     if found:
         loadings = right[:found]
         largest = np.abs(loadings).argmax(axis=1)

@@ -13,14 +13,16 @@ from qtpy.QtCore import QMarginsF, QRectF, QSize, QSizeF, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, qGray
 from qtpy.QtWidgets import QApplication, QGraphicsTextItem, QMenu, QProgressBar
 
-LEFT, BOTTOM = 56, 40
+LEFT = 56
+BOTTOM = 40
 """Width and height of axes in pixels, so that plots below each other have the same abscissa."""
 MARGIN = 8
 BEHIND = 180
 """Opacity of the background of texts, of 255."""
 ROOM = 12
 """Least distance of two numbers below each other in pixels; of those in a row it is twice that."""
-LOWEST, PREFERRED = 180, QSize(360, 240)
+LOWEST = 180
+PREFERRED = QSize(360, 240)
 """Minimum height and preferred size of a plot in pixels."""
 EXPORT_SIZE = QSize(640, 400)
 PICTURES = (".png", ".svg", ".pdf")
@@ -44,7 +46,8 @@ class PlotColours(NamedTuple):
         if colour in self._fields:
             return QColor(getattr(self, colour))
         found = QColor(colour)
-        gray, light = qGray(found.rgb()), qGray(QColor(self.background).rgb()) > 127
+        gray = qGray(found.rgb())
+        light = qGray(QColor(self.background).rgb()) > 127
         limit, end = (LIGHTEST, 0) if light else (DARKEST, 255)
         if (gray > limit) == light:
             share = (gray - limit) / (gray - end)
@@ -56,7 +59,8 @@ PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55
 """Colours of saved figures: black on white."""
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
 """Colours of groups and classes, for any background (Okabe and Ito)."""
-LIGHTEST, DARKEST = 160, 80
+LIGHTEST = 160
+DARKEST = 80
 """Gray values of the lightest curves on light backgrounds, and of the darkest on dark ones."""
 
 ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
@@ -86,7 +90,8 @@ class Axis(pg.AxisItem):
 
     def __init__(self, side: str, *, whole: bool = False) -> None:
         super().__init__(side)
-        self.log, self._whole = False, whole
+        self.log = False
+        self._whole = whole
         self.enableAutoSIPrefix(False)
 
     def tickSpacing(self, low: float, high: float, size: float) -> Any:
@@ -98,7 +103,8 @@ class Axis(pg.AxisItem):
         """Coordinates of ticks: with `log` those of zero and of powers of ten, or some of them."""
         if not self.log:
             return super().tickValues(low, high, size)
-        digits, space = (high - low) / np.log(10), size / (high - low)
+        digits = (high - low) / np.log(10)
+        space = size / (high - low)
         step = max(1, math.ceil(digits / max(2, size // 36)))
         powers = 10.0 ** np.arange(0, math.ceil(digits) + 1, step)
         room = ROOM if self.orientation == "left" else 2 * ROOM
@@ -118,7 +124,8 @@ def _written(number: float) -> str:
     suffix = ""
     for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= 10 * size:
-            number, suffix = number / size, prefix
+            number = number / size
+            suffix = prefix
             break
     return f"{number:.4g}{suffix}".replace("-", "\N{MINUS SIGN}")
 
@@ -153,7 +160,8 @@ class Plot(pg.PlotWidget):
         self._held = False
         self.state = ""
         """Why there is nothing to draw, or what the picture is not."""
-        self._text, self._written = QGraphicsTextItem(), ""
+        self._text = QGraphicsTextItem()
+        self._written = ""
         self._text.setZValue(100)
         self._head = QGraphicsTextItem()
         """The legend, above what is drawn."""
@@ -273,7 +281,8 @@ class Plot(pg.PlotWidget):
             self.plotItem.setVisible(not self.empty)
             self._axes["left"].setWidth(LEFT)  # pyqtgraph sets both to 0 while the axes are hidden
             self._axes["bottom"].setHeight(BOTTOM)
-        colours, legend = self._colours, () if self.empty else self._legend()
+        colours = self._colours
+        legend = () if self.empty else self._legend()
         self._write_legend(legend)
         shade = colours.text if self.empty else colours.accent
         align = "center" if self.empty else "right"
@@ -328,12 +337,14 @@ class Plot(pg.PlotWidget):
         `facts` become texts of a PNG file, or the description of an SVG or a PDF file. Raises
         ValueError for another suffix, OSError if the file cannot be written.
         """
-        path, facts = Path(path), facts or {}
+        path = Path(path)
+        facts = facts or {}
         if path.suffix.lower() not in PICTURES:
             wanted = ", ".join(PICTURES)
             raise ValueError(f"`path` must end with one of {wanted}, got {path.name!r}")
         device = _device(path, facts)
-        size, colours = self.size(), self._colours
+        size = self.size()
+        colours = self._colours
         self.resize(EXPORT_SIZE)
         self.resizeEvent(None)
         self.set_colours(PAPER)
@@ -351,7 +362,8 @@ class Plot(pg.PlotWidget):
 
 def _device(path: Path, facts: Mapping[str, str]) -> Any:
     """A picture to draw on, finer than the screen, or a file; both with texts."""
-    width, height = EXPORT_SIZE.width(), EXPORT_SIZE.height()
+    width = EXPORT_SIZE.width()
+    height = EXPORT_SIZE.height()
     if path.suffix.lower() == ".png":
         device: Any = QImage(EXPORT_SIZE * SCALE, QImage.Format.Format_ARGB32)
         device.setDevicePixelRatio(SCALE)

@@ -33,7 +33,8 @@ class ChannelExplorer(Panel):
     about = "Two channels at every pair of thresholds."
 
     def _fill(self) -> None:
-        controller, events = self.controller, self.model.events
+        controller = self.controller
+        events = self.model.events
         # The first set and the connectivity are this dock's, layer and part the explorer's
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
@@ -65,7 +66,8 @@ class ChannelExplorer(Panel):
         self._show_place()
 
     def _show_place(self) -> None:
-        place, value = self.model.place, self.model.value()
+        place = self.model.place
+        value = self.model.value()
         if place is None or value is None:
             self.map.set_marker(None)
             self.readout.clear()

@@ -1,5 +1,6 @@
 """The dock "Compare"."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,8 @@ class CurveComparison(Panel):
     about = "Curves of layers, frames and groups."
 
     def _fill(self) -> None:
-        controller, events = self.controller, self.model.events
+        controller = self.controller
+        events = self.model.events
         sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
@@ -140,7 +142,8 @@ class CurveComparison(Panel):
         return super().message
 
     def _show_curves(self) -> None:
-        comparison, curves = self.model.comparison, self.model.curves
+        comparison = self.model.comparison
+        curves = self.model.curves
         if not curves:
             self.table.clear()
         elif comparison is not None:
@@ -183,7 +186,7 @@ class CurveComparison(Panel):
             colour = PALETTE[k % len(PALETTE)]
             label = f"{name} ({comparison.size_in_words(k)})" if k < MOST_NAMED else ""
             if self.model.view == "curves":
-                some = members[:: -(-len(members) // MOST_LINES)]
+                some = members[:: math.ceil(len(members) / MOST_LINES)]
                 colours = self._colours_of(some, colour)
                 pairs = zip(some, colours, strict=True)
                 drawn = [self._line(at, colour=own, width=1.2) for at, own in pairs]

@@ -48,7 +48,8 @@ class DirectionExplorer(Panel):
     about = "The object, swept along a direction."
 
     def _fill(self) -> None:
-        model, controller = self.model, self.controller
+        model = self.model
+        controller = self.controller
         self.form = self.add_form(CHOICES, self.explorer, model)
         self.settings = self.add_settings(SETTINGS, model, self.explorer)
         self.angles = self.add_form(ANGLES)
@@ -89,7 +90,8 @@ class DirectionExplorer(Panel):
 
     def _show_rows(self) -> None:
         """Show what matters for this filtration and number of axes."""
-        plane, solid = self.model.filtration == "plane", self.model.ndim == 3
+        plane = self.model.filtration == "plane"
+        solid = self.model.ndim == 3
         self.form.set_visible("threshold", not plane)
         self.form.set_visible("slope", plane)
         self.angles.set_visible("elevation", solid)

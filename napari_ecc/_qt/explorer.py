@@ -15,6 +15,7 @@ from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
 from napari_ecc._model.explorer import BETTI_NAMES, Tree
 from napari_ecc._model.levels import formatted
+from napari_ecc._model.words import counted
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, NO_TREE, CurvePlot, Line, MergeTree, betti_lines
@@ -95,7 +96,8 @@ class EulerExplorer(Panel):
         self.form = self.add_form(CHOICES, self.model)
         self.tabs = self.add(QTabWidget(), stretch=2)
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
-        self.diagram, self.tree = Scatter(), MergeTree()
+        self.diagram = Scatter()
+        self.tree = MergeTree()
         for plot, title in zip((self.plot, self.diagram, self.tree), PLOTS.values(), strict=True):
             self.tabs.addTab(plot, title)
         for part in (self.tabs, self.tabs.tabBar()):
@@ -167,7 +169,8 @@ class EulerExplorer(Panel):
         return label
 
     def _connect(self) -> None:
-        controller, events = self.controller, self.model.events
+        controller = self.controller
+        events = self.model.events
         self.offer(self.form, "image", controller.images)
         self.offer(self.settings, "roi", controller.regions, **{"all of it": ""})
         self.show(self._show_curve, events.curve)
@@ -220,7 +223,8 @@ class EulerExplorer(Panel):
 
     def _show_lines(self) -> None:
         """Draw the curve of what lasts and, behind it, its Betti curves if they are wanted."""
-        curve, betti = self.model.curve, self.model.lasting_betti
+        curve = self.model.curve
+        betti = self.model.lasting_betti
         if curve is None:
             self.plot.set_lines([])
             return
@@ -232,7 +236,8 @@ class EulerExplorer(Panel):
         self.plot.set_lines(lines)
 
     def _show_threshold(self) -> None:
-        curve, threshold = self.model.curve, self.model.threshold
+        curve = self.model.curve
+        threshold = self.model.threshold
         known = curve is not None and not math.isnan(threshold)
         self.plot.set_threshold(threshold if known else None)
         self.plot.set_band(self.controller.details.window())
@@ -245,7 +250,8 @@ class EulerExplorer(Panel):
         self._show_offer()
 
     def _show_readout(self) -> None:
-        curve, counts = self.model.curve, self.model.counts
+        curve = self.model.curve
+        counts = self.model.counts
         if curve is None or math.isnan(self.model.threshold):
             self.readout.setText("")
             return
@@ -271,7 +277,8 @@ class EulerExplorer(Panel):
 
     def _show_least(self) -> None:
         """Show the persistence, and the curves and numbers of what lasts."""
-        classes, least = self.model.classes, self.model.least
+        classes = self.model.classes
+        least = self.model.least
         jumps = [button for button in self.jumps if button.name != "otsu"]
         for widget in (self.least, self.least_value, *jumps):
             widget.enabled = classes is not None
@@ -285,7 +292,9 @@ class EulerExplorer(Panel):
 
     def _show_offer(self) -> None:
         """Say how many components last, or would do so; offer to count them alone, or all again."""
-        classes, model, button = self.model.classes, self.model, self.offer_least["accept"]
+        classes = self.model.classes
+        model = self.model
+        button = self.offer_least["accept"]
         unknown = FINDING if self.controller.details.counting.running else ""
         self.lasting.setText(model.unpaired or ("" if classes else unknown))
         self.lasting.setToolTip(model.unpaired)
@@ -294,14 +303,15 @@ class EulerExplorer(Panel):
         if classes is None or offered is None or math.isnan(model.threshold):
             return
         last, rest = classes.components(model.threshold, offered)
-        some = f"{last:,} component{'s last' if last != 1 else ' lasts'}"
-        others = f"{rest:,} do{'' if rest != 1 else 'es'} not"
+        some = counted(last, "component lasts", "components last")
+        others = counted(rest, "does not", "do not")
         self.lasting.setText(f"{some} at least {formatted(offered)}; {others}")
         button.text = "Count all again" if model.least else "Count only what lasts"
 
     def _accept(self) -> None:
         """Count what lasts as long as is offered, or all classes again."""
-        classes, model = self.model.classes, self.model
+        classes = self.model.classes
+        model = self.model
         if classes is not None:
             model.min_persistence = 0.0 if model.least else classes.offer() or 0.0
 
@@ -313,13 +323,15 @@ class EulerExplorer(Panel):
 
     def _show_diagram(self) -> None:
         """Draw births against deaths; those that never die at the last threshold."""
-        classes, curve = self.model.classes, self.model.curve
+        classes = self.model.classes
+        curve = self.model.curve
         self.diagram.set_state("" if classes else self.model.unpaired or FINDING)
         if classes is None or curve is None or self.model.plot != "diagram":
             self.diagram.show_nothing()
             return
         some = slice(0, MOST_CLASSES)
-        births, deaths = classes.births[some], classes.deaths[some]
+        births = classes.births[some]
+        deaths = classes.deaths[some]
         ends = np.clip(deaths, curve.thresholds[0], curve.thresholds[-1])
         dimensions = classes.dimensions[some].tolist()
         kinds = [BETTI_NAMES[classes.ndim][k][0] for k in dimensions]
@@ -329,7 +341,8 @@ class EulerExplorer(Panel):
             for kind, birth, death in zip(kinds, births.tolist(), deaths.tolist(), strict=True)
         ]
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
-        points, names = np.stack([births, ends], axis=1), ("birth", "death")
+        points = np.stack([births, ends], axis=1)
+        names = ("birth", "death")
         self.diagram.set_points(points, shades, texts, names, diagonal=True)
         self._show_chosen()
 
@@ -342,7 +355,8 @@ class EulerExplorer(Panel):
             self.controller.details.find_objects(self._draw_tree)
 
     def _draw_tree(self, objects: Objects) -> None:
-        table, curve = objects.table, self.model.curve
+        table = objects.table
+        curve = self.model.curve
         if table is None or curve is None:
             return
         columns = ("birth", "death", "merges_with")
@@ -353,8 +367,10 @@ class EulerExplorer(Panel):
 
     def _show_chosen(self) -> None:
         """Mark what is chosen in the plots, say how much it is, and let it be labelled."""
-        model, objects = self.model, self.controller.details.objects
-        classes, chosen = model.classes, model.chosen
+        model = self.model
+        objects = self.controller.details.objects
+        classes = model.classes
+        chosen = model.chosen
         if not self.diagram.empty:
             self.diagram.set_selected(*(k for k in chosen if k < MOST_CLASSES))
         points = None if objects is None else objects.birth_points

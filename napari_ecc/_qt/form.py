@@ -25,7 +25,8 @@ class Field(NamedTuple):
 
     def checked(self, value: Any) -> Any:
         """Return a value of a file as one of the model; a ValueError says what it must be."""
-        low, high = self.options.get("min"), self.options.get("max")
+        low = self.options.get("min")
+        high = self.options.get("max")
         if self.choices is not None:
             known = [at for at in self.choices.values() if type(at) is type(value) and at == value]
             names = ", ".join(map(repr, self.choices.values()))
@@ -151,7 +152,8 @@ class Form(QtWidgets.QWidget):
         layout.setFieldGrowthPolicy(QtWidgets.QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         _tighten(layout)
         for label, fields in rows.items():
-            row, title = QtWidgets.QHBoxLayout(), QtWidgets.QLabel(label)
+            row = QtWidgets.QHBoxLayout()
+            title = QtWidgets.QLabel(label)
             for field in (fields,) if isinstance(fields, Field) else fields:
                 row.addWidget(self._made(field), 1)
                 self._rows[field.name] = row
@@ -181,7 +183,8 @@ class Form(QtWidgets.QWidget):
                 part.setMinimumContentsLength(5)
         if field.numbers:
             native.setMaxLength(2**31 - 1)
-        self._fields[field.name], self._widgets[field.name] = field, widget
+        self._fields[field.name] = field
+        self._widgets[field.name] = widget
         return native
 
     def checked(self, name: str, value: Any) -> Any:
@@ -237,7 +240,8 @@ class Form(QtWidgets.QWidget):
 
     def display(self, name: str, value: Any) -> None:
         """Set a widget to a value of the model without a signal."""
-        widget, choices = self._widgets[name], self._fields[name].choices
+        widget = self._widgets[name]
+        choices = self._fields[name].choices
         with widget.changed.blocked():
             if isinstance(widget, widgets.FloatSlider):
                 widget.enabled = widget.readout = not math.isnan(value)

@@ -34,7 +34,8 @@ class HeatMap(Plot):
 
     def __init__(self, x_label: str, y_label: str) -> None:
         self._values: NDArray[Any] = np.zeros((0, 0))
-        self._columns, self._rows = np.zeros(0), np.zeros(0)
+        self._columns = np.zeros(0)
+        self._rows = np.zeros(0)
         self.marker: float | None = None
         """The marked row."""
         super().__init__(x_label, y_label, whole=True)
@@ -56,7 +57,8 @@ class HeatMap(Plot):
         bar.hideButtons()
         bar.setMouseEnabled(x=False, y=False)
         bar.getViewBox().setFixedHeight(BAR)
-        self._colour_bar, self._scale = bar, pg.ImageItem(np.arange(COLOURS)[:, None])
+        self._colour_bar = bar
+        self._scale = pg.ImageItem(np.arange(COLOURS)[:, None])
         bar.addItem(self._scale)
         self.plotItem.layout.removeItem(self.plotItem.titleLabel)
         self.plotItem.layout.addItem(bar, 0, 1)
@@ -71,7 +73,9 @@ class HeatMap(Plot):
 
     def set_values(self, values: NDArray[Any], columns: Floats, rows: Floats) -> None:
         """Show values, NaN where they are unknown, at evenly spaced coordinates of both axes."""
-        self._values, self._columns, self._rows = values, columns, rows
+        self._values = values
+        self._columns = columns
+        self._rows = rows
         self.empty = not values.size
         self._redraw()
 
@@ -109,7 +113,8 @@ class HeatMap(Plot):
             left, right = even_edges(self._columns)
             top, bottom = even_edges(self._rows)
             largest = float(np.abs(self._values[np.isfinite(self._values)]).max(initial=1.0))
-            end, table = float(symlog(largest)), colour_table(self._colours)
+            end = float(symlog(largest))
+            table = colour_table(self._colours)
             self._image.setImage(symlog(self._values), levels=(-end, end), lut=table)
             self._view.setBackgroundColor(self._colours.faint)  # where values are unknown
             self._image.setRect(QRectF(left, top, right - left, bottom - top))

@@ -136,7 +136,8 @@ class Panel(QtWidgets.QWidget):
     def show_state(self) -> None:
         """Show the displayed part, the state in the plot, and what is known of a result."""
         other = self.controller.beside
-        self.subject.setText(self.controller.subject + " (not the selected layer)" * bool(other))
+        subject = self.controller.subject
+        self.subject.setText(f"{subject} (not the selected layer)" if other else subject)
         self.subject.setToolTip(f"“{other}” is selected: choose it below" if other else "")
         self.subject.setVisible(bool(self.controller.subject))
         state = self.work.state or self.controller.state.replace("complete", "")
@@ -197,7 +198,8 @@ class Panel(QtWidgets.QWidget):
         if link == "guide":
             self._show_guide()
             return
-        dialog, kinds = QtWidgets.QFileDialog, "Settings (*.json)"
+        dialog = QtWidgets.QFileDialog
+        kinds = "Settings (*.json)"
         if link == "save":
             path, _ = dialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
         else:
@@ -246,7 +248,8 @@ class Panel(QtWidgets.QWidget):
 
     def _make_room(self) -> None:
         """Become a tab if the docks of the plugin would be too low below each other."""
-        dock, window = self.parent(), self._main_window()
+        dock = self.parent()
+        window = self._main_window()
         if window is None:
             return
         guard(window, self.controller.viewer.layers)
@@ -279,7 +282,8 @@ class _WorkLine(QtWidgets.QWidget):
     def __init__(self, controller: Any) -> None:
         super().__init__()
         self._works: tuple[Work, ...] = controller.works
-        self._now, self._last = self._works[0], self._works[0]
+        self._now = self._works[0]
+        self._last = self._works[0]
         """What is shown now, and what was cancelled last."""
         self.text = QtWidgets.QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.bar = QtWidgets.QProgressBar(maximumWidth=90, textVisible=False)
@@ -288,7 +292,9 @@ class _WorkLine(QtWidgets.QWidget):
             resume=("Resume", "Go on where it was cancelled", self._resume),
             details=("Copy details", "The trace of what went wrong, to report it", self._copy),
         )
-        self.cancel, self.resume, self.details = both["cancel"], both["resume"], both["details"]
+        self.cancel = both["cancel"]
+        self.resume = both["resume"]
+        self.details = both["details"]
         layout = QtWidgets.QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.text, stretch=1)

@@ -27,7 +27,8 @@ MANY = 4096
 BAND = 60
 """Opacity of bands, of 255."""
 GRAB = 8
-SHIFTED, ALL_STEPS = 10, 2**30
+SHIFTED = 10
+ALL_STEPS = 2**30
 NO_TREE = Tree(np.zeros(0), np.zeros(0), np.zeros(0, int))
 
 
@@ -47,20 +48,24 @@ class Line(NamedTuple):
 
     def corners(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of its steps."""
-        x, y = np.repeat(self.x, 2), np.repeat(self.y, 2)
+        x = np.repeat(self.x, 2)
+        y = np.repeat(self.y, 2)
         return (x[:-1], y[1:]) if self.superlevel else (x[1:], y[:-1])
 
     def outline(self) -> NDArray[np.float64]:
         """Corners of the band, (n, 2)."""
         assert self.to is not None  # a band has another side
-        there, back = self.corners(), self._replace(y=self.to).corners()
+        there = self.corners()
+        back = self._replace(y=self.to).corners()
         x, y = (np.concatenate([a, b[::-1]]) for a, b in zip(there, back, strict=True))
         return np.column_stack([x, y]).astype(np.float64)
 
     def value_at(self, x: float) -> float:
         """Its value at a place within its ends."""
         side: Any = "left" if self.superlevel else "right"
-        place = int(np.searchsorted(self.x, x, side=side)) - (not self.superlevel)
+        place = int(np.searchsorted(self.x, x, side=side))
+        if not self.superlevel:
+            place -= 1  # the last threshold that is not above
         return float(self.y[min(max(place, 0), len(self.y) - 1)])
 
 
@@ -104,8 +109,10 @@ class CurvePlot(Plot):
         self.setDownsampling(auto=True, mode="peak")  # of `PlotDataItem`, for large curves
         self._curves: list[Any] = []
         self._bands: list[Any] = []
-        self._x_label, self._y_label = x_label, y_label
-        self._zero, self._marker = pg.InfiniteLine(angle=0), pg.InfiniteLine()
+        self._x_label = x_label
+        self._y_label = y_label
+        self._zero = pg.InfiniteLine(angle=0)
+        self._marker = pg.InfiniteLine()
         self._shade = pg.LinearRegionItem(movable=False, pen=pg.mkPen(None))
         self._histogram = pg.PlotCurveItem(pen=pg.mkPen(None))
         for item in (self._histogram, self._zero, self._shade, self._marker):
@@ -242,7 +249,8 @@ class CurvePlot(Plot):
         for line in self.lines:
             if line.to is None:
                 continue
-            corners, shade = line.outline(), self._colours.named(line.colour)
+            corners = line.outline()
+            shade = self._colours.named(line.colour)
             shade.setAlpha(BAND)
             points = zip(corners[:, 0].tolist(), scale(corners[:, 1]).tolist(), strict=True)
             item = QGraphicsPolygonItem(QPolygonF([QPointF(*at) for at in points]))
@@ -253,7 +261,8 @@ class CurvePlot(Plot):
 
     def _draw_bars(self, low: float, high: float) -> None:
         """Draw square roots of the counts, so that a large background does not hide the rest."""
-        bars, shade = self._bars, self._colours.named("axis")
+        bars = self._bars
+        shade = self._colours.named("axis")
         self._histogram.setVisible(bars is not None)
         if bars is None:
             return
@@ -282,7 +291,8 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     y1 = max(0.0, *(float(np.nanmax(at)) for at in heights))
     room = 0.06 * (y1 - y0) or 1.0
     half = 0.0 if x1 > x0 else 0.5
-    return (x0 - half, x1 + half, y0 - room * (y0 < 0), y1 + room)
+    room_below = room if y0 < 0 else 0.0
+    return (x0 - half, x1 + half, y0 - room_below, y1 + room)
 
 
 class MergeTree(Plot):
@@ -298,10 +308,12 @@ class MergeTree(Plot):
     chosen = Signal(tuple)
 
     def __init__(self) -> None:
-        self.tree, self._range = NO_TREE, (0.0, 1.0)
+        self.tree = NO_TREE
+        self._range = (0.0, 1.0)
         super().__init__("threshold t", "objects")
         self._axes["left"].setTicks([])
-        self._bars, self._marked = pg.PlotCurveItem(), pg.PlotCurveItem()
+        self._bars = pg.PlotCurveItem()
+        self._marked = pg.PlotCurveItem()
         self._here = pg.InfiniteLine()
         self.selected: tuple[int, ...] = ()
         """The marked objects."""
@@ -310,7 +322,9 @@ class MergeTree(Plot):
 
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
         """Show a tree between two thresholds, and the present one."""
-        self.tree, self._range, self.selected = tree, (low, high), ()
+        self.tree = tree
+        self._range = (low, high)
+        self.selected = ()
         self.empty = not tree.births.size
         self._here.setValue(threshold)
         self._redraw()
@@ -350,7 +364,9 @@ class MergeTree(Plot):
 
     def _readout(self, event: Any) -> str:
         """What is known of an object."""
-        k, tree = self._nearest(event), self.tree
-        death, parent = float(tree.deaths[k]), int(tree.parents[k])
+        k = self._nearest(event)
+        tree = self.tree
+        death = float(tree.deaths[k])
+        parent = int(tree.parents[k])
         end = f"merges with {parent + 1} at {formatted(death)}" if parent >= 0 else "never merges"
         return f"object {k + 1}, born at {formatted(float(tree.births[k]))}, {end}"

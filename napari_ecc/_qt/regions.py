@@ -60,7 +60,8 @@ class RegionExplorer(Panel):
     about = "Pattern and shape of each object."
 
     def _fill(self) -> None:
-        controller, events = self.controller, self.model.events
+        controller = self.controller
+        events = self.model.events
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=1)

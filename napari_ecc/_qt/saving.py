@@ -36,7 +36,10 @@ class Saver:
     def __init__(
         self, panel: Any, name: str, table: Callable[[], Any] | None, plot: Any = None
     ) -> None:
-        self._panel, self._name, self._table, self._plot = panel, name, table, plot
+        self._panel = panel
+        self._name = name
+        self._table = table
+        self._plot = plot
         self._suffixes = (*(TABLES if table else ()), *(PICTURES if plot else ()))
 
     def button(self, text: str = "Save…") -> tuple[str, str, Callable[[], None]]:
@@ -120,7 +123,8 @@ def save_settings(panel: Any, path: str) -> None:
 
 def load_settings(panel: Any, path: str) -> None:
     """Read settings of a dock; a ValueError says what is wrong with them, and none is set."""
-    known, values = _settings(panel), json.loads(Path(path).read_text(encoding="utf-8"))
+    known = _settings(panel)
+    values = json.loads(Path(path).read_text(encoding="utf-8"))
     if not isinstance(values, dict) or values.pop("dock", None) != panel.title:
         raise ValueError(f"{path}: these are not settings of the dock {panel.title}")
     unknown = sorted(set(values) - set(known))

@@ -18,7 +18,8 @@ from napari_ecc._qt.canvas import PALETTE, Plot
 Floats = NDArray[np.float64]
 
 EDGE, REACH = 0.05, 12.0  # around the points, as a share of them, and from mouse to point
-DOT, RING = 8.0, 14.0
+DOT = 8.0
+RING = 14.0
 MANY = 1000
 """Number of selected points from which on they are filled, because rings would hide them."""
 CLICK = 5.0
@@ -53,7 +54,8 @@ class Scatter(Plot):
         self.setMinimumWidth(220)
         self._dots = pg.ScatterPlotItem(size=DOT, useCache=False)
         self._ring = pg.ScatterPlotItem(size=RING, brush=None, useCache=False)
-        self._shade, self._drawn = QGraphicsPolygonItem(), QGraphicsPolygonItem()
+        self._shade = QGraphicsPolygonItem()
+        self._drawn = QGraphicsPolygonItem()
         self._diagonal = pg.InfiniteLine(angle=45)
         self._diagonal.hide()
         for item in (self._shade, self._diagonal, self._dots, self._ring, self._drawn):
@@ -73,7 +75,9 @@ class Scatter(Plot):
         With a `diagonal`, both axes have the same range.
         """
         self._diagonal.setVisible(diagonal)
-        self._points, self._shades, self._texts = points, shades, texts
+        self._points = points
+        self._shades = shades
+        self._texts = texts
         self.empty = not len(points)
         self._classes = ()
         self.selected = ()
@@ -97,7 +101,8 @@ class Scatter(Plot):
     def set_selected(self, *indices: int) -> None:
         """Select these points, and no others."""
         self.selected = indices
-        many, accent = len(indices) > MANY, self._colours.accent
+        many = len(indices) > MANY
+        accent = self._colours.accent
         look: dict[str, Any] = {"size": RING, "pen": pg.mkPen(accent, width=2), "brush": None}
         if many:
             look = {"size": DOT, "pen": pg.mkPen(None), "brush": pg.mkBrush(accent)}
@@ -127,7 +132,8 @@ class Scatter(Plot):
 
     def _release(self, event: Any) -> None:
         """Choose the point under the mouse, or those inside the lasso."""
-        lasso, self._lasso = np.array(self._lasso), []
+        lasso = np.array(self._lasso)
+        self._lasso = []
         self._drawn.setPolygon(QPolygonF())
         if np.ptp(lasso, axis=0).max() < CLICK:
             found = self._nearest(event.position())
@@ -148,7 +154,8 @@ class Scatter(Plot):
 
     def _redraw(self) -> None:
         """Draw the points, the selection and the band."""
-        rings, plain = self._rings(), pg.mkPen(self._colours.axis, width=0.8)
+        rings = self._rings()
+        plain = pg.mkPen(self._colours.axis, width=0.8)
         classes = self._classes or [""] * len(self._points)
         pens = [pg.mkPen(rings[name], width=2) if name else plain for name in classes]
         self._dots.setData(pos=self._points, brush=self._shades, pen=pens)
@@ -156,9 +163,11 @@ class Scatter(Plot):
         self._drawn.setPen(pg.mkPen(self._colours.accent, width=1.5, style=Qt.PenStyle.DashLine))
         self.set_selected(*self.selected)
         if not self.empty:
-            low, high = self._points.min(axis=0), self._points.max(axis=0)
+            low = self._points.min(axis=0)
+            high = self._points.max(axis=0)
             if self._diagonal.isVisible():
-                low[:], high[:] = low.min(), high.max()
+                low[:] = low.min()
+                high[:] = high.max()
             room = np.where(high > low, EDGE * (high - low), 0.5)
             (x0, y0), (x1, y1) = (low - room).tolist(), (high + room).tolist()
             self.set_bounds(x0, x1, y0, y1)

@@ -38,7 +38,9 @@ class SeriesExplorer(Panel):
     about = "The curve of every frame."
 
     def _fill(self) -> None:
-        model, controller, events = self.model, self.controller, self.model.events
+        model = self.model
+        controller = self.controller
+        events = self.model.events
         self.form = self.add_form(CHOICES, model, self.explorer)
         self.settings = self.add_settings(SETTINGS, model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
@@ -62,7 +64,8 @@ class SeriesExplorer(Panel):
         self.map.placed.connect(lambda _, row: controller.show_frame(row))
 
     def _set_range(self, *_: Any) -> None:
-        low, high = self.settings["low"].value, self.settings["high"].value
+        low = self.settings["low"].value
+        high = self.settings["high"].value
         if low < high:
             self.model.range = low, high
 
@@ -80,7 +83,8 @@ class SeriesExplorer(Panel):
             self.settings.display(name, value)
 
     def _show_curves(self) -> None:
-        model, names = self.model, self.controller.axis_names()
+        model = self.model
+        names = self.controller.axis_names()
         axis = names[model.axis].rpartition(" ")[0] if names else "frame"
         self.map.set_labels("threshold t", axis)
         if model.shape:

@@ -83,7 +83,8 @@ def open_amira(path: Path, _: Request, inside: str = "") -> Opened:
         affine = Affine(along, np.array(first), "amira")
     axes = "ZYX" + channels
     if lengths[2] == 1:
-        array, axes = array[0], axes[1:]
+        array = array[0]
+        axes = axes[1:]
     description = Description.of(axes, steps=steps, units=unit[1] if unit else "", place=affine)
     return Opened(array, description)
 
@@ -130,7 +131,8 @@ def _pick(found: list[Values], file: str, inside: str) -> Values:
 
 def _read(path: Path, start: int, values: Values, shape: tuple[int, ...], *, text: bool) -> Array:
     """Return the values that begin at a place of the file."""
-    there, size = path.stat().st_size - start, math.prod(shape) * values.dtype.itemsize
+    there = path.stat().st_size - start
+    size = math.prod(shape) * values.dtype.itemsize
     if text:
         return _from_text(path, start, values, shape)
     if not values.codec:
@@ -177,7 +179,8 @@ def _start(path: Path, found: list[Values], values: Values, points: int, *, text
 
 
 def _from_text(path: Path, start: int, values: Values, shape: tuple[int, ...]) -> Array:
-    count, there = math.prod(shape), path.stat().st_size - start
+    count = math.prod(shape)
+    there = path.stat().st_size - start
     check_held(count * LEAST_TEXT, there + 1, 1)
     check_memory(8 * there // LEAST_TEXT, path)
     with path.open("rb") as stream:
@@ -201,7 +204,9 @@ def _unpacked(packed: bytes, size: int) -> bytes:
     A byte of 128 or more is followed by that many bytes less 128; another one says how often the
     next byte is repeated.
     """
-    parts, at, total = [], 0, 0
+    parts = []
+    at = 0
+    total = 0
     while at + 1 < len(packed) and total <= size:
         length = packed[at] & MOST_RUN
         if packed[at] > MOST_RUN:

@@ -14,7 +14,8 @@ from ecc_core._io.limits import check_held
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
-HEADER, VALUES = ".hdr", ".img"
+HEADER = ".hdr"
+VALUES = ".img"
 SIZES = (348, 540)
 """First number of a header, its size: of Analyze and NIfTI-1, and of NIfTI-2."""
 NO_PLACE = "an Analyze header does not say which side is left; the order of points is as stored"
@@ -33,7 +34,8 @@ def open_pair(path: Path, _: Request) -> Opened:
         warnings.simplefilter("ignore")  # nibabel then sets what is not valid to what it should be
         header = kind.header_class.from_fileobj(stream)
     shape = tuple(int(n) for n in header.get_data_shape()[::-1])
-    dtype, offset = header.get_data_dtype(), int(header.get_data_offset())
+    dtype = header.get_data_dtype()
+    offset = int(header.get_data_offset())
     if not shape or min(shape) < 1:
         raise ValueError(f"damaged: its shape is {shape}")
     size = math.prod(shape) * dtype.itemsize

@@ -43,7 +43,8 @@ def read_npy(stream: BinaryIO) -> Opened:
     shape, is_fortran, dtype = _header(buffer)
     if dtype.hasobject:
         raise ValueError(f"holds Python objects in dtype {dtype}, which are never loaded")
-    first, size = buffer.tell(), math.prod(shape) * dtype.itemsize
+    first = buffer.tell()
+    size = math.prod(shape) * dtype.itemsize
     if len(content) - first != size:
         raise ValueError(f"truncated or damaged: {len(content) - first} bytes instead of {size}")
     values = np.frombuffer(content, dtype, math.prod(shape), first)

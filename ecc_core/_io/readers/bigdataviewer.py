@@ -74,7 +74,7 @@ def open_bigdataviewer(path: Path, request: Request) -> Opened:
     factor = dict(zip("XYZ", factors[level], strict=True))
     affine = _affine(described.places.get((times[0], setup.number)), factor)
     steps = {axis: size * factor[axis] for axis, size in setup.voxel.items()}
-    lead = "T" * (len(described.times) > 1)
+    lead = "T" if len(described.times) > 1 else ""
     return Opened(
         joined_volumes(
             (len(times),) * len(lead),
@@ -139,7 +139,8 @@ def parse_description(content: bytes) -> Views:
 
 
 def _setup(element: Element) -> Setup:
-    voxel, unit = {}, ""
+    voxel = {}
+    unit = ""
     size = element.find("voxelSize")
     if size is not None:
         steps = numbers_of(text_of(size, "size"), "voxelSize", len(AXES))

@@ -20,7 +20,9 @@ PIECE = 1 << 20
 """Bytes that are read or decompressed at once."""
 DATA_FILE = re.compile(r"data ?file:\s*(.*)", re.IGNORECASE)
 PATTERN = re.compile(r"(.*%0?\d*d.*?)\s+(-?\d+)\s+(-?\d+)\s+(-?\d+)(?:\s+\d+)?")
-RAW, GZIP, BZIP2 = ("raw",), ("gzip", "gz"), ("bzip2", "bz2")
+RAW = ("raw",)
+GZIP = ("gzip", "gz")
+BZIP2 = ("bzip2", "bz2")
 Header = Any
 
 
@@ -33,9 +35,11 @@ def read_detached_header(nrrd: Any, path: Path) -> tuple[Header, list[str]] | No
         found = DATA_FILE.match(line)
         if not found:
             continue
-        names, rest = [found[1].strip()], lines[number + 1 :]
+        names = [found[1].strip()]
+        rest = lines[number + 1 :]
         if names[0].split()[:1] == ["LIST"]:
-            names, rest = [name.strip() for name in rest if name.strip()], []
+            names = [name.strip() for name in rest if name.strip()]
+            rest = []
         elif pattern := PATTERN.fullmatch(names[0]):
             names = list(_numbered(pattern[1], *(int(n) for n in pattern.groups()[1:4])))
         return nrrd.read_header([*lines[:number], *rest]), names
@@ -67,7 +71,8 @@ def open_detached(
     """Return the header, the values, and the files that they are in."""
     files = [file_in_same_folder(path, name.removeprefix("./")) for name in names]
     shape = tuple(int(n) for n in header["sizes"][::-1])
-    dtype, count = nrrd_dtype(nrrd, header), math.prod(shape)
+    dtype = nrrd_dtype(nrrd, header)
+    count = math.prod(shape)
     if len(shape) != header["dimension"] or min(shape) < 1:
         raise ValueError(f"damaged: it has {header['dimension']} axes of {header['sizes']} points")
     if not files or count % len(files):
@@ -91,7 +96,8 @@ def _part(
     nrrd: Any, header: Header, file: Path, count: int, dtype: np.dtype[Any], encoding: str
 ) -> Array:
     """Return the values in one file."""
-    size, stored = count * dtype.itemsize, file.stat().st_size
+    size = count * dtype.itemsize
+    stored = file.stat().st_size
     with file.open("rb") as stream:
         if encoding in RAW:
             start = _skip(header, stream, size)

@@ -47,9 +47,12 @@ def open_dicom(path: Path, _: Request) -> Opened:
         place = _place_of(np.array([header.ImagePositionPatient], float), orientation, steps)
     samples = "S" if frames.first.ndim > 2 else ""
     array: Any = frames
-    letters, names = arrangement.letters, arrangement.names
+    letters = arrangement.letters
+    names = arrangement.names
     if count == 1:
-        array, letters, names = frames.first, "", ()
+        array = frames.first
+        letters = ""
+        names = ()
     elif len(letters) > 1:
         array = _folded(frames, arrangement.order.shape)
     names = (*names, "row", "column", *(["sample"] * len(samples)))
@@ -129,7 +132,8 @@ class _Frames(Planes):
     """The frames of a file in some order, or of several files with one each, decoded."""
 
     def __init__(self, headers: Sequence[Any], order: NDArray[np.intp]) -> None:
-        self.headers, self.order = headers, order
+        self.headers = headers
+        self.order = order
         scales = [_scale(headers[i % len(headers)], i) for i in order.tolist()]
         self.decode = Decoder.of(headers, scales)
         self.stored: np.dtype[Any] | None = None

@@ -85,7 +85,8 @@ class Decoder:
         if set(self.scales) == {IDENTITY}:
             return Encoding(unit=unit)
         if len(set(self.scales)) == 1:
-            slopes, offsets = slopes[:1], offsets[:1]
+            slopes = slopes[:1]
+            offsets = offsets[:1]
         return Encoding(stored.name, slopes, offsets, unit=unit)
 
 

@@ -87,7 +87,8 @@ def _open_berkeley(h5py: Any, opened: Any, path: str) -> Result:
     array = dataset_at(h5py, opened, f"{path}/data")
     first = 0 if node_at(h5py, opened, f"{path}/dim0") is not None else 1
     names: list[str] = []
-    steps, units = {}, {}
+    steps = {}
+    units = {}
     letters = list(unnamed_axes(array.ndim))
     for axis in range(array.ndim):
         dim = node_at(h5py, opened, f"{path}/dim{axis + first}")

@@ -29,7 +29,8 @@ from ecc_core._optional import import_optional
 
 SUFFIXES = (".fits", ".fit", ".fts", ".fz")
 PACKED_SUFFIXES = (".fits.gz", ".fit.gz", ".fts.gz")
-GZIP, FITS = b"\x1f\x8b", b"SIMPLE"
+GZIP = b"\x1f\x8b"
+FITS = b"SIMPLE"
 TIMES = ("TIME", "UTC", "TAI", "TT", "TDB", "TCB", "TCG", "UT1", "GPS", "ET")
 SPECTRA = (
     *("FREQ", "ENER", "WAVN", "VRAD", "WAVE", "VOPT", "ZOPT", "AWAV", "VELO", "BETA"),
@@ -53,7 +54,8 @@ def open_fits(path: Path, request: Request, inside: str = "") -> Opened:
             images = [i for i, unit in enumerate(units) if unit.is_image and unit.shape]
             unit = units[_pick(units, images, request, inside)]
             _check_size(unit, path, packed=packed)
-            header, shape = unit.header.copy(), tuple(map(int, unit.shape))
+            header = unit.header.copy()
+            shape = tuple(map(int, unit.shape))
             array = _lazy(unit, shape)
         except BaseException:
             units.close()
@@ -98,7 +100,8 @@ def _pick(units: Any, images: list[int], request: Request, inside: str) -> int:
 
 def _check_size(unit: Any, path: Path, *, packed: bool) -> None:
     """Check that the file holds the values that its header describes."""
-    place, stored = unit.fileinfo(), path.stat().st_size
+    place = unit.fileinfo()
+    stored = path.stat().st_size
     described = math.prod(unit.shape) * abs(unit._orig_bitpix) // 8
     if packed:
         check_held(described, stored)
@@ -110,7 +113,8 @@ def _check_size(unit: Any, path: Path, *, packed: bool) -> None:
 
 def _lazy(unit: Any, shape: tuple[int, ...]) -> Lazy:
     """Return the values of an extension, scaled by BSCALE, BZERO and BLANK as astropy does."""
-    section, lock = unit.section, threading.Lock()
+    section = unit.section
+    lock = threading.Lock()
     corner = section[(0,) * (len(shape) - 1)][:1]
 
     def read(box: Box) -> Array:
@@ -134,7 +138,8 @@ def _kind(header: Any, number: int) -> str:
 
 def _axes(kinds: list[str], shape: tuple[int, ...]) -> tuple[list[str], list[str]]:
     """Return a letter for each axis, "" for one to leave out, and notes."""
-    letters, notes = ["?"] * len(kinds), []
+    letters = ["?"] * len(kinds)
+    notes = []
     for i, kind in enumerate(kinds):
         if kind in TIMES:
             letters[i] = "T"
@@ -173,7 +178,8 @@ def _without_flat(array: Lazy, axes: list[str]) -> Lazy:
 
 
 def _encoding(unit: Any, dtype: np.dtype[Any]) -> Encoding:
-    slope, offset = float(unit._orig_bscale), float(unit._orig_bzero)
+    slope = float(unit._orig_bscale)
+    offset = float(unit._orig_bzero)
     if (slope, offset) == (1.0, 0.0):
         return Encoding(unit=str(unit.header.get("BUNIT", "")))
     if dtype.kind == "u":  # how FITS stores unsigned integers

@@ -30,9 +30,12 @@ class Planes:
         read: Callable[[Sequence[int]], Iterable[Any]],
         same: Sequence[str] = ("shape", "dtype"),
     ) -> None:
-        self.names, self.read, self.same = names, read, same
+        self.names = names
+        self.read = read
+        self.same = same
         (self.first,) = read([0])
-        self.shape, self.dtype = (len(names), *self.first.shape), self.first.dtype
+        self.shape = (len(names), *self.first.shape)
+        self.dtype = self.first.dtype
 
     def __getitem__(self, box: Box) -> Array:
         at, *rest = box

@@ -16,7 +16,9 @@ from ecc_core._io.volumes import joined_volumes
 SUFFIXES = (".ims",)
 AXES = "ZYX"
 IMAGE = "DataSetInfo/Image"
-LEVEL, TIME, CHANNEL = "ResolutionLevel ", "TimePoint ", "Channel "
+LEVEL = "ResolutionLevel "
+TIME = "TimePoint "
+CHANNEL = "Channel "
 
 
 def open_imaris(path: Path, request: Request) -> Opened:
@@ -47,8 +49,8 @@ def open_imaris(path: Path, request: Request) -> Opened:
         low, steps, unit = _extent(h5py, opened, shape)
         names = [_channel_name(h5py, opened, c) for c in range(channels)]
         failing.pop_all()  # the file stays open
-    lead = "T" * (times > 1) + "C" * (channels > 1)
     counts = {"T": times, "C": channels}
+    lead = "".join(axis for axis, count in counts.items() if count > 1)
 
     def volume_at(index: tuple[int, ...]) -> Any:
         at = dict(zip(lead, index, strict=True))
@@ -115,7 +117,8 @@ def _extent(
     h5py: Any, opened: Any, shape: tuple[int, ...]
 ) -> tuple[dict[str, float], dict[str, float], str]:
     """Return the place of the border of the first point, the distances of points, and the unit."""
-    low, steps = {}, {}
+    low = {}
+    steps = {}
     for number, axis in enumerate("XYZ"):
         ends = []
         for name in (f"ExtMin{number}", f"ExtMax{number}"):

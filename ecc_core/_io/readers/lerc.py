@@ -10,7 +10,8 @@ from ecc_core._optional import import_optional
 PURPOSE = {"extra": "io", "purpose": "reading TIFF files compressed by LERC"}
 PARAMETERS = 50674
 """Tag with the version of LERC and the compression of its result."""
-DEFLATE, ZSTD = 1, 2
+DEFLATE = 1
+ZSTD = 2
 
 
 def read_lerc_masks(page: Any) -> None:

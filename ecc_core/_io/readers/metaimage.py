@@ -49,7 +49,8 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     place = header["ElementDataFile"]
     file = path
     if place.upper() != "LOCAL" and not listed:
-        file, start = file_in_same_folder(path, place), int(header.get("HeaderSize", 0))
+        file = file_in_same_folder(path, place)
+        start = int(header.get("HeaderSize", 0))
     if not _is_true(header.get("BinaryData", "True")):
         raise ValueError("values written as text are not supported")
     shape = tuple(map(int, header["DimSize"].split()))[::-1]
@@ -59,7 +60,8 @@ def open_metaimage(path: Path, _: Request) -> Opened:
         raise ValueError(f"values of type {header['ElementType']} are not supported")
     order = header.get("BinaryDataByteOrderMSB", header.get("ElementByteOrderMSB", "False"))
     dtype = np.dtype((">" if _is_true(order) else "<") + TYPES[header["ElementType"]])
-    axes, channels = unnamed_axes(len(shape)), int(header.get("ElementNumberOfChannels", 1))
+    axes = unnamed_axes(len(shape))
+    channels = int(header.get("ElementNumberOfChannels", 1))
     if channels != 1:
         shape = (*shape, channels)
         axes += "S" if channels in (3, 4) and dtype.kind == "u" else "C"
@@ -75,7 +77,8 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     if is_compressed:
         values = filled(_inflated(file, start), file, shape, dtype)
     else:
-        size, there = math.prod(shape) * dtype.itemsize, file.stat().st_size
+        size = math.prod(shape) * dtype.itemsize
+        there = file.stat().st_size
         if start == -1:  # the values end with the file
             start = max(0, there - size)
         check_held(size, there - start, 1)
@@ -119,7 +122,8 @@ def _slices(
         raise ValueError(f"values in files of {dimension} dimensions each are not supported")
     if len(files) != shape[0]:
         raise ValueError(f"damaged: it names {len(files)} files for {shape[0]} slices")
-    start, size = int(header.get("HeaderSize", 0)), math.prod(shape[1:]) * dtype.itemsize
+    start = int(header.get("HeaderSize", 0))
+    size = math.prod(shape[1:]) * dtype.itemsize
 
     def read(numbers: Sequence[int]) -> Iterator[Array]:
         for number in numbers:

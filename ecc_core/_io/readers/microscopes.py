@@ -70,7 +70,8 @@ def _check_lif(path: Path) -> None:
         for image in file.images:
             if image.is_flim or "S" in image.sizes:  # compressed, or with padded rows
                 continue
-            wanted, there = image.nbytes, image.memory_block.size
+            wanted = image.nbytes
+            there = image.memory_block.size
             if wanted != there:
                 raise ValueError(f"damaged: {image.name} should have {wanted} bytes, got {there}")
 

@@ -17,7 +17,8 @@ SUFFIXES = tuple(
 )
 BYTES = 0
 """The mode of 8-bit values, with a sign since 2014."""
-STAMP_OFFSET, STAMP = 152, 1146047817
+STAMP_OFFSET = 152
+STAMP = 1146047817
 """Where IMOD writes that it did, and what; flags follow."""
 SIGNED = 1
 """The flag of bytes with a sign."""
@@ -36,7 +37,8 @@ def open_mrc(path: Path, _request: Request) -> Opened:
                 pass
     else:
         opened = mrcfile.mmap(path, mode="r")
-    values, encoding = opened.data, Encoding()
+    values = opened.data
+    encoding = Encoding()
     if _has_unsigned_bytes(opened.header):
         values = values.view(np.uint8)
         encoding = Encoding(signedness="unsigned bytes of IMOD")

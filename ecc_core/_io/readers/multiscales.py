@@ -29,13 +29,16 @@ def multiscale_description(image: Metadata, level: Metadata) -> Description:
             notes.append(OTHER_SYSTEMS)
     else:
         steps += image.get("coordinateTransformations", ())
-    scale, origin = np.ones(len(axes)), np.zeros(len(axes))
+    scale = np.ones(len(axes))
+    origin = np.zeros(len(axes))
     is_scaled = False
     for step in _flat(steps):
         kind = step.get("type")
         if kind == "scale":
             factor = _vector(step["scale"], len(axes))
-            scale, origin, is_scaled = scale * factor, origin * factor, True
+            scale = scale * factor
+            origin = origin * factor
+            is_scaled = True
         elif kind == "translation":
             origin = origin + _vector(step["translation"], len(axes))
         elif kind != "identity":

@@ -174,7 +174,8 @@ def _resolution(attributes: Attributes, letters: list[str]) -> tuple[dict[str, f
     units: Any = attributes.get("units", "")
     steps = attributes.get("resolution")
     if isinstance(pixel, dict):  # of Janelia's tools
-        steps, units = pixel.get("dimensions"), pixel.get("unit", "")
+        steps = pixel.get("dimensions")
+        units = pixel.get("unit", "")
     elif isinstance(pixel, list):
         steps = pixel
     if not isinstance(steps, list) or len(steps) != len(letters):

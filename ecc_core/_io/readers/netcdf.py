@@ -17,7 +17,8 @@ from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".nc", ".nc4", ".cdf")
-HDF5, CLASSIC = b"\x89HDF", (b"CDF\x01", b"CDF\x02")
+HDF5 = b"\x89HDF"
+CLASSIC = (b"CDF\x01", b"CDF\x02")
 EXTRA = {"extra": "netcdf", "purpose": "reading NetCDF files"}
 LETTERS = {"lon": "X", "longitude": "X", "lat": "Y", "latitude": "Y", "lev": "Z", "level": "Z"}
 LETTERS |= {"height": "Z", "altitude": "Z", "depth": "Z"}
@@ -161,7 +162,10 @@ def _described(
 ) -> Description:
     """Return the axes, with the steps of coordinates that are evenly spaced, and the place."""
     letters = _letters(dimensions, coordinates)
-    steps, units, firsts, notes = {}, {}, {}, []
+    steps = {}
+    units = {}
+    firsts = {}
+    notes = []
     for letter, dimension in zip(letters, dimensions, strict=True):
         coordinate = coordinates[dimension]
         if coordinate is None or letter not in "TZYX":

@@ -37,7 +37,8 @@ def open_nifti(path: Path, _request: Request) -> Opened:
             scale = nibabel.volumeutils.apply_read_scaling
             return np.asarray(scale(values[box], stored.slope, stored.inter))
 
-        slope, offset = float(stored.slope), float(stored.inter)
+        slope = float(stored.slope)
+        offset = float(stored.inter)
         encoding = Encoding(stored.dtype.name, (slope,), (offset,))
         array = Lazy(values.shape, read((slice(0, 1),) * values.ndim).dtype, read)
     # nibabel's first axis, x, is the fastest; the fourth is time, the fifth has components

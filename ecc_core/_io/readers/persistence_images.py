@@ -21,7 +21,8 @@ KINDS = {
     7: "a distance matrix",
     8: "a sparse distance matrix",
 }
-IMAGE, DIAGRAM = 1, 2
+IMAGE = 1
+DIAGRAM = 2
 MOST_AXES = 32
 LEAST_TEXT = 2
 """Characters that a value takes, with the space behind it."""

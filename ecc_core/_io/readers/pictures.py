@@ -29,7 +29,8 @@ def open_picture(path: Path, _: Request) -> Opened:
     from PIL import Image
 
     # whether the pixels fit into memory is checked, whatever Pillow's limit on their number
-    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    limit = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = None
     try:
         deep = _check_png(path)
         with Image.open(path) as image:
@@ -37,7 +38,7 @@ def open_picture(path: Path, _: Request) -> Opened:
                 raise ValueError(f"animated {image.format} is not supported")
             check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
             mode = image.mode
-            notes = [CMYK] * (mode == "CMYK")
+            notes = [CMYK] if mode == "CMYK" else []
             notes += orientation_notes(image.getexif().get(ORIENTATION, 1))
         if deep:  # of which Pillow silently keeps the upper 8 bits
             codecs = import_optional("imagecodecs", **EXTRA)
@@ -63,8 +64,15 @@ def _open_jpeg_2000(path: Path) -> Opened:
     decoded = 4 * (right - left) * (low - top) * samples  # as int32
     check_memory(decoded, path)
     values: Any = codecs.jpeg2k_decode(content)
-    axes = "YX" if values.ndim == 2 else "YXS" if values.shape[-1] < 5 else "YXC"
-    return Opened(values, Description.of(axes))
+    return Opened(values, Description.of(_axes_of_picture(values)))
+
+
+def _axes_of_picture(values: Any) -> str:
+    """Return the axes of decoded JPEG 2000: up to four components are the samples of a colour."""
+    if values.ndim == 2:
+        return "YX"
+    is_colour = values.shape[-1] < 5
+    return "YXS" if is_colour else "YXC"
 
 
 def _check_png(path: Path) -> bool:

@@ -60,13 +60,15 @@ def raw_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def open_raw(path: Path, request: Request, inside: str = "") -> Opened:
     """Open the values in a file as a memory map."""
-    shape, offset = request.shape, request.offset
+    shape = request.shape
+    offset = request.offset
     if shape is None or request.dtype is None:
         raise ValueError("holds raw values: `shape` and `dtype` must say what they are")
     if inside:
         raise ValueError(f"holds raw values with `shape`, and no {inside}")
     dtype = np.dtype(request.dtype)
-    wanted, there = math.prod(shape) * dtype.itemsize, path.stat().st_size - offset
+    wanted = math.prod(shape) * dtype.itemsize
+    there = path.stat().st_size - offset
     if wanted != there:
         raise ValueError(
             f"`shape` {shape} of `dtype` {dtype} takes {wanted} bytes, but {max(there, 0)} follow "

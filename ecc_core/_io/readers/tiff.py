@@ -151,8 +151,10 @@ class _Series:
     """Pages of a TIFF file as one array. Parts of it are read by strips or tiles."""
 
     def __init__(self, tiff: Any, level: Any) -> None:
-        self.tiff, self.level = tiff, level
-        self.shape, self.dtype = tuple(level.shape), level.dtype.newbyteorder("=")
+        self.tiff = tiff
+        self.level = level
+        self.shape = tuple(level.shape)
+        self.dtype = level.dtype.newbyteorder("=")
         page = level.keyframe
         lead = len(self.shape) - len(page.shape)
         self.chunks: Any = None
@@ -216,7 +218,8 @@ def _check_segments(tiff: Any, path: Path, level: Any) -> None:
             missing = _missing_files(tiff, path)
             raise ValueError(f"some of its pages are in other files, which are missing: {missing}")
         size = page.parent.filehandle.size
-        offsets, counts = page.dataoffsets, page.databytecounts
+        offsets = page.dataoffsets
+        counts = page.databytecounts
         wanted = math.prod(page.chunked)
         whole = len(offsets) >= wanted and len(counts) >= wanted
         if not whole or any(

@@ -77,7 +77,8 @@ def open_vti(path: Path, _: Request, inside: str) -> Opened:
         shape = _lengths(extent, field)[::-1]
         if field.components != 1:
             shape = (*shape, field.components)
-        size, whole = math.prod(shape) * field.dtype.itemsize, field.parts[0]
+        size = math.prod(shape) * field.dtype.itemsize
+        whole = field.parts[0]
         at = None
         if len(field.parts) == 1 and whole.extent == extent:
             at = mapped_at(whole.element, storage, size)
@@ -91,7 +92,9 @@ def open_vti(path: Path, _: Request, inside: str) -> Opened:
 
 def _description(content: mmap.mmap) -> tuple[Element, Storage]:
     """Return the XML of a file without what is appended, and how values are written in it."""
-    at, start, encoding = content.find(APPENDED), 0, ""
+    at = content.find(APPENDED)
+    start = 0
+    encoding = ""
     text = content[: at if at >= 0 else len(content)]
     if at >= 0:
         close = content.find(b">", at)
@@ -194,7 +197,8 @@ def _assembled(field: Field, storage: Storage, extent: Extent, shape: tuple[int,
     whole = np.zeros(shape, field.dtype)
     covered = np.zeros(shape[:3], bool)
     for box, values in parts:
-        whole[box], covered[box] = values, True
+        whole[box] = values
+        covered[box] = True
     if not covered.all():
         raise ValueError("its pieces do not cover WholeExtent; the others are in other files")
     return whole

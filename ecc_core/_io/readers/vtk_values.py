@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import DEFLATE, check_held
 
@@ -94,7 +95,8 @@ class _Raw:
     """Bytes that follow each other in a file."""
 
     def __init__(self, content: Any, at: int) -> None:
-        self.content, self.at = content, at
+        self.content = content
+        self.at = at
 
     @property
     def left(self) -> int:
@@ -123,7 +125,7 @@ class _Base64(_Raw):
 
     def take(self, size: int) -> bytes:
         missing = max(0, size - len(self.over))
-        letters = -(-missing // 3) * PADDED
+        letters = ceil_div(missing, 3) * PADDED
         try:
             found = self.over + base64.b64decode(super().take(letters), validate=True)
         except binascii.Error as error:
@@ -157,7 +159,8 @@ def _decoded(source: _Raw, storage: Storage, dtype: np.dtype[Any], count: int) -
     if storage.codec in RATIOS:
         check_held(size, source.left, RATIOS[storage.codec])
     values = np.empty(count, dtype)
-    room, at = values.view(np.uint8), 0
+    room = values.view(np.uint8)
+    at = 0
     for number, length in enumerate(packed):
         wanted = last if last and number == blocks - 1 else block
         part = _unpacked(storage.codec, source.take(length), wanted)

@@ -45,7 +45,8 @@ def plate_at(path: str) -> Plate | None:
     if plate is None:
         return None
     name = str(plate.get("name") or Path(path).name.partition(".")[0])
-    images, missing = {}, []
+    images = {}
+    missing = []
     for described in plate["wells"]:
         inside = str(described["path"])
         row, _, column = inside.partition("/")

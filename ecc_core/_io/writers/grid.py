@@ -48,9 +48,11 @@ class Padded:
 
     def __getitem__(self, box: Box) -> NDArray[Any]:
         whole = np.zeros([part.stop - part.start for part in box], self.dtype)
-        inside, here = [], []
+        inside = []
+        here = []
         for part, start, n in zip(box, self.start, self.values.shape, strict=True):
-            first, last = max(part.start, start), min(part.stop, start + n)
+            first = max(part.start, start)
+            last = min(part.stop, start + n)
             if first >= last:
                 return whole
             inside.append(slice(first - start, last - start))

@@ -29,9 +29,11 @@ def write_metaimage(file: IO[bytes], values: Source, grid: Grid) -> None:
     """Write an image of one to three axes, compressed."""
     if grid.unit in UNITS and grid.unit not in WORDS:
         grid = grid.in_unit("millimeter")
-    axes, shape = grid.axes, tuple(values.shape)
+    axes = grid.axes
+    shape = tuple(values.shape)
     if len(axes) == 1:  # ITK has no images of one axis
-        axes, shape = "YX", (1, *shape)
+        axes = "YX"
+        shape = (1, *shape)
     steps = {"Y": 1.0, **grid.steps()}
     letters = axes[::-1]
     origin, directions = _place(grid, letters)

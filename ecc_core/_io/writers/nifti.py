@@ -12,7 +12,8 @@ from ecc_core._optional import import_optional
 
 WORDS = {"meter": "meter", "millimeter": "mm", "micrometer": "micron", "": "unknown"}
 """The names that nibabel gives to units."""
-SCANNER, ALIGNED = 1, 2
+SCANNER = 1
+ALIGNED = 2
 """Codes of coordinates: those of a scanner, or those of another file."""
 LONGEST_SIDE = 32767  # of NIfTI-1
 

@@ -31,9 +31,11 @@ LOWEST_RATIO = 1e-6  # of a resolution tag, whose numbers have 32 bits
 def write_ome_tiff(file: IO[bytes], values: Source, grid: Grid) -> None:
     """Write an image of one to three axes, page by page."""
     tifffile = import_optional("tifffile", extra="io", purpose="writing TIFF files")
-    axes, shape = grid.axes, tuple(values.shape)
+    axes = grid.axes
+    shape = tuple(values.shape)
     if len(axes) == 1:  # pages have two axes
-        axes, shape = "YX", (1, *shape)
+        axes = "YX"
+        shape = (1, *shape)
     metadata: dict[str, Any] = {"axes": axes}
     unit = SYMBOLS.get(grid.unit, grid.unit)
     for axis, step in grid.spacing.items():

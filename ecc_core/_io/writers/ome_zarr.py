@@ -111,7 +111,8 @@ def _axis(axis: str, grid: Grid) -> Json:
 
 def _transformations(axes: str, grid: Grid) -> list[Json]:
     """Return scale and translation; these transformations cannot express a rotation."""
-    steps, origin = grid.steps(), grid.along_axes()
+    steps = grid.steps()
+    origin = grid.along_axes()
     found: list[Json] = [{"type": "scale", "scale": [steps.get(axis, 1.0) for axis in axes]}]
     if grid.is_placed and origin is not None:
         places = [origin.get(axis, 0.0) for axis in axes]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as torch_functional
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import given_on_host
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core._request.thresholds import as_count, parse_thresholds
@@ -231,15 +232,17 @@ class CalibratedLayer(EulerLayer):
         if not self._needs_calibration():
             return
         values = data.detach().flatten()
-        values = values[:: -(-values.numel() // MOST_SAMPLED) or 1]
+        values = values[:: ceil_div(values.numel(), MOST_SAMPLED) or 1]
         values = values[values.isfinite()].double()
         if values.numel() == 0:
             raise ValueError("`data` must have finite values, got none")
         low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
         if not low < high:
-            low, high = low - 0.5, high + 0.5
+            low = low - 0.5
+            high = high + 0.5
         if not self._estimates_range:
-            low, high = self.thresholds[0].item(), self.thresholds[-1].item()
+            low = self.thresholds[0].item()
+            high = self.thresholds[-1].item()
         if self._estimates_scale:
             shape = data.shape[data.dim() - self.n_spatial :]
             sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]

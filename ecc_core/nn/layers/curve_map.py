@@ -10,6 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._request.resources import check_positive_int
 from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments
@@ -169,7 +170,7 @@ class EulerCurveMap(CalibratedLayer):
         """Points to add before each axis, and the number of windows along it."""
         largest = max(self.window)
         if self.padding is None:
-            counts = [-(-length // self.stride) for length in spatial]
+            counts = [ceil_div(length, self.stride) for length in spatial]
             spans = [(count - 1) * self.stride + largest for count in counts]
             excess = zip(spans, spatial, strict=True)
             return [(span - length) // 2 for span, length in excess], counts
