@@ -16,11 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from ecc_core.cli import main
 from ecc_core.features import RegionCurvesTransformer
 
-rng = np.random.default_rng(0)
-affine = np.diag([1.0, 1.0, 1.2, 1.0])
+rng, affine = np.random.default_rng(0), np.diag([1.0, 1.0, 1.2, 1.0])
 regions = np.zeros((32, 32, 24), np.uint8)
-regions[2:15, 4:28, 4:20] = 1
-regions[17:30, 4:28, 4:20] = 2
+regions[2:15, 4:28, 4:20], regions[17:30, 4:28, 4:20] = 1, 2
 patient = np.arange(12) % 2 == 1
 for number, ill in enumerate(patient):
     image = 100 + 60 * gaussian_filter(rng.normal(size=regions.shape), 1.5)

@@ -25,8 +25,7 @@ def unet():
 
 for weight in (0, 50):
     torch.manual_seed(0)
-    model = unet()
-    topology = EulerCurveLoss(window=24, from_logits=True)
+    model, topology = unet(), EulerCurveLoss(window=24, from_logits=True)
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for step, chosen in enumerate(torch.arange(1600).reshape(200, 8) % 64):  # of 80 images
         found = model(images[chosen])
