@@ -47,7 +47,8 @@ def _sphere(n: int) -> Floats:
 def height_weights(heights: Floats) -> Floats:
     """Weights of the trapezoidal rule."""
     half = np.diff(heights) / 2
-    return np.append(half, 0) + np.append(0, half)
+    found: Floats = np.append(half, 0) + np.append(0, half)
+    return found
 
 
 def smooth(values: NDArray[Any], heights: Floats) -> Floats:

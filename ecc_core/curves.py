@@ -101,7 +101,8 @@ def euler_number(
     if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
 
-        return whole_curve(image, LEAST_POSITIVE, options).values[0]
+        found: int = whole_curve(image, LEAST_POSITIVE, options).values[0]
+        return found
     plan, request = plan_of("number", image, LEAST_POSITIVE, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         return int(planned)
@@ -520,10 +521,12 @@ def region_curves(
         )
     if axis is None:
         options = options._replace(axis=all_axes(image))
+    found: RegionCurves[Any]
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        return whole_regions(EULER, image, labels, thresholds, options, NoOptions())
+        found = whole_regions(EULER, image, labels, thresholds, options, NoOptions())
+        return found
     levels = given_on_host(thresholds)
     plan, request = plan_of("region_curves", image, levels, options, labels=labels)
     if plan is not None and (planned := plan.run(image, labels)) is not None:
@@ -531,4 +534,5 @@ def region_curves(
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
     if request is None:
         request = Request.of(image, levels, options, labels=labels)
-    return region_result(EULER, request, thresholds, NoOptions())
+    found = region_result(EULER, request, thresholds, NoOptions())
+    return found

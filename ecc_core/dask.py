@@ -167,7 +167,10 @@ def region_curves(
            [0]])
     """
     options = ImageOptions(range=range, connectivity=connectivity, superlevel=superlevel)
-    return whole_regions(EULER, image, labels, thresholds, options, NoOptions(), ids=ids)
+    found: RegionCurves = whole_regions(
+        EULER, image, labels, thresholds, options, NoOptions(), ids=ids
+    )
+    return found
 
 
 def local_curves(

@@ -244,9 +244,12 @@ def region_minkowski(
         )
     if axis is None:
         options = options._replace(axis=all_axes(image))
+    found: RegionMinkowski[Any]
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        return whole_regions(MINKOWSKI, image, labels, thresholds, options, own)
+        found = whole_regions(MINKOWSKI, image, labels, thresholds, options, own)
+        return found
     request = Request.of(image, thresholds, options, no_exact=NO_EXACT, labels=labels)
-    return region_result(MINKOWSKI, request, thresholds, own)
+    found = region_result(MINKOWSKI, request, thresholds, own)
+    return found

@@ -53,7 +53,8 @@ class Adapter:
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         """Return the NumPy dtype that holds the values. Raises TypeError if there is none."""
-        return array.dtype
+        found: np.dtype[Any] = array.dtype
+        return found
 
     def layout(self, array: Any) -> Hashable | None:
         """Return all that plans depend on, so nothing about values; None if there are none."""
@@ -189,7 +190,8 @@ class ArrayLikes(NumPy):
     def on_host(self, array: Any) -> NDArray[Any]:
         if self.device(array) != "cpu":
             raise BackendError(f"arrays must be in host memory, got one {self.place(array)}")
-        return self.unwrap(array, "array")
+        found: NDArray[Any] = self.unwrap(array, "array")
+        return found
 
     def place(self, array: Any) -> str:
         kind = type(array)
@@ -296,7 +298,8 @@ class Torch(Adapter):
         return torch.from_dlpack(result)
 
     def on_host(self, array: Any) -> NDArray[Any]:
-        return self.unwrap(array.cpu(), "array")
+        found: NDArray[Any] = self.unwrap(array.cpu(), "array")
+        return found
 
     def read_once(self, array: Any) -> NDArray[Any]:
         if array.device.type == "cpu" or array.is_inference():  # inference tensors have no version

@@ -80,7 +80,8 @@ class Origin:
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         if self.on_host:
-            return array.dtype
+            found: np.dtype[Any] = array.dtype
+            return found
         return self.adapter.dtype(array, name)
 
     def wrap(self, result: Any) -> Any:

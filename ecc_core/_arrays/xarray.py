@@ -7,7 +7,7 @@ units, and the coordinates of its batch axes.
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ecc_core._request.batch import BatchAxis
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import spatial_axes
 
+ResultT = TypeVar("ResultT")
 COMPANIONS = ("mask", "labels", "inlet", "outlet", "second")
 """Arguments that are arrays of the image's shape, or of its spatial shape."""
 TIMES = ("t", "time", "times", "date", "datetime")
@@ -37,14 +38,14 @@ def is_labelled(image: Any) -> bool:
 
 
 def call_unlabelled(
-    function: Callable[..., Any],
+    function: Callable[..., ResultT],
     image: Any,
     *arrays: Any,
     axis: Any = None,
     lengths: Literal["", "needed", "wanted", "heights"] = "",
     whole: bool = False,
     **options: Any,
-) -> Any:
+) -> ResultT:
     """Call a function with the array of a DataArray, and tell its result what the labels say.
 
     The option `spacing` is found if `lengths` are needed, which thresholds are too if these are
@@ -81,7 +82,7 @@ def call_unlabelled(
     return with_facts(found, **facts)
 
 
-def with_facts(found: Any, **facts: Any) -> Any:
+def with_facts(found: ResultT, **facts: Any) -> ResultT:
     """Return a result with those of the facts that it has fields for."""
     if not is_dataclass(found) or isinstance(found, type):
         return found

@@ -177,7 +177,8 @@ class GluedWork(Work):
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
-        return self.computed.backend.pack_piece(piece)
+        found: Values = self.computed.backend.pack_piece(piece)
+        return found
 
     def groups(self, size: int, side: int) -> list[Group]:
         """Return boxes of at most `size` blocks, in the order in which they are joined."""

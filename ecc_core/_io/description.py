@@ -131,7 +131,8 @@ class Missing:
     def where(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Return at which points values are missing. Those of floating-point images are NaN."""
         if values.dtype.kind == "f":
-            return np.isnan(values)
+            found: NDArray[np.bool_] = np.isnan(values)
+            return found
         missing = np.zeros(values.shape, np.bool_)
         for low, high in self.ranges:
             missing |= values == low if low == high else (values >= low) & (values <= high)

@@ -74,7 +74,7 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
     if suffix not in MESH_SUFFIXES:
         raise InputFileError(f"{file}: a mesh must be one of {', '.join(MESH_SUFFIXES)}")
     read = _read_gifti_surface if suffix == GIFTI else _read_by_trimesh
-    mesh = _whole(file, read)
+    mesh: Mesh = _whole(file, read)
     if suffix in UNJOINED:
         mesh = _joined(mesh)
     alone = len(mesh.points) - len(np.unique(mesh.triangles))
@@ -98,7 +98,8 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
     suffix = file.suffix.lower()
     if suffix not in VALUE_SUFFIXES:
         raise InputFileError(f"{file}: values must be one of {', '.join(VALUE_SUFFIXES)}")
-    return _whole(file, _read_gifti_values if suffix == GIFTI else _read_npy)
+    found: Array = _whole(file, _read_gifti_values if suffix == GIFTI else _read_npy)
+    return found
 
 
 def _whole(file: Path, read: Callable[[Path], Any]) -> Any:

@@ -235,7 +235,8 @@ def _in_order(opened: Opened) -> Opened:
     as_stored = itemgetter(*np.argsort(order))
 
     def read(box: Box) -> Array:
-        return np.asanyarray(array[as_stored(box)]).transpose(order)
+        found: Array = np.asanyarray(array[as_stored(box)]).transpose(order)
+        return found
 
     lazy = Lazy(ordered(array.shape), array.dtype, read)
     return replace(

@@ -209,7 +209,8 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
         if found.dtype != dtype or found.shape != shape:
             raise ValueError(f"`{name}` must be {dtype} of shape {shape}")
         arrays[name] = found
-    return kind(**arrays, **with_tuples(described["facts"]))
+    result: Result[Any] = kind(**arrays, **with_tuples(described["facts"]))
+    return result
 
 
 def with_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,7 +243,8 @@ def _from_columns(
 
 def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
     values = _numbers(column, dtype).reshape(whole)
-    return np.moveaxis(values, axis, -1)[(0,) * (values.ndim - 1)]
+    found: NDArray[Any] = np.moveaxis(values, axis, -1)[(0,) * (values.ndim - 1)]
+    return found
 
 
 def _numbers(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -285,7 +285,8 @@ class View(NamedTuple):
             if self.source.missing is not None:  # where one of the colours is
                 gray[self.source.missing.where(colours).any(axis=0)] = np.nan
             values = np.expand_dims(gray, self.gray)
-        return values.transpose((*self.fixed, *self.order))[(0,) * len(self.fixed)]
+        found: Array = values.transpose((*self.fixed, *self.order))[(0,) * len(self.fixed)]
+        return found
 
     @property
     def missing(self) -> Missing | None:

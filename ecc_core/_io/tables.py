@@ -354,4 +354,5 @@ def result_of(
     if (ndim := quantity.ndim_of(names)) is not None:
         facts = facts | {"ndim": ndim}
     array = np.stack(parts, axis=-2) if measure in OTHERS else parts[0]
-    return quantity.result(thresholds, array, **known_by(quantity.result, facts))
+    found: CurveResult[Any] = quantity.result(thresholds, array, **known_by(quantity.result, facts))
+    return found

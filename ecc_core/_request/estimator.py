@@ -66,7 +66,8 @@ class Estimator:
 
     def functionals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return functionals (..., measures, n) from numbers of cells (..., kinds, n)."""
-        return np.matmul(self.weights, counts.astype(np.float64))
+        found: NDArray[np.float64] = np.matmul(self.weights, counts.astype(np.float64))
+        return found
 
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""

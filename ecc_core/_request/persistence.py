@@ -15,7 +15,8 @@ def real_number(number: Any, name: str) -> float | int:
     """Return a number as an int if it is whole, else as a float."""
     if isinstance(number, bool) or np.ndim(number) or np.asarray(number).dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must be a real number, got {number!r}")
-    return np.asarray(number).item()
+    found: float | int = np.asarray(number).item()
+    return found
 
 
 def check_persistence(number: Any) -> float | int:

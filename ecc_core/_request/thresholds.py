@@ -199,7 +199,7 @@ def _is_float(number: Number) -> bool:
 
 
 def _number(value: Any) -> Number:
-    if type(value) in (int, float):
+    if type(value) is int or type(value) is float:
         return value
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()

@@ -153,8 +153,10 @@ def fused_curve(*args: Any) -> Tensor:
     options = args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])
     if not needed:
-        return _compute(tensors, options)[0]
-    return _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
+        curves: Tensor = _compute(tensors, options)[0]
+        return curves
+    with_gradients: Tensor = _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
+    return with_gradients
 
 
 class _Fused(torch.autograd.Function):

@@ -53,7 +53,7 @@ def operator(
         torch.library.define(name, schema, tags=torch.Tag.pt2_compliant_tag)
         torch.library.impl(name, DEVICES, implementation)
         torch.library.register_fake(name, fake)
-        registered = getattr(torch.ops.ecc, implementation.__name__).default
+        registered: Callable[..., Any] = getattr(torch.ops.ecc, implementation.__name__).default
         torch.library.register_vmap(name, _vmapped(registered, stacked))
         if backward is None:
             return registered

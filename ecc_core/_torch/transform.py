@@ -23,7 +23,8 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
     :func:`orthants_of`.
     """
     if bypasses_torch((weights,)) and not weights.is_meta:
-        return _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
+        found: Tensor = _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
+        return found
     return _orthants_in_torch(weights, connectivity, extension)
 
 

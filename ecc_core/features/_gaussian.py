@@ -63,7 +63,8 @@ class Field:
         if self._function is None:
             along = np.moveaxis(lags, -1, 0)
             index = tuple(lag % n for lag, n in zip(along, self._torus.shape, strict=True))
-            return self._torus[index]
+            result: Floats = self._torus[index]
+            return result
         lags = np.asarray(lags * self._steps, np.float64)
         found = np.asarray(self._function(lags), np.float64)
         if found.shape != lags.shape[:-1]:

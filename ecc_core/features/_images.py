@@ -69,7 +69,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, found: Any) -> NDArray[Any]:
         """Return the features of a result, (1, m)."""
-        return found.values.reshape(1, -1)
+        result: NDArray[Any] = found.values.reshape(1, -1)
+        return result
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Set what features are computed at: thresholds, or directions and heights.

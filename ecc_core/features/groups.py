@@ -336,7 +336,8 @@ def _size(parts: Floats) -> Floats:
     """Return the root of the sum of squares over groups, the last axis but one."""
     if parts.shape[-2] == 1:
         return np.abs(parts[..., 0, :])
-    return np.sqrt((parts**2).sum(axis=-2))
+    found: Floats = np.sqrt((parts**2).sum(axis=-2))
+    return found
 
 
 def _relative(difference: Floats, scale: Floats) -> Floats:

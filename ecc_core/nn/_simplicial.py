@@ -126,7 +126,8 @@ def soft_simplicial_transform(
     values, *_ = soft_simplices(
         given, own, along, levels, slope, members, number, rows, derivatives
     )
-    return values if batch is not None else values[0]
+    found: Tensor = values if batch is not None else values[0]
+    return found
 
 
 def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int]:

@@ -152,7 +152,8 @@ def soft_euler_curve(
             return cuda.fused_curve(image, *others, n_spatial)
     views = len(batch) != 1  # otherwise the shapes are those of the operator
     curve, *_ = soft_curve(image.reshape(math.prod(batch), *spatial) if views else image, *others)
-    return curve.reshape(*batch, levels.numel()) if views else curve
+    found: Tensor = curve.reshape(*batch, levels.numel()) if views else curve
+    return found
 
 
 def soft_euler_transform(
@@ -242,4 +243,5 @@ def soft_euler_transform(
         return zero.expand(*batch, vectors.shape[0], levels.numel())
     owned = orthant_coefficients(flat, connectivity, extension)
     values, *_ = soft_projection(owned, scaled(unit, steps), levels, slope)
-    return values.reshape(*batch, vectors.shape[0], levels.numel())
+    found: Tensor = values.reshape(*batch, vectors.shape[0], levels.numel())
+    return found

@@ -251,7 +251,8 @@ class BettiErrorMetric(CumulativeIterationMetric):
             _check_background(y_pred, "y_pred")
             y_pred = y_pred[:, 1:]
             y = y[:, 1:]
-        return self.error(y_pred, y)
+        found: Tensor = self.error(y_pred, y)
+        return found
 
     def aggregate(self, reduction: str | None = None) -> Tensor | tuple[Tensor, Tensor]:
         """Reduce the errors of all batches."""

@@ -127,4 +127,7 @@ class PersistenceLoss(SegmentationLoss):
             self.connectivity,
             self.min_persistence,
         )
-        return errors.reshape(*batch, math.prod(positions)).sum(-1) / max(math.prod(positions), 1)
+        found: Tensor = errors.reshape(*batch, math.prod(positions)).sum(-1) / max(
+            math.prod(positions), 1
+        )
+        return found

@@ -16,13 +16,15 @@ EULER = "Euler characteristic"
 def new_figure(**settings: Any) -> "Figure":
     """Return a figure made without pyplot: it needs no display and leaves no global state."""
     figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
-    return figures.Figure(**settings)
+    found: Figure = figures.Figure(**settings)
+    return found
 
 
 def new_axes(height: float, **settings: Any) -> "Axes":
     """Return the only axes of a new figure, as wide as a column."""
     figure = new_figure(figsize=(COLUMN, height), layout="constrained")
-    return figure.add_subplot(**settings)
+    found: Axes = figure.add_subplot(**settings)
+    return found
 
 
 SYMBOLS = {

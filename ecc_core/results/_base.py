@@ -214,7 +214,10 @@ class Result(Sequence[ArrayT]):
             fact = UNITS_OF.get(name)
             if fact in facts:
                 coords[name] = name, array, {"units": facts.pop(fact)}
-        return xarray.DataArray(values, coords, [*axes], name=self._quantity, attrs=facts)
+        found: DataArray = xarray.DataArray(
+            values, coords, [*axes], name=self._quantity, attrs=facts
+        )
+        return found
 
 
 class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
@@ -253,7 +256,8 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")
         parts = {**self._asdict(), **self.facts, "values": self.values[int(rows[0])]}
-        return self._one(**known_by(self._one, parts))
+        found: OneT = self._one(**known_by(self._one, parts))
+        return found
 
 
 def known_by(kind: Any, parts: Mapping[str, Any]) -> dict[str, Any]:

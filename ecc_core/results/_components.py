@@ -74,12 +74,14 @@ class ComponentCurves(CurveResult[ArrayT]):
     @property
     def points(self) -> ArrayT:
         """Points of the set at each threshold: (..., n) int64 array."""
-        return self.values[..., 0, :]
+        found: ArrayT = self.values[..., 0, :]
+        return found
 
     @property
     def largest(self) -> ArrayT:
         """Points of its largest component: (..., n) int64 array."""
-        return self.values[..., 1, :]
+        found: ArrayT = self.values[..., 1, :]
+        return found
 
     @property
     def spanning(self) -> ArrayT:
@@ -88,14 +90,16 @@ class ComponentCurves(CurveResult[ArrayT]):
         Along a periodic axis those that wind around it. Of shape (..., 1, n) between an inlet and
         an outlet.
         """
-        return self.values[..., 2:, :]
+        found: ArrayT = self.values[..., 2:, :]
+        return found
 
     @property
     def porosity(self) -> ArrayT:
         """Points of the set, as a fraction of those kept: (..., n) float64 array; 0 of none."""
         points = self.points
         kept = np.maximum(self.kept, 1.0).reshape((*points.shape[:-1], 1))
-        return points / adapter_of(points).wrap(kept, points)
+        found: ArrayT = points / adapter_of(points).wrap(kept, points)
+        return found
 
     @property
     def volume(self) -> ArrayT:
@@ -108,7 +112,8 @@ class ComponentCurves(CurveResult[ArrayT]):
                 "`volume` needs lengths, and the coordinates of the image, in "
                 f"{self.spacing_units}, are none of one unit: pass `spacing`"
             )
-        return self.points * math.prod(self.spacing or (1.0,))
+        found: ArrayT = self.points * math.prod(self.spacing or (1.0,))
+        return found
 
     @property
     def _pairs(self) -> int:
@@ -176,7 +181,8 @@ class PersistentRegions(DiagramResult[ArrayT]):
     @property
     def essential(self) -> ArrayT:
         """Whether each component never dies: (k,) bool array."""
-        return self.merged_into == 0
+        found: ArrayT = self.merged_into == 0
+        return found
 
     def _axes(self) -> dict[str, Any]:
         return {"label": np.arange(1, len(self.births) + 1), "event": np.array(["birth", "death"])}

@@ -29,7 +29,8 @@ class BettiResult(CurveResult[ArrayT]):
     def euler(self) -> ArrayT:
         """Euler characteristic at each threshold, (..., n) int64: the alternating sum."""
         values = self.values
-        return values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
+        found: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
+        return found
 
     def _axes(self) -> dict[str, Any]:
         return {"dimension": np.arange(len(self._functionals)), "threshold": self.thresholds}
@@ -216,7 +217,8 @@ class PersistencePairs(DiagramResult[ArrayT]):
     @property
     def essential(self) -> ArrayT:
         """Whether each class never dies: (k,) bool array."""
-        return self.death_points[:, 0] < 0
+        found: ArrayT = self.death_points[:, 0] < 0
+        return found
 
     @property
     def dimensions(self) -> ArrayT:

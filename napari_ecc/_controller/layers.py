@@ -94,7 +94,8 @@ def snapshot(array: Any) -> Any:
 def nearest_point(layer: Any, position: Any) -> list[int]:
     """Return the index of the point of a layer that is nearest to a position in its data."""
     last = np.array(levels_of(layer)[0].shape) - 1
-    return np.clip(np.round(position), 0, last).astype(int).tolist()
+    found: list[int] = np.clip(np.round(position), 0, last).astype(int).tolist()
+    return found
 
 
 def shown_axes(viewer: Any, layer: Any) -> list[int]:

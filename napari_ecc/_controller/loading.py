@@ -107,7 +107,8 @@ def device_name() -> str:
 
         if cupy.cuda.runtime.getDeviceCount() == 0:
             return ""
-        return cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        found: str = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        return found
     except Exception:  # CuPy without a driver, or a driver without a device
         return ""
 

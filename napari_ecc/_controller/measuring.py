@@ -226,4 +226,5 @@ def _rows(table: pd.DataFrame, labels: ArrayLike, frame: int | None) -> NDArray[
         keys = keys.where(table["frame"] == frame, -1)
     found = pd.Series(np.arange(len(table)), index=keys)
     found = found[~found.index.duplicated()]
-    return found.reindex(np.asarray(labels), fill_value=-1).to_numpy()
+    result: NDArray[Any] = found.reindex(np.asarray(labels), fill_value=-1).to_numpy()
+    return result

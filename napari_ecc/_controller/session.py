@@ -20,7 +20,8 @@ def read_settings(category: str) -> dict[str, Any]:
         settings: Any = get_plugin_settings("napari-ecc")
     except KeyError:
         return {}
-    return getattr(settings, category).model_dump()
+    found: dict[str, Any] = getattr(settings, category).model_dump()
+    return found
 
 
 class Links(ExitStack):

@@ -56,7 +56,8 @@ def direction_from_ray(offset: ArrayLike, towards: ArrayLike, radius: float) -> 
     across = across - np.dot(across, ray) * ray
     depth = radius**2 - np.dot(across, across)
     place = across - np.sqrt(max(depth, 0.0)) * ray
-    return place / np.linalg.norm(place)
+    found: Floats = place / np.linalg.norm(place)
+    return found
 
 
 @dataclass

@@ -156,7 +156,8 @@ class Classes:
         """The components that are born at points, (k, d), at each of which one is."""
         shape, places, components = self._born
         wanted = np.ravel_multi_index(tuple(np.asarray(points).T), shape)
-        return components[np.searchsorted(places, wanted)]
+        found: NDArray[np.intp] = components[np.searchsorted(places, wanted)]
+        return found
 
     def betti_curves(self, least: float) -> BettiCurves:
         """The Betti curves of the classes that last."""

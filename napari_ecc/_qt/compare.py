@@ -136,7 +136,8 @@ class CurveComparison(Panel):
         """What the plot shows while there is nothing to draw."""
         comparison = self.model.comparison
         if comparison is not None and comparison.problem and self.model.view != "curves":
-            return comparison.problem
+            found: str = comparison.problem
+            return found
         if self.model.curves and self.model.view == "difference":
             return "The difference is that of two groups: type a pattern such as control|drug."
         return super().message

@@ -137,7 +137,8 @@ def colour_table(colours: PlotColours) -> NDArray[np.uint8]:
     at = np.linspace(-1, 1, COLOURS)
     at = np.sign(at) * (FAINTEST + (1 - FAINTEST) * np.abs(at))
     channels = [np.interp(at, [-1, 0, 1], channel) for channel in np.transpose(ends)]
-    return np.rint(np.transpose(channels)).astype(np.uint8)
+    found: NDArray[np.uint8] = np.rint(np.transpose(channels)).astype(np.uint8)
+    return found
 
 
 def even_edges(centres: Floats) -> tuple[float, float]:

@@ -131,7 +131,8 @@ class Panel(QtWidgets.QWidget):
     @property
     def main(self) -> Plot:
         """The plot that shows the state."""
-        return getattr(self, "map", None) or self.plot
+        found: Plot = getattr(self, "map", None) or self.plot
+        return found
 
     def show_state(self) -> None:
         """Show the displayed part, the state in the plot, and what is known of a result."""

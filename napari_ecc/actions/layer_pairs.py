@@ -64,6 +64,7 @@ def layer_surface(
         superlevel=superlevel,
         connectivity=connectivity,
     )
+    surface: EulerSurface
     surface, *_ = result(job())
     return surface
 

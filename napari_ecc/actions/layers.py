@@ -146,10 +146,13 @@ def layer_betti_curves(
     request = request_of(layer, checked_part(layer, part), region=region, **options)
     curve, field = result(compute_curve(request))
     sets: Any = {"superlevel": request.superlevel, "connectivity": request.connectivity}
+    curves: BettiCurves
     if min_persistence:
         classes = result(find_classes(field, curve.thresholds, **sets))
-        return classes.betti_curves(min_persistence)
-    return result(count_all(field, curve.thresholds, **sets))
+        curves = classes.betti_curves(min_persistence)
+    else:
+        curves = result(count_all(field, curve.thresholds, **sets))
+    return curves
 
 
 def layer_curves(
@@ -248,7 +251,8 @@ def folder_curves(
     ...     list(actions.folder_curves(folder))
     ['a.npy']
     """
-    return result(compute_file_curves(images_in(Path(folder)), **options))
+    found: dict[str, EulerCurve] = result(compute_file_curves(images_in(Path(folder)), **options))
+    return found
 
 
 def frame_curves(

@@ -133,7 +133,8 @@ def on_host(array: Any) -> NDArray[Any]:
     runtime, size = cupy.cuda.runtime, array.nbytes
     here = array.device.id == runtime.getDevice()
     if not (here and 0 < size <= SMALL and array.flags.c_contiguous):
-        return array.get()
+        found: NDArray[Any] = array.get()
+        return found
     memory, stream = cupy.cuda.alloc_pinned_memory(size), cupy.cuda.get_current_stream()
     runtime.memcpyAsync(memory.ptr, array.data.ptr, size, TO_HOST, stream.ptr)
     stream.synchronize()

@@ -181,7 +181,8 @@ def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
         cupy.minimum.at(low, regions, indices)
         cupy.maximum.at(high, regions, indices + 1)
         sides.append(cupy.stack([low, high], axis=1))
-    return cupy.stack(sides, axis=2).get().astype(np.int64)
+    found: NDArray[np.int64] = cupy.stack(sides, axis=2).get().astype(np.int64)
+    return found
 
 
 def _events(

@@ -62,7 +62,8 @@ def nrrd_dtype(nrrd: Any, header: Header) -> np.dtype[Any]:
         one.pop(skip, None)
     if header.get("encoding") not in (*RAW, *GZIP, *BZIP2):  # text has no order of bytes
         one.setdefault("endian", "little")
-    return nrrd.read_data(one, BytesIO(bytes(16))).dtype
+    found: np.dtype[Any] = nrrd.read_data(one, BytesIO(bytes(16))).dtype
+    return found
 
 
 def open_detached(
@@ -115,7 +116,8 @@ def _part(
             with opened as content:
                 return np.frombuffer(_exactly(content, size, skipped), dtype)
         one = {**header, "dimension": 1, "sizes": np.array([count])}
-        return nrrd.read_data(one, stream)
+        found: Array = nrrd.read_data(one, stream)
+        return found
 
 
 def _exactly(content: IO[bytes], size: int, skipped: int) -> bytearray:

@@ -181,7 +181,8 @@ def _attributes(metadata: Metadata) -> Metadata:
         attributes = metadata["zarr.json"].get("attributes", {})
     else:
         attributes = metadata.get(".zattrs", {})
-    return attributes.get("ome", attributes)
+    found: Metadata = attributes.get("ome", attributes)
+    return found
 
 
 def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:

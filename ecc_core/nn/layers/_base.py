@@ -365,7 +365,8 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
         free.is_cuda and free.dtype in (torch.float32, torch.float64) and free.is_contiguous()
     )
     if by_kernels and bypasses_torch((free, step)):
-        return _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
+        found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
+        return found
     return _increasing_in_torch(free, step)
 
 

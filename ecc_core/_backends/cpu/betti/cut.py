@@ -62,14 +62,16 @@ def cut_levels(
     if births.dtype.kind != "f":
         numerator, denominator = float(rel_height).as_integer_ratio()
         first, gaps = births.astype(object), ends.astype(object) - births.astype(object)
-        return (first + gaps * numerator // denominator).astype(births.dtype)
+        exact: Array = (first + gaps * numerator // denominator).astype(births.dtype)
+        return exact
     first, last = births.astype(np.float64), ends.astype(np.float64)
     if finite is None:
         return first
     low, high = np.clip(first, *finite), np.clip(last, *finite)
     # A difference of the two could overflow.
     levels = (1 - rel_height) * low + rel_height * high
-    return np.maximum(np.clip(levels, low, high), first)
+    not_before: Array = np.maximum(np.clip(levels, low, high), first)
+    return not_before
 
 
 def _last_values(

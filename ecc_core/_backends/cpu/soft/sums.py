@@ -119,7 +119,8 @@ class Sums(NamedTuple):
         if self.values.dtype == np.float64:
             return True
         near = self._levels_near_a_point(order)
-        return self.values.shape[1] * (near + POINT) <= WINDOWED_LEVEL * order.size
+        found: bool = self.values.shape[1] * (near + POINT) <= WINDOWED_LEVEL * order.size
+        return found
 
     def _levels_near_a_point(self, order: Integers) -> float:
         """Number of levels within reach of a point, if points and levels are evenly spread."""
