@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ecc_core.features._steps import Floats, check_level
-from ecc_core.plotting._figures import EULER, FAINT, named, new_axes
+from ecc_core.plotting._figures import FAINT, named, new_axes
 from ecc_core.results import Result
 from ecc_core.results._base import summary
+from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

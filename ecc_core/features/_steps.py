@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import on_host
 from ecc_core._descriptors import height_weights
 from ecc_core._io.tables import CurveTable, curves_of_table, quantity_of
-from ecc_core.plotting._figures import EULER
 from ecc_core.results import (
     CurveResult,
     EulerTransform,
@@ -21,6 +20,7 @@ from ecc_core.results import (
     check_agreement,
     functionals_of,
 )
+from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -29,8 +29,8 @@ from ecc_core.features._gaussian import (
 )
 from ecc_core.features._group_results import draw_band, new_panel
 from ecc_core.features._steps import Floats, check_level
-from ecc_core.plotting._figures import EULER
 from ecc_core.results import CurveResult, agree, curve_facts, meaning
+from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

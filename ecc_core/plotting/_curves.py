@@ -10,7 +10,8 @@ import numpy as np
 
 from ecc_core._arrays import on_host
 from ecc_core._request.levels import distinct_values
-from ecc_core.plotting._figures import EULER, FAINT, named, new_axes, new_figure
+from ecc_core.plotting._figures import FAINT, named, new_axes, new_figure
+from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 
     from ecc_core.results import (
         BettiResult,
-        ComponentCurves,
         CurveResult,
-        MinkowskiCurves,
-        RegionMinkowski,
     )
 
 MOST_LINES = 10
@@ -247,9 +245,7 @@ def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -
     _draw_steps(ax, levels, np.concatenate(rows), above)
 
 
-def plot_minkowski_curves(
-    curves: MinkowskiCurves[Any] | RegionMinkowski[Any] | ComponentCurves[Any], **line: Any
-) -> Figure:
+def plot_minkowski_curves(curves: CurveResult[Any], **line: Any) -> Figure:
     """Plot each Minkowski functional as a step function, one below the other.
 
     Parameters

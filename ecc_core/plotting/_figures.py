@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 COLUMN = 3.5  # inches, one column of a two-column page
 FAINT = "#d0d0d0"
-EULER = "Euler characteristic"
 
 
 def new_figure(**settings: Any) -> "Figure":
@@ -25,26 +24,6 @@ def new_axes(height: float, **settings: Any) -> "Axes":
     figure = new_figure(figsize=(COLUMN, height), layout="constrained")
     found: Axes = figure.add_subplot(**settings)
     return found
-
-
-SYMBOLS = {
-    "kilometer": "km",
-    "meter": "m",
-    "centimeter": "cm",
-    "millimeter": "mm",
-    "micrometer": "\N{MICRO SIGN}m",
-    "um": "\N{MICRO SIGN}m",
-    "nanometer": "nm",
-    "picometer": "pm",
-}
-"""Symbols of units of length."""
-SUPERSCRIPTS = str.maketrans("-123", "\N{SUPERSCRIPT MINUS}\u00b9\u00b2\u00b3")
-
-
-def symbol_of(unit: str) -> str:
-    """Return the symbol of a power of a unit, such as "mm" for "millimeter"."""
-    base, _, exponent = unit.partition("^")
-    return SYMBOLS.get(base, base) + exponent.translate(SUPERSCRIPTS)
 
 
 def named(quantity: str, units: str | None) -> str:

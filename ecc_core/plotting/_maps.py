@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core.plotting._figures import EULER, FAINT, named, new_axes, new_figure
+from ecc_core.plotting._figures import FAINT, named, new_axes, new_figure
+from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,12 +11,12 @@ import numpy as np
 from ecc_core._arrays import adapter_of
 from ecc_core._optional import import_optional
 from ecc_core._request.batch import BatchAxis
-from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.results._base import ArrayT, plain
 from ecc_core.results._curves import CurveResult
 from ecc_core.results._topology import DiagramResult
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -135,7 +135,11 @@ class ComponentCurves(CurveResult[ArrayT]):
         spanning = [f"spanning\naxis {axis}" for axis in range(self._pairs)]
         return ("points", "largest\ncomponent", *(spanning if self._along_axes else ["spanning"]))
 
-    plot = plot_minkowski_curves  # type: ignore[assignment]
+    def plot(self, **line: Any) -> Figure:  # type: ignore[override]
+        """Plot each functional; see :func:`ecc_core.plotting.plot_minkowski_curves`."""
+        from ecc_core.plotting import plot_minkowski_curves
+
+        return plot_minkowski_curves(self, **line)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

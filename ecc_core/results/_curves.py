@@ -9,12 +9,13 @@ import numpy as np
 
 from ecc_core._arrays import on_host
 from ecc_core._request.batch import BatchAxis, as_batch_axes
-from ecc_core.plotting import plot_curve, plot_surface
-from ecc_core.plotting._figures import EULER
 from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result, as_floats, plain
+from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
 
     from ecc_core._request.filtration import Filtration
 
@@ -107,7 +108,18 @@ class CurveResult(Result[ArrayT]):
             known["spacing_units"] = facts.get("spacing_units")  # numbers depend on it
         return known
 
-    plot = plot_curve
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        superlevel: bool | None = None,
+        label: str | None = None,
+        **line: Any,
+    ) -> Axes:
+        """Plot the curves as step functions; see :func:`ecc_core.plotting.plot_curve`."""
+        from ecc_core.plotting import plot_curve
+
+        return plot_curve(self, ax, superlevel=superlevel, label=label, **line)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -288,7 +300,13 @@ connectivity=2)
         values = self.values
         return replace(self, values=values.reshape((-1, *values.shape[-2:]))[0])
 
-    plot = plot_surface
+    def plot(
+        self, ax: Axes | None = None, *, contours: int = 8, colorbar: bool = True, **mesh: Any
+    ) -> Axes:
+        """Plot the surface as a heat map; see :func:`ecc_core.plotting.plot_surface`."""
+        from ecc_core.plotting import plot_surface
+
+        return plot_surface(self, ax, contours=contours, colorbar=colorbar, **mesh)
 
 
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:

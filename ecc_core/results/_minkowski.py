@@ -10,12 +10,13 @@ import numpy as np
 from ecc_core._arrays import adapter_of, is_lazy, on_host
 from ecc_core._request.batch import BatchAxis
 from ecc_core._request.estimator import MEASURES
-from ecc_core.plotting import plot_minkowski_curves
-from ecc_core.plotting._figures import EULER, symbol_of
 from ecc_core.results._base import ArrayT, as_floats, plain
 from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts
+from ecc_core.results._words import EULER, symbol_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ecc_core._request.estimator import Estimator
     from ecc_core._request.filtration import Filtration
 
@@ -106,7 +107,11 @@ class _Measured(CurveResult[ArrayT]):
             for name, unit in zip(names, self.measure_units, strict=True)
         ]
 
-    plot = plot_minkowski_curves  # type: ignore[assignment]
+    def plot(self, **line: Any) -> Figure:  # type: ignore[override]
+        """Plot each functional; see :func:`ecc_core.plotting.plot_minkowski_curves`."""
+        from ecc_core.plotting import plot_minkowski_curves
+
+        return plot_minkowski_curves(self, **line)
 
 
 def _power(unit: str, exponent: int) -> str:

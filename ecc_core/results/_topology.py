@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from ecc_core._request.levels import count_entered, distinct_values, round_to_le
 from ecc_core._request.persistence import check_persistence, lasting, persistences, real_number
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
-from ecc_core.plotting import plot_betti_curves, plot_persistence
 from ecc_core.results._base import ArrayT, Result, known_by, plain
 from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class BettiResult(CurveResult[ArrayT]):
@@ -43,7 +45,11 @@ class BettiResult(CurveResult[ArrayT]):
     def _labels(self) -> list[str]:
         return [f"$b_{k}$" for k in range(len(self._functionals))]
 
-    plot = plot_betti_curves
+    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
+        """Plot each Betti number; see :func:`ecc_core.plotting.plot_betti_curves`."""
+        from ecc_core.plotting import plot_betti_curves
+
+        return plot_betti_curves(self, ax, **line)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,7 +149,13 @@ class DiagramResult(Result[ArrayT]):
         """Return births and deaths as one NumPy array, (k, 2)."""
         return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
 
-    plot = plot_persistence
+    def plot(
+        self, ax: Axes | None = None, *, min_persistence: float | None = None, **markers: Any
+    ) -> Axes:
+        """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`."""
+        from ecc_core.plotting import plot_persistence
+
+        return plot_persistence(self, ax, min_persistence=min_persistence, **markers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

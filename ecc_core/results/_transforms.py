@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ecc_core._arrays import on_host
-from ecc_core.plotting import plot_transform, plot_transforms
 from ecc_core.results._base import ArrayT, RegionResult, Result, as_floats, plain
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -71,7 +71,11 @@ class EulerTransform(TransformResult[ArrayT]):
     axes: str | None = None
     _fields: ClassVar = ("directions", "heights", "values")
 
-    plot = plot_transform
+    def plot(self, ax: Axes | None = None, *, colorbar: bool = True, **mesh: Any) -> Axes:
+        """Plot the transform as a heat map; see :func:`ecc_core.plotting.plot_transform`."""
+        from ecc_core.plotting import plot_transform
+
+        return plot_transform(self, ax, colorbar=colorbar, **mesh)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +120,8 @@ class RegionTransforms(RegionResult[EulerTransform[ArrayT], ArrayT], TransformRe
         -------
         matplotlib.figure.Figure
         """
+        from ecc_core.plotting import plot_transforms
+
         labels = on_host(self.labels).tolist()
         named = {f"label {label}": self.select(label) for label in labels}
         return plot_transforms(named)
