@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from ecc_core._backends.protocols import BettiPieces, LastingBettiNumbers, SizePieces
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
-SECTIONS = 14  # as measured for pages, of which all have the whole cross-section
-PIECE_BYTES = 24  # for each point of an open side of noise, the worst case: 17 for Betti numbers
+# The peak of memory that was measured for blocks of pages, in cross-sections of the image.
+SECTIONS = 14
+# Bytes of a piece for each point of an open side. Noise is the worst case; Betti numbers take 17.
+PIECE_BYTES = 24
 
 Values = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]

@@ -22,11 +22,13 @@ from ecc_core._optional import import_optional
 from ecc_core._request.resources import available_cores
 from ecc_core.errors import InputFileError
 
-# Blocks for each thread: read before a block's share is asked for, so that no thread waits for
-# another one's block, and shares asked for that are not there yet.
+# Blocks that are read ahead of the computation, for each thread. No thread then waits for the block
+# of another one.
 AHEAD = 2
+# Blocks whose values may be under way at the same time, for each thread.
 ASKED = 4
-SUMS = 1  # of groups, besides the last one
+# Sums of groups that may be under way, beside that of the last group.
+SUMS = 1
 AHEAD_ON_CLUSTER = 8
 ASKED_ON_CLUSTER = 16
 MOST_SPOILT = 64

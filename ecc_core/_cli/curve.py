@@ -30,7 +30,7 @@ DESCRIPTION = (
     "the column unit. Settings other than the defaults, such as a connectivity, have columns, too. "
     "Without --out it is printed as CSV, or as JSON with --json."
 )
-SMALL = 1 << 26  # bytes of an image
+MOST_READ_AT_ONCE = 1 << 26  # Larger images, in bytes, are read in blocks.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -149,7 +149,7 @@ def _curves(stack: Stack) -> outputs.Curves:
         and not blocks.is_masked
         and not blocks.direction
     )
-    small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
+    small = math.prod(blocks.image.shape) * blocks.bytes_a_point < MOST_READ_AT_ONCE
     if (
         outputs.needs_memory(arguments)
         or arguments.persistence is not None

@@ -4,7 +4,7 @@ from typing import Any
 
 from ecc_core._optional import import_optional
 
-STEPS = 256
+MOST_LINKS = 256
 """Parts of a path that are followed, because links can lead to themselves."""
 EXTRA = "dask"
 
@@ -21,7 +21,7 @@ def node_at(h5py: Any, opened: Any, name: str) -> Any:
     """
     place = opened
     parts = [part for part in name.split("/") if part]
-    for _ in range(STEPS):
+    for _ in range(MOST_LINKS):
         if not parts:
             return place
         if not isinstance(place, h5py.Group):

@@ -13,7 +13,7 @@ from ecc_core.errors import InputFileError
 
 DEFLATE = 1032
 """Bytes that a byte of deflate yields at most: matches of 258 bytes, of 2 bits each."""
-SMALL = 1 << 28
+ALWAYS_ALLOWED_BYTES = 1 << 28
 """Bytes that are taken without asking how many there are."""
 GIB = 1 << 30
 
@@ -29,7 +29,7 @@ def check_held(described: int, stored: int, ratio: int = DEFLATE) -> None:
 
 def check_memory(needed: int, path: Path | str) -> None:
     """Raise an error if so many bytes are not available."""
-    there = _available() if needed > SMALL else None
+    there = _available() if needed > ALWAYS_ALLOWED_BYTES else None
     if there is not None and needed > there:
         raise InputFileError(
             f"{path}: needs {needed / GIB:.1f} GiB of memory, {there / GIB:.1f} GiB are available; "

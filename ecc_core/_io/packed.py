@@ -12,13 +12,13 @@ from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
 
 GZIP = b"\x1f\x8b"
-PIECE = 1 << 20
+DECOMPRESSED_BYTES = 1 << 20
 """Bytes that are decompressed at once."""
 
 
 def gunzipped(stream: Any) -> Iterator[bytes]:
     """Yield what follows in a compressed file, to its end, where the checksum is."""
-    return iter(partial(stream.read, PIECE), b"")
+    return iter(partial(stream.read, DECOMPRESSED_BYTES), b"")
 
 
 def filled(

@@ -29,7 +29,7 @@ PAIR = np.dtype([("dimension", "<i8"), ("birth", "<f8"), ("death", "<f8")])
 UNKNOWN = np.iinfo(np.int64).max
 """Index of a point of which a diagram says nothing."""
 MOST_DIMENSION = 32
-PIECE = 1 << 16
+WRITTEN_VALUES = 1 << 16
 """Values of text that are written at once."""
 
 
@@ -92,9 +92,11 @@ def _perseus(values: NDArray[Any]) -> Iterator[bytes]:
     flat = values.reshape(-1)
     if flat.dtype.kind == "b":
         flat = flat.astype(np.uint8)
-    for start in range(0, flat.size, PIECE):
+    for start in range(0, flat.size, WRITTEN_VALUES):
         # Python's text of a number is the shortest that reads back the same
-        numbers = flat[start : start + PIECE].astype(np.float64 if flat.dtype.kind == "f" else "O")
+        numbers = flat[start : start + WRITTEN_VALUES].astype(
+            np.float64 if flat.dtype.kind == "f" else "O"
+        )
         yield "".join(f"{number}\n" for number in numbers.tolist()).encode()
 
 

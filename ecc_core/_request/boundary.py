@@ -18,7 +18,7 @@ class Border:
 
     name: str
     planes: tuple[Planes, Planes] = ((), ())
-    """What the curve of V and that of T have more than that of the closed image."""
+    """The signed planes to add to the curve of the closed image, for V and for T."""
     missing: int = 0  # points at the end of the axis whose own cells do not count
     wraps: bool = False  # whether both ends touch
 

@@ -19,7 +19,8 @@ KEPT_COUNT = 1 << 12  # thresholds up to which even ones, and what was checked, 
 SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
 SCALE = 2.0**200
 LEAST_POSITIVE = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
-FEW = 50  # fewer than one threshold in this many is hardly any
+# If fewer than one threshold in this many lies within the values, a warning says so.
+THRESHOLDS_FOR_EACH_INSIDE = 50
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Thresholds:
         if len(set(first[:: max(1, (at.size - 1) // 8)].tolist())) > 3:
             return  # at most one of these would lie among the values
         changes = np.flatnonzero(first[1:] != first[:-1])
-        if changes.size and FEW * (changes[-1] - changes[0]) >= at.size:
+        if changes.size and THRESHOLDS_FOR_EACH_INSIDE * (changes[-1] - changes[0]) >= at.size:
             return
         low, high = find_range()
         if low is None or low == high:
@@ -75,7 +76,7 @@ class Thresholds:
         t = at.astype(np.float64)
         low = float(low)
         high = float(high)
-        if FEW * np.count_nonzero((t >= low) & (t <= high)) < at.size:
+        if THRESHOLDS_FOR_EACH_INSIDE * np.count_nonzero((t >= low) & (t <= high)) < at.size:
             warn_caller(
                 f"hardly any threshold from {at[0]:g} to {at[-1]:g} lies among the values of "
                 f"`{name}`, which are from {low:g} to {high:g}"

@@ -136,7 +136,7 @@ def _coefficients(values: Array, connectivity: int) -> Array:
     spatial = values.shape[1:]
     filtration = Filtration(len(spatial), connectivity)
     try:
-        if len(spatial) < 3 and math.prod(spatial) <= soft_coefficients.LARGEST:
+        if len(spatial) < 3 and math.prod(spatial) <= soft_coefficients.LARGEST_IMAGE:
             rows = values if len(spatial) == 2 else values[:, None]
             found = soft_coefficients.coefficients(rows, filtration.cubes, threads())
         else:

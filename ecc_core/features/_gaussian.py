@@ -21,9 +21,10 @@ Counts = dict[tuple[int, ...], int]
 MASKED = Domain(reason="with `mask`")
 PRIMES = (2, 3, 5, 7, 11, 13, 17)
 POINTS, SHIFTS = 1 << 15, 8  # of the quasi-Monte Carlo rule
-BINS, REACH = 1 << 15, 9.0  # of differences in units of the standard deviation
-LEAST = 1e-12  # eigenvalue of correlations
-NEGATIVE = 1e-3  # largest share of the variance that a torus may lose
+BINS = 1 << 15  # Bins of the distribution of differences.
+LARGEST_DIFFERENCE = 9.0  # In units of the standard deviation.
+LEAST_EIGENVALUE = 1e-12  # Of a matrix of correlations.
+MOST_LOST_VARIANCE = 1e-3  # The largest part of the variance that a torus may lose.
 
 
 class Field:
@@ -86,7 +87,7 @@ class Field:
         spectrum = np.fft.fftn(torus).real
         half = torus.shape[-1] // 2 + 1
         lost = -spectrum[spectrum < 0].sum() / spectrum[spectrum > 0].sum()
-        if lost > NEGATIVE:
+        if lost > MOST_LOST_VARIANCE:
             raise ValueError(
                 "`covariance` must be that of a field on a torus to simulate `replicas`: it should "
                 f"decay within the image, got a negative part of {lost:.2g} of the variance"
@@ -106,11 +107,11 @@ def lattice_curve(
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
     corners = np.array(list(counts))
     # The variance of the weighted mean, which the differences do not share.
-    common = 1 / np.linalg.inv(correlation + LEAST * np.eye(len(corners))).sum()
+    common = 1 / np.linalg.inv(correlation + LEAST_EIGENVALUE * np.eye(len(corners))).sum()
     values, vectors = np.linalg.eigh(correlation - common)
     order = np.argsort(-values)[: len(corners) - 1]  # what matters most comes first
     factor = vectors[:, order] * np.sqrt(np.clip(values[order], 0, None))
-    centres = np.linspace(-REACH, REACH, BINS)
+    centres = np.linspace(-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE, BINS)
     weights = np.zeros((SHIFTS, BINS))  # of the largest difference in each kind of cell
     steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(PRIMES[: len(corners) - 1])
     for row in weights:
@@ -135,7 +136,9 @@ def lattice_curve(
 
 def _shares(values: Floats) -> Floats:
     """Shares of the values in even bins, those between two centres divided among them."""
-    places = (np.clip(values, -REACH, REACH) + REACH) * ((BINS - 1) / (2 * REACH))
+    places = (np.clip(values, -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE) + LARGEST_DIFFERENCE) * (
+        (BINS - 1) / (2 * LARGEST_DIFFERENCE)
+    )
     lower = np.minimum(places.astype(np.int64), BINS - 2)
     above = places - lower
     shares = np.bincount(lower, 1 - above, BINS) + np.bincount(lower + 1, above, BINS)

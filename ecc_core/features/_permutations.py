@@ -10,7 +10,7 @@ import numpy as np
 from ecc_core._arrays import on_host
 from ecc_core.features._steps import Floats
 
-BLOCK = 2**22  # resampled values held at a time
+RESAMPLED_AT_ONCE = 2**22  # The most resampled values in memory.
 
 
 class Permutations(NamedTuple):
@@ -23,7 +23,7 @@ class Permutations(NamedTuple):
 
 def blocks(count: int, width: int) -> Iterator[int]:
     """Yield sizes of parts that add up to `count`, each of limited memory."""
-    most = max(1, BLOCK // width)
+    most = max(1, RESAMPLED_AT_ONCE // width)
     for begin in range(0, count, most):
         yield min(most, count - begin)
 

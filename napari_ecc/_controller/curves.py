@@ -16,7 +16,7 @@ import ecc_core as ecc
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
-from napari_ecc._controller.fields import BLOCK, Field, chunked
+from napari_ecc._controller.fields import BLOCK_POINTS, Field, chunked
 from napari_ecc._controller.layers import (
     Part,
     ReadMask,
@@ -306,7 +306,7 @@ def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iter
     """Yield the curve of the blocks read so far, until all have been read."""
     image = given = request.levels[-1]
     if not isinstance(image, da.Array):
-        rows = max(1, BLOCK // math.prod(image.shape[1:]))
+        rows = max(1, BLOCK_POINTS // math.prod(image.shape[1:]))
         image = chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)
     field = Field(smoothed if any(request.sigma) else given, mask)

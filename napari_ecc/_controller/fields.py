@@ -21,7 +21,7 @@ from napari_ecc._model.explorer import Classes, Curve, Histogram
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step, apart
 
-BLOCK = 1 << 24
+BLOCK_POINTS = 1 << 24
 """Points per block of a large image in memory."""
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
@@ -116,7 +116,7 @@ def find_critical_points(
     Each step yields the `CriticalPoints` so far. Of more than `most`, those with the greatest
     effect are kept, and of these the nearest to the middle of the window.
     """
-    data, mask = field.blocks(BLOCK)
+    data, mask = field.blocks(BLOCK_POINTS)
     effects = ecc.euler_coefficients(data, mask=mask, nan="omit", **sets)
 
     def in_block(values: Array, effects: Array, place: tuple[slice, ...]) -> CriticalPoints:

@@ -19,7 +19,7 @@ BOTTOM = 40
 MARGIN = 8
 BEHIND = 180
 """Opacity of the background of texts, of 255."""
-ROOM = 12
+LEAST_DISTANCE = 12
 """Least distance of two numbers below each other in pixels; of those in a row it is twice that."""
 LOWEST = 180
 PREFERRED = QSize(360, 240)
@@ -107,7 +107,7 @@ class Axis(pg.AxisItem):
         space = size / (high - low)
         step = max(1, math.ceil(digits / max(2, size // 36)))
         powers = 10.0 ** np.arange(0, math.ceil(digits) + 1, step)
-        room = ROOM if self.orientation == "left" else 2 * ROOM
+        room = LEAST_DISTANCE if self.orientation == "left" else 2 * LEAST_DISTANCE
         powers = powers[symlog(powers) * space >= room]
         ticks = symlog(np.concatenate([-powers[::-1], [0], powers]))
         return [(1.0, ticks[(ticks >= low) & (ticks <= high)])]

@@ -19,7 +19,7 @@ from napari_ecc._qt.saving import Saver, errors_shown
 
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 FOLDER_TIP = "The images in a folder, to group by the folders in it"
-FEW = 12
+MOST_OPAQUE = 12
 """Number of curves of a group beyond which they are translucent."""
 TRANSLUCENT = "#70"
 """What the code of a colour with an opacity begins with."""
@@ -207,7 +207,9 @@ class CurveComparison(Panel):
         if len(frames) > 1 and None not in frames and len(self.model.comparison.groups) == 1:
             scale = pg.colormap.get("viridis").mapToQColor(np.linspace(0, 1, len(names)))
             return [at.name() for at in scale]
-        return [colour.replace("#", TRANSLUCENT) if len(names) > FEW else colour] * len(names)
+        return [colour.replace("#", TRANSLUCENT) if len(names) > MOST_OPAQUE else colour] * len(
+            names
+        )
 
     def _ask_for_folder(self) -> None:
         path = QFileDialog.getExistingDirectory(self, "Add the images in a folder")

@@ -31,7 +31,7 @@ PLOTS: dict[str, str] = {"curve": "Curve", "diagram": "Diagram", "tree": "Merge 
 """What is drawn in the tabs, and their titles."""
 ALL: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
 HALF = "Label the set, or what lasts up to half of its height, unless some of it is chosen"
-STEPS = 500
+SLIDER_POSITIONS = 500
 """Positions of the slider of the persistence."""
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The Image or Labels layer to explore"),
@@ -139,7 +139,7 @@ class EulerExplorer(Panel):
         self.slider, self.value, self.least, self.least_value = (
             levels[name] for name in ("t", "t_value", "least", "least_value")
         )
-        self.least.max = STEPS
+        self.least.max = SLIDER_POSITIONS
         for field in (self.value, self.least_value):
             field.native.setSpecialValueText("none")
             field.native.setFixedWidth(96)
@@ -273,7 +273,11 @@ class EulerExplorer(Panel):
             return 1.0
         known = classes.persistence[np.isfinite(classes.persistence)]
         longest = float(known[0]) if known.size else 1.0
-        return max(1.0, round(longest / STEPS)) if self._digits == 0 else longest / STEPS
+        return (
+            max(1.0, round(longest / SLIDER_POSITIONS))
+            if self._digits == 0
+            else longest / SLIDER_POSITIONS
+        )
 
     def _show_least(self) -> None:
         """Show the persistence, and the curves and numbers of what lasts."""
@@ -283,7 +287,7 @@ class EulerExplorer(Panel):
         for widget in (self.least, self.least_value, *jumps):
             widget.enabled = classes is not None
         with self.least.changed.blocked(), self.least_value.changed.blocked():
-            self.least.value = min(round(least / self._unit), STEPS)
+            self.least.value = min(round(least / self._unit), SLIDER_POSITIONS)
             self.least_value.value = least
         self.diagram.set_band(-least if self.model.superlevel else least)
         self._show_lines()

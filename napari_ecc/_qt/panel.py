@@ -17,7 +17,7 @@ from napari_ecc._qt.canvas_guard import guard
 from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.saving import Saver, errors_shown, load_settings, save_settings
 
-ROOM = 620
+HEIGHT_A_DOCK = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
@@ -261,7 +261,7 @@ class Panel(QtWidgets.QWidget):
         docks = [panel.parent() for panel in window.findChildren(Panel)]
         beside = [at for at in docks if at is not dock and window.dockWidgetArea(at) == area]
         stacked = [at for at in beside if at.isVisible()]
-        if stacked and window.height() < ROOM * (len(stacked) + 1):
+        if stacked and window.height() < HEIGHT_A_DOCK * (len(stacked) + 1):
             window.tabifyDockWidget(stacked.pop(), dock)
             dock.show()
             dock.raise_()
@@ -271,7 +271,7 @@ class Panel(QtWidgets.QWidget):
                     tabs.setUsesScrollButtons(True)
         if stacked:
             docks = [*stacked, dock]
-            window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
+            window.resizeDocks(docks, [HEIGHT_A_DOCK] * len(docks), Qt.Orientation.Vertical)
 
 
 class _WorkLine(QtWidgets.QWidget):

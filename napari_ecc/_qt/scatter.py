@@ -17,7 +17,10 @@ from napari_ecc._qt.canvas import PALETTE, Plot
 
 Floats = NDArray[np.float64]
 
-EDGE, REACH = 0.05, 12.0  # around the points, as a share of them, and from mouse to point
+EDGE = 0.05
+"""Margin around the points, as a part of their range."""
+MOUSE_REACH = 12.0
+"""The largest distance from the mouse to a point that it chooses."""
 DOT = 8.0
 RING = 14.0
 MANY = 1000
@@ -115,7 +118,7 @@ class Scatter(Plot):
     def _nearest(self, at: QPointF) -> tuple[int, ...]:
         """The point there, if there is one."""
         away = np.hypot(*(self.positions() - [at.x(), at.y()]).T)
-        return (int(away.argmin()),) if away.min(initial=np.inf) <= REACH else ()
+        return (int(away.argmin()),) if away.min(initial=np.inf) <= MOUSE_REACH else ()
 
     def _press(self, event: Any) -> None:
         """Draw a lasso around points."""

@@ -255,7 +255,7 @@ class TestLargeImages:
 
     @pytest.fixture(autouse=True)
     def every_image_is_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ecc_core._cli.curve.SMALL", 0)
+        monkeypatch.setattr("ecc_core._cli.curve.MOST_READ_AT_ONCE", 0)
 
     def test_measures(self, columns):
         image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60

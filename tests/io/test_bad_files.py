@@ -147,7 +147,7 @@ class TestWhatMustBeRead:
     """However well values can be compressed, they are read."""
 
     def test_constant_images(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(limits, "SMALL", 0)
+        monkeypatch.setattr(limits, "ALWAYS_ALLOWED_BYTES", 0)
         image = np.zeros((3000, 4000), np.uint8)
         np.savez_compressed(tmp_path / "a.npz", image)
         imageio.imwrite(tmp_path / "a.png", image, compress_level=9)
@@ -163,7 +163,7 @@ class TestWhatMustBeRead:
         assert image.size / (tmp_path / "a.npz").stat().st_size > 900
 
     def test_where_nothing_is_known_of_memory(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(limits, "SMALL", 0)
+        monkeypatch.setattr(limits, "ALWAYS_ALLOWED_BYTES", 0)
         monkeypatch.setattr(limits, "_available", lambda: None)
         path = tmp_path / "a.zarr"
         zarr.create_array(path, shape=(9, 9), dtype="u1", chunks=(4, 4))

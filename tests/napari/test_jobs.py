@@ -63,7 +63,7 @@ def test_large_arrays_in_memory_grow_too(monkeypatch):
     """After a preview of some of the points."""
     monkeypatch.setattr(curves, "AT_ONCE", 1000)
     monkeypatch.setattr(curves, "SAMPLE", 500)
-    monkeypatch.setattr(curves, "BLOCK", 5 * 17 * 30)
+    monkeypatch.setattr(curves, "BLOCK_POINTS", 5 * 17 * 30)
     first, *parts, last = compute_curve(request(VOLUME, bounds=None, read_mask=reader(MASK)))
     preview, found = first.value[0], last.value[0]
     every = np.s_[::3, ::3, ::3]
@@ -78,7 +78,7 @@ def test_large_arrays_in_memory_grow_too(monkeypatch):
 def test_a_smoothed_curve_is_resumed_with_the_same_thresholds(monkeypatch):
     """Not with those of the range of the smoothed values."""
     monkeypatch.setattr(curves, "AT_ONCE", 1000)
-    monkeypatch.setattr(curves, "BLOCK", 5 * 17 * 30)
+    monkeypatch.setattr(curves, "BLOCK_POINTS", 5 * 17 * 30)
     wanted = request(VOLUME.astype(np.float32), bounds=None, sigma=(1.0,) * 3)
     whole = list(compute_curve(wanted))[-1].value[0]
     progress = Progress()

@@ -48,9 +48,9 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 MOST_POINTS = 8  # of a group
-WORD = 64  # elements that loaders may write behind a row
-PLACES = 1 << 12  # that are compared at once
-TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
+SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
+COMPARED_AT_ONCE = 1 << 12  # Places that are compared at once.
+KEYS_AT_ONCE = 4096  # So many maxima stay in the first-level cache.
 POINTS_A_BIN = 16  # from which on four histograms pay
 TWO, THREE = np.uint64(2), np.uint64(3)
 
@@ -94,12 +94,12 @@ def count_cells(keys, geometry, groups, spans, latest, histograms):
     The `geometry` is that of the scan. `groups` (kinds, points, 4) are the offsets of the points
     along z, y and x, and for the first one the number of points, and `spans` (kinds, 3, 2) ranges
     of the lowest corners, relative to the first point of the block. `latest` is scratch memory for
-    `TOGETHER` keys, or those of a row, and a vector.
+    `KEYS_AT_ONCE` keys, or those of a row, and a vector.
     """
     _, _, _, lead, pitch, slice_stride = geometry
     images, kinds, bins = histograms.shape
     own = slice_stride + pitch + 64 * lead
-    step = max(1, TOGETHER // pitch)
+    step = max(1, KEYS_AT_ONCE // pitch)
     for kind in range(kinds):
         (z_start, z_stop), (y_start, y_stop), (x_start, x_stop) = spans[kind]
         columns = x_stop - x_start
@@ -225,7 +225,7 @@ class _Counter(Scanner):
         spans = np.empty_like(self.spans)
         spans[..., 0] = np.where(start > 0, 0, self.spans[..., 0])
         spans[..., 1] = np.minimum(self.spans[..., 1], stop) - start
-        latest = scratch.take("latest", max(TOGETHER, layout.steps[1]), keys.dtype)
+        latest = scratch.take("latest", max(KEYS_AT_ONCE, layout.steps[1]), keys.dtype)
         count_cells(keys, layout.geometry, self.groups, spans, latest, histograms)
 
 
@@ -251,7 +251,7 @@ def region_cell_counts(
     values, regions = Source(image.reshape(shape)), Source(labels.reshape(shape), "labels")
     shown = Source((labels != 0).reshape(shape), "mask")
     depth, height, width = values.shape
-    strides = ((height + 1) * (width + WORD), width + WORD)
+    strides = ((height + 1) * (width + SPARE_ELEMENTS), width + SPARE_ELEMENTS)
     start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
     size = start + depth * strides[0] + start
     keys = np.empty(size, plan.key_dtype)
@@ -269,14 +269,16 @@ def region_cell_counts(
 
     def work(queue: Iterator[tuple[int, int]]) -> Values:
         histograms = np.zeros((ids.size, kinds, bins), np.int64)
-        memory = np.empty(PLACES, keys.dtype), np.empty(PLACES, numbers.dtype)
+        memory = np.empty(COMPARED_AT_ONCE, keys.dtype), np.empty(COMPARED_AT_ONCE, numbers.dtype)
         points, tables = (keys, numbers), (offsets, groups[:, 0, 3])
         for span in queue:
             count_groups(points, tables, span, cells.every, memory, histograms)
         return histograms
 
     last = size - int(offsets.max())
-    parts = [(place, min(place + PLACES, last)) for place in range(0, last, PLACES)]
+    parts = [
+        (place, min(place + COMPARED_AT_ONCE, last)) for place in range(0, last, COMPARED_AT_ONCE)
+    ]
     total, *others = share(parts, work, worker_count(workers, size, ids.size * kinds * bins))
     for other in others:
         total += other

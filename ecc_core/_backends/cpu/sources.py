@@ -21,7 +21,7 @@ Box = tuple[int, tuple[int, int], tuple[int, ...]]
 """Address, strides of slices and rows in elements, and extents; see ``encoders/kernels.py``."""
 
 CACHE_LINE = 64
-CHUNK = 256  # cache lines that stay in the first-level cache
+LINES_AT_ONCE = 256  # So many cache lines stay in the first-level cache.
 TILE = 16  # elements along each side of a square that is transposed; a power of two
 KEPT_BYTES = 1 << 23  # of each kind of memory, by each thread
 
@@ -144,9 +144,9 @@ def _copy_box(address, token, strides, extents, out):
                 done = columns - columns % TILE
                 for x in range(0, done, TILE):
                     _transpose_tile(here + x * dx, dx, out, at + x, near_step)
-            for start in range(done, columns, CHUNK):
+            for start in range(done, columns, LINES_AT_ONCE):
                 for i in range(together):
-                    for x in range(start, min(start + CHUNK, columns)):
+                    for x in range(start, min(start + LINES_AT_ONCE, columns)):
                         element = _element(here + x * dx + i * near, token)
                         out[np.uint64(at + i * near_step + x)] = element
 

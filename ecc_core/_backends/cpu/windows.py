@@ -32,7 +32,7 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 BLOCK_POINTS = 1 << 18  # whose keys stay in the second-level cache
-WORD = 64  # elements that loaders may write behind a row
+SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
 
 
 class _Groups(NamedTuple):
@@ -106,7 +106,7 @@ class _Counter:
             for start, stop, length in zip(*block, self.image.shape, strict=True)
         )
         box = Block(block.start, tuple(np.add(block.start, room).tolist()))
-        strides = room[1] * (room[2] + WORD), room[2] + WORD
+        strides = room[1] * (room[2] + SPARE_ELEMENTS), room[2] + SPARE_ELEMENTS
         keys = scratch.take("window", room[0] * strides[0], self.plan.key_dtype)
         nan, _ = load_box(self.plan, values, shown, box, keys, 0, strides)
         if nan and self.rejects_nan:

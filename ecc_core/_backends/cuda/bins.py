@@ -48,7 +48,7 @@ class Rules(NamedTuple):
     codes: int
     table: int
     pieces: int
-    # Whether a kernel finds the table, and puts the line that guesses follow behind it.
+    # True if a kernel computes the table and appends the coefficients of its line.
     found: bool = False
 
 
@@ -61,7 +61,7 @@ class Prepared(NamedTuple):
     # On the device, the index of the level of each threshold, or -1 if it has none (int64). None if
     # the thresholds are the levels.
     pick: Any = None
-    # Whether some threshold admits the value that NaN is given, which is infinite.
+    # True if a threshold includes infinity, which stands for omitted NaN.
     reaches_last: bool = False
     memory: tuple[Any, ...] = ()  # device arrays that `bins` and `pair_bins` point to
 

@@ -175,10 +175,11 @@ def take_reply(device: int, flags: int = 1) -> Reply:
     return reply
 
 
-POOL = 1 << 17  # words on a device, for about a hundred captured calls with 256 thresholds
-MOST = 1 << 15  # words of a captured call; clearing more costs little beside reading its image
-LINE = 16  # words of a cache line
-SHARED = 1 << 13  # words of the default stream
+POOL_WORDS = 1 << 17  # Enough for about a hundred captured calls with 256 thresholds.
+# A captured call clears more words itself, which costs little beside reading its image.
+MOST_CAPTURED_WORDS = 1 << 15
+WORDS_A_LINE = 16  # Words of a cache line.
+DEFAULT_STREAM_WORDS = 1 << 13
 DEFAULT_STREAM = 0  # its handle
 
 _lock = threading.Lock()
@@ -195,9 +196,9 @@ def stream_zeros(words: int, device: int, stream: int) -> int:
     if device not in _shared:
         with _lock:
             if device not in _shared:
-                _pools[device] = _cleared(POOL), 0  # now, since a capture may forbid it
-                _shared[device] = _cleared(SHARED)
-    shared = stream == DEFAULT_STREAM and 0 < words <= SHARED
+                _pools[device] = _cleared(POOL_WORDS), 0  # now, since a capture may forbid it
+                _shared[device] = _cleared(DEFAULT_STREAM_WORDS)
+    shared = stream == DEFAULT_STREAM and 0 < words <= DEFAULT_STREAM_WORDS
     return int(_shared[device].data.ptr) if shared else 0
 
 
@@ -206,13 +207,13 @@ def pooled_zeros(words: int, device: int) -> int:
 
     Graphs may be replayed at any time, so words never return to the pool.
     """
-    if not 0 < words <= MOST:
+    if not 0 < words <= MOST_CAPTURED_WORDS:
         return 0
     with _lock:
-        memory, taken = _pools.get(device, (None, POOL))
-        if taken + words > POOL:
+        memory, taken = _pools.get(device, (None, POOL_WORDS))
+        if taken + words > POOL_WORDS:
             return 0
-        _pools[device] = memory, taken + -(-words // LINE) * LINE
+        _pools[device] = memory, taken + -(-words // WORDS_A_LINE) * WORDS_A_LINE
     return int(memory.data.ptr) + 8 * taken
 
 

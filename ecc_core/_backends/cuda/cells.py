@@ -27,13 +27,13 @@ Counts = NDArray[np.int64]
 
 CELLS = Struct("cells.cu", "Cells")
 BYTES = 256  # levels of images that are read directly: every value
-PLACES = 4  # columns of a thread
+COLUMNS_A_THREAD = 4
 THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
-COPIES = 32  # of a bin in shared memory at most, one for each lane
-PAIRED_COPIES = 8  # at least, where words have two kinds
-MOST_SUM = (1 << 16) - 1  # of a kind, likewise
-DECLARED = 1024  # bytes of shared memory that are left to the kernel itself
-CHUNK = (4, 64)  # slices of a thread, at least and at most
+COPIES = 32  # The most copies of a bin in shared memory, one for each lane.
+PAIRED_COPIES = 8  # The fewest copies where one word counts two kinds of cells.
+MOST_SUM = (1 << 16) - 1  # The largest count in half a word.
+DECLARED = 1024  # Bytes of shared memory that are left to what the kernel declares.
+SLICES_A_THREAD = (4, 64)  # Least and most.
 
 
 def cell_counts(
@@ -52,7 +52,7 @@ def cell_counts(
         images, element = Images.of(view, filtration, as_cupy(mask)), view.element
         # Images of 8 bits are read as they are where four columns at a time can be.
         steps = view.array.data.ptr, *view.array.strides[:-1]
-        whole = view.array.strides[-1] == 1 and not any(step % PLACES for step in steps)
+        whole = view.array.strides[-1] == 1 and not any(step % COLUMNS_A_THREAD for step in steps)
         raw = images.mask is None and cells.boxes and element in ("uint8", "int8") and whole
         superlevel, device = filtration.superlevel, view.array.device.id
         prepared = None if raw else prepare(thresholds, images.variant, device)
@@ -171,14 +171,14 @@ def _plan(
     if cells.boxes and not (paired or labelled):
         copies = _copies(kinds, bins, device)
     threads = THREADS[copies > 0]
-    across = -(-(right - (1 if paired else left)) // PLACES)
+    across = -(-(right - (1 if paired else left)) // COLUMNS_A_THREAD)
     resident = -(-processors(device) // images)
 
     def cost(chunk: int) -> tuple[int, int]:
         units = across * lines * -(-slices // chunk)
         return -(-units // (resident * threads)) * (chunk + 1), chunk
 
-    chunk = min(range(CHUNK[0], CHUNK[1] + 1), key=cost)
+    chunk = min(range(SLICES_A_THREAD[0], SLICES_A_THREAD[1] + 1), key=cost)
     units = across * lines * -(-slices // chunk)
     depth, height, width = _as_volume(tuple(sizes), 1)
     batch, slice_, row = (steps[0], *_as_volume(tuple(steps[1:]), 0)[:2])
@@ -200,7 +200,7 @@ def _plan(
         across=across,
         blocks=(blocks := max(1, min(-(-units // threads), resident))),
         # A thread adds to a kind at most once for each of its columns, and the one beside them.
-        spill=MOST_SUM * copies // (threads * (PLACES + 1) * chunk),
+        spill=MOST_SUM * copies // (threads * (COLUMNS_A_THREAD + 1) * chunk),
     )
     macros = {
         "CODE": ELEMENTS[code.name],

@@ -42,15 +42,17 @@ DATA, MASK = map(IMAGE.word, ("data", "mask"))
 OUT, TO_COUNTS, FLAG = map(COEFFICIENTS.word, ("out", "counts", "not_finite"))
 SAMPLES_DATA, SAMPLES_MASK = map(SAMPLES.word, ("data", "mask"))
 COEFFICIENTS_OUT, REPORTED, TICKET = map(POINTS.word, ("coefficients", "not_finite", "ticket"))
-COLUMNS = 120  # that a warp owns
-ROWS = 7  # of volumes, likewise
+COLUMNS = 120  # Columns of an image that a warp owns.
+ROWS = 7  # Rows of a volume that a warp owns.
 THREADS = {2: 256, 3: 384}  # of a block, by the axes of an image
 RESIDENT = {2: 2, 3: 1}  # blocks that must fit on a multiprocessor
 THREADS_COUNTING = {2: 512, 3: 384}  # of the only block on a multiprocessor
-START = {2: 4, 3: 2}  # what a unit costs beside its rows or slices
-LEAST = (8, 16)  # rows and columns of images that are worth it
-WORTH = 16  # samples for each sum, likewise
-MOST_IMAGES = (1 << 16) - 1  # rows of a grid
+COST_OF_A_UNIT = {2: 4, 3: 2}  # The cost of a unit beside its rows or slices, in rows or slices.
+# Coefficients are summed directly where an image has as many rows and columns, and as many samples
+# for each bin.
+LEAST_SIDES = (8, 16)
+SAMPLES_A_BIN = 16
+MOST_IMAGES = (1 << 16) - 1  # The most rows of a grid.
 
 
 def image_coefficients(
@@ -168,7 +170,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
     """Return the launch that writes coefficients, or adds them by these rules for bins."""
     shape, item, device = placement.shape, ITEM_BYTES[variant.element], placement.device
     ndim, size = len(shape) - 1, math.prod(shape)
-    small = ndim == 1 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1] or not size
+    small = ndim == 1 or shape[-2] < LEAST_SIDES[0] or shape[-1] < LEAST_SIDES[1] or not size
     if small or item > 4:
         return None
     layout = arrange(placement, item, True)
@@ -187,7 +189,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
     images = layout.images
     if rules is not None:
         shared, blocks = 4 * (rules.levels // 2 + 1), -(-blocks // images)
-        unfit = size < WORTH * images * rules.levels or images > MOST_IMAGES
+        unfit = size < SAMPLES_A_BIN * images * rules.levels or images > MOST_IMAGES
         if unfit or shared > shared_limit(device):
             return None
         options["BINS"] = rules.single
@@ -197,7 +199,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
 
     def cost(chunk: int) -> float:
         units = columns * -(-shape[1] // chunk)
-        return -(-units // (blocks * warps)) * (chunk + START[ndim])
+        return -(-units // (blocks * warps)) * (chunk + COST_OF_A_UNIT[ndim])
 
     chunk = min((8, 16, 32, 64, 128, 256), key=cost)
     units = columns * -(-shape[1] // chunk)
@@ -207,7 +209,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
     return plan_call(source, "coefficients", options, grid, threads, given, shared)
 
 
-FEW = 12_000  # levels, whose sums leave a block room for others on a multiprocessor
+FEW_LEVELS = 12_000  # The sums of so many levels leave room for other blocks.
 COUNTS = Struct("counts.cu", "Counts")
 COUNTED = COUNTS.word("coefficients")  # then come the bins and the flag
 
@@ -254,7 +256,7 @@ def _plan_counts(arrangement: Arrangement, rules: Rules, line: bool) -> tuple[Ca
     """Return the launch that adds coefficients to bins, and heights on the device that it reads."""
     samples, count = placed_samples(arrangement, not line), arrangement.placement.shape[0]
     shared, macros = table_memory(rules)
-    own_sums = rules.levels <= FEW and count <= (MOST_IMAGES if line else 1)
+    own_sums = rules.levels <= FEW_LEVELS and count <= (MOST_IMAGES if line else 1)
     if own_sums:
         shared += 16 * (rules.levels // 8 + 1)
     macros |= {"BINS": rules.single, "COUNTS": int(own_sums), "LINE": int(line)}
@@ -267,7 +269,7 @@ def _plan_counts(arrangement: Arrangement, rules: Rules, line: bool) -> tuple[Ca
 # Types of which a curve at every value is faster than a list of events.
 EVERY_VALUE = ("bool", "uint8", "int8", "uint16", "int16")
 EVENT_THREADS, EACH, BUCKETS = 256, 16, 16  # as in exact.cu: samples of a thread
-PIECE = 20  # bytes
+PIECE_BYTES = 20
 
 
 def every_value(element: str) -> NDArray[Any]:
@@ -361,7 +363,7 @@ def _list_levels(
 ) -> tuple[Any, Any]:
     """Return the levels at which the sums of sorted events change, and the sums."""
     size, tiles = events.size, _tiles(events.size)
-    pieces, before = cupy.empty(tiles * PIECE, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
+    pieces, before = cupy.empty(tiles * PIECE_BYTES, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
     given = events, starts
     _launch_exact("sum_tiles", dtype, tiles, *given, pieces)
     _launch_exact("add_tiles", dtype, 1, pieces, np.int32(tiles), before)

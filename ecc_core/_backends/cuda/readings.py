@@ -11,9 +11,9 @@ from ecc_core._backends.cuda.arrays import check_not_capturing, on_host
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 
 THREADS = 256
-WORD = 4  # bytes
-SMALL = 1 << 15  # bytes
-MOST = 64  # arrays
+WORD_BYTES = 4
+MOST_BYTES = 1 << 15  # Larger arrays are not kept for comparison.
+MOST_ARRAYS = 64  # The most arrays that are kept.
 
 _known: dict[Any, tuple[NDArray[Any], Any]] = {}  # what they held, on the host and on the device
 
@@ -32,18 +32,18 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
     known = _known.get(key)
     if known is None:
         size = array.nbytes
-        if not (0 < size <= SMALL and size % WORD == 0 and array.flags.c_contiguous):
+        if not (0 < size <= MOST_BYTES and size % WORD_BYTES == 0 and array.flags.c_contiguous):
             return on_host(array), _certainly
         kept = array.copy()
         host = on_host(kept).copy()
         host.flags.writeable = False
-        if len(_known) >= MOST:
+        if len(_known) >= MOST_ARRAYS:
             _known.clear()
         _known[key] = host, kept
         return host, _certainly
     host, kept = known
     reply, call = take_reply(device), _comparison(device)
-    given = address, kept.data.ptr, reply.address, host.nbytes // WORD
+    given = address, kept.data.ptr, reply.address, host.nbytes // WORD_BYTES
     call.launch(zip(call.places, given, strict=True))
 
     def is_same(_compared: Any = kept) -> bool:  # keeps the memory that the kernel still reads

@@ -34,43 +34,46 @@ IMAGE = Struct("image.cuh", "Image")
 TILING = Struct("tiling.cuh", "Tiling")
 RESULT = Struct("histogram.cuh", "Result")
 
-# Of bins in shared memory, for each warp of a block. In 2-D, cache for the sides of a warp is worth
-# more.
+# The shared memory for copies of the histogram, in bytes for each warp of a block. It is less in
+# 2-D, where cache for the sides of a warp gains more.
 PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800}
-TABLE_COPIES_BYTES = {"pairs2d": 3200, "pairs3d": 5120}  # of tables, likewise
-# Least copies of tables that gain anything, and most.
+# The shared memory for copies of tables, in bytes for each warp of a block.
+TABLE_COPIES_BYTES = {"pairs2d": 3200, "pairs3d": 5120}
+# The fewest copies of a table that gain anything, and the most that are made, for each rule.
 TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (16, 32), PIECES: (4, 32)}
-MOST_LINE_COPIES = 16  # of the lines of pieces
-SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
-SAMPLES_A_COPY = 256  # of a warp, at least
-SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
-BLOCK_BYTES = 1024  # of shared memory that a block takes for itself
-CACHE_STEP = 32 << 10  # by which shared memory is taken from the cache of a multiprocessor
-ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
-FEW_ROWS = 8  # of images that are read in tiles
-LONG = 1 << 14  # samples of 1-D images that would leave most rows of a warp idle
-GRID_ROWS = 65535  # that a grid of blocks may have
-BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
-# Rows of a warp on their way to it; half as many of 64-bit types, and in pairs3d twice as many of
-# types of up to 16 bits.
+MOST_LINE_COPIES = 16  # The most copies of the lines of pieces.
+SPARE_BYTES = 2048  # Shared memory that is left to what a kernel declares itself.
+SAMPLES_A_COPY = 256  # The fewest samples of a warp that pay for a copy of the histogram.
+SAMPLES_A_TABLE = 1024  # The fewest samples of a warp that pay for a copy of a table.
+BLOCK_BYTES = 1024  # Shared memory that the driver takes from each block.
+CACHE_STEP = 32 << 10  # Steps by which shared memory is taken from a multiprocessor's cache.
+# The most samples from row to row, so that offsets of sixteen rows, in bytes, are 32-bit integers.
+ROW_STRIDE = 1 << 24
+FEW_ROWS = 8  # Images with fewer rows are read in tiles.
+LONG = 1 << 14  # Longer 1-D images, in samples, would leave most rows of a warp idle.
+GRID_ROWS = 65535  # The most rows that a grid of blocks may have.
+BATCH_SAMPLES = 1 << 16  # The most samples of each image of a batch of 2-D images.
+# Depth of the queue of asynchronous copies, in rows of a warp. It is halved for 64-bit types, and
+# doubled in pairs3d for types of up to 16 bits.
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}
-# Rows of a warp's codes, two in one.
+# Rows of codes that a warp caches, two of which share one row of words.
 PAIR_CACHE_ROWS = 8
-# Where samples are compared bit by bit: of bins for each warp, and of the rows of two steps of a
-# warp and one in front of them.
+# The shared memory of a warp of the kernels that compare bit by bit: copies of the histogram, and
+# the rows of two steps with the one before them.
 SLICED_COPIES_BYTES = 4096
 SLICED_BYTES = (2 * SLICED_ROWS + 1) * WARP_WIDTH
-# Warps of a block that has all channels of its rows in shared memory.
+# Warps of a block that holds all channels of its rows in shared memory, by the number of channels.
 CHANNEL_WARPS = {
     "bytes3d": {2: 16, 3: 16, 4: 12},
     "pairs3d": {2: 12, 3: 12, 4: 8},
 }
-CHANNEL_ROWS = 10  # of a warp's codes of a channel, two in one
-SLICED_LEAST = 1 << 22  # samples of 2-D images that gain by it
-# More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
+CHANNEL_ROWS = 10  # Rows of codes of a channel that a warp caches, two in one row of words.
+SLICED_LEAST = 1 << 22  # The fewest samples of a 2-D image that gain by comparing bit by bit.
+# Above these numbers of bins and of arriving blocks, a second kernel adds up the histogram
+# (histogram.cuh).
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
-BINS_A_LINE = 4  # of 16 words
+BINS_A_LINE = 4  # Bins of 64 bits in a line of 16 words.
 
 
 class Plan(NamedTuple):

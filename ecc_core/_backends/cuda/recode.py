@@ -32,7 +32,7 @@ from ecc_core._backends.cuda.samples import (
     Images,
     placed_samples,
 )
-from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
+from ecc_core._backends.cuda.scan import THIN_COLUMNS, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 
 Array = NDArray[Any]
@@ -55,9 +55,9 @@ def _order(
     axes = list(range(1, ndim + 1)) if keep_visits else axes_in_memory(shape, strides)
     sizes = [shape[axis] for axis in axes]
     order = list(range(ndim))  # of the codes' axes, among those visited
-    if not keep and ndim == 2 and sizes[1] < THIN < sizes[0]:
+    if not keep and ndim == 2 and sizes[1] < THIN_COLUMNS < sizes[0]:
         order.reverse()
-    elif not keep and ndim == 3 and sizes[2] < min(THIN, sizes[1]):
+    elif not keep and ndim == 3 and sizes[2] < min(THIN_COLUMNS, sizes[1]):
         order = [*sorted((0, 2), key=lambda axis: sizes[axis]), 1]
     elif not keep and ndim == 3 and sizes[1] < min(PAIR_ROWS, sizes[0]):
         order = [1, 0, 2]

@@ -36,9 +36,10 @@ COUNTS, NOT_FINITE, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
     POINTS.word, ("counts", "not_finite", "labels", "rows_of", "most", "marks", "largest")
 )
 EACH = 8  # labels of a thread, as in labels.cu
-DENSE = 1 << 16  # labels that are ranked by marks, at least
-MOST = 1 << 24  # and at most
-NARROW = 1 << 27  # points whose coefficients are summed in 32 bits
+# A table of marks ranks labels up to a sixteenth of the points, within these limits.
+LEAST_MARKED_LABELS = 1 << 16
+MOST_MARKED_LABELS = 1 << 24
+MOST_POINTS_OF_32_BITS = 1 << 27  # Sums of coefficients of more points could overflow.
 
 
 class Ranked(NamedTuple):
@@ -62,7 +63,7 @@ def rank_labels(labels: Any) -> Ranked:
     """Number contiguous labels. Waits for the device; ValueError if a label is negative."""
     check_label_values(labels, labels.dtype)
     most = int(labels.max()) if labels.size else 0
-    if most < min(max(labels.size // 16, DENSE), MOST):
+    if most < min(max(labels.size // 16, LEAST_MARKED_LABELS), MOST_MARKED_LABELS):
         marks = cupy.zeros(most + 1, np.int32)
         if most:
             macros = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int", "SUPER": 0}
@@ -82,9 +83,11 @@ def rank_labels(labels: Any) -> Ranked:
 FIRST = 4096  # labels that are expected at first
 MOST_BYTES = 1 << 27  # of the counts of all labels, beyond which labels are ranked first
 ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
-FEW = 1 << 17  # bins of all regions, up to which additions to global memory wait for each other
+FEW_BINS = (
+    1 << 17
+)  # bins of all regions, up to which additions to global memory wait for each other
 SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
-HEAD = 16  # bytes: the largest label without a row, and whether there is a NaN
+HEADER_BYTES = 16  # The largest label without a row, and whether there is a NaN.
 
 
 class Regions:
@@ -102,8 +105,11 @@ class Regions:
         self, samples: Samples, levels: int, label: np.dtype[Any], size: int, variant: Variant
     ) -> None:
         self._samples, self._bins, self._superlevel = samples, levels + 1, variant.superlevel
-        self._label, self._count_type = label, "int" if size < NARROW else "long long"
-        self._row_bytes = self._bins * (4 if size < NARROW else 8)
+        self._label, self._count_type = (
+            label,
+            "int" if size < MOST_POINTS_OF_32_BITS else "long long",
+        )
+        self._row_bytes = self._bins * (4 if size < MOST_POINTS_OF_32_BITS else 8)
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(FIRST, self._limit)
         self._few = True
@@ -125,7 +131,7 @@ class Regions:
             found, count, largest = self._count(*given, self._few)
             if count <= room and not largest:
                 room = _with_margin(count)
-                self._rows, self._room, self._few = rows, room, room * self._bins <= FEW
+                self._rows, self._room, self._few = rows, room, room * self._bins <= FEW_BINS
                 break
             room = _with_margin(largest or count)
             rows = room if largest else rows
@@ -136,7 +142,7 @@ class Regions:
             found = ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False
             if count:
                 given = image, ranked.labels, prepared, count, count
-                found, *_ = self._count(*given, count * self._bins <= FEW, ranked)
+                found, *_ = self._count(*given, count * self._bins <= FEW_BINS, ranked)
         ids, values, nan = found
         if nan:
             raise ValueError(NAN_MESSAGE)
@@ -160,7 +166,7 @@ class Regions:
         """
         device, stream = self._samples.device, cupy.cuda.get_current_stream()
         levels, label = self._bins - 1, self._label
-        start = HEAD + -(-rows // 128) * 16
+        start = HEADER_BYTES + -(-rows // 128) * 16
         size = start + rows * self._row_bytes
         memory = cupy.cuda.alloc(size)
         head = memory.ptr
@@ -175,7 +181,7 @@ class Regions:
             (second + LABELS, labels.data.ptr),
             (second + ROWS_OF, 0 if ranked is None else ranked.ranks.data.ptr),
             (second + MOST_LABEL, rows if ranked is None else ranked.ranks.size - 1),
-            (second + MARKS, head + HEAD),
+            (second + MARKS, head + HEADER_BYTES),
             (second + LARGEST, head),
         ]
         call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
@@ -189,7 +195,7 @@ class Regions:
             sum_bins = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
             self._sums = {rows: sum_bins}  # the next images most probably have as many
         labels_of = 0 if ranked is None else ranked.ids.data.ptr
-        counted = head + start, head + HEAD, head, rows, self._bins, labels_of
+        counted = head + start, head + HEADER_BYTES, head, rows, self._bins, labels_of
         given = *counted, room, ids.ptr, values.ptr, reply.address
         sum_bins.launch(zip(sum_bins.places, given, strict=True))
         count, largest, nan = reply.wait(3)

@@ -26,16 +26,17 @@ NOTHING = np.empty(0, np.float32)
 
 PAIR_LEVELS = 4096  # most levels of the kernels of pairs
 PAIR_CODES = 4097  # most codes where several may stand for one bin
-FEW_LEVELS = 1024  # that pay by any rule
+FEW_LEVELS = 1024  # Up to this number of levels any rule pays.
 KEY_ENDS = float((1 << 24) + (1 << 16) - 1)  # sum of the least and the largest key of 16 bits
 PAIR_CELLS = (256, 512, 1024, 2048, 4096)  # entries of tables of even cells
 PIECES_TRIED = (64, 128, 256, 512, 1024, 2048)
-DENSE_ENDS = (0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # shares of thresholds outside dense ones
-DENSE_TRIED = 6  # choices of these, each with more cells than needed by some factors:
-DENSE_MORE = (1, 1.1, 1.25, 1.5, 2)
-MOST_INSIDE = 24  # thresholds of a piece
-FINEST = 256  # codes of a piece, at most
-SLACK = 1e-3  # of a piece beyond its ends, which rounding may add
+# Fractions of the thresholds that may be trimmed from either end, where they are less dense.
+DENSE_ENDS = (0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
+DENSE_TRIED = 6  # Pairs of trimmed ends that are tried, the densest ones.
+DENSE_MORE = (1, 1.1, 1.25, 1.5, 2)  # Factors of the number of cells that are tried for each pair.
+MOST_INSIDE = 24  # The most thresholds inside a piece.
+FINEST = 256  # The most codes of a piece.
+SLACK = 1e-3  # Part of a piece that rounding may add beyond its ends.
 
 
 def line_through(first: float, final: float, from_guess: int, to_guess: int, last: int) -> Line:
@@ -294,7 +295,8 @@ def pieces_rule(ordered: Array, pieces: int) -> PairRule | None:
     if codes.sum() >= PAIR_CODES - 1:
         return None
     before = np.cumsum(codes) - codes
-    found = np.stack(  # the key whose place is the third number, and places for a key
+    # Columns: an anchor key, the codes for each key, and the code at the anchor.
+    found = np.stack(
         [(starts + begins - low) / slope, slope / steps, before + np.where(sizes > 1, 0.5, codes)]
     ).T
     last = int(codes.sum())

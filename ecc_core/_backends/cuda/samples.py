@@ -27,7 +27,7 @@ LANES = SAMPLES.word("lanes", 4)
 THREADS = 256
 BLOCKS = 8  # on a multiprocessor
 BLOCKS_OF_RANGE = 6
-PIECE = 16 * THREADS  # samples
+SAMPLES_A_BLOCK = 16 * THREADS
 PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
 SIGN = 1 << 63
 
@@ -242,8 +242,11 @@ def plan_range(source: str, name: str, placement: Placement, variant: Variant, *
             break
         contiguous *= length
     else:
-        if size % PIECE == 0:  # rows that one block reads at a time
-            shape, strides = (1, size // PIECE, PIECE), (size * item, PIECE * item, item)
+        if size % SAMPLES_A_BLOCK == 0:  # rows that one block reads at a time
+            shape, strides = (
+                (1, size // SAMPLES_A_BLOCK, SAMPLES_A_BLOCK),
+                (size * item, SAMPLES_A_BLOCK * item, item),
+            )
     placement = placement._replace(shape=shape, strides=strides)
     samples = plain_samples(placement, variant, vector=True)
     resident = BLOCKS_OF_RANGE
@@ -264,7 +267,7 @@ _kept_samples_plan = lru_cache(maxsize=256)(plan_range_of_samples)
 
 def _value(bits: int, element: str) -> Any:
     """Return the value that belongs to the 64 bits of an ordinal (samples.cuh)."""
-    if element in SMALL or ("float" in element and element != "float64"):
+    if element in NARROW_TYPES or ("float" in element and element != "float64"):
         own = bits & 0xFFFFFFFF
         key = np.uint32(own ^ 0x7FFFFFFF if own >> 31 else own).view(np.float32)
         if "float" in element:
@@ -279,13 +282,13 @@ def _value(bits: int, element: str) -> Any:
     return np.dtype(element).type(int(ordinal[0]) + offset)
 
 
-SMALL = ("bool", "uint8", "int8", "uint16", "int16")
+NARROW_TYPES = ("bool", "uint8", "int8", "uint16", "int16")
 POINTS = Struct("points.cuh", "Points")
 WARPS = THREADS // 32
 COLUMNS = 30  # of a warp
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
 RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
-STEPS = (16, 128)  # slices of a warp: at least, and where there are enough blocks
+SLICES_A_WARP = (16, 128)  # The fewest, and those where there are enough blocks.
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
@@ -301,7 +304,7 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     lines = 1 if height == 1 else 14 if flat else 4 if wide else 6
     warps = images * -(-width // COLUMNS) * -(-height // lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
-    steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
+    steps = min(max(wanted, SLICES_A_WARP[0]), SLICES_A_WARP[1], depth)
     macros = samples.options | macros
     macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
     points = POINTS(label_strides=[height * width, width, 1], steps=steps, rows=rows)

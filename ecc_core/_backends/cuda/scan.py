@@ -46,9 +46,9 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = map(
 )
 # Types that the kernels read. Others are recoded, except for 2-D images in pairs.
 SCANNED = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "float16", "bfloat16", "float32")
-THIN = 32  # columns of which a warp has many more
-KEPT_LEVELS = 4096  # most thresholds of scans that are kept
-SMALL = 1 << 16  # samples, for which the order of axes does not matter
+THIN_COLUMNS = 32  # Narrower images leave lanes of a warp idle.
+KEPT_LEVELS = 4096  # The most thresholds of scans that are kept.
+SMALL_IMAGE = 1 << 16  # Samples; the order of axes of smaller images does not matter.
 
 
 class Scan:
@@ -198,11 +198,11 @@ def plan_scan(
 def _is_thin(layout: Layout, ndim: int) -> bool:
     """Whether most lanes of a warp would be idle, but not with the axes in another order."""
     depth, height, width = layout.shape
-    if depth * height * width < SMALL or ndim == 1:
+    if depth * height * width < SMALL_IMAGE or ndim == 1:
         return False
     if ndim == 2:
-        return width < THIN < height
-    return (height < PAIR_ROWS or width < THIN) and sorted(layout.shape)[1] >= THIN
+        return width < THIN_COLUMNS < height
+    return (height < PAIR_ROWS or width < THIN_COLUMNS) and sorted(layout.shape)[1] >= THIN_COLUMNS
 
 
 SUM_THREADS = 256
@@ -267,10 +267,10 @@ BYTES = Struct("number.cu", "Bytes")
 ARRIVAL = 1 << 42
 THREADS = 256
 COUNTER = WORDS - 1  # of the words of a reply; other kernels leave the others at zero
-WIDTH = 16  # columns of a lane
+COLUMNS_A_LANE = 16
 ROWS = 4  # half of the rows of a lane
 RESIDENT = 16  # warps that keep a multiprocessor busy
-CHUNK = 8  # slices of a warp, at least
+LEAST_SLICES = 8  # The fewest slices of a warp.
 
 
 class Number:
@@ -292,11 +292,11 @@ class Number:
         batch, step, row = layout.strides
         if ndim == 2:
             step = 0
-        lanes = min(32, 1 << (-(-width // WIDTH) - 1).bit_length())
-        across = -(-width // (WIDTH * lanes))
+        lanes = min(32, 1 << (-(-width // COLUMNS_A_LANE) - 1).bit_length())
+        across = -(-width // (COLUMNS_A_LANE * lanes))
         down = -(-height // (2 * ROWS * (32 // lanes)))
         columns = layout.images * across * down
-        chunk = max(CHUNK, -(-depth // max(1, RESIDENT * processors(device) // columns)))
+        chunk = max(LEAST_SLICES, -(-depth // max(1, RESIDENT * processors(device) // columns)))
         chunk = min(chunk, depth)
         self._blocks = -(-columns * -(-depth // chunk) // (THREADS // 32))
         least, flip = _least_byte(variant, thresholds)

@@ -255,7 +255,7 @@ def _entering(device: int, stream: int) -> Iterator[tuple[int, int]]:
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
 POINTS = Struct("soft_project.cu", "ProjectedPoints")
 THREADS = 128
-CHUNKS = 64  # of points, at most
+MOST_CHUNKS = 64  # The most chunks of points.
 
 
 def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
@@ -365,7 +365,7 @@ def _plan_projection(
 ) -> _Projection:
     images, orthants, *grid = shape
     axes, points = len(grid), math.prod(grid)
-    chunk = THREADS * -(-points // (THREADS * CHUNKS))
+    chunk = THREADS * -(-points // (THREADS * MOST_CHUNKS))
     chunks = -(-points // chunk)
     sizes = {"points": points, "grid": [*grid, *[0] * (3 - axes)], "chunk": chunk}
     struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)

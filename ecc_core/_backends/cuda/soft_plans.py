@@ -26,7 +26,7 @@ GATHER = Struct("soft_gather.cu", "GatherWork")
 TOTALS = Struct("soft.cuh", "Totals")
 # As in the kernels.
 MOMENTS, EACH = 4, 8
-THREADS = 1024  # on a multiprocessor, whose shared memory its blocks divide
+RESIDENT_THREADS = 1024  # Threads on a multiprocessor, whose shared memory its blocks divide.
 EVALUATION_BYTES = 24
 RESERVED = 1024  # bytes of shared memory that the driver takes from each block
 
@@ -163,15 +163,17 @@ def scan(
     images: int, points: int, dtype: torch.dtype, superlevel: bool, levels: int, device: int
 ) -> Scan:
     """Return the scan of images of so many points."""
-    turn = THREADS * EACH
+    turn = RESIDENT_THREADS * EACH
     # Few blocks, each with the same number of turns, since they end by adding their moments.
     turns, blocks = _divide(images, points, turn, processors(device))
     small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
     resident = 1  # blocks that share a multiprocessor, with a small image each
     if small and images > processors(device):
-        resident = 2 if points > THREADS // 4 * EACH else 4  # with more warps, fewer levels each
+        resident = (
+            2 if points > RESIDENT_THREADS // 4 * EACH else 4
+        )  # with more warps, fewer levels each
     macros = {"ELEMENT": ELEMENTS[element_of(dtype)], "SUPER": int(superlevel)}
-    macros |= {"THREADS": THREADS // resident, "BLOCKS": resident}
+    macros |= {"THREADS": RESIDENT_THREADS // resident, "BLOCKS": resident}
     name = "soft_small" if small else "soft_scan"
     found = function(name, name, device, macros)
     found.preferred_shared_memory_carveout = 100
@@ -182,13 +184,15 @@ def scan(
         room = min(moments, _words(found, resident, others))
         work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
         shared = others + 4 * room
-        call = Call(found, (images,), THREADS // resident, shared, (work,))
+        call = Call(found, (images,), RESIDENT_THREADS // resident, shared, (work,))
         return Scan(call)
     room = min(moments, _words(found, resident))
     flush = max(1, min(FLUSH_POINTS // turn, turns))
     scale = _scale(turn * flush)
     sizes = {"levels": levels, "slots": slots, "blocks": blocks, "room": room, "flush": flush}
-    call = Call(found, (images * blocks,), THREADS, 4 * room, (SCAN(**sizes, scale=scale),))
+    call = Call(
+        found, (images * blocks,), RESIDENT_THREADS, 4 * room, (SCAN(**sizes, scale=scale),)
+    )
     return Scan(call, False, images * (moments + 1), scale)
 
 
@@ -221,10 +225,10 @@ def gather(
     device: int,
 ) -> tuple[Call, bool]:
     """Return the launch that writes the gradients of images, and whether it needs a table."""
-    _, blocks = _divide(images, points, THREADS * EACH, processors(device))
+    _, blocks = _divide(images, points, RESIDENT_THREADS * EACH, processors(device))
     small = levels <= SMALL_LEVELS and (points <= SMALL_POINTS or blocks == 1)
     resident = 4 if small and images > processors(device) else 1
-    threads = THREADS // resident
+    threads = RESIDENT_THREADS // resident
     macros: dict[str, Any] = {"SUPER": int(superlevel), "SMALL": int(small)}
     macros |= {"ELEMENT": ELEMENTS[element_of(dtype)], "OUT": ELEMENTS[element_of(out)]}
     macros |= {"THREADS": threads, "BLOCKS": resident}

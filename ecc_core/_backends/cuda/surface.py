@@ -19,8 +19,8 @@ from ecc_core._request.image import image_named
 
 PAIRS = Struct("surface.cu", "Surface")
 THREADS = 256
-PLACES = 4  # columns of a thread
-CHUNK = (4, 64)  # least and most slices that a thread takes in a row
+COLUMNS_A_THREAD = 4
+SLICES_A_THREAD = (4, 64)  # Least and most.
 WAVES = 8  # how often every thread gets work, where there is enough
 RESIDENT = 8  # blocks on a multiprocessor
 SHARED_BYTES = 48 << 10  # of bins in shared memory
@@ -76,10 +76,13 @@ def _histogram(
     counts = cupy.zeros((images, *(n + 1 for n in levels)), np.int64)
     shared = 4 * bins <= SHARED_BYTES
     first = 0 if filtration.cubes else 1
-    across, down = -(-(width + 1) // PLACES), height + 1 - first if len(spatial) == 3 else 1
+    across, down = (
+        -(-(width + 1) // COLUMNS_A_THREAD),
+        height + 1 - first if len(spatial) == 3 else 1,
+    )
     resident = RESIDENT * processors(device)
     work = images * across * down * (depth + 1 - first) // (WAVES * THREADS * resident)
-    chunk = min(max(CHUNK[0], work), CHUNK[1])
+    chunk = min(max(SLICES_A_THREAD[0], work), SLICES_A_THREAD[1])
     units = across * down * -(-(depth + 1 - first) // chunk)
     blocks = max(1, min(-(-units // THREADS), -(-resident // images)))
     macros = {

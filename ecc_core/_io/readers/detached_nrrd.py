@@ -16,7 +16,7 @@ from ecc_core._io.limits import check_held, check_memory
 from ecc_core._io.same_folder import file_in_same_folder
 
 MOST_HEADER = 1 << 24
-PIECE = 1 << 20
+READ_BYTES = 1 << 20
 """Bytes that are read or decompressed at once."""
 DATA_FILE = re.compile(r"data ?file:\s*(.*)", re.IGNORECASE)
 PATTERN = re.compile(r"(.*%0?\d*d.*?)\s+(-?\d+)\s+(-?\d+)\s+(-?\d+)(?:\s+\d+)?")
@@ -124,7 +124,7 @@ def _exactly(content: IO[bytes], size: int, skipped: int) -> bytearray:
     """Return decompressed values: the last ones if -1 bytes are skipped."""
     found = bytearray()
     limit = size + max(0, skipped)
-    while piece := content.read(PIECE):  # to the end, where the checksum is
+    while piece := content.read(READ_BYTES):  # to the end, where the checksum is
         found += piece
         if skipped < 0:
             del found[:-size]

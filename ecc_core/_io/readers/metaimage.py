@@ -15,7 +15,7 @@ from ecc_core._io.description import Description, Format, unnamed_axes
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
-from ecc_core._io.packed import PIECE, filled
+from ecc_core._io.packed import DECOMPRESSED_BYTES, filled
 from ecc_core._io.readers.folders import Planes
 from ecc_core._io.same_folder import file_in_same_folder
 from ecc_core._io.stored import Opened, Request
@@ -160,8 +160,8 @@ def _inflated(path: Path, start: int) -> Iterator[bytes]:
     with path.open("rb") as stream:
         stream.seek(max(0, start))
         while not decoder.eof:  # which it reaches after comparing the checksum
-            stored = decoder.unconsumed_tail or stream.read(PIECE)
-            part = decoder.decompress(stored, PIECE)
+            stored = decoder.unconsumed_tail or stream.read(DECOMPRESSED_BYTES)
+            part = decoder.decompress(stored, DECOMPRESSED_BYTES)
             if not stored and not part:
                 raise ValueError("truncated")
             yield part

@@ -395,7 +395,7 @@ def test_regions(emulator, monkeypatch, shape, dtype):
     rng = np.random.default_rng(7)
     image = rng.normal(size=shape).astype(np.float32)
     if dtype == "u2":  # more labels than a block has rows for
-        monkeypatch.setattr(emulator.backend.regions, "NARROW", 0)
+        monkeypatch.setattr(emulator.backend.regions, "MOST_POINTS_OF_32_BITS", 0)
         few = rng.integers(0, 200, (shape[0] // 3, shape[1] // 2))
         labels = few.repeat(3, axis=0).repeat(2, axis=1).astype(dtype)
     else:

@@ -27,7 +27,7 @@ class Nodes(NamedTuple):
     opens: Any
     """The keys at which other blocks can reach the components with these roots, unsigned."""
     closed: Any
-    """Whether they never can, which no key can say, as points may have the last one."""
+    """True if no other block can reach the root. It is a flag, because every key is valid."""
     tree: Any
     """Their parents in the tree of joined components, int32."""
     merged: Any

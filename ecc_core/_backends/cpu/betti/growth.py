@@ -42,8 +42,10 @@ Ends = tuple[Array | None, Array | None]
 SLICES: Ends = (None, None)
 NOWHERE = np.array([2**62, -(2**62)])  # in place of first and last slices that are no ends
 MOST_NARROW = 2**31 - 1  # staged points whose numbers fit in 32 bits
-EACH = 8  # changes of a node at a key, at most: six ends, and two
-GAIN, MEET, REACH, LEAVE = range(4)  # changes of a node; it is one from the last of these on
+# The most changes of a node at one key: it can reach six ends, meet another node, and leave.
+EACH = 8
+# Kinds of changes of a node. From the key of LEAVE on it is a node of the joined box as well.
+GAIN, MEET, REACH, LEAVE = range(4)
 
 
 class Growth(NamedTuple):

@@ -23,10 +23,10 @@ from ecc_core._backends.cpu.encoders.vector_even import (
 )
 from ecc_core._backends.cpu.llvm import fused_multiply_add, part_of, pointer, prefetch
 
-AHEAD = 4096  # bytes
-CHUNK = 1024  # values whose cells and keys stay in the first-level cache
-GROUP = 64  # values that are searched together if one of them needs it
-SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
+PREFETCHED_BYTES = 4096
+VALUES_AT_ONCE = 1024  # Cells and keys of so many values stay in the first-level cache.
+SEARCHED_TOGETHER = 64  # If one of so many values needs a search, all are searched.
+MAGNITUDE_BITS = np.uint16(0x7FFF)  # The bits of a float16 without its sign.
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
 
 
@@ -43,7 +43,7 @@ def image_row(box, token, z, y):
     """Return one row of the image, and prefetch a later one: hardware looks ahead less."""
     address, strides, extents = box
     rows, width = extents[1], extents[2] * token.itemsize
-    later = y + max(1, AHEAD // max(width, 1))
+    later = y + max(1, PREFETCHED_BYTES // max(width, 1))
     slice_later, row_later = (z + 1, later - rows) if later >= rows else (z, later)
     soon = address + (slice_later * strides[0] + row_later * strides[1]) * token.itemsize
     for line in range(0, width, 64):
@@ -106,7 +106,7 @@ def look_up_keys(box, keys, place, token, table, infinity):
             row = image_row(box, token, z, y)
             target = key_row(keys, place, z, y, columns)
             for x in range(columns):  # by vector
-                bad |= (row[x] & SIZE) > infinity
+                bad |= (row[x] & MAGNITUDE_BITS) > infinity
             for x in range(columns):
                 target[x] = table[row[x]]
     return bad, False
@@ -140,7 +140,7 @@ def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
             target = key_row(keys, place, z, y, columns)
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
-                prefetch(row.ctypes.data + AHEAD + x * levels.itemsize)
+                prefetch(row.ctypes.data + PREFETCHED_BYTES + x * levels.itemsize)
                 if checked:
                     more, bad = bin_checked_vector(row, target, x, levels, scale, bins)
                 else:
@@ -237,9 +237,9 @@ def _rank_cells(cells, keys, entries, only, held, bounds, base, target):
     """
     narrow = keys.itemsize == 4
     shift = np.uint64(32 if narrow else 0)
-    for first in range(np.uint64(0), np.uint64(target.size), np.uint64(GROUP)):
+    for first in range(np.uint64(0), np.uint64(target.size), np.uint64(SEARCHED_TOGETHER)):
         union = np.uint64(0)
-        last = min(first + np.uint64(GROUP), np.uint64(target.size))
+        last = min(first + np.uint64(SEARCHED_TOGETHER), np.uint64(target.size))
         for i in range(first, last):
             cell = np.uint64(cells[i])
             if narrow:
@@ -275,17 +275,17 @@ def bin_by_cells(box, keys, place, token, grid, order, table, ends):
     """
     slices, rows, columns = box[2]
     entries, only, held, bounds, base = table
-    cells, ordered = np.empty(CHUNK, np.uint32), np.empty(CHUNK, bounds.dtype)
+    cells, ordered = np.empty(VALUES_AT_ONCE, np.uint32), np.empty(VALUES_AT_ONCE, bounds.dtype)
     seen, nan = False, False
     for z in range(slices):
         for y in range(rows):
             row = plain_row(box, token, z, y)
             target = key_row(keys, place, z, y, columns)
-            for first in range(0, columns, CHUNK):
-                size = min(CHUNK, columns - first)
+            for first in range(0, columns, VALUES_AT_ONCE):
+                size = min(VALUES_AT_ONCE, columns - first)
                 here = row.ctypes.data + first * token.itemsize
                 for line in range(0, size * token.itemsize, 64):
-                    prefetch(here + AHEAD + line)
+                    prefetch(here + PREFETCHED_BYTES + line)
                 values = carray(pointer(here), size, token.dtype)
                 bits = carray(pointer(here), size, bounds.dtype)
                 more, bad = _find_cells(values, bits, grid, order, cells, ordered)

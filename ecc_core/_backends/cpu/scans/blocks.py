@@ -40,7 +40,7 @@ MAX_ROWS = 64
 MAX_COLUMNS = 8192
 FRONT = 64  # elements before the keys of a block: the neighbours of its first point
 NOWHERE: Flags = False, False, False
-WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
+WORD_TYPE, COEFFICIENT_TYPE = np.dtype(np.uint64), np.dtype(np.int8)
 
 
 @lru_cache(maxsize=32)
@@ -240,15 +240,15 @@ def kept_arrays(layout: Layout, key_dtype: np.dtype[Any], ndim: int) -> tuple[Ar
     _, rows, columns, lead, _, _ = layout.geometry
     words = lead + -(-columns // 64)
     kinds = 14 if ndim == 3 else 3
-    queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
+    queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD_TYPE)
     _kept.arrays = (
         scratch.take("keys", layout.size + FRONT, key_dtype)[FRONT:],
-        scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
-        scratch.take("word", 5 * kernels.ROWS, WORD),
-        scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
+        scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD_TYPE),
+        scratch.take("word", 5 * kernels.ROWS, WORD_TYPE),
+        scratch.take("carry", 3 * (rows + kernels.ROWS), WORD_TYPE),
         queue.reshape(6, kernels.QUEUE_ROOM),
         scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
-        scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
+        scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT_TYPE),
     )
     _kept.layout = wanted  # once there was memory for all
     return _kept.arrays
@@ -344,10 +344,10 @@ class Scanner:
         layout, take, volume = staged.layout, scratch.take, self.ndim == 3
         sides = layout.low, layout.high
         fill_halo(staged.keys, layout.geometry, *sides, int(volume), plan.never)
-        bits = take("bits", layout.size // 64 + 1, WORD)
+        bits = take("bits", layout.size // 64 + 1, WORD_TYPE)
         kernels.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
-        spare = take("valid bits", words, WORD), take("shared bits", words, WORD)
+        spare = take("valid bits", words, WORD_TYPE), take("shared bits", words, WORD_TYPE)
         cubes = all(self.cubes)
         kernels.count_sets(bits, layout.geometry, sides, cubes, volume, spare, histograms)
 

@@ -20,7 +20,7 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 Rows = NDArray[Any]
 
 VALID, OUTSIDE, REPEATED = 0, 1, 2
-FEW = 16  # simplices with the same first point that are compared one by one
+COMPARED_ONE_BY_ONE = 16  # More simplices with the same first point are sorted.
 NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
 
 
@@ -130,7 +130,7 @@ def _holds(faces, low, high, rows, i, left_out):
 
     They have the same first point, and are sorted unless there are few.
     """
-    if high - low <= FEW:  # without branches, which nothing could predict
+    if high - low <= COMPARED_ONE_BY_ONE:  # without branches, which nothing could predict
         found = False
         for k in range(low, high):
             found |= _is_face(faces, k, rows, i, left_out)
@@ -167,7 +167,9 @@ def _find_missing_face(rows, faces, points):
         for left_out in range(size):
             first = rows[i, 1 if left_out == 0 else 0]
             low, high = ends[first], ends[first + 1]
-            if size == 3 and high - low <= FEW:  # the usual case, without loops over columns
+            if (
+                size == 3 and high - low <= COMPARED_ONE_BY_ONE
+            ):  # the usual case, without loops over columns
                 second = rows[i, 1 if left_out == 2 else 2]
                 found = False
                 for k in range(low, high):
@@ -208,10 +210,11 @@ def _ordered(given: Rows, points: int) -> Rows:
 def _sorted(rows: Rows, points: int) -> Rows:
     """Return the distinct rows in the order of their first points; writes to `rows`.
 
-    They are in lexicographic order if there is a point that is the first one of more than FEW.
+    They are in lexicographic order if a point is the first one of more than
+    COMPARED_ONE_BY_ONE of them.
     """
     out, starts = np.empty_like(rows), np.empty(points + 1, np.int64)
-    if _sort_by_column(rows, 0, starts, out) <= FEW and not _any_repeated(out):
+    if _sort_by_column(rows, 0, starts, out) <= COMPARED_ONE_BY_ONE and not _any_repeated(out):
         return out
     for column in reversed(range(rows.shape[1])):
         _sort_by_column(rows, column, starts, out)

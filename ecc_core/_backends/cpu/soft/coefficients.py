@@ -28,9 +28,10 @@ from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 
-LARGEST = 1 << 18  # points of an image
-ALONE = 1 << 18  # points that do not pay for waking a thread
-FEW_POINTS = 1 << 15  # points of weights that do not
+LARGEST_IMAGE = 1 << 18  # The most points of an image.
+# Up to so many points do not pay for waking a thread, without weights and with them.
+MOST_SERIAL_POINTS = 1 << 18
+FEW_POINTS = 1 << 15
 
 
 def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Array:
@@ -43,7 +44,7 @@ def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Arra
     def write(parts: Iterator[tuple[int, int]]) -> bool:
         return any(write_coefficients(values, *part, cubes, out) for part in parts)
 
-    threads = thread_count(workers, values.size // ALONE)
+    threads = thread_count(workers, values.size // MOST_SERIAL_POINTS)
     if any(share(ranges(len(values), threads), write, threads)):
         raise ValueError(NAN_MESSAGE)
     return out

@@ -14,8 +14,8 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 
-CHUNK = 1 << 12  # points that are sorted into cells at once
-BUFFER = (3, CHUNK)
+POINTS_AT_ONCE = 1 << 12  # Points that are sorted into cells together.
+BUFFER = (3, POINTS_AT_ONCE)
 LANES = 8  # loops are over a multiple of so many points
 # In units of 1 / sharpness. Beyond the reach of a level, s(-20) = 2e-9 and s(-40) = 4e-18. Cells
 # are at most twice as wide, so that exponents of odds are at most three times the reach. No odds
@@ -23,7 +23,7 @@ LANES = 8  # loops are over a multiple of so many points
 SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0
 # Odds against having entered beyond which s and s' are less than 1e-18 from 0 or 1. Without these
 # limits, products of odds with small upstream gradients would be subnormal.
-LEAST, MOST = 1e-18, 1e18
+LEAST_ODDS, MOST_ODDS = 1e-18, 1e18
 MOST_CELLS = 1 << 12  # of equal width, in which a point finds its cell without a search
 NARROW = 1e-9  # width of cells relative to their values, below which cells differ in width
 FARTHEST = 1e307  # reach in units of the values, so that no difference overflows
@@ -126,7 +126,7 @@ def prepare(levels, sharpness, buffer):
 def _sums(factor, place, buffer, count):
     """Sums over the points of weight * (s, s', s' * (level - value)) for one level."""
     one = buffer.dtype.type(1)
-    least, most = buffer.dtype.type(LEAST), buffer.dtype.type(MOST)
+    least, most = buffer.dtype.type(LEAST_ODDS), buffer.dtype.type(MOST_ODDS)
     total = slope = spread = one - one
     for p in range(count):
         odds = max(min(factor * buffer[0, p], most), least)
@@ -142,7 +142,7 @@ def _sums(factor, place, buffer, count):
 def _add_slopes(factor, upstream, buffer, count):
     """Add upstream * s' for one level to the buffer's second row."""
     one = buffer.dtype.type(1)
-    least, most = buffer.dtype.type(LEAST), buffer.dtype.type(MOST)
+    least, most = buffer.dtype.type(LEAST_ODDS), buffer.dtype.type(MOST_ODDS)
     for p in range(count):
         odds = max(min(factor * buffer[0, p], most), least)
         s = one / (one + odds)
@@ -209,14 +209,14 @@ def add_sums(given, part, order, buffer, results, upstream, out):
     prepared = prepare(levels, sharpness, buffer)
     edges, density, ranges, middles, begins, factors, places = prepared
     farthest = 3 * _reach(sharpness, double)
-    exact, powers = np.empty(CHUNK), np.empty(CHUNK)
-    cells, scratch = np.empty(CHUNK, np.int32), np.empty(CHUNK + 1, np.int32)
-    points, ends = np.empty(CHUNK, np.int32), np.empty(middles.size + 1, np.int64)
+    exact, powers = np.empty(POINTS_AT_ONCE), np.empty(POINTS_AT_ONCE)
+    cells, scratch = np.empty(POINTS_AT_ONCE, np.int32), np.empty(POINTS_AT_ONCE + 1, np.int32)
+    points, ends = np.empty(POINTS_AT_ONCE, np.int32), np.empty(middles.size + 1, np.int64)
     entered = np.zeros(levels.size + 1)  # weights of points below a level and above the one before
     for image in range(part[0], part[1]):
         entered[:] = 0
-        for start in range(part[2], part[3], CHUNK):
-            stop = min(start + CHUNK, part[3])
+        for start in range(part[2], part[3], POINTS_AT_ONCE):
+            stop = min(start + POINTS_AT_ONCE, part[3])
             own, shares = values[image, start:stop], weights[image, start:stop]
             _find_cells(own, edges, density, cells)
             _sort_by_cell(cells, shares, scratch, points, ends)

@@ -22,14 +22,14 @@ from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices
 from ecc_core._backends.cpu.soft.points import DOUBLE_REACH
-from ecc_core._backends.cpu.soft.transform import CHUNK, FEW_TERMS, _tabulate, _workspace
+from ecc_core._backends.cpu.soft.transform import FEW_TERMS, POINTS_A_TABLE, _tabulate, _workspace
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 VALID, OUTSIDE, APART = 0, 1, 2
-POINTS = CHUNK // LANES  # of a table
+POINTS = POINTS_A_TABLE // LANES  # of a table
 
 
 @kernel()
@@ -67,7 +67,7 @@ def _add_level(builder, own, steps, slopes, packed, level, j, points, sums):
     """
     vector = ir.VectorType(own.element, LANES)
     slots = [cgutils.alloca_once_value(builder, ir.Constant(vector, None)) for _ in range(3)]
-    start, at_level = builder.mul(j, llvm.I64(CHUNK)), llvm.each(builder, level, LANES)
+    start, at_level = builder.mul(j, llvm.I64(POINTS_A_TABLE)), llvm.each(builder, level, LANES)
     with cgutils.for_range(builder, points) as loop:
         at = builder.mul(loop.index, llvm.I64(LANES))
         weight = own.load(at, LANES)
@@ -90,7 +90,7 @@ def _add_upstream(builder, upstream, steps, slopes, j, points, entered, rates):
     `upstream` is (levels, LANES).
     """
     flow = upstream.load(builder.mul(j, llvm.I64(LANES)), LANES)
-    start = builder.mul(j, llvm.I64(CHUNK))
+    start = builder.mul(j, llvm.I64(POINTS_A_TABLE))
     with cgutils.for_range(builder, points) as loop:
         at = builder.mul(loop.index, llvm.I64(LANES))
         for table, totals in ((steps, entered), (slopes, rates)):
@@ -120,7 +120,7 @@ def write_curves(given, offsets, order, part, results):
     heights, coefficients, members, levels, sharpness = given
     space = _workspace(coefficients, levels, sharpness)
     _, _, _, steps, slopes = space
-    own, packed = np.empty(CHUNK, coefficients.dtype), np.empty((1, CHUNK))
+    own, packed = np.empty(POINTS_A_TABLE, coefficients.dtype), np.empty((1, POINTS_A_TABLE))
     table = (heights, coefficients, members, levels, sharpness, own, packed)
     sums, entered = np.empty((levels.size, 3, LANES)), np.empty((levels.size + 1, LANES))
     for shape in range(offsets.size - 1):
@@ -158,7 +158,7 @@ def write_gradients(given, offsets, order, part, upstream, by_coefficients, by_h
     heights, coefficients, members, levels, sharpness = given
     space = _workspace(coefficients, levels, sharpness)
     _, _, _, steps, slopes = space
-    own, packed = np.empty(CHUNK, coefficients.dtype), np.empty((1, CHUNK))
+    own, packed = np.empty(POINTS_A_TABLE, coefficients.dtype), np.empty((1, POINTS_A_TABLE))
     entered, rates = np.empty_like(own), np.empty_like(own)
     table = (heights, coefficients, members, levels, sharpness, own, packed)
     flow = np.zeros((levels.size + 1, LANES), own.dtype)

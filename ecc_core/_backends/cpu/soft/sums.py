@@ -30,10 +30,10 @@ Integers = NDArray[np.int64]
 
 REACH = 20.0  # s(-20) = 2e-9
 MOMENTS = 4
-STEP = 1 / 8  # width of a bin in units of 1 / sharpness
-CHUNK = 1 << 20  # points whose moments are summed at once
-MEMORY = 1 << 26  # bytes of moments at once
-ALONE = 1 << 15  # points that do not pay for waking a thread
+BIN_WIDTH = 1 / 8  # In units of 1 / sharpness.
+POINTS_AT_ONCE = 1 << 20  # Points whose moments are summed together.
+MOMENTS_BYTES = 1 << 26  # The most memory of moments that are summed together.
+MOST_SERIAL_POINTS = 1 << 15  # Up to so many points do not pay for waking a thread.
 # Times in units of a point and a level near it, measured for 16 to 1,024 levels and 32 x 32 to
 # 512 x 512 points: what a point takes longer point by point than in windows, beside its levels, and
 # what a level takes in windows.
@@ -60,7 +60,7 @@ class Windows(NamedTuple):
     @classmethod
     def around(cls, levels: Floats, sharpness: float) -> Windows:
         """Windows of REACH / sharpness on both sides of increasing levels."""
-        width, reach = STEP / sharpness, REACH / sharpness
+        width, reach = BIN_WIDTH / sharpness, REACH / sharpness
         apart = np.diff(levels) > 2 * reach
         starts = levels[np.r_[True, apart]] - reach if levels.size else levels
         lasts = levels[np.r_[apart, True]] + reach if levels.size else levels
@@ -135,13 +135,13 @@ class Sums(NamedTuple):
         values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
-        chunks = -(-points // CHUNK)
-        step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
+        chunks = -(-points // POINTS_AT_ONCE)
+        step = max(1, MOMENTS_BYTES // (8 * MOMENTS * grid.slots * chunks))
 
         def add(pieces: Iterator[tuple[int, int]]) -> None:
             for i, at in pieces:
-                part = first + i, slice(at, at + CHUNK)
-                deposit(values[part], weights[part], grid, moments[i, at // CHUNK])
+                part = first + i, slice(at, at + POINTS_AT_ONCE)
+                deposit(values[part], weights[part], grid, moments[i, at // POINTS_AT_ONCE])
 
         def sum_up(parts: Iterator[tuple[int, int]]) -> None:
             for a, b in parts:
@@ -152,8 +152,12 @@ class Sums(NamedTuple):
         for first in range(0, images, step):
             count = min(step, images - first)
             moments = np.zeros((count, chunks, grid.slots, MOMENTS))
-            threads = thread_count(workers, count * points // ALONE)
-            share(list(itertools.product(range(count), range(0, points, CHUNK))), add, threads)
+            threads = thread_count(workers, count * points // MOST_SERIAL_POINTS)
+            share(
+                list(itertools.product(range(count), range(0, points, POINTS_AT_ONCE))),
+                add,
+                threads,
+            )
             share(ranges(count, threads), sum_up, threads)
 
     def _write_windows(self, order: Integers, upstream: Floats, out: Array) -> None:
@@ -161,8 +165,8 @@ class Sums(NamedTuple):
         values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
-        chunk = max(CHUNK // images, ALONE)
-        step = max(1, MEMORY // (16 * grid.slots))
+        chunk = max(POINTS_AT_ONCE // images, MOST_SERIAL_POINTS)
+        step = max(1, MOMENTS_BYTES // (16 * grid.slots))
 
         def fill(parts: Iterator[tuple[int, int]]) -> None:
             for a, b in parts:
@@ -176,7 +180,7 @@ class Sums(NamedTuple):
         for first in range(0, images, step):
             count = min(step, images - first)
             table = np.zeros((count, grid.slots, 2))
-            threads = thread_count(workers, count * points // ALONE)
+            threads = thread_count(workers, count * points // MOST_SERIAL_POINTS)
             share(ranges(count, threads), fill, threads)
             share(list(itertools.product(range(count), range(0, points, chunk))), look_up, threads)
 

@@ -22,8 +22,8 @@ from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft.points import (
     DOUBLE_REACH,
     LANES,
-    LEAST,
-    MOST,
+    LEAST_ODDS,
+    MOST_ODDS,
     SINGLE_REACH,
     exponentials,
 )
@@ -37,9 +37,9 @@ Places = NDArray[np.intp]
 # that no odds are subnormal floats, as in `points`.
 SINGLE_SPAN, DOUBLE_SPAN = 48.0, 160.0
 SINGLE_MARGIN, DOUBLE_MARGIN = 36.0, 80.0
-CHUNK = 1 << 10  # points of a table: those of 16 levels fit into the second-level cache
-PARTS = 16  # of the points, at most
-PART = 1 << 12  # points that one thread takes at once, at least
+POINTS_A_TABLE = 1 << 10  # Tables of 16 levels then fit into the second-level cache.
+MOST_PARTS = 16  # The most parts into which the points are divided.
+LEAST_PART = 1 << 12  # The fewest points that a thread takes at once.
 FEW_TERMS = 1 << 19  # points times levels times directions that do not pay for waking a thread
 
 
@@ -102,7 +102,7 @@ class Projection(NamedTuple):
     def _parts(self) -> tuple[int, int]:
         """How many parts the points are divided into, and the points of a part."""
         count = self.positions.shape[1]
-        step = max(PART, -(-count // PARTS))
+        step = max(LEAST_PART, -(-count // MOST_PARTS))
         return -(-count // step), step
 
     def _share(
@@ -170,7 +170,7 @@ def _prepare_runs(levels, sharpness, double, factors):
 def _write_steps(factor, odds, steps, slopes, count):
     """Write s and s' = s * (1 - s) for one level."""
     one = steps.dtype.type(1)
-    least, most = steps.dtype.type(LEAST), steps.dtype.type(MOST)
+    least, most = steps.dtype.type(LEAST_ODDS), steps.dtype.type(MOST_ODDS)
     for p in range(count):
         against = max(min(factor * odds[p], most), least)
         s = one / (one + against)
@@ -181,16 +181,22 @@ def _write_steps(factor, odds, steps, slopes, count):
 @kernel(error_model="numpy")
 def _workspace(weights, levels, sharpness):
     """Return what :func:`_tabulate` needs; the second row of the third array is the caller's."""
-    buffer = np.empty((2, CHUNK), weights.dtype)
+    buffer = np.empty((2, POINTS_A_TABLE), weights.dtype)
     factors = np.empty(levels.size, weights.dtype)
     ends, bounds = _prepare_runs(levels, sharpness, weights.itemsize == 8, factors)
-    steps = np.empty((levels.size, CHUNK), weights.dtype)
-    return (ends, bounds, factors), np.empty((3, CHUNK)), buffer, steps, np.empty_like(steps)
+    steps = np.empty((levels.size, POINTS_A_TABLE), weights.dtype)
+    return (
+        (ends, bounds, factors),
+        np.empty((3, POINTS_A_TABLE)),
+        buffer,
+        steps,
+        np.empty_like(steps),
+    )
 
 
 @kernel(error_model="numpy")
 def _tabulate(given, k, first, last, space):
-    """Write s and s' of some points to (n, CHUNK) tables, for the levels that are near any of them.
+    """Write s and s' of some points to tables, for the levels that are near any of them.
 
     Returns the range of these levels, and the number of points, which are repeated up to a multiple
     of LANES. They are above the levels before that range, and have entered at those after it.
@@ -303,8 +309,8 @@ def curves(given, piece, results):
         for k in range(len(directions)):
             if numbers[k] != orthant:
                 continue
-            for first in range(0, points.size, CHUNK):
-                size = min(CHUNK, points.size - first)
+            for first in range(0, points.size, POINTS_A_TABLE):
+                size = min(POINTS_A_TABLE, points.size - first)
                 projected = at, directions, levels, sharpness
                 low, high, count = _tabulate(projected, k, first, first + size, space)
                 for p in range(count):
@@ -366,7 +372,10 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
     images, d = len(weights), len(positions)
     space = _workspace(weights, levels, sharpness)
     _, _, _, steps, slopes = space
-    entered, rates = np.empty((2, CHUNK), weights.dtype), np.empty((2, CHUNK), weights.dtype)
+    entered, rates = (
+        np.empty((2, POINTS_A_TABLE), weights.dtype),
+        np.empty((2, POINTS_A_TABLE), weights.dtype),
+    )
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -375,8 +384,8 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
         for k in range(len(directions)):
             if numbers[k] != orthant:
                 continue
-            for first in range(0, points.size, CHUNK):
-                last = min(first + CHUNK, points.size)
+            for first in range(0, points.size, POINTS_A_TABLE):
+                last = min(first + POINTS_A_TABLE, points.size)
                 projected = at, directions, levels, sharpness
                 low, high, count = _tabulate(projected, k, first, last, space)
                 for image in range(0, images, 2):

@@ -24,16 +24,18 @@ from ecc_core._request.resources import available_cores
 
 Floats = NDArray[np.float64]
 
-BLOCK = 1024  # points at a time: their coordinates stay in the first-level cache
-TOLERANCE = 2.0**-20  # of a bin's width: a guess further than this from a level is certain
+POINTS_AT_ONCE = 1024  # Coordinates of so many points stay in the first-level cache.
+TOLERANCE = 2.0**-20  # A guess that is further from a level, in bin widths, is certain.
 MOST_CELLS = 2**20
 SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
-SMALL = 2**20  # points times directions below which a second thread costs more than it saves
+MOST_SERIAL_WORK = (
+    2**20
+)  # points times directions below which a second thread costs more than it saves
 
 
 def workers_for(workers: int | None, work: int) -> int:
     """Return the number of threads for so many points times directions."""
-    return thread_count(workers, available_cores() if work > SMALL else 1)
+    return thread_count(workers, available_cores() if work > MOST_SERIAL_WORK else 1)
 
 
 class Grid(NamedTuple):
@@ -126,8 +128,8 @@ def add_points(points, count, directions, part, grid, bins, histograms):
     x, y, z, weights = points
     even, top = grid.first.size == 0, float(grid.levels.size)
     origin, scale = grid.origin, grid.scale
-    for start in range(0, count, BLOCK):
-        stop = min(start + BLOCK, count)
+    for start in range(0, count, POINTS_AT_ONCE):
+        stop = min(start + POINTS_AT_ONCE, count)
         xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
         for d in range(part[0], part[1]):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):

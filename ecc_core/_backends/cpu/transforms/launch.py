@@ -24,7 +24,7 @@ from ecc_core._backends.cpu.llvm import ALL, NONE, ONE, count_trailing_zeros, sm
 from ecc_core._backends.cpu.pool import ranges, share
 from ecc_core._backends.cpu.sources import copy_box
 from ecc_core._backends.cpu.transforms.heights import (
-    BLOCK,
+    POINTS_AT_ONCE,
     SIGNS,
     Floats,
     Grid,
@@ -42,9 +42,9 @@ __all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "we
 
 TOP = np.uint64(63)
 TILE = 512  # words at a time: their planes stay in the first-level cache
-FLUSH = 4096  # points to collect before they are projected on the directions
-ROOM = FLUSH + 64
-SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
+COLLECTED_POINTS = 4096  # Points that are collected before they are projected on the directions.
+BUFFER_POINTS = COLLECTED_POINTS + 64
+SPARSE = 32  # Points of a mask that cost about as much as one critical point.
 
 
 @kernel(error_model="numpy")
@@ -156,8 +156,13 @@ def count_mask(bits, given, chosen, grid, histograms):
     (points_set, links, (_, rows, words)), (directions, starts) = bits, chosen
     axes, frames, (depths, heights, widths) = given
     present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
-    points = (np.empty(ROOM), np.empty(ROOM), np.empty(ROOM), np.empty(ROOM, dtype=np.int64))
-    bins = np.empty(BLOCK, dtype=np.uint32)
+    points = (
+        np.empty(BUFFER_POINTS),
+        np.empty(BUFFER_POINTS),
+        np.empty(BUFFER_POINTS),
+        np.empty(BUFFER_POINTS, dtype=np.int64),
+    )
+    bins = np.empty(POINTS_AT_ONCE, dtype=np.uint32)
     planes = np.empty(3 * TILE, dtype=np.uint64)
     active = np.empty(TILE + 1, dtype=np.int64)
     for orthant in range(ORTHANTS):
@@ -181,7 +186,7 @@ def count_mask(bits, given, chosen, grid, histograms):
                     row = np.int64(np.uint32(place) // np.uint32(words))
                     here = (depths[slice_], heights[row], 64 * (place - row * words) - shifts[2])
                     count = _collect(planes, active[i] - tile, here, widths, points, count)
-                    if count >= FLUSH:
+                    if count >= COLLECTED_POINTS:
                         add_points(points, count, directions, part, grid, bins, histograms)
                         count = 0
         add_points(points, count, directions, part, grid, bins, histograms)

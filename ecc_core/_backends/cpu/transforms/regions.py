@@ -20,7 +20,7 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import NONE, ONE, count_trailing_zeros
 from ecc_core._backends.cpu.pool import share
 from ecc_core._backends.cpu.transforms.heights import (
-    BLOCK,
+    POINTS_AT_ONCE,
     SIGNS,
     Floats,
     Grid,
@@ -33,7 +33,7 @@ from ecc_core._orthants import ORTHANTS, Axes, coefficient_table, sort_direction
 from ecc_core._request.filtration import uses_cubes
 
 CORNERS = 2**18  # room for the corners of a few rows of a label image
-CHUNK = 64  # regions that a thread takes at a time
+REGIONS_AT_ONCE = 64  # Regions that a thread takes at a time.
 
 
 @subroutine(error_model="numpy")
@@ -179,7 +179,7 @@ def count_regions(points, offsets, chosen, grid, radii, part, values):
     row of each in ``values[region]``, and where the directions of each orthant start.
     """
     (x, y, z, weights), (directions, order, starts) = points, chosen
-    levels, bins = np.empty(grid.levels.size), np.empty(BLOCK, np.uint32)
+    levels, bins = np.empty(grid.levels.size), np.empty(POINTS_AT_ONCE, np.uint32)
     histograms = np.zeros((order.size, levels.size + 1), np.int64)
     for region in range(part[0], part[1]):
         radius = radii[region]
@@ -277,9 +277,12 @@ def region_transforms(
 
     def work(chunks: Iterator[int]) -> None:
         for first in chunks:
-            part, given = (first, min(first + CHUNK, count)), (regions.points, regions.offsets)
+            part, given = (
+                (first, min(first + REGIONS_AT_ONCE, count)),
+                (regions.points, regions.offsets),
+            )
             count_regions(*given, chosen, grid, factors, part, values)
 
     critical = len(regions.points[0]) // ORTHANTS
-    share(range(0, count, CHUNK), work, workers_for(workers, critical * len(directions)))
+    share(range(0, count, REGIONS_AT_ONCE), work, workers_for(workers, critical * len(directions)))
     return values

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.transforms.heights import BLOCK, TOLERANCE, add_points
+from ecc_core._backends.cpu.transforms.heights import POINTS_AT_ONCE, TOLERANCE, add_points
 from ecc_core._orthants import ORTHANTS
 
 UNROLL = 16  # levels a turn of the vectorised loops
@@ -167,7 +167,10 @@ def count_weights(given, chosen, grid, histograms, curves):
         np.empty(values.shape[2], dtype=values.dtype),
         np.empty(n, dtype=values.dtype),
     )
-    counts, bins = np.empty(n + 4 * UNROLL, dtype=np.int32), np.empty(BLOCK, dtype=np.uint32)
+    counts, bins = (
+        np.empty(n + 4 * UNROLL, dtype=np.int32),
+        np.empty(POINTS_AT_ONCE, dtype=np.uint32),
+    )
     x, y, z = np.empty(ROWS * n), np.empty(ROWS * n), np.empty(ROWS * n)
     for i in range(x.size):
         x[i] = widths[i % n]
