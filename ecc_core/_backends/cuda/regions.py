@@ -83,9 +83,8 @@ def rank_labels(labels: Any) -> Ranked:
 FIRST = 4096  # labels that are expected at first
 MOST_BYTES = 1 << 27  # of the counts of all labels, beyond which labels are ranked first
 ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
-FEW_BINS = (
-    1 << 17
-)  # bins of all regions, up to which additions to global memory wait for each other
+# Bins of all regions; with so few, additions to global memory wait for each other.
+FEW_BINS = 1 << 17
 SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
 HEADER_BYTES = 16  # The largest label without a row, and whether there is a NaN.
 

@@ -28,9 +28,8 @@ POINTS_AT_ONCE = 1024  # Coordinates of so many points stay in the first-level c
 TOLERANCE = 2.0**-20  # A guess that is further from a level, in bin widths, is certain.
 MOST_CELLS = 2**20
 SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
-MOST_SERIAL_WORK = (
-    2**20
-)  # points times directions below which a second thread costs more than it saves
+# Points times directions; for less work a second thread costs more than it saves.
+MOST_SERIAL_WORK = 2**20
 
 
 def workers_for(workers: int | None, work: int) -> int:
