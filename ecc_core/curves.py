@@ -301,11 +301,10 @@ def euler_curve(
 
         return whole_curve(image, thresholds, options)
     if not isinstance(thresholds, HOST_TYPES) and adapter_of(thresholds).reads_early:
-        planned = _curve_at_early_thresholds(image, thresholds, options)
-        if planned is not None:
-            return planned
-    levels = given_on_host(thresholds)
-    planned, request = _planned_curve(image, thresholds, levels, options)
+        planned, request, levels = _curve_at_early_thresholds(image, thresholds, options)
+    else:
+        levels = given_on_host(thresholds)
+        planned, request = _planned_curve(image, thresholds, levels, options)
     if planned is not None:
         return planned
     if request is None:
@@ -328,17 +327,25 @@ def euler_curve(
 
 def _curve_at_early_thresholds(
     image: Any, thresholds: Any, options: ImageOptions
-) -> EulerCurve[Any] | None:
-    """Return the curve by a planned call at what thresholds of a device held before, or None.
+) -> tuple[EulerCurve[Any] | None, Request | None, Any]:
+    """Return the curve and the request as `_planned_curve` does, and the thresholds on the host.
 
-    None also if they hold something else now, which is found out meanwhile.
+    A call is planned for what thresholds of a device held before, and again if they hold something
+    else now, which is found out meanwhile.
     """
     levels, is_as_read = adapter_of(thresholds).read_early(thresholds)
     try:
-        planned, _ = _planned_curve(image, thresholds, levels, options)
+        planned, request = _planned_curve(image, thresholds, levels, options)
     finally:
-        as_read = is_as_read()
-    return planned if as_read else None
+        as_read = is_as_read is None or is_as_read()
+    if as_read:
+        return planned, request, levels
+    has_warned = planned is not None or request is not None
+    if has_warned and options.axis is None:
+        options = options._replace(axis=all_axes(image))
+    levels = given_on_host(thresholds)
+    planned, request = _planned_curve(image, thresholds, levels, options)
+    return planned, request, levels
 
 
 def _planned_curve(

@@ -1,6 +1,7 @@
 """Read images from files; write tables, results and figures, each file whole or not at all."""
 
 from ecc_core._io.meshes import MESH_SUFFIXES, Mesh, read_mesh, read_point_values
+from ecc_core._io.metadata import join_columns
 from ecc_core._io.open import IMAGE_SUFFIXES, open_image
 from ecc_core._io.persistence_files import CUBICAL_SUFFIXES, write_cubical_complex
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
@@ -32,6 +33,7 @@ __all__ = [
     "atomic_file",
     "check_output",
     "curves_of_table",
+    "join_columns",
     "open_image",
     "read_file",
     "read_image",

@@ -30,10 +30,6 @@ def is_brain_float(array: Any) -> bool:
     return dtype.itemsize == 2 and dtype.name == BRAIN_FLOAT
 
 
-def _certainly() -> bool:
-    return True
-
-
 class Adapter:
     """Base of adapters. By default arrays are like those of NumPy, in host memory."""
 
@@ -76,13 +72,13 @@ class Adapter:
         """`on_host`, without a copy if the library says that the array has not changed since."""
         return self.on_host(array)
 
-    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
+    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
         """Return what an array probably holds, and a function that tells whether it does.
 
         The function must be called once, since it may have to wait for a device. If it returns
-        False, `read_once` reads the array again.
+        False, `read_once` reads the array again. It is None if the array certainly holds that.
         """
-        return self.read_once(array), _certainly
+        return self.read_once(array), None
 
     def as_integers(self, array: Any) -> Any:
         """An array of whole numbers as int64."""
@@ -361,7 +357,7 @@ class CuPy(Adapter):
 
         return on_host(array)
 
-    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
+    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
         from ecc_core._backends.cuda.readings import read_early
 
         return read_early(array)

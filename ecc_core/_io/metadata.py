@@ -105,10 +105,40 @@ def some_of(names: Iterable[str]) -> str:
 def join_columns(
     table: DataFrame, features: DataFrame, keys: Sequence[str], name: str = "`features`"
 ) -> DataFrame:
-    """Return a table with the columns of another one, whose rows have equal values of some `keys`.
+    """Return a table with the columns of another one, whose rows have equal values of some keys.
 
-    Columns of the same name are replaced; what has no such row is missing. A ValueError says that
-    the tables share none of the keys, or that `features`, called `name`, have several rows for one.
+    Parameters
+    ----------
+    table : DataFrame
+    features : DataFrame
+        Columns of the same names, besides keys, replace those of the table.
+    keys : sequence of str
+        Names of columns. Those that both tables have are compared as texts, so that 1 and "1" are
+        equal.
+    name : str, default "`features`"
+        What errors call the features.
+
+    Returns
+    -------
+    DataFrame
+        The rows of the table, in its order. Columns of the features are missing (NaN) where no row
+        of them has equal keys.
+
+    Raises
+    ------
+    ValueError
+        If the tables share none of the keys, or `features` have several rows for one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ecc_core.io import join_columns
+    >>> wells = pd.DataFrame({"well": ["A1", "A2"], "drug": ["none", "taxol"]})
+    >>> join_columns(pd.DataFrame({"well": ["A2", "A1", "A2"]}), wells, ["well"])
+      well   drug
+    0   A2  taxol
+    1   A1   none
+    2   A2  taxol
     """
     shared = [key for key in keys if key in table.columns and key in features.columns]
     if not shared:

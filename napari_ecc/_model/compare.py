@@ -19,7 +19,7 @@ from ecc_core.features import (
     mean_band,
     permutation_test,
 )
-from ecc_core.io import CurveTable
+from ecc_core.io import CurveTable, join_columns
 from ecc_core.results import check_agreement
 
 Curves = dict[str, EulerCurve]
@@ -125,20 +125,8 @@ def groups_of(
 
 
 def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:
-    """Join the columns of another table by equal values of some of `KEYS`.
-
-    Columns of the same name are replaced. A ValueError says that the tables share none of `KEYS`,
-    or that `features` have several rows for one.
-    """
-    features = pd.DataFrame(features)
-    keys = [key for key in KEYS if key in table.columns and key in features.columns]
-    if not keys:
-        own = [key for key in KEYS if key in table.columns]
-        raise ValueError(f"`features` must have one of the columns {own}, got {list(features)}")
-    if features.duplicated(keys).any():
-        raise ValueError(f"`features` must have one row for each of {keys}, got several")
-    kept = [name for name in table.columns if name in keys or name not in features.columns]
-    return table[kept].merge(features, on=keys, how="left")
+    """Join the columns of another table, or of a mapping, by equal values of some of `KEYS`."""
+    return join_columns(table, pd.DataFrame(features), KEYS)
 
 
 def compare_groups(

@@ -198,3 +198,18 @@ def test_betti_curves_of_small_images(dtype, connectivity):
                 euler = reference.euler_curve(view, found.thresholds, connectivity=connectivity)
                 np.testing.assert_array_equal(found.values[0] - found.values[1], euler)
     assert requests._plan.cache_info().hits
+
+
+@pytest.mark.parametrize("before", [LEVELS, LEVELS + 1], ids=["the same", "others"])
+def test_thresholds_that_are_read_early_warn_once_of_a_missing_axis(planned, monkeypatch, before):
+    """They may hold something else now, which is found out after a call for what they held."""
+    thin, given = np.stack([np.resize(IMAGE, (6, 6))] * 3), Box(LEVELS.copy())
+    same = bool((before == LEVELS).all())
+    monkeypatch.setattr(Adapter, "reads_early", True)
+    monkeypatch.setattr(Adapter, "read_early", lambda *_: (before, lambda: same), raising=False)
+    with pytest.warns(UserWarning, match="taken for a volume") as warned:
+        found = ecc.euler_curve(Box(thin), given)
+    expected = ecc.euler_curve(thin, LEVELS, axis=(0, 1, 2))
+    np.testing.assert_array_equal(found.values.get(), expected.values)
+    assert found.thresholds is given
+    assert len(warned) == 1

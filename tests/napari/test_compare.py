@@ -18,7 +18,7 @@ import ecc_core as ecc
 from ecc_core.features import MixedUnitsError, align_curves, permutation_test
 from ecc_core.io import CurveTable
 from napari_ecc import actions
-from napari_ecc._model.compare import compare_groups
+from napari_ecc._model.compare import compare_groups, joined
 from napari_ecc._qt.canvas import symlog
 
 
@@ -203,6 +203,13 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, explorer, 
     panel.form["pattern"].value = "("
     settle(qtbot, panel)
     assert "cannot be compared" in panel.work.text.text()
+
+
+def test_rows_with_equal_texts_are_joined():
+    """As the command joins tables, in which numbers may be stored as texts."""
+    table = pd.DataFrame({"name": ["b", "a"], "index": [1, 0]})
+    rows = joined(table, {"index": ["0", "1"], "drug": ["none", "taxol"]})
+    assert rows["drug"].tolist() == ["taxol", "none"]
 
 
 def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messages):

@@ -18,29 +18,29 @@ MOST_ARRAYS = 64  # The most arrays that are kept.
 _known: dict[Any, tuple[NDArray[Any], Any]] = {}  # what they held, on the host and on the device
 
 
-def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
+def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     """Return what an array holds as far as is known, and a function that tells whether it does.
 
     The function waits for the device, and must be called once. Reading the array again after it has
-    returned False is certain.
+    returned False is certain. It is None if the array was read now.
     """
     check_not_capturing()
     device, address = array.device.id, array.data.ptr
     if device != cupy.cuda.runtime.getDevice():
-        return on_host(array), _certainly
+        return on_host(array), None
     key = address, array.shape, array.strides, array.dtype, device
     known = _known.get(key)
     if known is None:
         size = array.nbytes
         if not (0 < size <= MOST_BYTES and size % WORD_BYTES == 0 and array.flags.c_contiguous):
-            return on_host(array), _certainly
+            return on_host(array), None
         kept = array.copy()
         host = on_host(kept).copy()
         host.flags.writeable = False
         if len(_known) >= MOST_ARRAYS:
             _known.clear()
         _known[key] = host, kept
-        return host, _certainly
+        return host, None
     host, kept = known
     reply, call = take_reply(device), _comparison(device)
     given = address, kept.data.ptr, reply.address, host.nbytes // WORD_BYTES
@@ -54,10 +54,6 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool]]:
         return bool(same)
 
     return host, is_same
-
-
-def _certainly() -> bool:
-    return True
 
 
 @cache
