@@ -230,7 +230,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         own = commands.add_parser(name, help=words, description=about, allow_abbrev=False)
         command.add_arguments(own)
         options.add(own, "--quiet")
-        own.set_defaults(run=command.run)
+        said: set[str] = set()  # notes on stderr that are not repeated for other images
+        own.set_defaults(run=command.run, said=said)
     return parser
 
 

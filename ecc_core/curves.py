@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
-from ecc_core._arrays.request import Request, plan_of
+from ecc_core._arrays.request import Request, check_given, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import Filtration
@@ -522,6 +522,7 @@ def region_curves(
         workers=workers,
         boundary=boundary,
     )
+    check_given(labels, "labels")
     if is_labelled(image):
         return call_unlabelled(
             region_curves, image, labels=labels, thresholds=thresholds, **options.given()

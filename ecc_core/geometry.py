@@ -7,7 +7,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, check_given
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
@@ -232,6 +232,7 @@ def region_minkowski(
         boundary=boundary,
     )
     own = MinkowskiOptions(spacing, estimator)
+    check_given(labels, "labels")
     if is_labelled(image):
         return call_unlabelled(
             region_minkowski,

@@ -54,7 +54,7 @@ def simplicial_curve(
         Booleans, integers or real floats of at most 64 bits, one for each point. All axes but the
         last one are batch axes.
     simplices : (m, k) integer array, or sequence of such arrays
-        Numbers of points, from 0 on. One array holds the largest simplices, such as the triangles
+        Indices of points, from 0 on. One array holds the largest simplices, such as the triangles
         of a mesh for k = 3 or the edges of a graph for k = 2, whose faces are added. A sequence has
         one array for each k, such as ``[edges, triangles]``. Every point is in the complex. A
         complex is a set: a simplex that is listed twice, in any order of its points, counts once.
@@ -82,7 +82,7 @@ def simplicial_curve(
     TypeError
         If values are not real numbers or simplices not integers.
     ValueError
-        For NaN, numbers of points that do not exist, a point twice in a simplex, a simplex without
+        For NaN, indices of points that do not exist, a point twice in a simplex, a simplex without
         one of its faces unless `complete`, several arrays with the same k, and thresholds that
         decrease or are NaN.
     BackendError
@@ -124,7 +124,7 @@ def simplicial_curve(
             )
         at = np.unique(flat)
     else:
-        at = asked.over(lambda: _finite_range(flat), given.shape)
+        at = asked.over(lambda: _finite_range(flat), given.shape, what="a complex")
     levels = round_to_levels(at, flat.dtype, superlevel)
     ranks = _ranks(flat, levels)
     bins = levels.values.size + 1
@@ -284,7 +284,6 @@ def _unit_vectors(directions: int | ArrayLike, ndim: int) -> NDArray[np.float64]
 
 def _weights(origin: Origin, weights: Any, rows: list[Array], points: int) -> list[Array]:
     """Return the weights of points, edges and so on: each that of its heaviest point."""
-    like = weights if hasattr(weights, "dtype") else np.asarray(weights)
-    given = origin.image(like, "weights")
+    given = origin.image(weights, "weights")
     own = as_point_weights(given, points, sum(map(len, rows)))
     return [own, *(own[simplices].max(axis=1) for simplices in rows)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request, check_eager, plan_of, single_request
+from ecc_core._arrays.request import Request, check_eager, check_given, plan_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
@@ -318,6 +318,7 @@ def region_betti_curves(
     >>> dict(zip(ids.tolist(), values[:, :, 0].tolist()))  # components and holes
     {1: [1, 1], 7: [1, 0]}
     """
+    check_given(labels, "labels")
     least = check_persistence(min_persistence)
     options = ImageOptions(
         range=range,

@@ -371,7 +371,7 @@ def region_transforms(
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
     backend = origin.transforms()
     with backend.numbers(given) as numbers:
-        array = as_label_image(numbers, shown)
+        array = as_label_image(numbers, shown, getattr(labels, "dtype", None))
         regions = backend.find_regions(array, steps, connectivity)
         reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
         if at is None:

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.plain.namespaces import Standard, TorchFunctions, dtype_of
+from ecc_core._request.dtypes import BRAIN_FLOAT, dtype_in_words, object_in_words
 from ecc_core.errors import BackendError
 
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 CUDA = 2  # kDLCUDA
 MOST_BYTES = 1 << 20  # of arrays for which preparing a call pays
-BRAIN_FLOAT = "bfloat16"
-"""Name of a dtype that ml_dtypes adds to NumPy, and torch has; float32 holds its values."""
 
 
 def widened(array: NDArray[Any]) -> NDArray[Any]:
@@ -124,12 +123,21 @@ class NumPy(Adapter):
                 "them one by one, or stack them and name the spatial axes in `axis`"
             )
         try:
-            return widened(np.asarray(array))
+            found = widened(np.asarray(array))
         except ValueError:
             raise ValueError(f"`{name}` must be an array, got a ragged sequence") from None
+        is_array = hasattr(array, "dtype") or isinstance(array, list | tuple)
+        if found.dtype.kind in "OSU" and not is_array:
+            raise TypeError(f"`{name}` must be an array, got {object_in_words(array, name)}")
+        return found
 
     def place(self, array: Any) -> str:
         return self.name
+
+
+def _has_only_dlpack(array: Any) -> bool:
+    """Whether NumPy takes an array by DLPack, as it has no conversion of its own."""
+    return hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__")
 
 
 class ArrayLikes(NumPy):
@@ -163,7 +171,7 @@ class ArrayLikes(NumPy):
     def unwrap(self, array: Any, name: str) -> Any:
         if self.device(array) != "cpu":  # it follows the standard, and is computed with as it is
             return array
-        if hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__"):
+        if _has_only_dlpack(array):
             return np.from_dlpack(array)
         return super().unwrap(array, name)
 
@@ -186,8 +194,10 @@ class ArrayLikes(NumPy):
     def on_host(self, array: Any) -> NDArray[Any]:
         if self.device(array) != "cpu":
             raise BackendError(f"arrays must be in host memory, got one {self.place(array)}")
-        found: NDArray[Any] = self.unwrap(array, "array")
-        return found
+        if _has_only_dlpack(array):
+            found: NDArray[Any] = np.from_dlpack(array)
+            return found
+        return super().on_host(array)
 
     def place(self, array: Any) -> str:
         kind = type(array)
@@ -258,7 +268,7 @@ class Torch(Adapter):
         if found is None:
             raise TypeError(
                 f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
-                f"got {array.dtype}"
+                f"got {dtype_in_words(array.dtype)}"
             )
         return found
 

@@ -129,7 +129,8 @@ def kept_points(origin: Origin, mask: Any, geometry: Geometry, name: str = "mask
     """Return a mask of the image's shape as the backend takes it."""
     given = origin.unwrap(mask, name)
     dtype = origin.dtype(given, name)
-    check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial, name)
+    stored = getattr(mask, "dtype", None)
+    check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial, name, stored)
     return geometry.spread(as_booleans(given) if origin.on_host else given)
 
 
@@ -137,7 +138,7 @@ def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]
     """Return labels as the backend takes them, 0 where the image is masked."""
     regions = origin.unwrap(labels, "labels")
     dtype = origin.dtype(regions, "labels")
-    check_label_type(dtype, tuple(regions.shape), shape)
+    check_label_type(dtype, tuple(regions.shape), shape, getattr(labels, "dtype", None))
     if origin.on_host:  # on a device, backends check them when they number the regions
         check_label_values(regions, dtype)
         regions = as_booleans(regions) if dtype.kind == "b" else regions

@@ -40,6 +40,12 @@ def check_eager(array: Any, name: str = "image") -> None:
         raise TypeError(f"`{name}` must be in memory, got a dask array: compute it first")
 
 
+def check_given(array: Any, name: str) -> None:
+    """Refuse None where a function needs an array."""
+    if array is None:
+        raise TypeError(f"`{name}` must be an array, got None")
+
+
 class Request(NamedTuple):
     """What a backend computes."""
 

@@ -34,7 +34,11 @@ MOST_READ_AT_ONCE = 1 << 26  # Larger images, in bytes, are read in blocks.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    options.add(parser, "inputs", after=". Patterns such as 'images/*.tif'; - reads NPY from stdin")
+    more = (
+        f". With --values, a mesh: a file in {', '.join(MESH_SUFFIXES)}. Patterns such as "
+        "'images/*.tif'; - reads NPY from stdin"
+    )
+    options.add(parser, "inputs", after=more)
     options.add(parser, "--out", after=options.FORMULAS)
     options.add(parser, "--json", "--plot")
     values = (
@@ -110,6 +114,7 @@ def _common_range(
         said_later = redirect_stderr(StringIO())
         with _collected(path, paths, failures), blame(path), said_later:
             ends += range_of(_read(path, lengths, arguments)) or ()
+    arguments.said.clear()  # as it was not shown
     return (min(ends), max(ends)) if ends else None
 
 

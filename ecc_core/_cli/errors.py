@@ -17,6 +17,10 @@ ARGUMENTS = {
 """What the command calls arguments of the library; others are options of the same name."""
 
 
+TUPLE_OF_WORDS = re.compile(r"\('[\w-]+'(?:, '[\w-]+')+\)")
+"""Such as the boundary ('closed', 'periodic'), in a message of the library."""
+
+
 class FailedImages(Exception):
     """Some images of a batch failed, which does not end it; `args` say why."""
 
@@ -47,8 +51,14 @@ def one_line(error: BaseException | str) -> str:
     message = " ".join(str(error).split()) or type(error).__name__
     message = re.sub(r'\b(\w+)="([\w-]+)"', r"--\1 \2", message)
     message = message.replace("must be None", "must not be given")
+    message = TUPLE_OF_WORDS.sub(_with_commas, message)
 
     def option(found: re.Match[str]) -> str:
         return ARGUMENTS.get(found[1]) or "--" + found[1].replace("_", "-")
 
     return re.sub(r"`(\w+)`", option, message)
+
+
+def _with_commas(found: re.Match[str]) -> str:
+    """Return a tuple of words as options take it."""
+    return ",".join(re.findall(r"[\w-]+", found[0]))

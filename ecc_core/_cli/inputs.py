@@ -19,7 +19,7 @@ from ecc_core._io.files import is_address, matching_addresses
 from ecc_core._io.geometry import UNITS, check_place, check_scale, converted
 from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
-from ecc_core._io.meshes import MESH_SUFFIXES
+from ecc_core._io.meshes import MESH_SUFFIXES, is_mesh
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
@@ -135,6 +135,11 @@ def single_path(patterns: Iterable[str], rule: str) -> str:
 
 
 def open_input(path: str, arguments: Namespace) -> StoredImage:
+    if is_mesh(path):
+        raise InputFileError(
+            f"{path}: must be an image, got a mesh, of which ecc curve --values and ecc transform "
+            "compute curves and transforms"
+        )
     with blame(path):
         layout = checked_layout(arguments.shape, arguments.dtype, arguments.offset, arguments.order)
     request = Request(arguments.series, arguments.level, arguments.axes, *layout)
@@ -329,7 +334,7 @@ def _fitted(
     axes = view.axes
     stored = _region(name, path, arguments)
     if name == "labels":
-        stored = _labels(path, stored)
+        stored = _labels(path, stored, arguments)
     if "S" in stored.axes:
         raise InputFileError(
             f"{path}: a mask or label image must have one channel, got shape {stored.shape}"
@@ -363,15 +368,19 @@ def _fitted(
     return Fitted(View(stored, order, first, shape, fixed), at)
 
 
-def _labels(path: str, stored: StoredImage) -> StoredImage:
+def _labels(path: str, stored: StoredImage, arguments: Namespace) -> StoredImage:
     """Return labels as integers, and say on stderr if they are stored as floats."""
     if stored.dtype.kind not in "biuf":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
-    return as_labels(stored, partial(say_labels_of_floats, path, stored.dtype))
+    return as_labels(stored, partial(say_labels_of_floats, path, stored.dtype, arguments))
 
 
-def say_labels_of_floats(path: str, dtype: np.dtype[Any]) -> None:
-    sys.stderr.write(f"ecc: {path}: whole numbers of {dtype} are taken as labels\n")
+def say_labels_of_floats(path: str, dtype: np.dtype[Any], arguments: Namespace) -> None:
+    """Say on stderr, once for all files, that whole numbers are labels."""
+    words = f"whole numbers of {dtype} are taken as labels"
+    if words not in arguments.said:
+        arguments.said.add(words)
+        sys.stderr.write(f"ecc: {path}: {words}\n")
 
 
 def _at_level(path: str, level: int) -> StoredImage:

@@ -66,7 +66,7 @@ def curves_of_meshes(
             raise InputFileError(f"{path}: --values must be given for a mesh")
         _refuse_options_of_images(path, arguments)
     sources = [pair_of("values", arguments.values, path) or "" for path in paths]
-    values = [read_point_values(source) for source in sources]
+    values = [_values_in(source) for source in sources]
     if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
         arguments.range = _range_of(values)
     found = []
@@ -84,8 +84,8 @@ def _curve(
 ) -> Curves:
     if len(values) != len(mesh.points):
         raise InputFileError(
-            f"{source}: must have a value for each of the {len(mesh.points)} points of {path}, "
-            f"got {len(values)}"
+            f"--values {source}: must have a value for each of the {len(mesh.points)} points of "
+            f"{path}, got {len(values)}"
         )
     with blame(source):
         found = simplicial_curve(
@@ -97,6 +97,14 @@ def _curve(
             workers=arguments.workers,
         )
     return Curves(path, np.asarray(found.thresholds), {}, {EULER_NUMBER: found.values[None]})
+
+
+def _values_in(source: str) -> NDArray[Any]:
+    """Read a file that --values names."""
+    try:
+        return read_point_values(source)
+    except InputFileError as error:
+        raise InputFileError(f"--values {error}") from error
 
 
 def _range_of(values: Sequence[NDArray[Any]]) -> tuple[Any, Any] | None:

@@ -27,7 +27,7 @@ from ecc_core.results import CurveResult
 MOST_COLUMNS = 1 << 16
 NO_SETTINGS = (
     *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "run"),
-    *("workers", "max_memory", "scheduler", "device"),
+    *("workers", "max_memory", "scheduler", "device", "said"),
 )
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
 NEEDED = {

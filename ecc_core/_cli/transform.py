@@ -35,7 +35,7 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    options.add(parser, "inputs")
+    options.add(parser, "inputs", after=f". Or a mesh: a file in {', '.join(MESH_SUFFIXES)}")
     options.add(options.add_selection(parser), "--mask", "--smooth")
     kind = parser.add_mutually_exclusive_group()
     labels = "the image is a label image: compute one transform for each label"
@@ -85,7 +85,7 @@ def run(arguments: Namespace) -> None:
     if arguments.labels and image.dtype.kind == "f":
         stored_dtype = image.dtype
         image = whole_numbers(image, path)
-        say_labels_of_floats(path, stored_dtype)
+        say_labels_of_floats(path, stored_dtype, arguments)
     with blame(path):
         shape = _shape(image, mask, arguments)
         names = ("directions", "heights", "range", "connectivity")

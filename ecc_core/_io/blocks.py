@@ -13,6 +13,7 @@ from ecc_core._io.lazy import Array, Box
 from ecc_core._io.stored import Opened, Request, StoredImage, View, grown_chunks
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
+from ecc_core.errors import InputFileError
 
 SEARCHED_BYTES = 1 << 24  # of a mask, at once
 TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
@@ -224,7 +225,13 @@ class Blocks:
     def _in_mask(self, box: Box) -> NDArray[np.bool_]:
         assert self.mask is not None
         values = self.mask.read(box)
-        return values != 0 if self.mask_labels is None else np.isin(values, self.mask_labels)
+        if self.mask_labels is not None:
+            return np.isin(values, self.mask_labels)
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            path = self.mask.view.source.path
+            raise InputFileError(f"{path}: `mask` must be 0 or not at every point, got NaN")
+        inside: NDArray[np.bool_] = values != 0
+        return inside
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""

@@ -56,7 +56,8 @@ def _read_integers(image: StoredImage, calls: list[Callable[[], None]], box: Box
 
 def whole_numbers(values: Array, path: Any) -> NDArray[np.int64]:
     """Return floats of a file as integers, which they must be to be labels."""
-    is_label = (np.abs(values) < LARGEST) & (values == np.trunc(values))
+    magnitudes = np.abs(values.astype(np.float64, copy=False))  # float16 has no number so large
+    is_label = (magnitudes < LARGEST) & (values == np.trunc(values))
     if not is_label.all():
         wrong = values[~is_label][0]
         raise InputFileError(

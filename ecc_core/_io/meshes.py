@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.readers.array_files import open_npy
+from ecc_core._io.stored import Request
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 
@@ -72,9 +74,9 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix not in MESH_SUFFIXES:
-        raise InputFileError(f"{file}: a mesh must be one of {', '.join(MESH_SUFFIXES)}")
+        raise _unknown_type(file, MESH_SUFFIXES)
     read = _read_gifti_surface if suffix == GIFTI else _read_by_trimesh
-    mesh: Mesh = _whole(file, read)
+    mesh: Mesh = _whole(file, read, "a mesh")
     if suffix in UNJOINED:
         mesh = _joined(mesh)
     alone = len(mesh.points) - len(np.unique(mesh.triangles))
@@ -85,32 +87,49 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
 
 
 def read_point_values(path: str | os.PathLike[str]) -> Array:
-    """Read a value for each point: the first array of a GIFTI file, or a 1-D NPY file.
+    """Read a value for each point.
+
+    Parameters
+    ----------
+    path : path
+        A file in GIFTI with one array of values, or an NPY file of shape (n,), (n, 1) or (1, n).
+
+    Returns
+    -------
+    (n,) array
+        In the dtype of the file.
 
     Raises
     ------
     InputFileError
-        If the file is damaged, or does not have such values.
+        If the file is damaged, has several arrays, or values that are no real numbers.
     ImportError
         If nibabel, for GIFTI, is not installed.
     """
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix not in VALUE_SUFFIXES:
-        raise InputFileError(f"{file}: values must be one of {', '.join(VALUE_SUFFIXES)}")
-    found: Array = _whole(file, _read_gifti_values if suffix == GIFTI else _read_npy)
+        raise _unknown_type(file, VALUE_SUFFIXES)
+    read = _read_gifti_values if suffix == GIFTI else _read_npy
+    found: Array = _whole(file, read, "values of points")
     return found
 
 
-def _whole(file: Path, read: Callable[[Path], Any]) -> Any:
-    """Call a reader, which may raise whatever it likes on damaged files."""
+def _unknown_type(file: Path, suffixes: Sequence[str]) -> InputFileError:
+    return InputFileError(f"{file}: type not supported, must be one of {', '.join(suffixes)}")
+
+
+def _whole(file: Path, read: Callable[[Path], Any], what: str) -> Any:
+    """Call a reader of `what`, which may raise whatever it likes on damaged files."""
     try:
         return read(file)
     except (ImportError, MemoryError, InputFileError):
         raise
+    except OSError as error:
+        raise InputFileError(f"{file}: {error.strerror or error}") from error
     except Exception as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise InputFileError(f"{file}: {reason.splitlines()[0]}") from error
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputFileError(f"{file}: cannot be read as {what}, damaged? ({reason})") from error
 
 
 def _read_by_trimesh(file: Path) -> Mesh:
@@ -207,11 +226,20 @@ def _read_gifti_values(file: Path) -> Array:
     arrays = [a for a in _gifti_arrays(file) if int(a.intent) not in (POINTSET, TRIANGLES)]
     if not arrays:
         raise InputFileError(f"{file}: has no values of points")
+    if len(arrays) > 1:
+        raise InputFileError(
+            f"{file}: must have one array of values, got {len(arrays)} (save the one that is meant "
+            "as NPY)"
+        )
     return _as_values(file, arrays[0].data)
 
 
 def _read_npy(file: Path) -> Array:
-    return _as_values(file, np.load(file, allow_pickle=False))
+    try:
+        values = np.array(open_npy(file, Request()).array)
+    except ValueError as error:
+        raise InputFileError(f"{file}: {error}") from error
+    return _as_values(file, values)
 
 
 def _as_values(file: Path, values: Any) -> Array:
@@ -219,4 +247,6 @@ def _as_values(file: Path, values: Any) -> Array:
     array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
     if array.ndim != 1:
         raise InputFileError(f"{file}: must have one value for each point, got {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise InputFileError(f"{file}: must have real numbers, got {array.dtype}")
     return array

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._request.boundary import CLOSED, Boundary, Domain, boundary_of, check_boundary
+from ecc_core._request.dtypes import dtype_in_words
 from ecc_core._request.resources import check_unused
 
 EVERYWHERE_CLOSED = Boundary(())
@@ -158,7 +159,7 @@ def check_connectivity(connectivity: Any, ndim: int) -> int:
     if isinstance(connectivity, bool) or number not in (1, ndim):
         allowed = f"1 or {ndim}" if ndim > 1 else "1"
         raise ValueError(
-            f"`connectivity` must be {allowed} for a {ndim}-D image, got {connectivity}"
+            f"`connectivity` must be {allowed} for a {ndim}-D image, got {connectivity!r}"
         )
     return number
 
@@ -227,5 +228,5 @@ def as_numbers(given: Any, name: str, kinds: str = "biuf") -> NDArray[Any]:
     except ValueError:
         raise ValueError(f"`{name}` must be numbers, got a ragged sequence") from None
     if array.dtype.kind not in kinds:
-        raise TypeError(f"`{name}` must be real numbers, got {array.dtype}")
+        raise TypeError(f"`{name}` must be real numbers, got {dtype_in_words(array.dtype)}")
     return array

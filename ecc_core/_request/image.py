@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._request.dtypes import dtype_in_words
 from ecc_core._request.filtration import as_numbers
 from ecc_core.errors import NAN_MESSAGE, nan_message, warn_caller
 
@@ -160,13 +161,8 @@ def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise TypeError(
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
-            f"got {dtype}{_advice(dtype)}"
+            f"got {dtype_in_words(dtype)}"
         )
-
-
-def _advice(dtype: np.dtype[Any]) -> str:
-    """What to do with a path, or an image of a library that reads files."""
-    return "; read a file with `ecc_core.io.read_image`" if dtype.kind in "OSU" else ""
 
 
 @contextmanager
@@ -205,11 +201,16 @@ def check_mask(
     image_shape: tuple[int, ...],
     spatial: tuple[int, ...],
     name: str = "mask",
+    stored: Any = None,
 ) -> None:
-    """Check that a mask is boolean and has the image's shape or its spatial shape."""
+    """Check that a mask is boolean and has the image's shape or its spatial shape.
+
+    `stored` is the dtype that it had before it was converted, for messages.
+    """
     if dtype != np.bool_:
         meaning = " (True: keep the point)" if name == "mask" else ""
-        raise TypeError(f"`{name}` must be boolean{meaning}, got {dtype}{_advice(dtype)}")
+        found = dtype if stored is None else stored
+        raise TypeError(f"`{name}` must be boolean{meaning}, got {dtype_in_words(found)}")
     if shape not in (image_shape, spatial):
         expected = f"{image_shape}" if image_shape == spatial else f"{image_shape} or {spatial}"
         raise ValueError(f"`{name}` must have the image's shape {expected}, got {shape}")
@@ -238,10 +239,15 @@ def grown(inside: Any, shape: tuple[int, ...]) -> Any:
 
 
 def check_label_type(
-    dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    image_shape: tuple[int, ...],
+    stored: Any = None,
 ) -> None:
+    """Check the dtype of labels, which was `stored` before they were converted, and their shape."""
     if dtype.kind not in "biu":
-        raise TypeError(f"`labels` must have an integer dtype, got {dtype}{_advice(dtype)}")
+        found = dtype if stored is None else stored
+        raise TypeError(f"`labels` must have an integer dtype, got {dtype_in_words(found)}")
     if shape != image_shape:
         raise ValueError(f"`labels` must have the image's shape {image_shape}, got {shape}")
 

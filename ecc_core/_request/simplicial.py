@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._request.dtypes import dtype_in_words
 from ecc_core._request.transform import LEAST_REACH, MOST_REACH
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MOST_SUM = 2**63
-WANTED = "an (m, k) array of numbers of points, or a sequence of such arrays, one for each k"
+WANTED = "an (m, k) array of indices of points, or a sequence of such arrays, one for each k"
 
 
 def as_simplices(given: Any, unwrap: Callable[[Any], Any]) -> tuple[list[NDArray[np.int64]], bool]:
@@ -26,7 +27,8 @@ def as_simplices(given: Any, unwrap: Callable[[Any], Any]) -> tuple[list[NDArray
     alone = getattr(given, "ndim", None) == 2 or _is_table(given)
     if not alone and not isinstance(given, list | tuple):
         raise TypeError(f"`simplices` must be {WANTED}, got {_described(given)}")
-    arrays = [_as_rows(unwrap(_as_table(part))) for part in ([given] if alone else given)]
+    parts = [_as_table(part) for part in ([given] if alone else given)]
+    arrays = [_as_rows(unwrap(part), getattr(part, "dtype", None)) for part in parts]
     sizes = [rows.shape[1] for rows in arrays]
     if len(set(sizes)) < len(sizes):
         raise ValueError(
@@ -61,21 +63,22 @@ def _as_table(part: Any) -> Any:
         raise ValueError(f"`simplices` must be {WANTED}, got rows of different lengths") from None
 
 
-def _as_rows(array: Array) -> NDArray[np.int64]:
-    """Return one array of simplices as int64."""
+def _as_rows(array: Array, stored: Any) -> NDArray[np.int64]:
+    """Return one array of simplices as int64; `stored` is the dtype that it was given with."""
     if array.ndim != 2:
         raise ValueError(f"`simplices` must be {WANTED}, got an array of shape {array.shape}")
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"`simplices` must hold integers, got {array.dtype}")
+        found = array.dtype if stored is None else stored
+        raise TypeError(f"`simplices` must hold integers, got {dtype_in_words(found)}")
     if array.shape[1] < 2:
         raise ValueError(
             "`simplices` must have at least 2 points each, since every point is in the complex "
             f"anyway, got an array of shape {array.shape}"
         )
     if array.dtype == np.uint64 and array.size and (most := int(array.max())) >= 2**63:
-        raise ValueError(f"`simplices` must hold numbers of points, got {most}")
+        raise ValueError(f"`simplices` must hold indices of points, got {most}")
     return np.ascontiguousarray(array, np.int64)
 
 

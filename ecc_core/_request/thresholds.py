@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._request.dtypes import dtype_in_words
 from ecc_core.errors import warn_caller
 
 Array = NDArray[Any]
@@ -39,8 +40,17 @@ class Thresholds:
         """Whether the thresholds depend on the values of the image."""
         return self.array is None and self.bounds is None
 
-    def over(self, find_range: Callable[[], tuple[Any, Any]], shape: tuple[int, ...]) -> Array:
-        """Return the thresholds; `find_range` returns the finite minimum and maximum, or None."""
+    def over(
+        self,
+        find_range: Callable[[], tuple[Any, Any]],
+        shape: tuple[int, ...],
+        *,
+        what: str = "an image",
+    ) -> Array:
+        """Return the thresholds; `find_range` returns the finite minimum and maximum, or None.
+
+        `what` is the word for what has no minimum, in messages.
+        """
         if self.array is not None:
             return self.array
         bounds = self.bounds
@@ -48,8 +58,8 @@ class Thresholds:
             low, high = find_range()
             if low is None:
                 raise ValueError(
-                    f"`{self.range_name}` must be given for an image without finite values, "
-                    f"got None (spatial shape {shape})"
+                    f"`{self.range_name}` must be given for {what} without finite values, got None "
+                    f"(shape {shape})"
                 )
             bounds = _number(low), _number(high)
         return even_thresholds(*bounds, self.count)
@@ -112,14 +122,17 @@ def parse_thresholds(
 
 def as_count(number: Any, name: str) -> int | None:
     """Return an argument as an int, or None if it is an array."""
-    if isinstance(number, bool | np.bool_ | list | tuple) or getattr(number, "ndim", 0) > 0:
+    if isinstance(number, bool | np.bool_):
+        raise TypeError(f"`{name}` must be an int or an array, got {number}")
+    if isinstance(number, list | tuple) or getattr(number, "ndim", 0) > 0:
         return None
     try:
         count = operator.index(number)
     except TypeError:
         if np.ndim(number) > 0:
             return None
-        raise TypeError(f"`{name}` must be an int or an array, got {number!r}") from None
+        shown = number.item() if hasattr(number, "item") else number
+        raise TypeError(f"`{name}` must be an int or an array, got {shown!r}") from None
     if count < 0:
         raise ValueError(f"`{name}` must not be negative, got {count}")
     return count
@@ -133,7 +146,9 @@ def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         if array.size == 0 and array.ndim == 1:
             return array.astype(np.float64)
-        raise TypeError(f"`{name}` must be real numbers of at most 64 bits, got {array.dtype}")
+        raise TypeError(
+            f"`{name}` must be real numbers of at most 64 bits, got {dtype_in_words(array.dtype)}"
+        )
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}")
     if array.size <= KEPT_COUNT:

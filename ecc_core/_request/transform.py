@@ -39,7 +39,7 @@ def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
         if not ((image == value) | ~inside).all():
             raise ValueError(
                 "`image` must be boolean, or 0 and one other value, unless `weighted` is True, got "
-                f"{image.dtype} with more values"
+                "more values"
             )
         return inside
     return image if shown is None else image & shown
@@ -90,9 +90,12 @@ def _float_weights(image: Array) -> Floats:
     return image
 
 
-def as_label_image(labels: Array, shown: Array | None) -> Array:
-    """Return a label image as int32 or int64. Masked points are background."""
-    check_label_type(labels.dtype, labels.shape, labels.shape)
+def as_label_image(labels: Array, shown: Array | None, stored: Any = None) -> Array:
+    """Return a label image as int32 or int64. Masked points are background.
+
+    `stored` is the dtype that it had before it was converted, for messages.
+    """
+    check_label_type(labels.dtype, labels.shape, labels.shape, stored)
     check_label_values(labels, labels.dtype)
     if labels.dtype.kind == "u" and labels.size and (largest := int(labels.max())) >= 2**63:
         raise ValueError(f"`labels` must be below 2**63, got {largest}")

@@ -196,6 +196,6 @@ def _check_rows(rows: Any, shapes: Any) -> None:
     what = f"the {name_of(rows.shape[1])} {tuple(rows[i].tolist())}"
     if wrong == OUTSIDE:
         raise ValueError(
-            f"`simplices` must hold numbers of points from 0 to {len(shapes) - 1}, got {what}"
+            f"`simplices` must hold indices of points from 0 to {len(shapes) - 1}, got {what}"
         )
     raise ValueError(f"`simplices` must have all their points in one shape, got {what}")

@@ -116,6 +116,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             yield found
 
     def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
+        _check_images(X)
         items = _as_list(X)
         if items is not None:
             if self.image_shape is not None:
@@ -215,6 +216,14 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.positive_only = not self._negative
         tags.transformer_tags.preserves_dtype = []  # features have a dtype of their own
         return tags
+
+
+def _check_images(X: Any) -> None:
+    """Refuse what holds no images, which scikit-learn would describe as a scalar or a vector."""
+    if is_path(X):
+        raise ValueError(f"`X` must be a list of paths, got one: {X!r}")
+    if X is None or (isinstance(X, list | tuple) and not X):
+        raise ValueError(f"`X` must hold one image or more, got {X!r}")
 
 
 def _as_list(X: Any) -> list[Any] | None:

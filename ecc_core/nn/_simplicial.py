@@ -77,7 +77,7 @@ def soft_simplicial_transform(
         If `points` is not a tensor of real numbers, or `simplices` are not integers.
     ValueError
         If an argument has the wrong shape, for coordinates, weights and directions that are not
-        finite, a `sharpness` that is not positive, numbers of points that do not exist, and
+        finite, a `sharpness` that is not positive, indices of points that do not exist, and
         simplices with points of several shapes.
     BackendError
         If `points` are not in host memory.

@@ -50,6 +50,21 @@ def test_whole_numbers_are_labels(tmp_path, capsys, paths, command):
     assert "wrong.tif: --labels must be whole numbers, got 2.5 among float32 values" in error
 
 
+def test_several_files_are_said_once(tmp_path, capsys, paths):
+    """Also if the images are read for a common range before, and labels are of 16 bits."""
+    inputs, pattern = [], str(tmp_path / "{name}_half.npy")
+    for k in range(3):
+        inputs.append(str(tmp_path / f"{k}.npy"))
+        np.save(inputs[-1], IMAGE)
+        np.save(tmp_path / f"{k}_half.npy", LABELS.astype(np.float16))
+    out = str(tmp_path / "out.csv")
+    assert main(["curve", *inputs, "--labels", pattern, "--thresholds", "3", "--out", out]) == 0
+    error = capsys.readouterr().err
+    assert error.count("whole numbers of float16 are taken as labels") == 1
+    assert "0_half.npy" in error
+    assert "overflow" not in error
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2.0**63])
 def test_values_that_are_no_labels(tmp_path, capsys, paths, value):
     labels = LABELS.astype(np.float32)

@@ -44,7 +44,11 @@ CURVE = [
     ("--components --boundary closed,half-open", "--components, got closed,half-open"),
     ("--betti --boundary closed,half-open", "closed or periodic together with --betti, got closed"),
     ("--boundary closed,open", "--boundary: must be closed or periodic or half-open, or one of"),
-    ("--boundary closed,periodic,closed", "one for each of the 2 spatial axes, got ('closed', "),
+    (
+        "--boundary closed,periodic,closed",
+        "one for each of the 2 spatial axes, got closed,periodic,clo",
+    ),
+    ("--mask {nothing}", "nothing.npy: --mask must be 0 or not at every point, got NaN"),
     ("--boundary half-open,closed --mask {plane}", "half-open along all axes or along none"),
     ("--boundary half-open,closed --labels {plane}", "together with --labels, got half-open,clo"),
     ("--components --thresholds exact", "a list together with --components"),
@@ -156,7 +160,11 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "words"), LINES)
 def test_one_line_says_why(tmp_path, refuse, line, words):
-    images = {"plane": noise(12, 9), "volume": noise(9, 20, 17)}
+    images = {
+        "plane": noise(12, 9),
+        "volume": noise(9, 20, 17),
+        "nothing": np.full((12, 9), np.nan, np.float32),
+    }
     paths = {name: tmp_path / f"{name}.npy" for name in images}
     for name, image in images.items():
         np.save(paths[name], image)

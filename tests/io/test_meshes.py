@@ -145,6 +145,14 @@ REFUSED = {
     "curve {mesh} --values {mesh}": "has no values of points",
     "curve {mesh} --values {short}": "must have a value for each of the 4 points",
     "curve {mesh} --values {table}": "must have one value for each point, got (4, 2)",
+    "curve {mesh} --values {words}": "words.npy: must have real numbers, got <U1",
+    "curve {mesh} --values {objects}": "objects.npy: holds Python objects in dtype object, which",
+    "curve {mesh} --values {two}": "two.gii: must have one array of values, got 2",
+    "curve {mesh} --values {out}": "--values {out}: type not supported, must be one of .gii, .npy",
+    "info {mesh}": "{mesh}: must be an image, got a mesh, of which ecc curve --values and",
+    "stack {mesh} --out {table}.csv": "must be an image, got a mesh",
+    "objects {mesh} --persistence 1 --table {table}.csv": "must be an image, got a mesh",
+    "batch {mesh} --range 0,1 --out {table}.csv": "must be an image, got a mesh",
     "curve {short} --values {short}": "--values must not be given for an image",
     "curve {mesh} --values {short} --betti": "--betti must not be given for a mesh",
     "curve {mesh} --values {short} --boundary periodic": "--boundary must not be given for a mesh",
@@ -158,10 +166,17 @@ def test_refused_options(tmp_path, line, capsys):
     save_mesh(tmp_path / "mesh.gii")
     np.save(tmp_path / "short.npy", VALUES[:3])
     np.save(tmp_path / "table.npy", np.zeros((4, 2)))
-    names = {"mesh": "mesh.gii", "short": "short.npy", "table": "table.npy", "out": "out.npz"}
-    paths = {name: tmp_path / file for name, file in names.items()}
-    assert main(line.format(**paths).split()) == 2
-    assert REFUSED[line] in capsys.readouterr().err
+    np.save(tmp_path / "words.npy", np.array(["a", "b", "c", "d"]))
+    np.save(tmp_path / "objects.npy", np.array([{}] * 4), allow_pickle=True)
+    nibabel.save(
+        gifti.GiftiImage(darrays=[gifti.GiftiDataArray(VALUES) for _ in range(2)]),
+        tmp_path / "two.gii",
+    )
+    arrays = ("short", "table", "words", "objects")
+    files = ["mesh.gii", "two.gii", "out.npz", *(f"{name}.npy" for name in arrays)]
+    paths = {file.partition(".")[0]: tmp_path / file for file in files}
+    assert main(line.format(**paths).split()) in (1, 2)
+    assert REFUSED[line].format(**paths) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "binary"])

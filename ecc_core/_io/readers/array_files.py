@@ -27,6 +27,8 @@ def open_npy(path: Path, _: Request) -> Opened:
     with path.open("rb") as stream:
         if stream.read(len(MAGIC)) != MAGIC:  # numpy.load would also try zip and pickle
             raise ValueError("not an NPY file; pickled data is never loaded")
+        stream.seek(0)
+        _refuse_objects(_header(stream)[2])
     values = np.load(path, mmap_mode="r", allow_pickle=False)
     surplus = path.stat().st_size - values.offset - values.nbytes
     if surplus:
@@ -41,8 +43,7 @@ def read_npy(stream: BinaryIO) -> Opened:
         raise ValueError("not an NPY file; pickled data is never loaded")
     buffer = BytesIO(content)
     shape, is_fortran, dtype = _header(buffer)
-    if dtype.hasobject:
-        raise ValueError(f"holds Python objects in dtype {dtype}, which are never loaded")
+    _refuse_objects(dtype)
     first = buffer.tell()
     size = math.prod(shape) * dtype.itemsize
     if len(content) - first != size:
@@ -83,6 +84,11 @@ def _check_size(path: Path, archive: zipfile.ZipFile, name: str) -> None:
             size = math.prod(shape) * dtype.itemsize
             check_held(size, entry.file_size - stream.tell(), 1)
             check_memory(size, path)
+
+
+def _refuse_objects(dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise ValueError(f"holds Python objects in dtype {dtype}, which are never loaded")
 
 
 def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

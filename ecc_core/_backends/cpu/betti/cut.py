@@ -28,7 +28,7 @@ def points_within(
 ) -> NDArray[np.bool_]:
     """Whether points enter up to the level at which the region of their label is cut.
 
-    `labels` are 1 to k, or 0 where `shown` is False. `births` and `deaths` are numbers of points,
+    `labels` are 1 to k, or 0 where `shown` is False. `births` and `deaths` are indices of points,
     -1 for components that never die; these have `merged_into` 0, the others the label of an older
     component, which is smaller.
     """

@@ -266,7 +266,7 @@ def end_minima(order, ended, deaths, left):
 def list_pairs(step, short, hides, never, births, deaths, found):
     """List births and deaths, of equal keys only if `short`, as points in C order; count them.
 
-    `births` and `deaths` are numbers of points, or -1 for a class that does not die, and the places
+    `births` and `deaths` are indices of points, or -1 for a class that does not die, and the places
     and keys of these. If it `hides`, points of the key `never` do not enter. Pairs of one birth are
     sorted by death.
     """

@@ -61,7 +61,7 @@ def periodic_pairs(
 
 
 def _without_layers(points: Points, padded: tuple[int, ...], shape: tuple[int, ...]) -> Points:
-    """Return the numbers of points in an image from those in the padded one."""
+    """Return the indices of points in an image from those in the padded one."""
     found: Points = np.ravel_multi_index(np.unravel_index(points, padded), shape)
     return found
 

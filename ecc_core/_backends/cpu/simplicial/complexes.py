@@ -191,12 +191,12 @@ def _shown(row: Rows) -> str:
 
 
 def _ordered(given: Rows, points: int) -> Rows:
-    """Return simplices with increasing numbers of points."""
+    """Return simplices with increasing indices of points."""
     rows = np.empty(given.shape, np.int32 if points < 2**31 else np.int64)
     wrong, i = _order_points(given, points, rows)
     if wrong == OUTSIDE:
         raise ValueError(
-            f"`simplices` must hold numbers of points from 0 to {points - 1}, got the "
+            f"`simplices` must hold indices of points from 0 to {points - 1}, got the "
             f"{name_of(given.shape[1])} {_shown(given[i])}"
         )
     if wrong == REPEATED:

@@ -1,0 +1,31 @@
+"""The words of messages for dtypes and arguments that are not supported."""
+
+from os import PathLike
+from typing import Any
+
+READERS = {
+    "points": "read_mesh",
+    "simplices": "read_mesh",
+    "values": "read_point_values",
+    "weights": "read_point_values",
+}
+"""Functions of `ecc_core.io` that read arguments from files; others are read by `read_image`."""
+BRAIN_FLOAT = "bfloat16"
+"""Name of a dtype that ml_dtypes adds to NumPy, and torch has; float32 holds its values."""
+
+
+def dtype_in_words(dtype: Any) -> str:
+    """Name a dtype, and say what to do with one that another package adds to NumPy."""
+    name = str(dtype).removeprefix("torch.")
+    added = getattr(dtype, "kind", "") == "V" and dtype.isbuiltin == 2 and name != BRAIN_FLOAT
+    return f"{name}, which is none of NumPy's dtypes: convert it with `astype`" if added else name
+
+
+def object_in_words(given: Any, name: str) -> str:
+    """Describe what was given for an array and is none, and say how a file is read."""
+    if given is None:
+        return "None"
+    is_path = isinstance(given, str | PathLike)
+    kind = type(given)
+    shown = repr(given) if is_path else f"an object of type {kind.__module__}.{kind.__qualname__}"
+    return f"{shown}; `ecc_core.io.{READERS.get(name, 'read_image')}` reads files"
