@@ -12,7 +12,7 @@ from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, with_facts
-from ecc_core._request.boundary import Domain, check_boundary
+from ecc_core._request.boundary import Domain, boundary_of
 from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
 from ecc_core._request.image import split_masked, warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
@@ -164,7 +164,6 @@ def euler_transform(
     >>> down, up  # downwards two components that join, upwards one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
-    check_boundary(boundary, TRANSFORMS)
     if is_labelled(image):
         return call_unlabelled(
             euler_transform,
@@ -178,11 +177,13 @@ def euler_transform(
             spacing=spacing,
             weighted=weighted,
             workers=workers,
+            boundary=boundary,
         )
     weights = check_flag(weighted, "weighted")
     origin, given, shown = _unwrap(image, "image")
     threads = origin.workers(workers)
     ndim = len(given.shape)
+    boundary_of(boundary, ndim, TRANSFORMS)
     connectivity = check_connectivity(connectivity, ndim)
     if spacing is None and as_count(directions, "directions") is not None:
         advice = "pass `spacing` if it is one, or each image by itself"
@@ -343,7 +344,6 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
-    check_boundary(boundary, REGION_TRANSFORMS)
     if is_labelled(labels):
         found = call_unlabelled(
             region_transforms,
@@ -357,11 +357,13 @@ def region_transforms(
             spacing=spacing,
             normalize=normalize,
             workers=workers,
+            boundary=boundary,
         )
         return with_facts(found, units=None) if normalize else found
     origin, given, shown = _unwrap(labels, "labels")
     threads = origin.workers(workers)
     ndim = len(given.shape)
+    boundary_of(boundary, ndim, REGION_TRANSFORMS)
     connectivity = check_connectivity(connectivity, ndim)
     steps = check_spacing(given_on_host(spacing), ndim)
     half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from ecc_core.quantities import QUANTITIES, Function
+from ecc_core.quantities import QUANTITIES, Function, Quantity
 
 PAGE = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- begin: support -->", "<!-- end: support -->"
@@ -23,17 +23,24 @@ def table() -> str:
     rows: dict[tuple[str, ...], list[str]] = {}
     for quantity in QUANTITIES:
         for function in quantity.functions:
-            rows.setdefault(_cells(function), []).append(f"`{function.name}`")
+            cells = _cells(function, quantity)
+            rows.setdefault(cells, []).append(f"`{function.name}`")
     lines = [f"| | {' | '.join(COLUMNS)} |", "|---" * (1 + len(COLUMNS)) + "|"]
     lines += [_line(", ".join(names), *cells) for cells, names in rows.items()]
     lines += [_line(*row) for row in OTHERS]
     return "\n".join(lines)
 
 
-def _cells(function: Function) -> tuple[str, ...]:
+def _cells(function: Function, quantity: Quantity) -> tuple[str, ...]:
+    lazily = NO
+    if function.lazy:
+        lazily = "yes, lazily"
+        joined = quantity.joins.boundaries.names
+        if not {*quantity.boundaries.names} <= {*joined}:
+            lazily = f"{lazily}, boundary {' or '.join(joined)}"
     device = NO if function.device == "no" else function.device
     elsewhere = "slowly" if function.plain else NO
-    return ("yes", "yes", device, elsewhere, "yes, lazily" if function.lazy else NO)
+    return ("yes", "yes", device, elsewhere, lazily)
 
 
 def _line(*cells: str) -> str:

@@ -170,7 +170,8 @@ def _check_boundary(arguments: Namespace) -> None:
         if getattr(arguments, name) and has_half_open(arguments) and not has_windows(arguments):
             raise InputFileError(
                 "--boundary must be half-open along all axes or along none together with "
-                f"--{name}, got {','.join(words)}"
+                f"--{name}, which is a window of the image along half-open axes, and stands alone "
+                f"along others, got {','.join(words)}"
             )
 
 

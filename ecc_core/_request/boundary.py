@@ -163,6 +163,7 @@ def check_window(boundary: Boundary) -> None:
     if any(boundary.missing) and not boundary.is_window:
         raise ValueError(
             '`boundary` must be "half-open" along all axes or along none with `mask` or `labels`, '
+            "which are windows of the image along half-open axes, and stand alone along others, "
             f"got {boundary.name!r}"
         )
 

@@ -50,7 +50,7 @@ CURVE = [
     ),
     ("--mask {nothing}", "nothing.npy: --mask must be 0 or not at every point, got NaN"),
     ("--boundary half-open,closed --mask {plane}", "half-open along all axes or along none"),
-    ("--boundary half-open,closed --labels {plane}", "together with --labels, got half-open,clo"),
+    ("--boundary half-open,closed --labels {plane}", "stands alone along others, got half-open,cl"),
     ("--components --thresholds exact", "a list together with --components"),
     ("--device cuda", "--device: ecc curve computes in this process"),
     ("--resume", "--resume: ecc curve computes in this process"),

@@ -120,7 +120,10 @@ def test_masks_and_regions_of_windows_along_some_axes_are_refused(boundary, lazy
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     image, part = np.zeros((4, 5)), np.eye(4, 5, dtype=int)
     arrays = [da.from_array(array, 2) if lazy else array for array in (image, part)]
-    message = '`boundary` must be "half-open" along all axes or along none with `mask` or'
+    message = (
+        '`boundary` must be "half-open" along all axes or along none with `mask` or `labels`, which'
+        " are windows of the image along half-open axes, and stand alone along others, got "
+    )
     for function in (ecc.euler_curve, ecc.minkowski_curves):
         with pytest.raises(ValueError, match=message):
             function(arrays[0], [0.0], mask=part == 1, boundary=boundary)
@@ -188,6 +191,15 @@ def test_nan_never_enters_across_the_border():
 def test_where_a_boundary_is_not_defined(call, reason):
     with pytest.raises(ValueError, match=f'`boundary` must be "closed" .*{reason}'):
         call(np.eye(4, 5, dtype=bool))
+
+
+@pytest.mark.parametrize("transform", [ecc.euler_transform, ecc.region_transforms])
+def test_transforms_take_one_closed_border_for_each_axis(transform):
+    image = np.eye(4, 5, dtype=bool)
+    found = transform(image, 4, 4, boundary=("closed", "closed"))
+    np.testing.assert_array_equal(found.values, transform(image, 4, 4).values)
+    with pytest.raises(ValueError, match="one for each of the 2 spatial axes"):
+        transform(image, 4, 4, boundary=("closed", "closed", "closed"))
 
 
 @pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
