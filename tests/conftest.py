@@ -1,6 +1,10 @@
 """Fixtures and settings shared by all tests."""
 
-from collections.abc import Callable
+import gc
+import os
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,3 +91,63 @@ def library(request: pytest.FixtureRequest) -> Backend:
     found = BACKENDS[request.param]
     found.asarray(np.zeros(1))  # skips where it is missing
     return found
+
+
+# numba allocates so many objects while it compiles that Python's default, 700, makes garbage
+# collection a tenth of the time.
+gc.set_threshold(20_000, 10, 10)
+
+# numba colours its messages, most of which say within the compiler that a type does not fit.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+
+# Since version 3.11, Python keeps the frames of calls in chunks of 16 KiB. A call across the end of
+# a chunk asks the system for another one and returns it afterwards, which takes up to a fifth of
+# the time of a compilation, depending on how deep the stack is. The chunk of a large frame has room
+# for all that follow.
+LARGE_FRAME = 70_000  # words, of the 131,072 in the smallest chunk that holds it
+
+
+def _call(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+_call.__code__ = _call.__code__.replace(co_stacksize=LARGE_FRAME)
+_in_large_frame = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Any:
+    """Run the loop that others implement, above a large frame."""
+    global _in_large_frame
+    if _in_large_frame:
+        return None
+    _in_large_frame = True
+    return _call(lambda: session.config.hook.pytest_runtestloop(session=session))
+
+
+def _cases_that_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """Return cases of one test in which every value of each parameter occurs."""
+    cases = list(items)
+    random.Random(0).shuffle(cases)
+    covered: set[tuple[str, int]] = set()
+    kept = set()
+    for case in cases:
+        values = set(case.callspec.indices.items())
+        if not values <= covered:
+            covered |= values
+            kept.add(case)
+    return kept
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of sweeps as slow that the others cover."""
+    sweeps = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sweep"):
+            sweeps[item.path, item.originalname].append(item)
+    for cases in sweeps.values():
+        kept = _cases_that_cover(cases)
+        for case in cases:
+            if case not in kept:
+                case.add_marker(pytest.mark.slow)
