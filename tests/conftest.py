@@ -145,7 +145,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     sweeps = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sweep"):
-            sweeps[item.path, item.originalname].append(item)
+            sweeps[item.nodeid.partition("[")[0]].append(item)
     for cases in sweeps.values():
         kept = _cases_that_cover(cases)
         for case in cases:

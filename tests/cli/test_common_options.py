@@ -65,6 +65,7 @@ def columns(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("command", COMMANDS)
 class TestSmooth:
+    @pytest.mark.sweep
     @pytest.mark.parametrize(
         ("sigma", "dtype", "precision"),
         [
@@ -204,6 +205,7 @@ def torus(binary: np.ndarray) -> int:
 
 @pytest.mark.parametrize("command", COMMANDS)
 class TestMasks:
+    @pytest.mark.sweep
     @pytest.mark.parametrize("dtype", [bool, "uint16", "float32"])
     def test_mask(self, columns, tmp_path, command, dtype):
         image = noise(20, 22, 24)
@@ -305,6 +307,7 @@ class TestPairs:
             found[str(tmp_path / f"sub-0{i}_T1w.npy")] = image, labels
         return found
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("option", ["labels", "mask"])
     @pytest.mark.parametrize("how", ["rule", "csv", "name"])
     def test_pairs(self, columns, tmp_path, subjects, command, option, how):
@@ -380,6 +383,7 @@ class TestMeasures:
                 sets = [image >= t if flags else image <= t for t in at]
                 assert [int(row[str(t)]) for t in at] == [euler_number(s) for s in sets]
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("more", [[], ["--minkowski"]], ids=["alone", "with lengths"])
     @pytest.mark.parametrize("command", ["batch", "curve", "stack"])
     def test_persistence(self, command, columns, more):

@@ -68,6 +68,7 @@ class TestProcess:
             assert process.stderr.read() == ""
         assert process.returncode == 141
 
+    @pytest.mark.sweep
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
     @pytest.mark.parametrize("arguments", [["--help"], ["info", "a.npy"], ["curve", "a.npy"]])
     @pytest.mark.parametrize(
@@ -102,6 +103,7 @@ class TestProcess:
         assert done.stderr == "ecc: interrupted\n"
         assert [p.name for p in tmp_path.iterdir()] == ["image.png"]
 
+    @pytest.mark.sweep
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
     @pytest.mark.parametrize("module", ["numpy", "ecc_core.errors", "numba", "imageio"])
     @pytest.mark.parametrize("swallowed", [False, True])

@@ -36,6 +36,7 @@ def image_of(shape, dtype="float32", seed=0):
     return (values > 2 if dtype == "bool" else values).astype(dtype)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cells_are_those_of_the_definition(library, shape, boundary):
@@ -202,6 +203,7 @@ def test_transforms_take_one_closed_border_for_each_axis(transform):
         transform(image, 4, 4, boundary=("closed", "closed", "closed"))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
 @pytest.mark.parametrize("boundary", [*BOUNDARIES, *SOME_MIXED])
 def test_blocks_of_large_images(shape, boundary):
@@ -241,6 +243,7 @@ def labels_of(shape, dtype="uint16"):
     return labels
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES, *HALF_PERIODIC])
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 70)])
 def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
@@ -266,6 +269,7 @@ def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
                     assert found.select(label) == ecc.euler_curve(image, at, **alone)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES, *HALF_PERIODIC])
 @pytest.mark.parametrize("shape", [(9, 12), (5, 6, 4)])
 def test_functionals_of_regions(boundary, shape):

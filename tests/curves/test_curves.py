@@ -66,6 +66,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize("shape", LARGE, ids=lambda s: "x".join(map(str, s)))
 def test_larger_than_a_block(backend, shape, dtype):
@@ -104,6 +105,7 @@ def test_euler_number_of_known_shapes(backend, shape):
     assert ecc.euler_number(image) == shape.euler_d
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)
 @pytest.mark.parametrize("shape", [(9, 66), (4, 9, 66)])
 def test_euler_number_equals_scikit_image(backend, shape, dtype):

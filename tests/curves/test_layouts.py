@@ -21,6 +21,7 @@ def noise(shape, dtype="uint8", seed=0):
     return (np.random.default_rng(seed).random(shape) * 200).astype(dtype)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("layout", WAYS)
 @pytest.mark.parametrize("ndim", SHAPES)
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "float32", "float64"])
@@ -47,6 +48,7 @@ def views(shape, dtype):
         yield noise(laid, dtype)[..., ::step].transpose(np.argsort(order))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 17, 35), (16, 2, 48), (33, 1, 17), (3, 3, 300)])
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "int64"])
 def test_axes_in_any_order(dtype, shape):
@@ -106,6 +108,7 @@ LARGE = [
 """Batches larger than a block of the CPU backend."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("shape", "axis"),
     [

@@ -56,6 +56,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_number_of_thresholds(name, dtype):

@@ -33,6 +33,7 @@ def test_a_range_as_wide_as_the_floats():
         np.testing.assert_array_equal(found.thresholds[[0, -1]], [-largest, largest])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "thresholds",
     [
@@ -104,6 +105,7 @@ EVEN = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("count", [2, 3, 100, 256, 1000])
 @pytest.mark.parametrize("limits", EVEN, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -119,6 +121,7 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
     assert_curves_equal(found, reference.euler_curve(image, thresholds), thresholds=thresholds)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "i4", "i8", "f4", "f8"])
 @pytest.mark.parametrize("count", [255, 256, 257, 300, 66_000])
 def test_many_thresholds(backend, dtype, count):
@@ -185,6 +188,7 @@ def test_two_to_the_24_thresholds_in_bounded_memory(dtype):
     assert float(done.stdout) < 12
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("span", [300, 9000, 2**23, 2**31, 2**50, 2**63])
 @pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8"])
 def test_exact_levels_of_narrow_and_wide_ranges(dtype, span):
@@ -304,6 +308,7 @@ def test_euler_number_of_blocks(shape):
             assert ecc.euler_number(np.asfortranarray(image), connectivity) == expected
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
 @pytest.mark.parametrize("shape", [(40, 130), *BLOCKS[1:]], ids=str)
 def test_curves_at_one_level(shape, dtype):

@@ -31,6 +31,7 @@ def sums(image, window, at, **options):
     return np.array([c[window & entered(image, t)].sum(dtype=np.int64) for t in at])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(11,), (7, 9), (1, 6), (5, 6, 4), (1, 1, 3)])

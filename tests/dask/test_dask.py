@@ -7,7 +7,7 @@ import pytest
 from dask.order import diagnostics
 from dask_helpers import noise
 from filtrations import ESTIMATORS, omitting
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import euler as reference
 
@@ -27,7 +27,6 @@ def assert_same(lazy, known) -> None:
 
 
 @pytest.mark.parametrize("function", [*FUNCTIONS, ecc.minkowski_curves])
-@settings(max_examples=100)
 @given(st.data())
 def test_any_chunks(function, data):
     image = data.draw(strategies.images(nan=True))

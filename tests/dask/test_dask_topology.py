@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dask.order import diagnostics
 from filtrations import omitting, sides
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from oracles.components import betti_numbers, component_numbers
@@ -18,6 +18,7 @@ from ecc_core._backends.cpu.betti import launch
 from ecc_core.testing import strategies
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("levels", [1, 2, 256])
@@ -30,6 +31,7 @@ def test_chunks_of_several_blocks(connectivity, superlevel, levels, monkeypatch)
     assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("count", [255, 256, 257])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8"])
 def test_values_on_both_sides_of_all_thresholds(dtype, count):
@@ -74,7 +76,6 @@ def test_little_waits():
     assert max(pressure) < 50  # of 4096 blocks
 
 
-@settings(max_examples=150)
 @given(st.data())
 def test_classes_that_last(data):
     image = data.draw(strategies.images(data.draw(st.integers(1, 2)), nan=True))
@@ -101,6 +102,7 @@ def test_classes_that_last_in_many_blocks():
         ecc.betti_curves(da.zeros((3, 4), dtype=int), [1], min_persistence=1, mask=mask)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("sigma", [0, 1, 3])

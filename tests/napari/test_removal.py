@@ -68,6 +68,7 @@ def assert_shown(panel, image):
         assert_array_equal(model.table(), [curve.values for curve in curves])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("how", ["removed", "replaced", "dock", "viewer"])
 @pytest.mark.parametrize("dock", RESULTS)
 def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages, stuck, dock, how):

@@ -37,6 +37,7 @@ def by_definition(points, thresholds, sharpness, weights=None):
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sharpness", [0.5, 8.0, 300.0])

@@ -64,6 +64,7 @@ def test_transform_equals_the_reference(shape, connectivity, extension, dtype, b
     check_transform(shape, connectivity, extension, dtype, tolerances=(bound, bound))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("dtype", "sharpness"),
     [
@@ -111,6 +112,7 @@ def test_transform_at_infinite_heights(dtype):
     assert torch.equal(by_heights != 0, torch.tensor([True, False, False]))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("sharpness", [1.0, 40.0, 600.0, 3000.0, 1e6])
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 @pytest.mark.parametrize(("shape", "count"), [((2, 40, 50), 37), ((2, 20, 30), 7)])

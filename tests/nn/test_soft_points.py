@@ -22,6 +22,7 @@ LEVELS = {
 SHARPNESS = (1e-3, 4.0, 124.0, 1e5, 1e20)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sharpness", SHARPNESS)
 @pytest.mark.parametrize("levels", LEVELS.values(), ids=LEVELS)
@@ -52,6 +53,7 @@ def test_sums_follow_the_definition(levels, sharpness, dtype):
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sharpness", SHARPNESS[:-1])
 @pytest.mark.parametrize("levels", LEVELS.values(), ids=LEVELS)

@@ -68,6 +68,7 @@ def test_masked_fields_follow_theory(study):
     assert p_value(curves, masked_fields.without_border(mask, setting[2])) < 1e-6
 
 
+@pytest.mark.slow
 def test_thresholds_of_maps(study):
     (found,) = study("map_thresholds").run(quick=True).tables.values()
     for row in found:
@@ -100,6 +101,7 @@ def test_outlines_are_found_again(study):
         assert objects.found_again(first, second[::-1], everything, unit) < 0.3, name
 
 
+@pytest.mark.slow
 def test_textures(study):
     found = rows(study("texture_classification").run(quick=True), "Patches of 64 x 64 pixels")
     accuracy = {name: row["accuracy"]["mean"] for name, row in found.items()}
@@ -158,6 +160,7 @@ def test_intervals_and_paired_tests_without_overlap_are_students(study):
     assert trials.p_value(values, 0.4) > student.pvalue
 
 
+@pytest.mark.slow
 def test_shapes(study):
     outcome = study("morphology").run(quick=True)
     lobes = rows(outcome, "Shapes of equal area with 3 to 7 lobes")
@@ -249,6 +252,7 @@ def test_regression_is_judged_by_the_test(study):
     assert score(noise, target, training) < 0.2
 
 
+@pytest.mark.slow
 def test_noise_and_resolution(study):
     outcome = study("robustness").run(quick=True)
     noise = rows(outcome, "Noise and the curve")
@@ -263,6 +267,7 @@ def test_noise_and_resolution(study):
     assert off[0] < 0.05
 
 
+@pytest.mark.slow
 def test_map_of_tasks(study):
     found = rows(study("map_of_tasks").run(quick=True), "noise of the phases")
     assert all(row["0"]["mean"] > 0.9 for row in found.values())

@@ -38,6 +38,7 @@ def found():
         yield lambda: [str(warning.message) for warning in caught]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 @pytest.mark.parametrize("library", [np.asarray, tensor])
 @pytest.mark.parametrize("image", [COLOURS, np.moveaxis(COLOURS, 2, 0), COLOURS[..., :2]])
@@ -91,6 +92,7 @@ RANGES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", RANGES.values(), ids=RANGES)
 @pytest.mark.parametrize(
     ("image", "low", "high"),

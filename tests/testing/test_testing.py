@@ -116,6 +116,7 @@ def test_thresholds_increase_and_masks_fit(data):
     assert labels.shape == image.shape
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES])
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_images_have_the_dtype_and_dimension(ndim, dtype):

@@ -19,6 +19,7 @@ from ecc_core._backends.cpu.betti import torus
 SHAPES = [(41,), (1,), (13, 17), (1, 9), (6, 1), (3, 70), (7, 8, 9), (1, 6, 5), (5, 1, 1)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_equals_labelled_sets(shape, superlevel):
@@ -86,6 +87,7 @@ def test_tables_and_plots():
 DTYPES = [bool, np.uint8, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(40,), (9, 12), (5, 6, 7)])
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -156,6 +158,7 @@ TORI = [(1,), (2,), (7,), (1, 4), (2, 5), (6, 7), (1, 1, 4), (1, 3, 4), (2, 2, 2
 periodic_intervals = partial(intervals, periodic=True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", TORI)
 @pytest.mark.parametrize("levels", [2, 5, 1000])
 def test_pairs_and_curves_of_periodic_images_are_those_of_gudhi(shape, levels):
@@ -185,6 +188,7 @@ CYLINDERS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("shape", "wraps"), CYLINDERS)
 @pytest.mark.parametrize("levels", [2, 5])
 def test_images_that_are_periodic_along_some_axes_are_those_of_gudhi(shape, wraps, levels):

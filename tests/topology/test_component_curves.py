@@ -92,6 +92,7 @@ def test_an_inlet_and_an_outlet_in_a_cylinder():
         ecc.component_curves(image, [0], inlet=inlet, **cylinder)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cut", [None, (1, 2, 1), (3, 4, 5)])
 @pytest.mark.parametrize("shape", [(90,), (1, 70), (40, 66), (70, 1, 3), (12, 13, 70)])
 def test_any_cut_and_layout(shape, cut, monkeypatch):
@@ -151,6 +152,7 @@ def masked_samples(seed, count=25):
         yield rng, image, shown, ends
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("left_out", ["mask", "nan", "nothing"])

@@ -140,6 +140,7 @@ def python_differences(found):
     return [np.inf if lasts else float(abs(death - birth)) for birth, death, lasts in rows]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)
 def test_persistence_does_not_wrap_around(dtype, superlevel):
@@ -225,6 +226,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("periodic", [False, True, (False, True, False), (True, False, True)])
 @pytest.mark.parametrize("values", VALUES, ids=lambda values: f"{values.dtype}-{values.size}")
 @pytest.mark.parametrize("shape", SHAPES)
@@ -235,6 +237,7 @@ def test_points_of_pairs(shape, values, periodic):
         check_points(rng.choice(values, shape), shown, periodic=periodic, **options)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("count", "most", "ndim"), [(80, 12, 2), (80, 7, 3)])
 @pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("levels", [2, 3, 10, 1000])
@@ -256,6 +259,7 @@ def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
         alone.select(0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint64])
 @pytest.mark.parametrize("shape", [(90, 150), (300, 64), (30, 20, 25)])
 @pytest.mark.parametrize("cubes", [False, True])
@@ -317,6 +321,7 @@ def test_differences_do_not_overflow(dtype, low, high, gap, superlevel):
     assert_array_equal(beyond.essential, [True])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool])
 @pytest.mark.parametrize("shape", [(40,), (12, 14), (7, 8, 9)])
 @pytest.mark.parametrize("superlevel", [False, True])

@@ -40,6 +40,7 @@ def check(image, directions, heights, connectivity, spacing=1.0):
     np.testing.assert_array_equal(result.values, truth)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_counting_of_cells(shape, kind):

@@ -60,6 +60,7 @@ def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch)
     np.testing.assert_array_equal(betti(image, at, 3, True, shown), known)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("passes", [False, True])
 @pytest.mark.parametrize("shape", [(40,), (9, 35), (5, 7, 20)])
 def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
@@ -80,6 +81,7 @@ def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
             np.testing.assert_equal(found, known)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("sheet", [(4096, 4096), (8, 16)])
 @pytest.mark.parametrize("shape", [(40,), (9, 35), (5, 7, 20)])
 def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):

@@ -464,6 +464,7 @@ def test_thresholds_that_change_in_place(emulator):
         levels *= 0.5
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("levels", [EVEN, np.linspace(-2, 2, 5000), None])
 @pytest.mark.parametrize("shape", [(40, 260), (9, 40, 260)])
 def test_single_images_are_searched_for_nan(emulator, shape, levels):
@@ -585,6 +586,7 @@ def test_graphs_do_not_read_host_arrays_again(emulator, monkeypatch, captured):
     assert copies == ([] if captured else [EVEN.nbytes])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("levels", [EVEN, np.linspace(-2, 2, 20_000)], ids=len)
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_lines_with_masks_and_nan(emulator, superlevel, levels):

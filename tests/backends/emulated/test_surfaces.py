@@ -19,6 +19,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("connectivity", "superlevel"), [(1, (False, True)), (None, (True, False))]
 )
@@ -44,6 +45,7 @@ def test_surfaces(emulator, case, connectivity, superlevel):
 ENDS = ("largest", "both", "beyond a single", "one infinite", "all")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint64"])

@@ -43,6 +43,7 @@ def assert_same(emulator, image, vectors, heights, connectivity, spacing=1.0):
     assert found.dtype == known.dtype
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("heights", LEVELS.values(), ids=LEVELS)
 @pytest.mark.parametrize("mask", [NOISE, STRIPES, NOISE[0, 3, :70], ~NOISE[:, :3, :66]])
 def test_transforms_equal_those_of_the_cpu(emulator, mask, heights):
@@ -71,6 +72,7 @@ def test_more_critical_points_than_a_warp_can_list(emulator):
         assert_same(emulator, stripes, directions(3, 8)[::5], LEVELS["on points"], 1)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("heights", [LEVELS["even"], LEVELS["dense"]], ids=len)
 @pytest.mark.parametrize("shape", [(9, 30), (4, 9, 270), (300,)])
 def test_weights(emulator, shape, heights):
