@@ -140,9 +140,12 @@ class SetOverlay(Overlay):
     def _name(self, image: Any) -> str:
         return f"{image.name} {'≥' if self._superlevel else '≤'} t"
 
-    def _rename(self, _: Any) -> None:
-        """Follow the name of the image."""
-        if self.layer is not None:
+    def _rename(self, event: Any) -> None:
+        """Follow the name of the image.
+
+        The layer itself is renamed where another one has its name, which must not be undone.
+        """
+        if self.layer is not None and self._viewer.layers[event.index] == self._described:
             self.layer.name = self._name(self._described)
 
     def _data(

@@ -191,10 +191,6 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     assert_exact(panel, image >= panel.explorer.threshold)
 
 
-@pytest.mark.xfail(
-    reason="after many windows in one process, signals of layers recurse; alone it passes",
-    strict=False,
-)
 def test_the_explorer_shares_layer_and_threshold(directions, explorer, qtbot):
     image = smooth(30, 30)
     viewer, panel = directions(image, smooth(20, 20, seed=1))

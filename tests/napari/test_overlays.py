@@ -5,7 +5,7 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, colourful, overlays, settle
+from napari_helpers import TIMEOUT, colourful, overlays, settle, smooth
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import binary_erosion
@@ -182,6 +182,14 @@ def test_other_overlays_lie_above_the_set(explorer, qtbot):
     assert [layer.name for layer in viewer.layers] == expected
     viewer.layers.reverse()
     assert [layer.name for layer in viewer.layers] == ["above", *expected[:-1]]
+
+
+def test_another_layer_may_have_the_name_of_the_set(explorer):
+    """napari numbers the name then, and sets it anew."""
+    viewer, _ = explorer(smooth(20, 20), name="a")
+    viewer.add_points(name="b ≥ t")
+    viewer.layers["a"].name = "b"
+    assert [layer.name for layer in overlays(viewer)] == ["b ≥ t [1]"]
 
 
 def test_all_overlays_return_after_all_layers_have_been_removed(open_panel, qtbot):
