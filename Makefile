@@ -13,7 +13,7 @@ READY := $(VENV)/ready
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
 	@echo "make demo-gui  napari with an image and the dock Threshold"
-	@echo "make test   linters and the whole test suite; names and installs missing system packages"
+	@echo "make test   linters and the test suite; names and installs missing system packages"
 	@echo "make lint   linters only"
 	@echo "make docs   the documentation site, in site/"
 	@echo "make bench  times against other libraries, in benchmarks/results/"
@@ -26,10 +26,11 @@ demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
 # As root on Debian this installs the system packages that tests need, after naming them. Each process
-# takes whole files; kernels that one has compiled are read by the others from numba's cache.
+# takes whole files; kernels that one has compiled are read by the others from numba's cache. Tests
+# marked as slow run once a week.
 test: lint
 	sh tools/ensure_system.sh
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations 15
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile -m "not slow" --durations 15
 
 lint: $(READY)
 	$(BIN)/ruff check

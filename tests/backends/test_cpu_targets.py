@@ -52,8 +52,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["generic", "haswell"])
+@pytest.mark.parametrize("name", ["generic", pytest.param("haswell", marks=pytest.mark.slow)])
 def test_cpu_target(name, tmp_path):
     if name == "haswell" and platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("haswell is an x86 machine")

@@ -86,7 +86,6 @@ def test_larger_than_a_block(backend, shape, dtype):
                 np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(36_000, 60_001), (1300, 1301, 1303)])
 def test_more_than_two_to_the_31_points(shape):
     # One row or slice over and over, without memory of its own: the curve is that of one of them.

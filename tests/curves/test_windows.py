@@ -125,7 +125,6 @@ def test_the_curve_of_minkowski_functionals_is_that_of_the_window():
     assert regions.window == (mask.sum(),)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "sigma", "radius"), [((128, 128), 3, 40), ((48, 48, 48), 2, 17)])
 @pytest.mark.parametrize("connectivity", [1, None])
 def test_densities_of_a_ball_have_no_bias(shape, sigma, radius, connectivity):

@@ -85,8 +85,7 @@ class Layers:
 ACTIONS = "open", "choose", "move", "move_overlay", "rename", "remove"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("ndim", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
     """Whatever is opened, chosen, moved, renamed or removed; in 2-D, after whatever else."""
     viewer, panel = explorer(show=True)

@@ -32,7 +32,17 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
+# Each operation occurs in one of the other modules.
+SLOW = {"directions", "exact", "maps", "transforms"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(module, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, module in MODULES.items()
+    ],
+)
 def test_sizes_that_change_share_one_graph(module):
     compiled = torch.compile(module, dynamic=True, **COMPILE)
     for shape in ((2, 6, 7), (3, 8, 9), (4, 11, 5)):

@@ -181,10 +181,25 @@ def test_sums_beyond_those_of_a_block(emulator):
 BOTH_SIDES = {"1-D", "3 rows", "2-D", "2-D bytes", "2-D single", "3-D", "3-D bytes", "3-D shorts"}
 
 
+# Other shapes, levels and dtypes for kernels and rules that the other cases run.
+SLOW = {
+    *("1-D whole rows", "1-D many", "1-D more", "5 rows", "2-D many", "2-D random many", "2-D small"),
+    *("2-D dense on one side", "2-D far from zero", "2-D random and infinite", "2-D subnormal"),
+    *("2-D int32", "1-D float64", "batch of float64", "one slice", "one row", "3-D many float32"),
+    *("3-D many percentiles", "3-D narrow bytes", "3-D few bytes", "2 channels of shorts"),
+    *("3-D 12 bits", "3-D odd shorts", "thin bytes", "flat", "very narrow"),
+}
+
+
 @pytest.mark.parametrize(
     ("case", "side"),
     [
-        pytest.param(case, side, id=f"{case}-{'cubes' if side[0] else 'vertices'}")
+        pytest.param(
+            case,
+            side,
+            id=f"{case}-{'cubes' if side[0] else 'vertices'}",
+            marks=[pytest.mark.slow] if case in SLOW else [],
+        )
         for number, case in enumerate(CASES)
         for side in (SIDES if case in BOTH_SIDES else [SIDES[number % 2]])
     ],
@@ -355,11 +370,11 @@ def test_directions(emulator, shape, side):
     ("dtype", "shape", "side"),
     [
         ("f4", (37, 300), SIDES[0]),
-        ("f4", (37, 300), SIDES[1]),
-        ("f4", (9, 23, 128), SIDES[0]),
+        pytest.param("f4", (37, 300), SIDES[1], marks=pytest.mark.slow),
+        pytest.param("f4", (9, 23, 128), SIDES[0], marks=pytest.mark.slow),
         ("f4", (5, 9, 35), SIDES[1]),
         ("u1", (11, 125), SIDES[0]),
-        ("i4", (9, 124), SIDES[1]),
+        pytest.param("i4", (9, 124), SIDES[1], marks=pytest.mark.slow),
         ("i8", (17, 90), SIDES[0]),
         ("b1", (40,), SIDES[1]),
     ],
