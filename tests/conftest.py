@@ -132,7 +132,8 @@ def _cases_that_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     covered: set[tuple[str, int]] = set()
     kept = set()
     for case in cases:
-        values = set(case.callspec.indices.items())
+        # By identity, as values may be arrays. All cases share the objects that their test lists.
+        values = {(name, id(value)) for name, value in case.callspec.params.items()}
         if not values <= covered:
             covered |= values
             kept.add(case)
