@@ -8,7 +8,7 @@ BASE := $(VENV)/base
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-gui test lint docs bench clean
+.PHONY: help demo demo-gui test system lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
@@ -28,9 +28,13 @@ demo-gui: $(READY)
 # As root on Debian this installs the system packages that tests need, after naming them. Each process
 # takes whole files; kernels that one has compiled are read by the others from numba's cache. Tests
 # marked as slow run once a week.
-test: lint
-	sh tools/ensure_system.sh
+test:
+	$(MAKE) --jobs 2 --output-sync=line lint system
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile -m "not slow" --durations 15
+
+# After the base, whose environment may need a system package, too.
+system: $(BASE)
+	sh tools/ensure_system.sh
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -56,10 +60,10 @@ $(BASE): pyproject.toml constraints.txt tools/ensure_venv.sh
 	@echo "Installing the package into $(VENV), which takes about a minute"
 	sh tools/ensure_venv.sh $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[io]" --group demo
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[io]" --group demo
 	touch $@
 
 $(READY): $(BASE)
 	@echo "Installing the tools of developers into $(VENV), which takes some minutes"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --group dev
 	touch $@
