@@ -1,209 +1,305 @@
-"""Curves of 10^12 voxels on a dask cluster: the real order of tasks, with measured costs.
+"""Volumes of up to 10^12 points on disk: `ecc stack` against the sum of all points, and the truth.
 
-    python benchmarks/scale.py
+    python -m benchmarks.scale time --points 1e10 --folder /tmp/scale
+    python -m benchmarks.scale parts --points 1e12 --parts 16 --folder /tmp/scale
+    python -m benchmarks.scale table
 
-The volume has 10,000^3 voxels of uint8. The window over its blocks is that of `ecc stack`, and so
-are the groups of blocks and what each task depends on; only the cluster is replaced, by one in
-which each task takes the time measured here. Blocks are decompressed from chunks in memory, so
-storage and network are assumed to deliver what is asked for. Client and scheduler take one task
-after another, for as long as they need on this machine if blocks are very small. Writes Markdown
-to benchmarks/results/scale.md.
+A volume repeats a period of 500^3 points, in a sharded Zarr array whose shards are links to those
+of the first period: any reader decodes all of it, and the disk holds one period. `time` measures
+the sum of all points, as dask computes it, and `ecc stack`, by turns and in processes of two
+threads. `parts` computes the parts that are not there yet, one after another, and merges them, so
+that it goes on where it was stopped; it measures the sum of every shard of one layer of the volume
+for comparison. Both compare the numbers with those of one period, and add rows to
+benchmarks/results/scale.json, of which `table` makes the table.
+
+The curve of a volume whose opposite sides touch is that of its periods. Where the image ends, each
+axis of k periods counts as k - 1 of an axis that goes on and one that ends, in all combinations.
 """
 
-from __future__ import annotations
-
-import heapq
+import argparse
+import csv
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
 import time
-from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import zarr
-from out_of_core import peak_memory
 from scipy import ndimage
 
 import ecc_core as ecc
-from ecc_core._blocks import window
-from ecc_core._blocks.work import Work
-from ecc_core._request.filtration import Filtration
-from ecc_core.quantities.euler import CurveValues
 
-SIDE = 10_000
-GROUP = 16
-COLUMN = 26
-SMALL = 4  # points along each side of the blocks that cost nothing
-THREADS = 2  # of a worker
-
-
-class Read(NamedTuple):
-    """Reads the same points everywhere."""
-
-    points: Any
-
-    def __call__(self, box: tuple[slice, ...]) -> tuple[Any]:
-        shape = tuple(part.stop - part.start for part in box)
-        return (self.points[tuple(map(slice, shape))],)
+PERIOD, SHARD, CHUNK = 500, 250, 125
+PERIODS = {"1e9": (2, 2, 2), "1e10": (4, 4, 5), "1e11": (8, 10, 10), "1e12": (20, 20, 20)}
+"""Along each axis, by the number of points."""
+WORKERS = 2
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+ESTIMATOR = "crofton-13"
+TOLERANCE = 1e-9  # of sums of floating-point products
+LAYER = 1  # shards of the layer whose sum is measured beside parts
 
 
-def work_of(side: int, blocks: int, points: Any) -> Work:
-    curve = CurveValues(np.arange(256), Filtration(3, 3))
-    return Work(Read(points), ((side,) * blocks,) * 3, curve)
-
-
-class Task(NamedTuple):
-    end: float
-
-
-class Cluster:
-    """Runs no task: the end of each one follows from its costs and from those it waits for."""
-
-    def __init__(self, workers: int, costs: dict[str, float], scheduling: float) -> None:
-        self.costs = costs
-        self.scheduling = scheduling
-        self.free = [0.0] * (workers * THREADS)  # when each thread is
-        self.scheduled = self.now = self.busy = 0.0
-        self.tasks = 0
-        threads = len(self.free)
-        self.ahead = window.AHEAD_ON_CLUSTER * threads
-        self.asked = window.ASKED_ON_CLUSTER * threads
-
-    def submit(self, function: Any, *arguments: Any) -> Task:
-        flat = [a for part in arguments for a in (part if isinstance(part, list) else [part])]
-        ready = max((task.end for task in flat if isinstance(task, Task)), default=0.0)
-        self.scheduled = max(self.scheduled, self.now) + self.scheduling
-        start = max(self.scheduled, ready, heapq.heappop(self.free))
-        cost = self.costs[function.__name__]
-        heapq.heappush(self.free, start + cost)
-        self.busy += cost
-        self.tasks += 1
-        return Task(start + cost)
-
-    def wait(self, tasks: list[Task]) -> None:
-        self.now = max(self.now, *(task.end for task in tasks))
-
-
-def simulate(side: int, workers: int, costs: dict[str, float], scheduling: float) -> list[Any]:
-    blocks = -(-SIDE // side)
-    work = work_of(SMALL, blocks, None)
-    groups = work.groups(GROUP, side=COLUMN)
-    cluster = Cluster(workers, costs, scheduling)
-    moving = window._Window(work, groups, cluster)  # type: ignore[arg-type]
-    held = 0
-    for _ in moving.sums(range(len(groups))):
-        held = max(held, len(moving.emitted))
-    hours = max(cluster.free) / 3600
-    used = cluster.busy / (hours * 3600 * len(cluster.free))
-    planes = held * 6 * side**2 / workers / 2**20
-    return [
-        f"{side}^3",
-        workers,
-        f"{blocks**3:,}",
-        f"{cluster.tasks:,}",
-        f"{60 * hours:.1f}",
-        f"{100 * used:.0f} %",
-        f"{100 * cluster.tasks * scheduling / (hours * 3600):.0f} %",
-        f"{held:,}",
-        f"{planes + THREADS * 5 * side**3 / 2**20:.0f}",
-    ]
-
-
-def costs_of(side: int) -> dict[str, float]:
-    """Processor seconds of a task on this machine, for smoothed noise in compressed chunks."""
+def scene(side: int = PERIOD) -> np.ndarray:
+    """Smoothed noise, blobs, and the noise of a camera, which go on behind the border."""
     rng = np.random.default_rng(0)
-    noise = ndimage.gaussian_filter(rng.normal(size=(side,) * 3).astype(np.float32), 1)
-    points = np.clip(noise * 200 + 128, 0, 255).astype(np.uint8)
-    stored = zarr.create_array({}, shape=points.shape, chunks=(256,) * 3, dtype=np.uint8)
-    stored[...] = points
-    work = work_of(side, 2, stored)
-    seconds: dict[str, float] = {}
-
-    def timed(function: Any, *given: Any) -> Any:
-        start = time.process_time()
-        found = function(work, *given)
-        took = time.process_time() - start
-        seconds[function.__name__] = min(took, seconds.get(function.__name__, took))
-        return found
-
-    for _ in range(3):
-        near = [timed(Work.emit, block) for block in work.near((0, 0, 0))]
-        share = timed(Work.share, (0, 0, 0), near)
-        timed(Work.sum, [share] * GROUP)
-    return seconds
+    shape = (side,) * 3
+    background = ndimage.gaussian_filter(rng.standard_normal(shape, np.float32), 2, mode="wrap")
+    background -= background.min()
+    background *= 70 / background.max()
+    blobs = (rng.random(shape, np.float32) < 2e-5).astype(np.float32)
+    blobs = ndimage.gaussian_filter(blobs, 6, mode="wrap")
+    background += 120 / blobs.max() * blobs
+    background += 2 * rng.standard_normal(shape, np.float32)
+    return np.clip(background, 0, 255).astype(np.uint8)
 
 
-def scheduling_of(blocks: int) -> float:
-    """Processor seconds of client and scheduler for a task, with very small blocks."""
-    from distributed import LocalCluster
+def make(
+    path: Path, period: np.ndarray, periods: Sequence[int], shard: int = SHARD, chunk: int = CHUNK
+) -> Path:
+    """Write a volume of so many periods along each axis, whose shards are links to those of one."""
+    if (path / "complete").exists():
+        return path
+    side = len(period)
+    shape = tuple(side * count for count in periods)
+    shards = (shard,) * 3
+    array = zarr.create_array(
+        path, shape=shape, shards=shards, chunks=(chunk,) * 3, dtype=period.dtype, overwrite=True
+    )
+    array[:side, :side, :side] = period
+    of_period = side // shard
+    for place in itertools.product(*(range(length // shard) for length in shape)):
+        source = path.joinpath("c", *(str(i % of_period) for i in place))
+        target = path.joinpath("c", *map(str, place))
+        if target != source:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.link(source, target)
+    (path / "complete").touch()
+    return path
 
-    work = work_of(SMALL, blocks, np.zeros((SMALL,) * 3, np.uint8))
-    groups = work.groups(GROUP, side=COLUMN)
-    counted = Counter[str]()
-    with LocalCluster(1, processes=True, threads_per_worker=2, dashboard_address=None) as cluster:
-        start = time.process_time()  # of this process; the worker has one of its own
-        found = window.sums_of_groups(
-            work, groups, range(len(groups)), scheduler=cluster.scheduler_address
+
+def truth(
+    compute: Callable[..., np.ndarray], period: np.ndarray, periods: Sequence[int], boundary: str
+) -> np.ndarray:
+    """Return the numbers of a volume from those of its period, for all borders of its axes.
+
+    `compute` returns those of an image for a boundary.
+    """
+    if boundary == "periodic":
+        return math.prod(periods) * compute(period, boundary="periodic")
+    total = 0
+    for words in itertools.product(("periodic", "closed"), repeat=len(periods)):
+        times = math.prod(
+            count - 1 if word == "periodic" else 1
+            for word, count in zip(words, periods, strict=True)
         )
-        counted["groups"] = sum(1 for _ in found)
-        took = time.process_time() - start
-    return took / (2 * blocks**3 + counted["groups"])
+        if times:
+            total = total + times * compute(period, boundary=words)
+    return np.asarray(total)
 
 
-def graph_of(blocks: int) -> list[Any]:
-    """What the graph of the dask function takes, which has all blocks at once."""
-    before = peak_memory()
+def curve_of(image: np.ndarray, boundary: Any) -> np.ndarray:
+    return ecc.euler_curve(image, 256, range=(0, 255), boundary=boundary).values
+
+
+def functionals_of(image: np.ndarray, boundary: Any) -> np.ndarray:
+    options = {"range": (0, 255), "estimator": ESTIMATOR, "boundary": boundary}
+    return ecc.minkowski_curves(image, 256, **options).values
+
+
+def known(folder: Path, name: str, periods: Sequence[int], boundary: str) -> np.ndarray:
+    """Return the truth of a volume, which is computed once for each size."""
+    kept = folder / f"truth-{name}-{'x'.join(map(str, periods))}-{boundary}.npy"
+    if not kept.exists():
+        compute = curve_of if name == "curve" else functionals_of
+        np.save(kept, truth(compute, np.load(folder / "period.npy"), periods, boundary))
+    return np.load(kept)
+
+
+def assert_true(table: Path, expected: np.ndarray) -> None:
+    """Compare a table with the truth, integers exactly."""
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    names = ["euler_number"] if expected.ndim == 1 else ["volume", "surface", "mean_breadth"]
+    for name, values in zip(names, np.atleast_2d(expected), strict=False):
+        found = np.array([float(row[name]) for row in rows])
+        if name == "euler_number":
+            assert [int(row[name]) for row in rows] == values.tolist()
+        else:
+            np.testing.assert_allclose(found, values, rtol=TOLERANCE)
+
+
+def measure(what: str, path: str, layer: bool) -> None:
+    """Print seconds of wall and processor, and the peak of memory, of one computation."""
+    from ecc_core.cli import main as ecc_command
+
+    volume = zarr.open_array(path, mode="r")
+    curve_of(np.zeros((8, 8, 8), volume.dtype), "closed")  # kernels are loaded before
+    start, processor = time.perf_counter(), time.process_time()
+    if what == "sum":
+        points = da.from_zarr(path, chunks=volume.shards)
+        if layer:
+            points = points[: LAYER * volume.shards[0]]
+        points.sum().compute(scheduler="threads", num_workers=WORKERS)
+        count = points.size
+    else:
+        count = math.prod(volume.shape)
+        assert ecc_command(["stack", path, *what.split()]) == 0
+    seconds = time.perf_counter() - start
+    used = time.process_time() - processor
+    print(json.dumps({"points": count, "wall": seconds, "cpu": used, "memory": peak_memory()}))
+
+
+def peak_memory() -> float:
+    """MiB of this process alone: `ru_maxrss` begins with those of the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return float(status.partition("VmHWM:")[2].split()[0]) / 2**10
+
+
+def measured(what: str, path: Path, *more: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.scale", "measure", "--path", str(path)]
+    done = subprocess.run(
+        [*command, f"--what={what}", *more], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def add_row(row: dict[str, Any]) -> None:
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    rows.append(row)
+    RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+    print(json.dumps(row), flush=True)
+
+
+def prepared(folder: Path, points: str) -> tuple[Path, Sequence[int]]:
+    """Return the volume of so many points, which is written if it is not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "period.npy"
+    if not kept.exists():
+        np.save(folder / "unfinished.npy", scene())
+        (folder / "unfinished.npy").rename(kept)
+    periods = PERIODS[points]
+    return make(folder / f"{points}.zarr", np.load(kept), periods), periods
+
+
+def compare(folder: Path, points: str, boundary: str, minkowski: bool, rounds: int) -> None:
+    """Measure the sum and `ecc stack` by turns; note the least of each."""
+    path, periods = prepared(folder, points)
+    out = folder / "curve.csv"
+    flags = f"--out {out} --boundary {boundary} --workers {WORKERS}"
+    flags += f" --minkowski {ESTIMATOR}" if minkowski else ""
+    runs: dict[str, list[dict[str, float]]] = {"sum": [], flags: []}
+    for _ in range(rounds):
+        for what, results in runs.items():
+            results.append(measured(what, path))
+    assert_true(out, known(folder, "functionals" if minkowski else "curve", periods, boundary))
+    best = {
+        name: {key: min(run[key] for run in results) for key in ("wall", "cpu")}
+        | {"memory": max(run["memory"] for run in results)}
+        for name, results in zip(("sum", "stack"), runs.values(), strict=True)
+    }
+    what = ESTIMATOR if minkowski else "curve"
+    add_row({"points": points, "what": what, "boundary": boundary, "rounds": rounds, **best})
+
+
+def by_parts(folder: Path, points: str, parts: int, boundary: str) -> None:
+    """Compute the parts that are missing, and merge all of them."""
+    path, periods = prepared(folder, points)
+    kept = folder / f"parts-{points}-{parts}-{boundary}"
+    kept.mkdir(exist_ok=True)
+    for number in range(1, parts + 1):
+        out, note = kept / f"part-{number}.npz", kept / f"part-{number}.json"
+        if note.exists():
+            continue
+        share = f"--part {number}/{parts} --out {out} --resume"
+        one = measured(f"{share} --boundary {boundary} --workers {WORKERS}", path)
+        beside = measured("sum", path, "--layer")
+        note.write_text(json.dumps({"part": one, "sum of a layer": beside}))
+        print(number, json.dumps(one), json.dumps(beside), flush=True)
+    merged = kept / "curve.csv"
     start = time.perf_counter()
-    volume = da.zeros((SMALL * blocks,) * 3, chunks=SMALL, dtype=np.uint8)
-    graph = dask.optimize(ecc.euler_curve(volume, 256, range=(0, 255)).values)[0].__dask_graph__()
-    tasks = len(graph)
-    took = time.perf_counter() - start
-    return [f"{blocks**3:,}", f"{tasks:,}", f"{took:.0f}", f"{peak_memory() - before:.0f}"]
+    line = ["merge", *map(str, kept.glob("part-*.npz")), "--out", str(merged)]
+    subprocess.run([sys.executable, "-m", "ecc_core.cli", *line], check=True)
+    merging = time.perf_counter() - start
+    assert_true(merged, known(folder, "curve", periods, boundary))
+    notes = [json.loads(note.read_text()) for note in kept.glob("part-*.json")]
+    ones, sums = ([note[name] for note in notes] for name in ("part", "sum of a layer"))
+    total = {key: sum(one[key] for one in ones) for key in ("wall", "cpu")}
+    scale = ones[0]["points"] / sum(one["points"] for one in sums)
+    scaled = {key: scale * sum(one[key] for one in sums) for key in ("wall", "cpu")}
+    peaks = [max(one["memory"] for one in of) for of in (ones, sums)]
+    add_row(
+        {
+            "points": points,
+            "what": "curve",
+            "boundary": boundary,
+            "parts": parts,
+            "longest_part": max(one["wall"] for one in ones),
+            "merging": merging,
+            "sum": scaled | {"memory": peaks[1]},
+            "stack": total | {"memory": peaks[0]},
+        }
+    )
 
 
-def table(head: list[str], rows: list[list[Any]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+def write_table() -> None:
+    """Write the table of all rows as Markdown."""
+    lines = [
+        "# Volumes on disk",
+        "",
+        "Measured by `python -m benchmarks.scale`: periodic volumes of uint8, as sharded Zarr",
+        f"(shards of {SHARD}^3, chunks of {CHUNK}^3 points), {WORKERS} threads, files in the page",
+        "cache, kernels loaded before. All numbers equal those that follow from one period. The",
+        "sum beside parts follows from that of a layer of shards, measured after each part.",
+        "",
+        "| points | what | boundary | parts | stack, wall s | CPU s | MiB | sum, wall s | CPU s "
+        "| wall / sum | CPU / sum |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in json.loads(RESULTS.read_text()):
+        stack, total = row["stack"], row["sum"]
+        ratios = [stack[key] / total[key] for key in ("wall", "cpu")]
+        cells = [
+            *(row["points"], row["what"], row["boundary"], row.get("parts", 1)),
+            *(f"{stack['wall']:.1f}", f"{stack['cpu']:.1f}", f"{stack['memory']:.0f}"),
+            *(f"{total['wall']:.1f}", f"{total['cpu']:.1f}"),
+            *(f"{ratio:.2f}" for ratio in ratios),
+        ]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
 
 
 def main() -> None:
-    graph = graph_of(-(-SIDE // 256))  # first, since it is the peak of memory that is measured
-    scheduling = scheduling_of(12)
-    costs = {side: costs_of(side) for side in (256, 512)}
-    rows = [
-        simulate(side, workers, costs[side], scheduling)
-        for side in (256, 512)
-        for workers in (1, 16, 64, 256)
-    ]
-    names = ("emit", "share", "sum")
-    lines = [
-        "# 10,000^3 voxels of uint8 on a cluster",
-        "",
-        f"Simulated by `python benchmarks/scale.py`, workers of {THREADS} threads. A task takes "
-        f"{1e3 * scheduling:.2f} ms of client and scheduler. Seconds of the tasks of a block:",
-        "",
-        *table(
-            ["block", *names],
-            [[f"{s}^3", *(f"{costs[s][name]:.4f}" for name in names)] for s in costs],
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=["time", "parts", "table", "measure"])
+    parser.add_argument("--points", choices=PERIODS, default="1e9")
+    parser.add_argument("--folder", type=Path, default=Path("scale"))
+    parser.add_argument("--boundary", choices=["closed", "periodic"], default="closed")
+    parser.add_argument("--minkowski", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parts", type=int, default=16)
+    parser.add_argument("--what")
+    parser.add_argument("--path")
+    parser.add_argument("--layer", action="store_true")
+    arguments = parser.parse_args()
+    folder, points = arguments.folder, arguments.points
+    run: dict[str, Callable[[], None]] = {
+        "time": partial(
+            compare, folder, points, arguments.boundary, arguments.minkowski, arguments.rounds
         ),
-        "",
-        *table(
-            [
-                *("block", "workers", "blocks", "tasks", "minutes", "threads busy"),
-                *("scheduler busy", "blocks that wait", "MiB a worker"),
-            ],
-            rows,
-        ),
-        "",
-        "The graph of `ecc.euler_curve` of a dask array of as many blocks of 256^3, which is made "
-        "before the first one is read:",
-        "",
-        *table(["blocks", "tasks", "s", "MiB"], [graph]),
-    ]
-    text = "\n".join(lines) + "\n"
-    (Path(__file__).parent / "results" / "scale.md").write_text(text)
-    print(text)
+        "parts": partial(by_parts, folder, points, arguments.parts, arguments.boundary),
+        "table": write_table,
+        "measure": partial(measure, arguments.what, arguments.path, arguments.layer),
+    }
+    run[arguments.case]()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ __all__ = ["main"]
 COMMANDS = {
     "curve": "compute curves",
     "stack": "compute the curve of an image larger than memory",
+    "merge": "make the table of an image from its parts",
     "batch": "compute the curves of many images",
     "objects": "find the objects of an image that last",
     "compare": "test whether groups of the curves of a table differ",

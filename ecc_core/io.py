@@ -6,6 +6,7 @@ from ecc_core._io.open import IMAGE_SUFFIXES, open_image
 from ecc_core._io.persistence_files import CUBICAL_SUFFIXES, write_cubical_complex
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
 from ecc_core._io.select import ImageFile, read_file, read_image, select_channel
+from ecc_core._io.stack_parts import StackPart, merge_parts, read_part
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.tables import CurveTable, curves_of_table, read_table
 from ecc_core._io.write import (
@@ -29,15 +30,18 @@ __all__ = [
     "CurveTable",
     "ImageFile",
     "Mesh",
+    "StackPart",
     "StoredImage",
     "atomic_file",
     "check_output",
     "curves_of_table",
     "join_columns",
+    "merge_parts",
     "open_image",
     "read_file",
     "read_image",
     "read_mesh",
+    "read_part",
     "read_point_values",
     "read_result",
     "read_table",

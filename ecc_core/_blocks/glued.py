@@ -20,7 +20,7 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._backends import betti_numbers
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array
-from ecc_core._blocks.work import Group, Index, Work
+from ecc_core._blocks.work import Group, Index, Span, Work
 
 if TYPE_CHECKING:
     from ecc_core._backends.protocols import BettiPieces, LastingBettiNumbers, SizePieces
@@ -154,7 +154,6 @@ class GluedWork(Work):
         super().__init__(read, chunks, computed)
         self.spatial = self.edges[self.lead :]
         self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
-        self.most = MOST_BLOCKS
         rows = [axis for axis, (_, n) in enumerate(self.whole) if n > 1]
         self.row = rows[0] if len(rows) == 1 else None
         """The axis along which all blocks are, if there is one."""
@@ -174,36 +173,51 @@ class GluedWork(Work):
 
     def sum(self, shares: Sequence[Any]) -> Values:
         """Return the piece of a group as one array."""
-        ends = zip(shares[0][0], shares[-1][0], strict=True)
-        group = JoinedBoxes(self, tuple((a, b) for (a, _), (_, b) in ends), 1)
+        group = JoinedBoxes(self)
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
         found: Values = self.computed.backend.pack_piece(piece)
         return found
 
-    def groups(self, size: int, side: int) -> list[Group]:
-        """Return boxes of at most `size` blocks, in the order in which they are joined."""
-        places = itertools.product(*map(range, self.counts[: self.lead]))
-        self.most = min(size, MOST_BLOCKS)
-        boxes = [] if 0 in self.counts else list(self._boxes(self.whole, self.most))
-        return [
-            Group(images, tuple(itertools.starmap(slice, box)), 0, _blocks(box))
-            for images, box in itertools.product(places, boxes)
-        ]
+    def groups(self, size: int, side: int, span: Span | None = None) -> list[Group]:
+        """Return boxes of at most `size` blocks, in the order in which they are joined.
 
-    def _boxes(self, box: Box, size: int) -> Iterator[Box]:
-        if self.row is not None:
-            start, stop = box[self.row]
-            yield from (self.part(i, min(i + size, stop)) for i in range(start, stop, size))
+        In this order blocks are numbered, and a `span` of numbers can be chosen.
+        """
+        if 0 in self.counts:
+            return []
+        size, count = min(size, MOST_BLOCKS), _blocks(self.whole)
+        begin, end = span or (0, self.blocks)
+        groups = []
+        for number, images in enumerate(itertools.product(*map(range, self.counts[: self.lead]))):
+            own = begin - number * count, end - number * count
+            groups += [
+                Group(images, tuple(itertools.starmap(slice, box)), 0, _blocks(box))
+                for box in self._boxes(self.whole, size, own)
+            ]
+        return groups
+
+    def _boxes(self, box: Box, size: int, span: Span) -> Iterator[Box]:
+        """Yield boxes of at most `size` blocks, of those of a box with numbers in a span."""
+        first, stop, count = max(span[0], 0), min(span[1], _blocks(box)), _blocks(box)
+        if first >= stop:
             return
-        if _blocks(box) <= size or (cut := halves(box, self.spatial)) is None:
+        if self.row is not None:
+            for i in range(first, stop, size):
+                yield self.in_row(i, min(i + size, stop))
+            return
+        cut = halves(box, self.spatial)
+        if cut is None or (stop - first == count <= size):
             yield box
             return
+        number = 0
         for half in cut[1:]:
-            yield from self._boxes(half, size)
+            yield from self._boxes(half, size, (first - number, stop - number))
+            number += _blocks(half)
 
-    def part(self, start: int, stop: int) -> Box:
+    def in_row(self, start: int, stop: int) -> Box:
+        """Return some of the blocks of a row."""
         return tuple(
             (start, stop) if axis == self.row else ends for axis, ends in enumerate(self.whole)
         )
@@ -221,14 +235,12 @@ def _blocks(box: Box) -> int:
 class JoinedBoxes:
     """The pieces of boxes; those of both halves of a box are joined once they are there.
 
-    A row of blocks is joined from its first one on: what has been joined of the image has a single
-    open side, and no other piece waits. `size` blocks come at a time, those of a group by default.
+    In a row of blocks any two boxes are joined that touch: if they come from the first one on, what
+    has been joined of the image has a single open side, and no other piece waits.
     """
 
-    def __init__(self, work: GluedWork, whole: Box | None = None, size: int | None = None) -> None:
+    def __init__(self, work: GluedWork) -> None:
         self.work = work
-        self.whole = whole or work.whole
-        self.size = size
         self.pieces: dict[Box, Any] = {}
 
     def add_packed(self, box: Box, values: Values) -> None:
@@ -237,33 +249,28 @@ class JoinedBoxes:
 
     def add(self, box: Box, piece: Any) -> None:
         self.pieces[box] = piece
-        while (joined := self._parent(box)) and all(half in self.pieces for half in joined[1:]):
+        while joined := self._joined(box):
             box, low, high = joined
             axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
             halved = [self.pieces.pop(low)], [self.pieces.pop(high)]
             (self.pieces[box],) = self.work.computed.joined(*halved, axis)
 
-    def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
-        """Return the box of which the given one is a half, and both halves."""
-        if self.work.row is not None:  # joined from its first block on
-            return self._parent_in_row(box, self.work.row)
+    def _joined(self, box: Box) -> tuple[Box, Box, Box] | None:
+        """Return a box and its parts, of which one is the given box and both are there."""
+        if self.work.row is not None:
+            return self._joined_in_row(box, self.work.row)
         parent = self.work.whole
         while parent != box and (cut := halves(parent, self.work.spatial)):
             _, low, high = cut
             if box in (low, high):
-                return parent, low, high
+                both = low in self.pieces and high in self.pieces
+                return (parent, low, high) if both else None
             parent = low if _lies_in(box, low) else high
         return None
 
-    def _parent_in_row(self, box: Box, axis: int) -> tuple[Box, Box, Box] | None:
-        """Return the same in a row of blocks, of which a first part has been joined."""
-        first, stop = box[axis]
-        start, end = self.whole[axis]
-        if (first, stop) == (start, end):
-            return None
-        part = self.work.part
-        if first == start:  # what has been joined, to which the next blocks come
-            size = self.size or self.work.most
-            after = min(stop + size, end)
-            return part(start, after), box, part(stop, after)
-        return part(start, stop), part(start, first), box
+    def _joined_in_row(self, box: Box, axis: int) -> tuple[Box, Box, Box] | None:
+        for other in self.pieces:
+            low, high = sorted((box, other), key=lambda part: part[axis])
+            if low[axis][1] == high[axis][0]:
+                return self.work.in_row(low[axis][0], high[axis][1]), low, high
+        return None

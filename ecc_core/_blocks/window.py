@@ -7,6 +7,7 @@ columns along its first axis, and the blocks beside a column are read once more.
 """
 
 import heapq
+import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -105,6 +106,7 @@ class _Window:
                 self.emitted.clear()
                 self.order.clear()
                 place = group.images, group.column
+                self.column = _column_of(group, self.groups)
             blocks = list(group.blocks())
             for block in blocks:
                 self._read(block)
@@ -115,9 +117,39 @@ class _Window:
     def _read(self, block: Index) -> None:
         """Read a block and its later neighbours, unless they have been."""
         for near in self.work.near(block):
-            if near not in self.emitted:
+            if near in self.emitted:
+                continue
+            across = self._needed_across(near)
+            if across:
+                self.emitted[near] = self.run.submit(self.kind.planes, near, across)
+            else:
                 self.emitted[near] = self.run.submit(self.kind.emit, near)
-                heapq.heappush(self.order, near)
+            heapq.heappush(self.order, near)
+
+    def _needed_across(self, block: Index) -> tuple[int, ...]:
+        """Return the axes across which the groups of a column need a block's first points only.
+
+        These are none for their own blocks, and those along which all of their blocks that are
+        next to another one are earlier.
+        """
+        lead = self.work.lead
+        spatial = block[lead:]
+        if self._is_own(spatial):
+            return ()
+        across = set(range(len(spatial)))
+        for steps in itertools.product((0, 1), repeat=len(spatial)):
+            if self._is_own(tuple(i - step for i, step in zip(spatial, steps, strict=True))):
+                across -= {axis for axis, step in enumerate(steps) if not step}
+        return tuple(sorted(across))
+
+    def _is_own(self, spatial: Index) -> bool:
+        """Whether a block is one of the groups of the column."""
+        column, number = self.column, 0
+        for i, part in zip(spatial, column.column, strict=True):
+            if not part.start <= i < part.stop:
+                return False
+            number = number * (part.stop - part.start) + i - part.start
+        return column.first <= number < column.stop
 
     def _catch_up(self, ahead: int) -> list[tuple[int, Any]]:
         """Ask for shares until only so many blocks are ahead, and for the sums of groups."""
@@ -139,6 +171,15 @@ class _Window:
                 if len(self.summed) > SUMS:  # each keeps the shares of a group
                     self.run.wait([self.summed.popleft()])
         return sums
+
+
+def _column_of(group: Group, groups: Sequence[Group]) -> Group:
+    """Return all blocks of the groups in a column as one group."""
+    alike = [
+        other for other in groups if (other.images, other.column) == (group.images, group.column)
+    ]
+    first, stop = min(other.first for other in alike), max(other.stop for other in alike)
+    return group._replace(first=first, stop=stop)
 
 
 class _Threads:

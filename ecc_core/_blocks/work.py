@@ -31,6 +31,8 @@ from ecc_core._request.image import check_label_values
 
 Index = tuple[int, ...]
 Values = NDArray[np.int64]
+Span = tuple[int, int]
+"""Numbers of blocks, half open."""
 
 
 class Group(NamedTuple):
@@ -92,12 +94,22 @@ class Work:
         self.chunks = chunks
         self.counts = tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
+        self.steps = [
+            [(i, i + 1) if axis >= self.lead and i + 1 < n else (i,) for i in range(n)]
+            for axis, n in enumerate(self.counts)
+        ]
+        """For each axis and block along it, the indices of the block and of its later neighbour."""
 
     @property
     def owners(self) -> tuple[int, ...]:
         """Numbers of blocks along each axis, without those behind the last one."""
         spatial = zip(self.counts[self.lead :], self.open, strict=True)
         return (*self.counts[: self.lead], *(max(0, n - is_open) for n, is_open in spatial))
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks that have a share."""
+        return math.prod(self.owners)
 
     def box(self, block: Index) -> tuple[slice, ...]:
         """Return the place of a block along as many axes as its index has."""
@@ -121,11 +133,8 @@ class Work:
 
     def near(self, block: Index) -> list[Index]:
         """Return a block and all its later neighbours in C order."""
-        steps = []
-        for axis, (i, count) in enumerate(zip(block, self.counts, strict=True)):
-            is_spatial = axis >= self.lead
-            steps.append(range(i, min(i + 2, count)) if is_spatial else range(i, i + 1))
-        return list(itertools.product(*steps))
+        along = (steps[i] for steps, i in zip(self.steps, block, strict=True))
+        return list(itertools.product(*along))
 
     def emit(self, block: Index) -> BlockSums:
         """Read a block and return what its neighbours need."""
@@ -133,21 +142,39 @@ class Work:
 
     def emitted(self, arrays: Sequence[Array]) -> BlockSums:
         """Return what the neighbours of a block need."""
-        batch: Index = ()
-        if self.regions:
-            points: Any = tuple(array.reshape(array.shape[self.lead :]) for array in arrays)
-            if self.computed.windows:
-                check_label_values(points[1], points[1].dtype)
-            else:
-                image, labels = points
-                points = without_missing(image, labels, self.computed.filtration.nan)
-            box: Box = tuple(array[None] for array in points)
-            own = table_of(box, self.computed)
-        else:
-            batch = arrays[0].shape[: self.lead]
-            box = tuple(a.reshape((math.prod(batch), *a.shape[self.lead :])) for a in arrays)
-            own = self.computed.of_box(*box)
+        batch, box = self._points(arrays)
+        own = table_of(box, self.computed) if self.regions else self.computed.of_box(*box)
         return BlockSums(batch, own, outermost(box, slice(0, 1)), outermost(box, slice(-1, None)))
+
+    def planes(self, block: Index, across: Sequence[int]) -> BlockSums:
+        """Read the first points of a block across some spatial axes, without a sum of its own.
+
+        They are all that its neighbours need if each of them is earlier along all of these axes.
+        """
+        box = list(self.box(block))
+        for axis in across:
+            start = box[self.lead + axis].start
+            box[self.lead + axis] = slice(start, start + 1)
+        batch, points = self._points(self.read(tuple(box)))
+        none = np.zeros((0, 0), np.int64)
+        return BlockSums(
+            batch, none, outermost(points, slice(0, 1)), outermost(points, slice(-1, None))
+        )
+
+    def _points(self, arrays: Sequence[Array]) -> tuple[Index, Box]:
+        """Return the lengths of the batch axes, and the points (batch, *spatial) of a block."""
+        if not self.regions:
+            batch = arrays[0].shape[: self.lead]
+            return batch, tuple(
+                a.reshape((math.prod(batch), *a.shape[self.lead :])) for a in arrays
+            )
+        points: Any = tuple(array.reshape(array.shape[self.lead :]) for array in arrays)
+        if self.computed.windows:
+            check_label_values(points[1], points[1].dtype)
+        else:
+            image, labels = points
+            points = without_missing(image, labels, self.computed.filtration.nan)
+        return (), tuple(array[None] for array in points)
 
     def share(self, block: Index, emitted: Sequence[BlockSums]) -> Values:
         """Return the contribution of a block: a table, or values of shape (*batch, size).
@@ -176,17 +203,23 @@ class Work:
     def sum(self, shares: Sequence[Values]) -> Values:
         return add_tables(shares) if self.regions else add(shares)
 
-    def groups(self, size: int, side: int) -> list[Group]:
-        """All blocks, in groups of at most `size` in columns of `side` blocks across."""
+    def groups(self, size: int, side: int, span: Span | None = None) -> list[Group]:
+        """All blocks, in groups of at most `size` in columns of `side` blocks across.
+
+        In this order blocks are numbered, and a `span` of numbers can be chosen.
+        """
+        begin, end = span or (0, self.blocks)
         images = itertools.product(*map(range, self.counts[: self.lead]))
         first, *across = self.owners[self.lead :]
         parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
         columns = list(itertools.product([slice(0, first)], *parts))
-        groups = []
+        groups, number = [], 0
         for at, column in itertools.product(images, columns):
             count = math.prod(part.stop - part.start for part in column)
-            starts = range(0, count, size)
-            groups += [Group(at, column, i, min(i + size, count)) for i in starts]
+            stop = min(count, end - number)
+            starts = range(max(0, begin - number), stop, size)
+            groups += [Group(at, column, i, min(i + size, stop)) for i in starts]
+            number += count
         return groups
 
 

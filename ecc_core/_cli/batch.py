@@ -14,6 +14,7 @@ from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
+from ecc_core._io.curve_columns import Curves, at_common_thresholds
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import plate_at
 from ecc_core.errors import InputFileError
@@ -51,7 +52,7 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
-    found: list[outputs.Curves] = []
+    found: list[Curves] = []
     lengths = Lengths(arguments)
     taken = Images()
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
@@ -68,7 +69,7 @@ def run(arguments: Namespace) -> None:
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(failure_of(path, error))
         if found:
-            found = outputs.at_common_thresholds(found, superlevel=arguments.superlevel)
+            found = at_common_thresholds(found, superlevel=arguments.superlevel)
             columns = outputs.wide_columns_of(found, images, lengths.unit, arguments)
             settings = outputs.settings_of(arguments, thresholds=found[-1].thresholds)
             metadata = outputs.metadata_of(settings, failed=failures)
@@ -103,7 +104,7 @@ def _open(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     return open_stack(path, lengths, arguments, whole=_needs_whole(arguments))
 
 
-def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> outputs.Curves:
+def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
     at = table = None
     if not isinstance(arguments.thresholds, str):
@@ -120,7 +121,7 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> outp
     if at is not None and table is not None:
         measures = {name: table[name] for name in table.dtype.names or ()}
         heads = {name: measures.pop(name) for name in (*stack.heads, "label") if name in measures}
-        curves = outputs.Curves(path, at, heads, measures)
+        curves = Curves(path, at, heads, measures)
     else:
         started = time.monotonic()
         with blame(path):

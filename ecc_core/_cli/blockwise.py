@@ -3,7 +3,6 @@
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, replace
 from typing import Any, NamedTuple
@@ -15,18 +14,23 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.glued import joining_bytes, piece_bytes
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
-from ecc_core._cli.outputs import Curves, glued_of, has_lengths, has_windows, quantities_of
+from ecc_core._cli.outputs import (
+    glued_of,
+    has_lengths,
+    has_windows,
+    settings_of,
+    software,
+)
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.lazy import Array, Box
-from ecc_core._io.results import describe_result
+from ecc_core._io.retries import without_secrets
+from ecc_core._io.stack_job import StackJob
 from ecc_core._io.stored import View, grown_chunks
 from ecc_core._request.filtration import Filtration, check_spacing, direction_of, filtration_of
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
-from ecc_core.quantities._base import EULER_NUMBER
-from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
-from ecc_core.results._base import known_by
+from ecc_core.quantities.registry import quantities_of
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
@@ -66,6 +70,25 @@ class Stack(NamedTuple):
     def batch(self) -> tuple[int, ...]:
         return self.blocks.image.shape[: -self.view.ndim]
 
+    def job(self, at: Array | None = None) -> StackJob:
+        """Return what is computed at some thresholds, if they are known already."""
+        blocks = self.blocks
+        labels = None if blocks.labels is None else blocks.labels.view.dtype.newbyteorder("=")
+        return StackJob(
+            image=self.facts,
+            settings=settings_of(self.arguments),
+            software=software(),
+            filtration=self.filtration,
+            direction=blocks.direction,
+            dtype=blocks.dtype,
+            masked=blocks.is_masked,
+            labels=labels,
+            windows=blocks.windows,
+            heads=self.heads,
+            thresholds=np.empty(0) if at is None else at,
+            chunks=blocks.image.chunks(self.means.sizes),
+        )
+
     @property
     def heads(self) -> dict[str, Array]:
         """Index in the file along each batch axis, and name of the channel, of each image."""
@@ -97,46 +120,13 @@ class Stack(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """What the metadata of a table say of the image."""
         return {
-            "path": self.path,
+            "path": without_secrets(self.path),
             "axes": self.view.axes,
-            "shape": self.view.shape,
+            "shape": list(self.view.shape),
             "dtype": self.view.dtype.name,
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
-
-    def curves(self, result: CurveResult[Any], labels: Sequence[Array] | None = None) -> Curves:
-        """Return the curves of a result: one for each image, or for each of its labels."""
-        at = result.thresholds
-        heads = self.heads
-        if labels is not None:
-            counts = [len(own) for own in labels]
-            heads = {name: np.repeat(column, counts) for name, column in heads.items()}
-            heads["label"] = np.concatenate(labels)
-        return Curves(
-            self.path,
-            at.astype(np.uint8) if at.dtype == np.bool_ else at,
-            heads,
-            {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
-        )
-
-    def described(self, curves: Curves) -> dict[str, Any]:
-        """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
-        labels = curves.heads.get("label")
-        if labels is not None and self.batch:
-            return {}
-        facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
-        facts["density"] = self.arguments.density
-        if self.blocks.direction:
-            facts["spacing_units"] = self.unit
-        at = curves.thresholds
-        values = curves.measures[EULER_NUMBER]
-        result: CurveResult[Any]
-        if labels is None:
-            result = EulerCurve(at, values.reshape((*self.batch, at.size)), **facts)
-        else:
-            result = RegionCurves(labels, at, values, **known_by(RegionCurves, facts))
-        return {"result": describe_result(result)}
 
 
 def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool = False) -> Stack:
@@ -164,7 +154,13 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         blocks = open_blocks(path, view, found, arguments, labels=arguments.labels)
     windows = has_windows(arguments)
     blocks = replace(blocks, direction=direction, device=arguments.device, windows=windows)
-    means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
+    means = _means(
+        blocks,
+        ndim,
+        arguments,
+        LEAST_MEMORY if whole else None,
+        alike=getattr(arguments, "part", None) is not None,
+    )
     return Stack(arguments, path, view, blocks, means, filtration, spacing, calibration)
 
 
@@ -176,10 +172,18 @@ def held(stack: Stack) -> Stack:
     return stack._replace(blocks=blocks, means=means)
 
 
-def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = None) -> Means:
+def _means(
+    blocks: Blocks,
+    ndim: int,
+    arguments: Namespace,
+    share: int | None = None,
+    *,
+    alike: bool = False,
+) -> Means:
     """Return the shape of the blocks of an image, and how many of them fit in memory.
 
-    An image that is in memory takes a `share` besides, or that of a single block.
+    An image that is in memory takes a `share` besides, or that of a single block. Blocks that are
+    to be `alike` on all machines do not depend on the number of cores, nor on a cluster.
     """
     memory: int = min(arguments.max_memory, share or arguments.max_memory)
     source = blocks.image.source
@@ -191,8 +195,8 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     joined = bool(glued_of(arguments))
     more = sum(one.point_bytes for one in quantities_of(arguments))
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
-    usual = CLUSTER_BYTES if arguments.scheduler else BLOCK_BYTES
-    limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // workers)
+    usual = CLUSTER_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
+    limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // (1 if alike else workers))
     while True:
         sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
         if blocks.labels is not None or joined:
@@ -255,8 +259,10 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
     if dtype.kind in "iu" and dtype.itemsize == 1:
         info = np.iinfo(dtype)
         return int(info.min), int(info.max)
+    blocks = stack.blocks
+    stack = stack._replace(means=_means(blocks, stack.view.ndim, stack.arguments, alike=True))
     found = range_of(stack, SAMPLED_BLOCKS)
-    count = math.prod(map(len, stack.blocks.image.chunks(stack.means.sizes)))
+    count = math.prod(map(len, blocks.image.chunks(stack.means.sizes)))
     if found is None:
         raise ValueError("--range must be given: there is no finite value in some blocks")
     sys.stderr.write(

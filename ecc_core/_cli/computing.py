@@ -17,20 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ecc_core
-from ecc_core._blocks.boxes import BoxValues
-from ecc_core._blocks.glued import BoxPieces, GluedWork, JoinedBoxes
+from ecc_core._blocks.totals import Total, total_of
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
-from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
+from ecc_core._blocks.work import Group, Span, Work, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.outputs import Curves, has_half_open, quantities_of
+from ecc_core._cli.outputs import has_half_open
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
+from ecc_core._io.curve_columns import Curves
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._io.stack_job import StackJob
+from ecc_core._io.stack_parts import ALL, Share
 from ecc_core._io.stored import REQUESTS
-from ecc_core.errors import BackendError
-from ecc_core.quantities import CURVES, CurveQuantity
-from ecc_core.quantities.windows import WindowCurve, closed_filtration, joined_tables
+from ecc_core.errors import BackendError, InputFileError
+from ecc_core.quantities import CurveQuantity
+from ecc_core.quantities.registry import quantities_of
 
 Values = NDArray[np.int64]
 
@@ -46,36 +48,38 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     At given thresholds, it is read by blocks, once for each quantity. Without them, it is in memory
     as a whole. Partial sums of blocks are kept in the folder, and taken from there.
     """
-    of_blocks = _windows_of_blocks if stack.blocks.windows else _sums_of_blocks
-    found = [
-        _in_memory(stack, one) if at is None else of_blocks(stack, at, one, folder)
-        for one in quantities_of(stack.arguments)
-    ]
-    measures: dict[str, Any] = {}
-    for name, values in ((name, values) for own in found for name, values in own.measures.items()):
-        measures.setdefault(name, values)  # the Euler number of lasting classes, if there is one
-    if stack.arguments.density and not stack.blocks.windows:
-        window = _size_of(stack)
-        if not window:
-            raise ValueError("--density must be of an image with a size, got 0")
-        measures = {name: values / window for name, values in measures.items()}
-    curves = found[0]._replace(measures=measures)
-    return curves.distinct() if isinstance(stack.arguments.thresholds, int) else curves
+    if at is None:
+        found = [_in_memory(stack, one) for one in quantities_of(stack.arguments)]
+        return stack.job().joined(found)
+    job = stack.job(at)
+    return job.curves(totals_of(stack, job, folder))
 
 
-def _size_of(stack: Stack) -> float:
-    """Return the size of an image, by the quantity that --density belongs to."""
-    arguments = stack.arguments
-    shape = stack.blocks.image.shape[-stack.view.ndim :]
-    measured = next(one for one in quantities_of(arguments) if "density" in one.own_options)
-    own = measured.own_of(arguments, stack.spacing)
-    return measured.window_size(shape, stack.filtration, own)
+def totals_of(
+    stack: Stack, job: StackJob, folder: Path | None = None, share: Share = ALL
+) -> list[Total]:
+    """Return what is added up of a share of the blocks of an image, for each pass of a job."""
+    works = job.works(stack.blocks)
+    least = min(work.blocks for work in works)
+    if share.count > max(1, least):
+        raise InputFileError(
+            f"--part must be I/N with N of at most {max(1, least)}, as the image has no more "
+            f"blocks, got {share}"
+        )
+    totals = []
+    for one, work in zip(job.passes(), works, strict=True):
+        own = one.quantity.own_of(stack.arguments, stack.spacing)
+        total = total_of(work)
+        _add_blocks(stack, total, own, folder, share.of(work.blocks))
+        totals.append(total)
+    return totals
 
 
 def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     """Return the curves of all images along the batch axes, or of their labels."""
     arguments = stack.arguments
     windows = stack.blocks.windows
+    job = stack.job()
     image, *kept = stack.blocks.whole()
     if len(kept) > 1:  # there are windows, and missing points
         image = np.ma.array(image, mask=~kept.pop())
@@ -100,82 +104,38 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
         if not parts:
             raise ValueError("its axes other than Z, Y and X are empty")
         values = np.concatenate([own.values for own in parts])  # at the same thresholds
-        return stack.curves(parts[0]._replace(values=values), [own.labels for own in parts])
+        labels = [own.labels for own in parts]
+        return job.curves_of_result(parts[0]._replace(values=values), labels)
     axes = tuple(range(image.ndim - stack.view.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, quantity.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
     if windows and arguments.density:
         result = result.densities()
-    return stack.curves(result)
+    return job.curves_of_result(result)
 
 
-def _sums_of_blocks(
-    stack: Stack, at: Array, quantity: CurveQuantity[Any], folder: Path | None
-) -> Curves:
-    """Return the curves of an image, which is read once."""
-    boxes = quantity.boxes(
-        at,
-        stack.filtration,
-        quantity.own_of(stack.arguments, stack.spacing),
-        dtype=stack.blocks.dtype,
-        masked=stack.blocks.is_masked,
-    )
-    total: _Total
-    if isinstance(boxes, BoxPieces):
-        total = _JoinedTotal(stack, quantity, boxes)
-    else:
-        total = _Total(stack, quantity, boxes)
-    _add_blocks(stack, total, folder)
-    return total.curves()
-
-
-def _windows_of_blocks(
-    stack: Stack, at: Array, quantity: CurveQuantity[Any], folder: Path | None
-) -> Curves:
-    """Return the curves of windows; for what else is measured, the image is read again."""
-    own = quantity.own_of(stack.arguments, stack.spacing)
-    curve = WindowCurve(at, closed_filtration(stack.filtration))
-    euler = _Total(stack, CURVES["euler"], curve)
-    _add_blocks(stack, euler, folder)
-    inside = quantity.window_boxes(at, stack.filtration, own)
-    if inside is None:
-        return euler.curves()
-    cells = _Total(stack, quantity, inside)
-    _add_blocks(stack, cells, folder)
-    join = _side_by_side if stack.blocks.labels is None else joined_tables
-    joined = {images: join(table, cells.sums[images]) for images, table in euler.sums.items()}
-    labels, rows = _rows_of(stack, euler.work, joined, curve.size + inside.size)
-    counts = rows[:, curve.size :]
-    values = inside.with_euler(counts, rows[:, : curve.size])
-    facts = quantity.facts(stack.filtration, own)
-    result = quantity.result(at, values, **facts, window=tuple(inside.sizes(counts).tolist()))
-    return stack.curves(result.densities() if stack.arguments.density else result, labels)
-
-
-def _side_by_side(first: Values, second: Values) -> Values:
-    return np.concatenate([first, second], axis=-1)
-
-
-def _add_blocks(stack: Stack, total: "_Total", folder: Path | None) -> None:
-    """Add what is computed of the blocks of an image, which is read once."""
+def _add_blocks(
+    stack: Stack, total: Total, own: tuple[Any, ...], folder: Path | None, span: Span
+) -> None:
+    """Add what is computed of a span of the blocks of an image, which is read once."""
     work = total.work
     scheduler = stack.arguments.scheduler
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     if stack.means.piece:
         size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
-    groups = work.groups(size, stack.means.side)
+    groups = work.groups(size, stack.means.side, span)
     missing: Sequence[int] = range(len(groups))
     kept = None
     if folder is not None:
-        parts = Parts(folder, fingerprint(_job(stack, work, size, total.quantity)))
+        parts = Parts(folder, fingerprint(_facts(stack, work, size, own, span)))
         kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
     means = {"workers": stack.means.workers, "scheduler": scheduler}
     view = stack.blocks.image
     blocks = [group.stop - group.first for group in groups]
-    share = math.prod(view.shape) * view.dtype.itemsize / max(sum(blocks), 1)
+    share = math.prod(view.shape) * view.dtype.itemsize / max(work.blocks, 1)
     there = sum(blocks) - sum(blocks[number] for number in missing)
     extent = {"total": share * sum(blocks), "initial": share * there}
     with (
@@ -208,15 +168,14 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _job(stack: Stack, work: Work, size: int, quantity: CurveQuantity[Any]) -> dict[str, Any]:
+def _facts(stack: Stack, work: Work, size: int, own: tuple[Any, ...], span: Span) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
     at = work.computed.thresholds
-    own = quantity.own_of(stack.arguments, stack.spacing)
     return {
         "version": version(),
         "views": stack.description(),
         "edges": work.edges,
-        "groups": [size, stack.means.side],
+        "groups": [size, stack.means.side, *span],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.computed.filtration),
         "kind": [type(work.computed).__name__, *own],
@@ -242,7 +201,7 @@ class _KeptSums:
         with ThreadPoolExecutor(REQUESTS) as pool:
             return fingerprint({"files": [*pool.map(self.of_block, near)]})
 
-    def add_to(self, total: "_Total") -> list[int]:
+    def add_to(self, total: Total) -> list[int]:
         """Add the sums that are there; return the numbers of the groups that are missing."""
         missing = []
         there = self.parts.numbers()
@@ -262,74 +221,3 @@ class _KeptSums:
 
     def keep(self, number: int, values: Values) -> None:
         self.parts.keep(number, self.stamps.pop(number), values)
-
-
-class _Total:
-    """The sum of groups for each index of the blocks along the batch axes."""
-
-    def __init__(self, stack: Stack, quantity: CurveQuantity[Any], boxes: BoxValues) -> None:
-        self.stack = stack
-        self.quantity = quantity
-        self.boxes = boxes
-        self.work = self._work()
-        self.sums: dict[Index, Values] = {}
-
-    def _work(self) -> Work:
-        blocks = self.stack.blocks
-        chunks = blocks.image.chunks(self.stack.means.sizes)
-        return Work(blocks, chunks, self.boxes, regions=blocks.labels is not None)
-
-    def add(self, group: Group, values: Values) -> None:
-        if group.images in self.sums:
-            values = self.work.sum([self.sums[group.images], values])
-        self.sums[group.images] = values
-
-    def curves(self) -> Curves:
-        """Return the curves, of all labels if there are any."""
-        boxes = self.boxes
-        labels, rows = _rows_of(self.stack, self.work, self.sums, boxes.size)
-        result = self.quantity.result(boxes.thresholds, boxes.curves(rows))
-        return self.stack.curves(result, labels)
-
-
-def _rows_of(
-    stack: Stack, work: Work, sums: dict[Index, Values], size: int
-) -> tuple[list[Array] | None, Values]:
-    """Return the labels of each image, if there are any, and the sums of all, (rows, size)."""
-    if stack.blocks.labels is None:
-        values = np.zeros((*stack.batch, size), np.int64)
-        for images, own in sums.items():
-            values[work.box(images)] = own
-        return None, values.reshape((-1, size))
-    dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
-    empty = np.zeros((0, 1 + size), np.int64)
-    tables = [sums.get(images, empty) for images in np.ndindex(*stack.batch)]
-    rows = np.concatenate([values_of(table, order=dtype) for table in tables])
-    return [labels_of(table, order=dtype) for table in tables], rows
-
-
-class _JoinedTotal(_Total):
-    """The pieces of each place on the batch axes, joined as they come."""
-
-    boxes: BoxPieces
-    work: GluedWork
-
-    def __init__(self, stack: Stack, quantity: CurveQuantity[Any], boxes: BoxPieces) -> None:
-        super().__init__(stack, quantity, boxes)
-        self.images = {place: JoinedBoxes(self.work) for place in np.ndindex(*stack.batch)}
-
-    def _work(self) -> Work:
-        blocks = self.stack.blocks
-        return GluedWork(blocks, blocks.image.chunks(self.stack.means.sizes), self.boxes)
-
-    def add(self, group: Group, values: Values) -> None:
-        box = tuple((part.start, part.stop) for part in group.column)
-        self.images[group.images].add_packed(box, values)
-
-    def curves(self) -> Curves:
-        at = self.boxes.thresholds
-        found = np.zeros((len(self.images), self.boxes.rows, at.size), np.int64)
-        for values, joined in zip(found, self.images.values(), strict=True):
-            for piece in joined.pieces.values():  # one, or none of an image without points
-                values[...] = self.boxes.numbers([piece])[0]
-        return self.stack.curves(self.quantity.result(at, found))

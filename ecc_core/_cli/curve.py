@@ -16,11 +16,13 @@ from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths, matching_paths
 from ecc_core._cli.meshes import curves_of_meshes
 from ecc_core._cli.progress import progress_bar
+from ecc_core._io.curve_columns import Curves, add_facts, columns_of
 from ecc_core._io.meshes import MESH_SUFFIXES, VALUE_SUFFIXES, is_mesh
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_table
 from ecc_core.quantities import CURVES
+from ecc_core.quantities.registry import quantities_of
 
 DESCRIPTION = (
     "Compute the exact Euler characteristic curve of each image. The table has the columns input, "
@@ -63,7 +65,7 @@ def run(arguments: Namespace) -> None:
         of_meshes, described = curves_of_meshes(paths, arguments)
         _write(of_meshes, described, "", [], arguments)
         return
-    found: list[outputs.Curves] = []
+    found: list[Curves] = []
     facts: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
     lengths = Lengths(arguments)
@@ -86,7 +88,7 @@ def run(arguments: Namespace) -> None:
                     curves = _curves(stack)
                 lengths.keep(path, stack.calibration)
                 found.append(curves)
-                facts.append(stack.facts | stack.described(curves))
+                facts.append(stack.facts | stack.job().described(curves))
                 del stack  # before the next one is read
     if found:
         _write(found, facts, lengths.unit, [*failures.values()], arguments)
@@ -119,15 +121,15 @@ def _common_range(
 
 
 def _write(
-    found: list[outputs.Curves],
+    found: list[Curves],
     facts: list[dict[str, Any]],
     unit: str,
     failures: list[str],
     arguments: Namespace,
 ) -> None:
     """Write or print the table, and draw the curves."""
-    columns = outputs.columns_of(found)
-    outputs.add_facts(columns, arguments, unit)
+    columns = columns_of(found)
+    add_facts(columns, arguments, unit)
     failed = {"failed": failures} if failures else {}
     metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts, **failed)
     if arguments.out:
@@ -144,12 +146,12 @@ def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     return held(open_stack(path, lengths, arguments, whole=True))
 
 
-def _curves(stack: Stack) -> outputs.Curves:
+def _curves(stack: Stack) -> Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
     blocks = stack.blocks
     arguments = stack.arguments
     plain = (
-        outputs.quantities_of(arguments) == [CURVES["euler"]]
+        quantities_of(arguments) == [CURVES["euler"]]
         and len(blocks.views) == 1
         and not blocks.is_masked
         and not blocks.direction

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ecc_core._io.retries import without_secrets
 from ecc_core.errors import InputFileError
 
 ARGUMENTS = {
@@ -45,10 +46,11 @@ def blame(path: str | os.PathLike[str]) -> Iterator[None]:
 def one_line(error: BaseException | str) -> str:
     """Return a message in one line, with options instead of Python's arguments."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        named = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return without_secrets(named)
     if isinstance(error, MemoryError):
         return "not enough memory" + (f": {error}" if str(error) else "")
-    message = " ".join(str(error).split()) or type(error).__name__
+    message = without_secrets(" ".join(str(error).split())) or type(error).__name__
     message = re.sub(r'\b(\w+)="([\w-]+)"', r"--\1 \2", message)
     message = message.replace("must be None", "must not be given")
     message = TUPLE_OF_WORDS.sub(_with_commas, message)

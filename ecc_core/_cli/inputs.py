@@ -24,6 +24,7 @@ from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
 from ecc_core._io.readers.raw import checked_layout
+from ecc_core._io.retries import without_secrets
 from ecc_core._io.select import select
 from ecc_core._io.stored import Request, View
 from ecc_core._io.write import is_own_figure
@@ -218,7 +219,7 @@ class Lengths:
             return
         self.first = self.first or (path, found.unit)
         if found.note and found.note not in self.said:
-            sys.stderr.write(f"ecc: spacing {found.note} {path}\n")
+            sys.stderr.write(f"ecc: spacing {found.note} {without_secrets(path)}\n")
         self.said.add(found.note)
 
 
@@ -247,7 +248,7 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
     """
     stored = open_input(path, arguments)
     for note in stored.notes:
-        sys.stderr.write(f"ecc: {path}: {note}\n")
+        sys.stderr.write(f"ecc: {without_secrets(path)}: {note}\n")
     with blame(path):
         view = select(stored, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
     for letter, length in view.lengths.items() if rule else ():

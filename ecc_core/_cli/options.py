@@ -54,6 +54,13 @@ ARGUMENTS = {
     ),
     "--json": _argument("print the table as JSON instead of CSV", action="store_true"),
     "--quiet": _argument("print nothing but errors on stderr", action="store_true"),
+    "--part": _argument(
+        "compute this part of the image only, such as 3/64 for the third of 64, and write what is "
+        "added up of it to an .npz file, of which ecc merge makes the table. Parts can be computed "
+        "in any order and on any machine that reads the image, with the same --max-memory",
+        type=values.share,
+        metavar="I/N",
+    ),
     "--resume": _argument("reuse the results of an interrupted or failed run", action="store_true"),
     # part of the image
     "--series": _argument("index of the image in a file with several", type=int, metavar="N"),

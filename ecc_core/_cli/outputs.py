@@ -11,22 +11,22 @@ import numpy as np
 from ecc_core import plotting
 from ecc_core._cli.inputs import pairs_of
 from ecc_core._cli.version import version
+from ecc_core._io.curve_columns import Curves, add_facts, heads_of, measures_of, plain
 from ecc_core._io.lazy import Array
 from ecc_core._io.readers.zarr_images import PLACES
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core._request.boundary import shortest_name, words_of
-from ecc_core._request.levels import distinct_values
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.io import write_figure
 from ecc_core.quantities import CURVES, CurveQuantity
 from ecc_core.quantities._base import EULER_NUMBER
+from ecc_core.quantities.registry import quantities_of
 from ecc_core.results import CurveResult
 
-MOST_COLUMNS = 1 << 16
 NO_SETTINGS = (
-    *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "run"),
+    *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "part", "run"),
     *("workers", "max_memory", "scheduler", "device", "said"),
 )
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
@@ -97,14 +97,6 @@ def has_windows(arguments: Namespace) -> bool:
 def has_half_open(arguments: Namespace) -> bool:
     """Whether an image is a window of a larger one along some axis."""
     return "half-open" in words_of(arguments.boundary)
-
-
-def quantities_of(arguments: Namespace) -> list[CurveQuantity[Any]]:
-    """Return the quantities that are computed, the Euler characteristic first."""
-    found = [one for name, one in CURVES.items() if getattr(arguments, name, False)]
-    if any(one.with_euler for one in found):
-        return found
-    return [CURVES["euler"], *found]
 
 
 def glued_of(arguments: Namespace) -> list[CurveQuantity[Any]]:
@@ -194,61 +186,18 @@ def _check_device(arguments: Namespace) -> None:
         raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
 
 
+def software() -> str:
+    return f"napari-ecc {version()}"
+
+
 def metadata_of(settings: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    return {"software": f"napari-ecc {version()}", "settings": settings, **facts}
+    return {"software": software(), "settings": settings, **facts}
 
 
 def settings_of(arguments: Namespace, **settled: Any) -> dict[str, Any]:
     """Return the arguments that the numbers depend on, as types that JSON supports."""
     given = {name: value for name, value in vars(arguments).items() if name not in NO_SETTINGS}
-    return {name: _plain(value) for name, value in (given | settled).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, slice):
-        return [value.start, value.stop]
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return str(value) if value in (np.inf, -np.inf) else value
-
-
-class Curves(NamedTuple):
-    """Curves of an image: one for each index of its batch axes, or for each label there.
-
-    The measures, (k, n) arrays, are the Euler characteristic, and then Betti numbers, Minkowski
-    functionals or component curves, as the columns of a table are called; float64 for densities.
-    """
-
-    path: str
-    thresholds: Array
-    heads: Mapping[str, Array]  # columns that tell them apart: indices in the file, channel, label
-    measures: Mapping[str, Array]
-
-    @property
-    def rows(self) -> int:
-        return len(self.measures[EULER_NUMBER])
-
-    def distinct(self) -> "Curves":
-        """Return them without repeated thresholds, which evenly spaced ones of one value are."""
-        thresholds, first = np.unique(self.thresholds, return_index=True)
-        if thresholds.size == self.thresholds.size:
-            return self
-        measures = {name: values[:, first] for name, values in self.measures.items()}
-        return self._replace(thresholds=thresholds, measures=measures)
-
-
-def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
-    """Return columns with one row for each threshold of each curve."""
-    thresholds = [own.thresholds for own in found]
-    times = np.repeat([at.size for at in thresholds], [own.rows for own in found])
-    columns = {name: np.repeat(column, times) for name, column in _heads_of(found, axes).items()}
-    _check_one_type(thresholds)
-    columns["threshold"] = np.concatenate([np.tile(own.thresholds, own.rows) for own in found])
-    for name, parts in _measures_of(found).items():
-        columns[name] = np.concatenate([part.ravel() for part in parts])
-    return columns
+    return {name: plain(value) for name, value in (given | settled).items()}
 
 
 def wide_columns_of(
@@ -258,7 +207,7 @@ def wide_columns_of(
     arguments: Namespace,
 ) -> dict[str, Array]:
     """Return columns with one row for each curve; `places` are those of images on a plate."""
-    heads = _heads_of(found)
+    heads = heads_of(found)
     columns = {"input": heads.pop("input")}
     on_plate = [places[path] for path in columns["input"].tolist()]
     for name in PLACES:  # empty where an image is not on a plate
@@ -266,106 +215,11 @@ def wide_columns_of(
             columns[name] = np.array([place.get(name, "") for place in on_plate], dtype=str)
     columns |= heads
     add_facts(columns, arguments, unit)
-    for name, parts in _measures_of(found).items():
+    for name, parts in measures_of(found).items():
         prefix = "" if name == EULER_NUMBER else f"{name} "
         headers = [f"{prefix}{threshold}" for threshold in found[0].thresholds.tolist()]
         columns |= dict(zip(headers, np.concatenate(parts).T, strict=True))
     return columns
-
-
-def _heads_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
-    """Return what tells each curve from others: paths, indices, channels and labels."""
-    heads = {"input": np.concatenate([np.full(own.rows, own.path) for own in found])}
-    names = {name for own in found for name in own.heads}
-    more = [name for name in ("channel", "label") if name in names]
-    for name in (*(axes or sorted(names.difference(more))), *more):
-        missing = "" if name == "channel" else -1  # it has no such axis, or no names of channels
-        parts = [own.heads.get(name, np.full(own.rows, missing)) for own in found]
-        heads[name] = np.concatenate(parts)
-        if heads[name].dtype.kind == "f":  # of integers without a common type
-            heads[name] = np.array([each for part in parts for each in part.tolist()])
-    return heads
-
-
-def _measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
-    """Return the curves of each image by measure; zeros or NaN where it has no such measure."""
-    every = {name: values.dtype for own in curves for name, values in own.measures.items()}
-    found: dict[str, list[Array]] = {}
-    for name, dtype in every.items():
-        found[name] = []
-        for own in curves:
-            missing = np.full(
-                own.measures[EULER_NUMBER].shape, np.nan if dtype.kind == "f" else 0, dtype
-            )
-            found[name].append(own.measures.get(name, missing))
-    return found
-
-
-def _check_one_type(thresholds: list[Array]) -> None:
-    """Raise an error if a conversion to a common type would change thresholds."""
-    common = np.result_type(*thresholds, np.uint8)
-    if any(at.astype(common).tolist() != at.tolist() for at in thresholds):
-        dtypes = sorted({at.dtype.name for at in thresholds})
-        raise InputFileError(
-            f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
-            "write one table for each type"
-        )
-
-
-def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curves]:
-    """Return curves at the thresholds of all of them.
-
-    They are the same, or each curve has every level at which it changes.
-    """
-    own = [curves.thresholds for curves in found]
-    if all(np.array_equal(at, own[0]) for at in own):
-        return found
-    _check_one_type(own)
-    every = distinct_values(np.concatenate(own))
-    if every.size > MOST_COLUMNS:
-        raise InputFileError(
-            f"--thresholds exact gives {every.size} thresholds, and a table has at most "
-            f"{MOST_COLUMNS}: give a number and --range"
-        )
-    empty = (0, 1) if superlevel else (1, 0)  # the sets beyond the last level, or before the first
-    spread = []
-    for curves in found:
-        places = np.searchsorted(curves.thresholds, every, "left" if superlevel else "right")
-        padded = {name: np.pad(of, ((0, 0), empty)) for name, of in curves.measures.items()}
-        measures = {name: values[:, places] for name, values in padded.items()}
-        spread.append(curves._replace(thresholds=every, measures=measures))
-    return spread
-
-
-def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
-    """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
-    direction = arguments.direction
-    scale = arguments.direction_scale
-    directed = direction is not None
-    wanted = quantities_of(arguments)
-    boundary = shortest_name(words_of(arguments.boundary))
-    facts: dict[str, Any] = {
-        "connectivity": arguments.connectivity,
-        "superlevel": arguments.superlevel or None,
-        "boundary": None if boundary == "closed" else ",".join(words_of(boundary)),
-        "direction": ",".join(map(str, map(float, direction))) if directed else None,
-        "direction_scale": float(1 if scale is None else scale) if directed else None,
-        **_chosen(arguments),
-        "density": arguments.density or None,
-        "unit": unit if directed or any(one.has_lengths for one in wanted) else None,
-    }
-    rows = len(next(iter(columns.values())))
-    columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}
-
-
-def _chosen(arguments: Namespace) -> dict[str, Any]:
-    """Return the values of the options of quantities that have some, by their column."""
-    with_option = [one for one in quantities_of(arguments) if one.option is not None]
-    return {
-        one.option.column: getattr(arguments, one.name)
-        for one in with_option
-        if one.option is not None and one.option.column
-    }
 
 
 def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> None:

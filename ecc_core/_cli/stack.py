@@ -2,28 +2,33 @@
 
 from argparse import ArgumentParser, Namespace
 
-from ecc_core._cli import options, outputs
-from ecc_core._cli.blockwise import open_stack, thresholds_of
-from ecc_core._cli.computing import curves_of
+from ecc_core._cli import options, outputs, values
+from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.computing import totals_of
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
+from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts
+from ecc_core._io.stack_parts import ALL, Cut, fingerprint_of_values, write_part
 from ecc_core.errors import InputFileError
-from ecc_core.io import write_table
+from ecc_core.io import TABLE_SUFFIXES, write_table
 
 DESCRIPTION = (
     "Compute the exact Euler characteristic curve of an image that need not fit in memory. The "
     "table has a column for each axis other than Z, Y and X, then label (with --labels), "
     "threshold, euler_number, and Betti numbers (b0, b1, ...) or Minkowski functionals (area, "
     "perimeter, ...) if they are asked for, and the unit of lengths. Partial results are kept "
-    "beside the table until it is written, and --resume goes on from them."
+    "beside the table until it is written, and --resume goes on from them. With --part, several "
+    "jobs compute an image without knowing of each other."
 )
+PART_SUFFIX = ".npz"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "input")
-    options.add(parser, "--out", required=True)
-    options.add(parser, "--resume", "--plot")
+    written = values.output((*TABLE_SUFFIXES, PART_SUFFIX))
+    options.add(parser, "--out", required=True, type=written, after="; with --part, .npz")
+    options.add(parser, "--part", "--resume", "--plot")
     usual = (
         "the range of the data type for 8-bit images, else the minimum and maximum of a few "
         "blocks, which are printed"
@@ -34,6 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     outputs.check_together(arguments)
+    _check_part(arguments)
     if whole := outputs.needs_memory(arguments):
         raise InputFileError(
             f"{whole}, since the image is not in memory: use ecc curve or ecc batch"
@@ -48,13 +54,33 @@ def run(arguments: Namespace) -> None:
     with parts.locked():
         if not arguments.resume:
             parts.clear()
-        with blame(path):
-            curves = curves_of(stack, at, parts.folder)
-        columns = outputs.columns_of([curves], stack.view.axes[: -stack.view.ndim].lower())
-        del columns["input"]
-        outputs.add_facts(columns, arguments, stack.unit or "")
-        settings = outputs.settings_of(arguments, thresholds=curves.thresholds)
-        metadata = outputs.metadata_of(settings, inputs=[stack.facts], **stack.described(curves))
-        write_table(arguments.out, columns, metadata=metadata)
-        outputs.plot([curves], arguments, stack.unit)
+        _compute(stack, at, parts)
         parts.clear()
+
+
+def _check_part(arguments: Namespace) -> None:
+    is_part = arguments.out.suffix.lower() == PART_SUFFIX
+    if arguments.part is None and is_part:
+        raise InputFileError(f"{arguments.out}: --part must be given, whose file this can be")
+    if arguments.part is not None and not is_part:
+        raise InputFileError(
+            f"{arguments.out}: type not supported together with --part, must be {PART_SUFFIX}"
+        )
+    if arguments.part is not None and arguments.plot:
+        raise InputFileError("--plot must be given to ecc merge instead of together with --part")
+
+
+def _compute(stack: Stack, at: Array, parts: Parts) -> None:
+    """Write the table of an image, or what is added up of a part of it."""
+    arguments, job = stack.arguments, stack.job(at)
+    with blame(stack.path):
+        totals = totals_of(stack, job, parts.folder, arguments.part or ALL)
+        if arguments.part is not None:
+            across = max(map(len, job.chunks[1 - stack.view.ndim :]))
+            cut = Cut(fingerprint_of_values(stack.blocks.views), min(stack.means.side, across))
+            write_part(arguments.out, arguments.part, job, cut, totals)
+            return
+        curves = job.curves(totals)
+    table = job.table(curves)
+    write_table(arguments.out, table.columns, metadata=table.metadata)
+    outputs.plot([curves], arguments, stack.unit)

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from ecc_core._io.retries import retried
 from ecc_core._optional import import_optional
 
 Stamp = tuple[Any, ...] | None
@@ -134,7 +135,7 @@ class Address(Files):
 
     def read(self, file: str) -> bytes | None:
         try:
-            content: bytes = self.filesystem.cat_file(file)
+            content: bytes = retried(lambda: self.filesystem.cat_file(file))
         except FileNotFoundError:
             return None
         return content
@@ -142,7 +143,7 @@ class Address(Files):
     def stamp(self, file: str) -> Stamp:
         """Return size and, if the file system knows it, version or modification time."""
         try:
-            found = self.filesystem.info(file)
+            found = retried(lambda: self.filesystem.info(file))
         except FileNotFoundError:
             return None
         changed = next((found[name] for name in CHANGED if found.get(name)), None)

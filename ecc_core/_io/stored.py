@@ -17,6 +17,7 @@ from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.geometry import Affine, Distances
 from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
+from ecc_core._io.retries import retried
 from ecc_core.errors import InputFileError
 
 REQUESTS = 32  # on their way at once, for files behind an address
@@ -171,6 +172,8 @@ class StoredImage:
                 for file in map(self.file_of, self._chunks_of(box)):
                     if Path(file).is_dir():  # which zarr takes for a missing chunk
                         raise IsADirectoryError(f"{file} is a folder")
+            if self.remote:
+                return retried(lambda: np.asanyarray(self.array[box]))
             return np.asanyarray(self.array[box])
         except (MemoryError, InputFileError):
             raise

@@ -51,20 +51,24 @@ def test_any_blocks_groups_and_windows(data):
     filtration = Filtration(ndim, connectivity, boundary=boundary_of(boundary, ndim))
     curve = CurveValues(LEVELS, filtration)
     work = Work(lambda box: (image[box],), chunks, curve)
-    groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
-    blocks = [block for group in groups for block in group.blocks()]
-    assert len(set(blocks)) == len(blocks)
+    size, side = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    cut = data.draw(st.integers(0, work.blocks))  # where another part begins
+    blocks: list[tuple[int, ...]] = []
+    total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
+    for span in ((0, cut), (cut, work.blocks)):
+        groups = work.groups(size, side=side, span=span)
+        blocks += [block for group in groups for block in group.blocks()]
+        first = [n for n in range(len(groups)) if data.draw(st.booleans())]
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("AHEAD", "ASKED"):
+                patch.setattr(window, name, data.draw(st.integers(0, 8)))
+            sums = sums_of(work, groups, first)
+            sums |= sums_of(work, groups, sorted(set(range(len(groups))) - set(first)))
+        for number, values in sums.items():
+            total[work.box(groups[number].images)] += values
+    assert len(set(blocks)) == len(blocks) == work.blocks
     if filtration.boundary.is_closed:
         assert len(blocks) == math.prod(map(len, chunks))
-    first = [n for n in range(len(groups)) if data.draw(st.booleans())]
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AHEAD", "ASKED"):
-            patch.setattr(window, name, data.draw(st.integers(0, 8)))
-        sums = sums_of(work, groups, first)
-        sums |= sums_of(work, groups, sorted(set(range(len(groups))) - set(first)))
-    total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
-    for number, values in sums.items():
-        total[work.box(groups[number].images)] += values
     axis = tuple(range(lead, len(shape)))
     options = {"connectivity": connectivity, "boundary": boundary, "axis": axis}
     expected = ecc.euler_curve(image, LEVELS, **options).values

@@ -142,7 +142,7 @@ def test_the_table_of_a_cluster_is_simulated():
     simulated = {
         (blocks, block, workers, *busy): (float(minutes), float(mib) * 2**20 / 1e9)
         for block, workers, blocks, _, minutes, *busy, _, mib in cells(
-            "benchmarks/results/scale.md", r"^\| \d+\^3 .* % .*"
+            "benchmarks/results/cluster_model.md", r"^\| \d+\^3 .* % .*"
         )
     }
     shown = cells("docs/scaling.md", r"^\| [\d,]+ of \d+\^3 .*")

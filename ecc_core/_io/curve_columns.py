@@ -1,0 +1,159 @@
+"""The columns of tables: curves of images, what tells them apart, and how they were computed."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecc_core._io.lazy import Array
+from ecc_core._request.boundary import shortest_name, words_of
+from ecc_core._request.levels import distinct_values
+from ecc_core.errors import InputFileError
+from ecc_core.quantities._base import EULER_NUMBER
+from ecc_core.quantities.registry import quantities_of
+
+MOST_COLUMNS = 1 << 16
+
+
+def plain(value: Any) -> Any:
+    """Return an argument as types that JSON supports."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, slice):
+        return [value.start, value.stop]
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return str(value) if value in (np.inf, -np.inf) else value
+
+
+class Curves(NamedTuple):
+    """Curves of an image: one for each index of its batch axes, or for each label there.
+
+    The measures, (k, n) arrays, are the Euler characteristic, and then Betti numbers, Minkowski
+    functionals or component curves, as the columns of a table are called; float64 for densities.
+    """
+
+    path: str
+    thresholds: Array
+    heads: Mapping[str, Array]  # columns that tell them apart: indices in the file, channel, label
+    measures: Mapping[str, Array]
+
+    @property
+    def rows(self) -> int:
+        return len(self.measures[EULER_NUMBER])
+
+    def distinct(self) -> "Curves":
+        """Return them without repeated thresholds, which evenly spaced ones of one value are."""
+        thresholds, first = np.unique(self.thresholds, return_index=True)
+        if thresholds.size == self.thresholds.size:
+            return self
+        measures = {name: values[:, first] for name, values in self.measures.items()}
+        return self._replace(thresholds=thresholds, measures=measures)
+
+
+def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
+    """Return columns with one row for each threshold of each curve."""
+    thresholds = [own.thresholds for own in found]
+    times = np.repeat([at.size for at in thresholds], [own.rows for own in found])
+    columns = {name: np.repeat(column, times) for name, column in heads_of(found, axes).items()}
+    _check_one_type(thresholds)
+    columns["threshold"] = np.concatenate([np.tile(own.thresholds, own.rows) for own in found])
+    for name, parts in measures_of(found).items():
+        columns[name] = np.concatenate([part.ravel() for part in parts])
+    return columns
+
+
+def heads_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
+    """Return what tells each curve from others: paths, indices, channels and labels."""
+    heads = {"input": np.concatenate([np.full(own.rows, own.path) for own in found])}
+    names = {name for own in found for name in own.heads}
+    more = [name for name in ("channel", "label") if name in names]
+    for name in (*(axes or sorted(names.difference(more))), *more):
+        missing = "" if name == "channel" else -1  # it has no such axis, or no names of channels
+        parts = [own.heads.get(name, np.full(own.rows, missing)) for own in found]
+        heads[name] = np.concatenate(parts)
+        if heads[name].dtype.kind == "f":  # of integers without a common type
+            heads[name] = np.array([each for part in parts for each in part.tolist()])
+    return heads
+
+
+def measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
+    """Return the curves of each image by measure; zeros or NaN where it has no such measure."""
+    every = {name: values.dtype for own in curves for name, values in own.measures.items()}
+    found: dict[str, list[Array]] = {}
+    for name, dtype in every.items():
+        found[name] = []
+        for own in curves:
+            missing = np.full(
+                own.measures[EULER_NUMBER].shape, np.nan if dtype.kind == "f" else 0, dtype
+            )
+            found[name].append(own.measures.get(name, missing))
+    return found
+
+
+def _check_one_type(thresholds: list[Array]) -> None:
+    """Raise an error if a conversion to a common type would change thresholds."""
+    common = np.result_type(*thresholds, np.uint8)
+    if any(at.astype(common).tolist() != at.tolist() for at in thresholds):
+        dtypes = sorted({at.dtype.name for at in thresholds})
+        raise InputFileError(
+            f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
+            "write one table for each type"
+        )
+
+
+def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curves]:
+    """Return curves at the thresholds of all of them.
+
+    They are the same, or each curve has every level at which it changes.
+    """
+    own = [curves.thresholds for curves in found]
+    if all(np.array_equal(at, own[0]) for at in own):
+        return found
+    _check_one_type(own)
+    every = distinct_values(np.concatenate(own))
+    if every.size > MOST_COLUMNS:
+        raise InputFileError(
+            f"--thresholds exact gives {every.size} thresholds, and a table has at most "
+            f"{MOST_COLUMNS}: give a number and --range"
+        )
+    empty = (0, 1) if superlevel else (1, 0)  # the sets beyond the last level, or before the first
+    spread = []
+    for curves in found:
+        places = np.searchsorted(curves.thresholds, every, "left" if superlevel else "right")
+        padded = {name: np.pad(of, ((0, 0), empty)) for name, of in curves.measures.items()}
+        measures = {name: values[:, places] for name, values in padded.items()}
+        spread.append(curves._replace(thresholds=every, measures=measures))
+    return spread
+
+
+def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
+    """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
+    direction = arguments.direction
+    scale = arguments.direction_scale
+    directed = direction is not None
+    wanted = quantities_of(arguments)
+    boundary = shortest_name(words_of(arguments.boundary))
+    facts: dict[str, Any] = {
+        "connectivity": arguments.connectivity,
+        "superlevel": arguments.superlevel or None,
+        "boundary": None if boundary == "closed" else ",".join(words_of(boundary)),
+        "direction": ",".join(map(str, map(float, direction))) if directed else None,
+        "direction_scale": float(1 if scale is None else scale) if directed else None,
+        **_chosen(arguments),
+        "density": arguments.density or None,
+        "unit": unit if directed or any(one.has_lengths for one in wanted) else None,
+    }
+    rows = len(next(iter(columns.values())))
+    columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}
+
+
+def _chosen(arguments: Namespace) -> dict[str, Any]:
+    """Return the values of the options of quantities that have some, by their column."""
+    with_option = [one for one in quantities_of(arguments) if one.option is not None]
+    return {
+        one.option.column: getattr(arguments, one.name)
+        for one in with_option
+        if one.option is not None and one.option.column
+    }

@@ -1,0 +1,51 @@
+"""Reading from remote stores, which fail for a moment now and then."""
+
+import re
+import time
+from collections.abc import Callable
+from gzip import BadGzipFile
+from typing import TypeVar
+
+T = TypeVar("T")
+
+DELAYS = (0.5, 2.0, 8.0)
+"""Seconds to wait before each further attempt."""
+LASTING = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    BadGzipFile,
+)
+"""Errors of the operating system that another attempt does not change."""
+BUSY = frozenset({408, 429, 500, 502, 503, 504})
+"""The status of a web server that may answer later."""
+SECRETS = re.compile(
+    r"(?<=://)[^/@\s]+(?=@)"  # user and password
+    r"|(?<=[?&])((?:X-Amz-[\w-]+|AWSAccessKeyId|Signature|sig|(?:access_)?token|key)=)[^&\s'\"]+",
+    re.IGNORECASE,
+)
+
+
+def retried(read: Callable[[], T]) -> T:
+    """Return what a function reads; try again if its store may answer later."""
+    for delay in DELAYS:
+        try:
+            return read()
+        except Exception as error:  # libraries of stores have errors of their own
+            if not _may_pass(error):
+                raise
+        time.sleep(delay)
+    return read()
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether a store was busy, or the connection to it was lost."""
+    if isinstance(error, LASTING):
+        return False
+    return isinstance(error, OSError) or getattr(error, "status", None) in BUSY
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with ``***`` instead of the credentials in addresses."""
+    return SECRETS.sub(lambda found: f"{found[1] or ''}***", text)

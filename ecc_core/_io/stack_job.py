@@ -1,0 +1,310 @@
+"""What is computed of an image by blocks, and what its table says, without the image itself.
+
+`ecc stack` reads an image once for each of the passes of its job, adds up what it computes of the
+blocks, and makes the curves of the totals. A job can be written to a file together with totals of
+some of the blocks, and curves are made of it where the image is not at hand.
+"""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._blocks.boxes import BoxValues
+from ecc_core._blocks.glued import BoxPieces, GluedWork
+from ecc_core._blocks.totals import JoinedTotal, Total, total_of
+from ecc_core._blocks.work import Work, labels_of, values_of
+from ecc_core._io.curve_columns import Curves, add_facts, columns_of, plain
+from ecc_core._io.lazy import Array
+from ecc_core._io.results import describe_result
+from ecc_core._request.filtration import Direction, Filtration, filtration_of
+from ecc_core.quantities import CurveQuantity
+from ecc_core.quantities._base import EULER_NUMBER
+from ecc_core.quantities.registry import CURVES, quantities_of
+from ecc_core.quantities.windows import WindowCurve, closed_filtration, joined_tables
+from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
+from ecc_core.results._base import known_by
+
+Values = NDArray[np.int64]
+Columns = dict[str, Array]
+
+
+class Table(NamedTuple):
+    """The columns of a table, and its metadata."""
+
+    columns: Columns
+    metadata: dict[str, Any]
+
+
+class Pass(NamedTuple):
+    """What is computed of an image while it is read once."""
+
+    quantity: CurveQuantity[Any]
+    boxes: BoxValues
+
+
+@dataclass(frozen=True)
+class StackJob:
+    """What is computed of an image by blocks."""
+
+    image: dict[str, Any]
+    """What the metadata of a table say of the image."""
+    settings: dict[str, Any]
+    """The arguments of the command that the numbers depend on, as types that JSON supports."""
+    software: str
+    filtration: Filtration
+    """Without the direction: blocks contain the term."""
+    direction: Direction | None
+    dtype: np.dtype[Any]
+    """That of the points of blocks."""
+    masked: bool
+    labels: np.dtype[Any] | None
+    windows: bool
+    """Whether the mask or the labels are windows of the image."""
+    heads: dict[str, Array]
+    """Columns that tell the images along the batch axes apart."""
+    thresholds: Array
+    chunks: tuple[tuple[int, ...], ...]
+    """Lengths of the blocks along each axis."""
+
+    @property
+    def arguments(self) -> Namespace:
+        """The settings as quantities read them."""
+        numbers = {"inf": math.inf, "-inf": -math.inf}
+        return Namespace(
+            **{
+                name: numbers.get(value, value) if isinstance(value, str) else value
+                for name, value in self.settings.items()
+            }
+        )
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        shape: Sequence[int] = self.image["shape"]
+        return tuple(shape[: len(shape) - self.filtration.ndim])
+
+    @property
+    def spacing(self) -> tuple[float, ...] | None:
+        found = self.image["spacing"]
+        return None if found is None else tuple(found)
+
+    def passes(self) -> list[Pass]:
+        """Return what is computed, in this order."""
+        found = []
+        for quantity in quantities_of(self.arguments):
+            own = quantity.own_of(self.arguments, self.spacing)
+            if not self.windows:
+                given: Any = {"dtype": self.dtype, "masked": self.masked}
+                boxes = quantity.boxes(self.thresholds, self.filtration, own, **given)
+                found.append(Pass(quantity, boxes))
+                continue
+            curve = WindowCurve(self.thresholds, closed_filtration(self.filtration))
+            found.append(Pass(CURVES["euler"], curve))
+            inside = quantity.window_boxes(self.thresholds, self.filtration, own)
+            if inside is not None:
+                found.append(Pass(quantity, inside))
+        return found
+
+    def works(self, read: Callable[..., Any] | None = None) -> list[Work]:
+        """Return the work of each pass; without `read`, for totals only."""
+        works: list[Work] = []
+        for _, boxes in self.passes():
+            if isinstance(boxes, BoxPieces):
+                works.append(GluedWork(read, self.chunks, boxes))
+            else:
+                regions = self.labels is not None
+                works.append(Work(read, self.chunks, boxes, regions=regions))
+        return works
+
+    def totals(self) -> list[Total]:
+        """Return the total of each pass, to which nothing has been added yet."""
+        return [total_of(work) for work in self.works()]
+
+    def curves(self, totals: Sequence[Total]) -> Curves:
+        """Return the curves of an image from the totals of all of its blocks."""
+        pairs = list(zip(self.passes(), totals, strict=True))
+        if self.windows:
+            found = [self._curves_of_windows(pairs)]
+        else:
+            found = [self._curves_of(one, total) for one, total in pairs]
+        return self.joined(found)
+
+    def joined(self, found: Sequence[Curves]) -> Curves:
+        """Return the curves of all quantities as one."""
+        measures: dict[str, Any] = {}
+        for own in found:
+            for name, values in own.measures.items():
+                # The Euler number of lasting classes comes first, if there is one.
+                measures.setdefault(name, values)
+        if self.settings["density"] and not self.windows:
+            measures = self._divided(measures)
+        curves = found[0]._replace(measures=measures)
+        return curves.distinct() if isinstance(self.settings["thresholds"], int) else curves
+
+    def _divided(self, measures: Mapping[str, Any]) -> dict[str, Any]:
+        """Divide measures by the size of the image, as the quantity of --density measures it."""
+        arguments = self.arguments
+        measured = next(one for one in quantities_of(arguments) if "density" in one.own_options)
+        own = measured.own_of(arguments, self.spacing)
+        window = measured.window_size(
+            tuple(self.image["shape"][len(self.batch) :]), self.filtration, own
+        )
+        if not window:
+            raise ValueError("--density must be of an image with a size, got 0")
+        return {name: values / window for name, values in measures.items()}
+
+    def _curves_of(self, one: Pass, total: Total) -> Curves:
+        boxes, at = one.boxes, self.thresholds
+        if isinstance(boxes, BoxPieces):
+            assert isinstance(total, JoinedTotal)
+            numbers = np.zeros((*self.batch, boxes.rows, at.size), np.int64)
+            for place, piece in total.pieces():
+                numbers[place] = boxes.numbers([piece])[0]
+            found = numbers.reshape((math.prod(self.batch), boxes.rows, at.size))
+            return self.curves_of_result(one.quantity.result(at, found))
+        labels, rows = self._rows(total.work, total.sums, boxes.size)
+        return self.curves_of_result(one.quantity.result(at, boxes.curves(rows)), labels)
+
+    def _curves_of_windows(self, pairs: Sequence[tuple[Pass, Total]]) -> Curves:
+        """Return the curves of windows, and what else is measured of them."""
+        if len(pairs) == 1:
+            return self._curves_of(*pairs[0])
+        (curve, euler), ((quantity, inside), cells) = pairs
+        size = curve.boxes.size
+        join = _side_by_side if self.labels is None else joined_tables
+        joined = {images: join(table, cells.sums[images]) for images, table in euler.sums.items()}
+        labels, rows = self._rows(euler.work, joined, size + inside.size)
+        counts = rows[:, size:]
+        measured: Any = inside
+        values = measured.with_euler(counts, rows[:, :size])
+        own = quantity.own_of(self.arguments, self.spacing)
+        facts = quantity.facts(self.filtration, own)
+        sizes = tuple(measured.sizes(counts).tolist())
+        result = quantity.result(self.thresholds, values, **facts, window=sizes)
+        return self.curves_of_result(
+            result.densities() if self.settings["density"] else result, labels
+        )
+
+    def _rows(
+        self, work: Work, sums: Mapping[tuple[int, ...], Values], size: int
+    ) -> tuple[list[Array] | None, Values]:
+        """Return the labels of each image, if there are any, and the sums of all, (rows, size)."""
+        if self.labels is None:
+            values = np.zeros((*self.batch, size), np.int64)
+            for images, own in sums.items():
+                values[work.box(images)] = own
+            return None, values.reshape((-1, size))
+        dtype = self.labels
+        empty = np.zeros((0, 1 + size), np.int64)
+        tables = [sums.get(images, empty) for images in np.ndindex(*self.batch)]
+        rows = np.concatenate([values_of(table, order=dtype) for table in tables])
+        return [labels_of(table, order=dtype) for table in tables], rows
+
+    def curves_of_result(
+        self, result: CurveResult[Any], labels: Sequence[Array] | None = None
+    ) -> Curves:
+        """Return the curves of a result: one for each image, or for each of its labels."""
+        at = result.thresholds
+        heads = dict(self.heads)
+        if labels is not None:
+            counts = [len(own) for own in labels]
+            heads = {name: np.repeat(column, counts) for name, column in heads.items()}
+            heads["label"] = np.concatenate(labels)
+        return Curves(
+            self.image["path"],
+            at.astype(np.uint8) if at.dtype == np.bool_ else at,
+            heads,
+            {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
+        )
+
+    def described(self, curves: Curves) -> dict[str, Any]:
+        """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
+        labels = curves.heads.get("label")
+        if labels is not None and self.batch:
+            return {}
+        facts = curve_facts(replace(self.filtration, direction=self.direction))
+        facts["density"] = self.settings["density"]
+        if self.direction:
+            facts["spacing_units"] = self.image["unit"]
+        at, values = curves.thresholds, curves.measures[EULER_NUMBER]
+        result: CurveResult[Any]
+        if labels is None:
+            result = EulerCurve(at, values.reshape((*self.batch, at.size)), **facts)
+        else:
+            result = RegionCurves(labels, at, values, **known_by(RegionCurves, facts))
+        return {"result": describe_result(result)}
+
+    def table(self, curves: Curves) -> Table:
+        """Return the table of all curves of an image."""
+        axes = self.image["axes"][: len(self.batch)].lower()
+        columns = columns_of([curves], axes)
+        del columns["input"]
+        add_facts(columns, self.arguments, self.image["unit"] or "")
+        metadata = {
+            "software": self.software,
+            "settings": self.settings | {"thresholds": plain(curves.thresholds)},
+            "inputs": [self.image],
+            **self.described(curves),
+        }
+        return Table(columns, metadata)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as types that JSON supports."""
+        filtration, direction = self.filtration, self.direction
+        return {
+            "image": self.image,
+            "settings": self.settings,
+            "software": self.software,
+            "filtration": {
+                "ndim": filtration.ndim,
+                "connectivity": filtration.connectivity,
+                "superlevel": filtration.superlevel,
+                "nan": filtration.nan,
+                "boundary": filtration.boundary.name,
+            },
+            "direction": None if direction is None else astuple(direction),
+            "dtype": self.dtype.str,
+            "masked": self.masked,
+            "labels": None if self.labels is None else self.labels.str,
+            "windows": self.windows,
+            "heads": {name: [of.dtype.str, of.tolist()] for name, of in self.heads.items()},
+            "thresholds": [self.thresholds.dtype.str, self.thresholds.tobytes().hex()],
+            "chunks": self.chunks,
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> StackJob:
+        """Return the job that `to_json` described."""
+        given = dict(facts["filtration"])
+        boundary = given["boundary"]
+        given["boundary"] = boundary if isinstance(boundary, str) else tuple(boundary)
+        direction = None
+        if facts["direction"] is not None:
+            vector, scale, spacing, shape = facts["direction"]
+            direction = Direction(tuple(vector), scale, tuple(spacing), tuple(shape))
+        dtype, content = facts["thresholds"]
+        heads = facts["heads"]
+        return cls(
+            image=facts["image"],
+            settings=facts["settings"],
+            software=facts["software"],
+            filtration=filtration_of(**given),
+            direction=direction,
+            dtype=np.dtype(facts["dtype"]),
+            masked=facts["masked"],
+            labels=None if facts["labels"] is None else np.dtype(facts["labels"]),
+            windows=facts["windows"],
+            heads={name: np.array(column, kind) for name, (kind, column) in heads.items()},
+            thresholds=np.frombuffer(bytes.fromhex(content), dtype).copy(),
+            chunks=tuple(map(tuple, facts["chunks"])),
+        )
+
+
+def _side_by_side(first: Values, second: Values) -> Values:
+    return np.concatenate([first, second], axis=-1)

@@ -1,0 +1,53 @@
+"""Volumes that repeat a period, of which measurements of large ones know the truth."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import ecc_core as ecc
+from ecc_core.cli import main
+from ecc_core.io import read_image
+
+ROOT = Path(__file__).parents[3]
+PERIODS = (2, 3, 2)
+
+
+@pytest.fixture
+def scale(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
+    from benchmarks import scale
+
+    return scale
+
+
+@pytest.fixture
+def period() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (8, 8, 8), dtype=np.uint8)
+
+
+def test_every_reader_decodes_all_of_it(scale, period, tmp_path):
+    path = scale.make(tmp_path / "a.zarr", period, PERIODS, shard=4, chunk=2)
+    tiled = np.tile(period, PERIODS)
+    np.testing.assert_array_equal(zarr.open_array(path, mode="r")[...], tiled)
+    np.testing.assert_array_equal(read_image(path), tiled)
+    files = [file for file in path.glob("c/*/*/*") if file.is_file()]
+    assert len({file.stat().st_ino for file in files}) == 8
+
+
+@pytest.mark.parametrize("boundary", ["closed", "periodic"])
+def test_the_truth_by_parts(scale, period, tmp_path, boundary):
+    path = scale.make(tmp_path / "a.zarr", period, PERIODS, shard=4, chunk=2)
+    expected = scale.truth(scale.curve_of, period, PERIODS, boundary)
+    tiled = ecc.euler_curve(np.tile(period, PERIODS), 256, range=(0, 255), boundary=boundary)
+    assert expected.tolist() == tiled.values.tolist()
+    for number in (1, 2):
+        part = ["--part", f"{number}/2", "--out", str(tmp_path / f"p-{number}.npz")]
+        assert main(["stack", str(path), *part, "--max-memory", "6K", "--boundary", boundary]) == 0
+    merged = tmp_path / "curve.csv"
+    assert main(["merge", str(tmp_path / "p-*.npz"), "--out", str(merged)]) == 0
+    scale.assert_true(merged, expected)
