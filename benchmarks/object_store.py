@@ -38,7 +38,8 @@ class Counted:
         self.sent = 0
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Any:
-        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        path = environ["PATH_INFO"]
+        method = environ["REQUEST_METHOD"]
         if "/c/" not in path:
             return self.application(environ, start)
         if method == "GET" and self.failed[path] < self.busy:

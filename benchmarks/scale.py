@@ -37,7 +37,9 @@ from scipy import ndimage
 
 import ecc_core as ecc
 
-PERIOD, SHARD, CHUNK = 500, 250, 125
+PERIOD = 500
+SHARD = 250
+CHUNK = 125
 PERIODS = {"1e9": (2, 2, 2), "1e10": (4, 4, 5), "1e11": (8, 10, 10), "1e12": (20, 20, 20)}
 """Along each axis, by the number of points."""
 WORKERS = 2
@@ -142,7 +144,8 @@ def measure(what: str, path: str, layer: bool) -> None:
 
     volume = zarr.open_array(path, mode="r")
     curve_of(np.zeros((8, 8, 8), volume.dtype), "closed")  # kernels are loaded before
-    start, processor = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    processor = time.process_time()
     if what == "sum":
         points = da.from_zarr(path, chunks=volume.shards)
         if layer:
@@ -215,7 +218,8 @@ def by_parts(folder: Path, points: str, parts: int, boundary: str) -> None:
     kept = folder / f"parts-{points}-{parts}-{boundary}"
     kept.mkdir(exist_ok=True)
     for number in range(1, parts + 1):
-        out, note = kept / f"part-{number}.npz", kept / f"part-{number}.json"
+        out = kept / f"part-{number}.npz"
+        note = kept / f"part-{number}.json"
         if note.exists():
             continue
         share = f"--part {number}/{parts} --out {out} --resume"
@@ -230,7 +234,8 @@ def by_parts(folder: Path, points: str, parts: int, boundary: str) -> None:
     merging = time.perf_counter() - start
     assert_true(merged, known(folder, "curve", periods, boundary))
     notes = [json.loads(note.read_text()) for note in kept.glob("part-*.json")]
-    ones, sums = ([note[name] for note in notes] for name in ("part", "sum of a layer"))
+    ones = [note["part"] for note in notes]
+    sums = [note["sum of a layer"] for note in notes]
     total = {key: sum(one[key] for one in ones) for key in ("wall", "cpu")}
     scale = ones[0]["points"] / sum(one["points"] for one in sums)
     scaled = {key: scale * sum(one[key] for one in sums) for key in ("wall", "cpu")}
@@ -264,7 +269,8 @@ def write_table() -> None:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in json.loads(RESULTS.read_text()):
-        stack, total = row["stack"], row["sum"]
+        stack = row["stack"]
+        total = row["sum"]
         ratios = [stack[key] / total[key] for key in ("wall", "cpu")]
         cells = [
             *(row["points"], row["what"], row["boundary"], row.get("parts", 1)),
@@ -290,7 +296,8 @@ def main() -> None:
     parser.add_argument("--path")
     parser.add_argument("--layer", action="store_true")
     arguments = parser.parse_args()
-    folder, points = arguments.folder, arguments.points
+    folder = arguments.folder
+    points = arguments.points
     run: dict[str, Callable[[], None]] = {
         "time": partial(
             compare, folder, points, arguments.boundary, arguments.minkowski, arguments.rounds

@@ -187,7 +187,8 @@ class GluedWork(Work):
         """
         if 0 in self.counts:
             return []
-        size, count = min(size, MOST_BLOCKS), _blocks(self.whole)
+        size = min(size, MOST_BLOCKS)
+        count = _blocks(self.whole)
         begin, end = span or (0, self.blocks)
         groups = []
         for number, images in enumerate(itertools.product(*map(range, self.counts[: self.lead]))):
@@ -200,7 +201,9 @@ class GluedWork(Work):
 
     def _boxes(self, box: Box, size: int, span: Span) -> Iterator[Box]:
         """Yield boxes of at most `size` blocks, of those of a box with numbers in a span."""
-        first, stop, count = max(span[0], 0), min(span[1], _blocks(box)), _blocks(box)
+        count = _blocks(box)
+        first = max(span[0], 0)
+        stop = min(span[1], count)
         if first >= stop:
             return
         if self.row is not None:

@@ -144,7 +144,8 @@ class _Window:
 
     def _is_own(self, spatial: Index) -> bool:
         """Whether a block is one of the groups of the column."""
-        column, number = self.column, 0
+        column = self.column
+        number = 0
         for i, part in zip(spatial, column.column, strict=True):
             if not part.start <= i < part.stop:
                 return False
@@ -178,7 +179,8 @@ def _column_of(group: Group, groups: Sequence[Group]) -> Group:
     alike = [
         other for other in groups if (other.images, other.column) == (group.images, group.column)
     ]
-    first, stop = min(other.first for other in alike), max(other.stop for other in alike)
+    first = min(other.first for other in alike)
+    stop = max(other.stop for other in alike)
     return group._replace(first=first, stop=stop)
 
 

@@ -213,7 +213,8 @@ class Work:
         first, *across = self.owners[self.lead :]
         parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
         columns = list(itertools.product([slice(0, first)], *parts))
-        groups, number = [], 0
+        groups = []
+        number = 0
         for at, column in itertools.product(images, columns):
             count = math.prod(part.stop - part.start for part in column)
             stop = min(count, end - number)

@@ -72,7 +72,8 @@ def _check_part(arguments: Namespace) -> None:
 
 def _compute(stack: Stack, at: Array, parts: Parts) -> None:
     """Write the table of an image, or what is added up of a part of it."""
-    arguments, job = stack.arguments, stack.job(at)
+    arguments = stack.arguments
+    job = stack.job(at)
     with blame(stack.path):
         totals = totals_of(stack, job, parts.folder, arguments.part or ALL)
         if arguments.part is not None:

@@ -77,7 +77,8 @@ def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, lis
         name=f"ecc-emit-{token}",
     )
     tasks = _share_tasks(work, emitted.name, f"ecc-share-{token}", shared.key)
-    keys, count = list(tasks), math.prod(work.owners[work.lead :])
+    keys = list(tasks)
+    count = math.prod(work.owners[work.lead :])
     images = itertools.product(*map(range, work.owners[: work.lead]))
     shares = {one: keys[n * count : (n + 1) * count] for n, one in enumerate(images)}
     return tasks, shares, [emitted, shared]

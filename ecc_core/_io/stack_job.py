@@ -160,7 +160,8 @@ class StackJob:
         return {name: values / window for name, values in measures.items()}
 
     def _curves_of(self, one: Pass, total: Total) -> Curves:
-        boxes, at = one.boxes, self.thresholds
+        boxes = one.boxes
+        at = self.thresholds
         if isinstance(boxes, BoxPieces):
             assert isinstance(total, JoinedTotal)
             numbers = np.zeros((*self.batch, boxes.rows, at.size), np.int64)
@@ -232,7 +233,8 @@ class StackJob:
         facts["density"] = self.settings["density"]
         if self.direction:
             facts["spacing_units"] = self.image["unit"]
-        at, values = curves.thresholds, curves.measures[EULER_NUMBER]
+        at = curves.thresholds
+        values = curves.measures[EULER_NUMBER]
         result: CurveResult[Any]
         if labels is None:
             result = EulerCurve(at, values.reshape((*self.batch, at.size)), **facts)
@@ -256,7 +258,8 @@ class StackJob:
 
     def to_json(self) -> dict[str, Any]:
         """Return the job as types that JSON supports."""
-        filtration, direction = self.filtration, self.direction
+        filtration = self.filtration
+        direction = self.direction
         return {
             "image": self.image,
             "settings": self.settings,

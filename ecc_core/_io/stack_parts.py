@@ -212,7 +212,8 @@ def read_part(path: str | os.PathLike[str]) -> StackPart:
         cut = Cut(*facts["cut"])
         return StackPart(path, number, count, facts["job"], keys, facts["digest"], *cut)
 
-    return _read(path, described)
+    found: StackPart = _read(path, described)
+    return found
 
 
 def _box(box: Any) -> Any:
@@ -354,12 +355,15 @@ def _difference(part: StackPart, first: StackPart) -> str:
     """Return in which way two parts are not of the same computation; "" if they are."""
     if part.software != first.software:
         return f"it was computed by {part.software}, not by {first.software}"
-    image, other = part.image, first.image
-    image["path"], other["path"] = Path(image["path"]).name, Path(other["path"]).name
-    for name, value in image.items():
-        if value != other[name]:
-            what = "it is" if name == "path" else f"its {name} is"
-            return f"another image, {what} {value}, not {other[name]}"
+    other = first.image
+    for name, value in part.image.items():
+        if name == "path":
+            own_name = Path(value).name
+            other_name = Path(other[name]).name
+            if own_name != other_name:
+                return f"another image, it is {own_name}, not {other_name}"
+        elif value != other[name]:
+            return f"another image, its {name} is {value}, not {other[name]}"
     if reason := _other_options(part.settings, first.settings):
         return reason
     if part._values != first._values:
@@ -374,9 +378,11 @@ def _difference(part: StackPart, first: StackPart) -> str:
 
 def _other_options(settings: dict[str, Any], others: dict[str, Any]) -> str:
     for name in {**settings, **others}:
-        value, other = settings.get(name), others.get(name)
+        value = settings.get(name)
+        other = others.get(name)
         if name in NAMED_FILES and value and other:
-            value, other = Path(value).name, Path(other).name
+            value = Path(value).name
+            other = Path(other).name
         if value != other:
             option = name.replace("_", "-")
             return f"its --{option} is {_shown(value)}, not {_shown(other)}"

@@ -186,7 +186,9 @@ def test_every_source_has_its_case():
 
 
 @pytest.mark.parametrize(
-    "part", [slice(FEW), pytest.param(slice(FEW, None), marks=pytest.mark.slow)], ids=["few", "most"]
+    "part",
+    [slice(FEW), pytest.param(slice(FEW, None), marks=pytest.mark.slow)],
+    ids=["few", "most"],
 )
 @pytest.mark.parametrize("source", CASES)
 def test_sources_compile(nvrtc, source, part):
