@@ -28,7 +28,7 @@ from ecc_core._io.curve_columns import Curves
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stack_job import StackJob
-from ecc_core._io.stack_parts import ALL, Share
+from ecc_core._io.stack_parts import WHOLE, Part
 from ecc_core._io.stored import REQUESTS
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.quantities import CurveQuantity
@@ -56,21 +56,21 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
 
 
 def totals_of(
-    stack: Stack, job: StackJob, folder: Path | None = None, share: Share = ALL
+    stack: Stack, job: StackJob, folder: Path | None = None, part: Part = WHOLE
 ) -> list[Total]:
-    """Return what is added up of a share of the blocks of an image, for each pass of a job."""
+    """Return what is added up of a part of the blocks of an image, for each pass of a job."""
     works = job.works(stack.blocks)
     least = min(work.blocks for work in works)
-    if share.count > max(1, least):
+    if part.count > max(1, least):
         raise InputFileError(
             f"--part must be I/N with N of at most {max(1, least)}, as the image has no more "
-            f"blocks, got {share}"
+            f"blocks, got {part}"
         )
     totals = []
     for one, work in zip(job.passes(), works, strict=True):
         own = one.quantity.own_of(stack.arguments, stack.spacing)
         total = total_of(work)
-        _add_blocks(stack, total, own, folder, share.of(work.blocks))
+        _add_blocks(stack, total, own, folder, part.of(work.blocks))
         totals.append(total)
     return totals
 
@@ -135,9 +135,9 @@ def _add_blocks(
     means = {"workers": stack.means.workers, "scheduler": scheduler}
     view = stack.blocks.image
     blocks = [group.stop - group.first for group in groups]
-    share = math.prod(view.shape) * view.dtype.itemsize / max(work.blocks, 1)
+    size_of_block = math.prod(view.shape) * view.dtype.itemsize / max(work.blocks, 1)
     there = sum(blocks) - sum(blocks[number] for number in missing)
-    extent = {"total": share * sum(blocks), "initial": share * there}
+    extent = {"total": size_of_block * sum(blocks), "initial": size_of_block * there}
     with (
         bar(unit="B", unit_scale=True, **extent) as shown,
         _on_cluster(scheduler),
@@ -147,7 +147,7 @@ def _add_blocks(
             if kept is not None:
                 kept.keep(number, values)
             total.add(groups[number], values)
-            shown.update(share * blocks[number])
+            shown.update(size_of_block * blocks[number])
 
 
 @contextmanager

@@ -58,7 +58,7 @@ ARGUMENTS = {
         "compute this part of the image only, such as 3/64 for the third of 64, and write what is "
         "added up of it to an .npz file, of which ecc merge makes the table. Parts can be computed "
         "in any order and on any machine that reads the image, with the same --max-memory",
-        type=values.share,
+        type=values.part,
         metavar="I/N",
     ),
     "--resume": _argument("reuse the results of an interrupted or failed run", action="store_true"),

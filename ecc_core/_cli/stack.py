@@ -9,7 +9,7 @@ from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts
-from ecc_core._io.stack_parts import ALL, Cut, fingerprint_of_values, write_part
+from ecc_core._io.stack_parts import WHOLE, Cut, fingerprint_of_values, write_part
 from ecc_core.errors import InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
 
@@ -75,7 +75,7 @@ def _compute(stack: Stack, at: Array, parts: Parts) -> None:
     arguments = stack.arguments
     job = stack.job(at)
     with blame(stack.path):
-        totals = totals_of(stack, job, parts.folder, arguments.part or ALL)
+        totals = totals_of(stack, job, parts.folder, arguments.part or WHOLE)
         if arguments.part is not None:
             across = max(map(len, job.chunks[1 - stack.view.ndim :]))
             cut = Cut(fingerprint_of_values(stack.blocks.views), min(stack.means.side, across))

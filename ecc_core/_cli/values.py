@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._cli.errors import one_line
 from ecc_core._io.geometry import UNITS, unit_named
 from ecc_core._io.metadata import Condition, condition_of
-from ecc_core._io.stack_parts import Share
+from ecc_core._io.stack_parts import Part
 from ecc_core._io.write_image import check_image_output
 from ecc_core._request.boundary import BORDERS, check_boundary
 from ecc_core._request.thresholds import exact_array
@@ -193,12 +193,12 @@ def offset(text: str) -> int:
 
 
 @_must_be("one of several parts, such as 3/64, the first of which is 1/64")
-def share(text: str) -> Share:
-    """Return a share of the blocks of an image."""
+def part(text: str) -> Part:
+    """Return a part of the blocks of an image."""
     number, count = map(_positive, text.split("/"))
     if number > count:
         raise ValueError
-    return Share(number, count)
+    return Part(number, count)
 
 
 @_must_be("a size such as 600M or 4G")

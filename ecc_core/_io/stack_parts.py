@@ -1,6 +1,6 @@
-"""Parts: what is added up of a share of the blocks of an image, as files that can be merged.
+"""Parts: what is added up of some of the blocks of an image, as files that can be merged.
 
-A part is an NPZ file. Its array ``part`` is the JSON of the job, of the share, and of what each of
+A part is an NPZ file. Its array ``part`` is the JSON of the job, of the part, and of what each of
 the other arrays is of: sums, or the pieces of boxes that are joined where they touch.
 """
 
@@ -40,8 +40,8 @@ NAMED_FILES = ("labels", "mask")
 
 
 @dataclass(frozen=True)
-class Share:
-    """One of several equal shares of the blocks of an image."""
+class Part:
+    """A range of the blocks of an image: one of several of about the same length."""
 
     number: int
     """From 1 on."""
@@ -65,7 +65,7 @@ class Share:
         return f"{self.number}/{self.count}"
 
 
-ALL = Share(1, 1)
+WHOLE = Part(1, 1)
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class StackPart:
         return str(self._job["software"])
 
     @property
-    def _share(self) -> Share:
-        return Share(self.number, self.count)
+    def _part(self) -> Part:
+        return Part(self.number, self.count)
 
 
 class Cut(NamedTuple):
@@ -140,8 +140,8 @@ def fingerprint_of_values(views: Iterable[View]) -> str:
     return digest.hexdigest()
 
 
-def write_part(path: Path, share: Share, job: StackJob, cut: Cut, totals: Sequence[Total]) -> None:
-    """Write a share of the totals of a job, completely or not at all."""
+def write_part(path: Path, part: Part, job: StackJob, cut: Cut, totals: Sequence[Total]) -> None:
+    """Write the totals of a part of a job, completely or not at all."""
     digest = hashlib.blake2b(digest_size=16)
     keys: list[Any] = []
     arrays: dict[str, Any] = {}
@@ -153,7 +153,7 @@ def write_part(path: Path, share: Share, job: StackJob, cut: Cut, totals: Sequen
             keys.append([number, *key])
     facts = {
         "format": FORMAT,
-        "share": [share.number, share.count],
+        "part": [part.number, part.count],
         "job": job.to_json(),
         "cut": cut,
         "keys": keys,
@@ -207,7 +207,7 @@ def read_part(path: str | os.PathLike[str]) -> StackPart:
         facts = json.loads(arrays[DESCRIPTION].tobytes())
         if facts["format"] != FORMAT:
             raise ValueError(f"has the format {facts['format']!r}, not {FORMAT!r}")
-        number, count = facts["share"]
+        number, count = facts["part"]
         keys = [(one, Key(tuple(images), _box(box))) for one, images, box in facts["keys"]]
         cut = Cut(*facts["cut"])
         return StackPart(path, number, count, facts["job"], keys, facts["digest"], *cut)
@@ -316,8 +316,8 @@ def _checked(parts: Sequence[StackPart], say: Callable[[str], object]) -> list[S
         if reason:
             raise InputFileError(f"{part.path}: does not belong to {first.path}: {reason}")
     kept: list[StackPart] = []
-    for part in sorted(parts, key=lambda part: (part._share.begin, part._share.end)):
-        if kept and kept[-1]._share.end > part._share.begin:
+    for part in sorted(parts, key=lambda part: (part._part.begin, part._part.end)):
+        if kept and kept[-1]._part.end > part._part.begin:
             _check_repeated(kept[-1], part, say)
         else:
             kept.append(part)
@@ -330,8 +330,8 @@ def _checked(parts: Sequence[StackPart], say: Callable[[str], object]) -> list[S
 
 def _check_repeated(first: StackPart, second: StackPart, say: Callable[[str], object]) -> None:
     """Raise an error unless a part is the same as another one, which is then said."""
-    told = f"{second.path}, part {second._share}, and {first.path}, part {first._share}"
-    if (first._share.begin, first._share.end) != (second._share.begin, second._share.end):
+    told = f"{second.path}, part {second._part}, and {first.path}, part {first._part}"
+    if (first._part.begin, first._part.end) != (second._part.begin, second._part.end):
         raise InputFileError(f"{told}, overlap: give parts of one division into parts")
     if first._digest != second._digest:
         raise InputFileError(f"{told}, differ: compute one of them again")
@@ -340,15 +340,15 @@ def _check_repeated(first: StackPart, second: StackPart, say: Callable[[str], ob
 
 def _missing(parts: Sequence[StackPart]) -> list[str]:
     """Return the names of the parts between those that are there."""
-    edges = [Fraction(0), *(end for part in parts for end in (part._share.begin, part._share.end))]
+    edges = [Fraction(0), *(end for part in parts for end in (part._part.begin, part._part.end))]
     gaps = [(a, b) for a, b in pairwise([*edges, Fraction(1)]) if a < b]
-    gaps = [gap for gap in gaps if gap not in {(p._share.begin, p._share.end) for p in parts}]
+    gaps = [gap for gap in gaps if gap not in {(p._part.begin, p._part.end) for p in parts}]
     counts = {part.count for part in parts}
     if len(counts) > 1:
         return [f"the blocks from {a} to {b} of all" for a, b in gaps]
     (count,) = counts
     spans = [(int(a * count), int(b * count)) for a, b in gaps]
-    return [str(Share(number + 1, count)) for a, b in spans for number in range(a, b)]
+    return [str(Part(number + 1, count)) for a, b in spans for number in range(a, b)]
 
 
 def _difference(part: StackPart, first: StackPart) -> str:

@@ -27,11 +27,11 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Compute parts of an image, and return their files."""
 
-    def files(path: Any, shares: Sequence[str], *flags: object) -> list[Path]:
+    def files(path: Any, numbers: Sequence[str], *flags: object) -> list[Path]:
         found = []
-        for share in shares:
-            out = tmp_path / f"{Path(path).stem}-{share.replace('/', '-of-')}.npz"
-            line = ["stack", path, "--part", share, "--out", out, *flags]
+        for number in numbers:
+            out = tmp_path / f"{Path(path).stem}-{number.replace('/', '-of-')}.npz"
+            line = ["stack", path, "--part", number, "--out", out, *flags]
             assert main([*map(str, line)]) == 0, capsys.readouterr().err
             found.append(out)
         assert not list(tmp_path.glob("*.parts"))
@@ -229,11 +229,11 @@ def test_a_flipped_bit(tmp_path, stored, parts, refuse):
     assert f"{part}: is no part" in refuse("merge", part, "--out", tmp_path / "m.csv")
 
 
-@pytest.mark.parametrize("share", ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/2"])
-def test_shares_that_are_none(tmp_path, stored, refuse, share):
-    message = refuse("stack", stored, f"--part={share}", "--out", tmp_path / "p.npz")
+@pytest.mark.parametrize("number", ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/2"])
+def test_numbers_of_no_part(tmp_path, stored, refuse, number):
+    message = refuse("stack", stored, f"--part={number}", "--out", tmp_path / "p.npz")
     assert "must be one of several parts, such as 3/64, the first of which is 1/64" in message
-    assert message.endswith(f"got '{share}' (see ecc stack --help)\n")
+    assert message.endswith(f"got '{number}' (see ecc stack --help)\n")
 
 
 def test_what_does_not_go_with_parts(tmp_path, stored, refuse):
