@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
 from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core.topology import persistence_pairs
 
+LEAST_ON_DEVICE = 1 << 17
+"""Points of a batch. For fewer, launches on a device take longer than a core of the host."""
 REFUSED = no_second_derivatives("errors of persistence pairs")
 
 
 class Classes(NamedTuple):
     """The homology classes of images, with the points that cause their births and deaths."""
 
-    groups: NDArray[np.int64]
+    groups: Tensor
     """The number of the image and dimension: image * n_spatial + dimension."""
-    births: NDArray[np.int64]
+    births: Tensor
     """Flat indices of points."""
-    deaths: NDArray[np.int64]
+    deaths: Tensor
     """The same; the number of points for a class that never dies."""
 
 
@@ -54,29 +55,37 @@ def pair_errors(
 ) -> tuple[Tensor, Tensor]:
     """The error (batch,) of each image (batch, *spatial), and its gradient (batch, *spatial).
 
-    Targets and the mask are booleans of the shape of the images. Everything is computed in host
-    memory, and in float64.
+    Targets and the mask are booleans of the shape of the images. Everything is computed in float64,
+    where pairs are found.
     """
     count = len(images)
     points = images.numel()
     ndim = images.dim() - 1
     if not points:
         return images.new_zeros(count), torch.zeros_like(images)
-    own, true = (_classes(given, mask, connectivity) for given in (images, targets))
-    inside = targets.flatten().cpu().numpy()[true.births]
-    numbers = np.bincount(true.groups[inside], minlength=ndim * count)
-    values = np.append(images.flatten().cpu().numpy().astype(np.float64), 0.0)
+    place = _place_of_pairs(images)
+    given = images.detach().to(place)
+    wanted = targets.to(place)
+    shown = None if mask is None else mask.to(place)
+    own, true = (_classes(batch, shown, connectivity) for batch in (given, wanted))
+    inside = wanted.flatten()[true.births]
+    numbers = torch.zeros(ndim * count, dtype=torch.int64, device=place)
+    numbers.scatter_add_(0, true.groups, inside.to(torch.int64))
+    values = pad(given.flatten().double(), (0, 1))
     births = values[own.births]
     deaths = values[own.deaths]
     lengths = births - deaths
     kept = _longest(lengths, own.groups, numbers)
     others = ~kept & (lengths >= min_persistence)
-    errors = np.where(kept, (1 - births) ** 2 + deaths**2, np.where(others, lengths**2, 0))
-    by_birth = np.where(kept, 2 * (births - 1), np.where(others, 2 * lengths, 0))
-    by_death = np.where(kept, 2 * deaths, np.where(others, -2 * lengths, 0))
-    slopes: NDArray[Any] = np.bincount(own.births, by_birth, points + 1)
-    slopes += np.bincount(own.deaths, by_death, points + 1)
-    totals: NDArray[Any] = np.bincount(own.groups // ndim, errors, count)
+    squares = lengths.square() * others
+    errors = torch.where(kept, (1 - births).square() + deaths.square(), squares)
+    by_birth = torch.where(kept, 2 * (births - 1), 2 * lengths * others)
+    by_death = torch.where(kept, 2 * deaths, -2 * lengths * others)
+    slopes = values.new_zeros(points + 1)
+    totals = values.new_zeros(count)
+    for at, amounts in ((own.births, by_birth), (own.deaths, by_death)):
+        slopes.index_put_((at,), amounts, accumulate=True)  # in an order that is always the same
+    totals.index_put_((own.groups // ndim,), errors, accumulate=True)
     return _like(images, totals), _like(images, slopes[:-1]).reshape(images.shape)
 
 
@@ -101,14 +110,20 @@ def pair_errors_push(change: Tensor, slopes: Tensor, _images: Tensor) -> Tensor:
     return (change * slopes).flatten(1).sum(1)
 
 
-def _longest(
-    lengths: NDArray[np.float64], groups: NDArray[np.int64], numbers: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _place_of_pairs(images: Tensor) -> torch.device:
+    """Return where the pairs of images are found: on their device, or in host memory."""
+    on_device = images.is_cuda and images.numel() >= LEAST_ON_DEVICE and find_spec("cupy")
+    return images.device if on_device else torch.device("cpu")
+
+
+def _longest(lengths: Tensor, groups: Tensor, numbers: Tensor) -> Tensor:
     """Which classes are among the so many longest ones of their group."""
-    order = np.lexsort([-lengths, groups])
+    order = torch.argsort(lengths, descending=True, stable=True)
+    order = order[torch.argsort(groups[order], stable=True)]
     ordered = groups[order]
-    ranks = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
-    kept = np.empty(len(ordered), bool)
+    ranks = torch.arange(len(ordered), device=ordered.device)
+    ranks = ranks - torch.searchsorted(ordered, ordered)
+    kept = torch.empty_like(ordered, dtype=torch.bool)
     kept[order] = ranks < numbers[ordered]
     return kept
 
@@ -118,28 +133,34 @@ def _classes(images: Tensor, mask: Tensor | None, connectivity: int) -> Classes:
 
     All images are computed at once, side by side with points between them that never enter.
     """
-    count, *spatial = images.shape
+    spatial = images.shape[1:]
     side = spatial[-1]
     row = _side_by_side(images)
-    shown = np.broadcast_to(np.arange(row.shape[-1]) % (side + 1) < side, row.shape)
-    if mask is not None:
-        shown = _side_by_side(mask)
+    shown = torch.arange(row.shape[-1], device=row.device) % (side + 1) < side
+    shown = shown.expand(row.shape) if mask is None else _side_by_side(mask)
     pairs = persistence_pairs(row, mask=shown, connectivity=connectivity, superlevel=True)
     image = pairs.birth_points[:, -1] // (side + 1)
     births, deaths = (
-        np.ravel_multi_index(
-            (image, *points[:, :-1].T, points[:, -1] % (side + 1)), (count, *spatial)
-        )
-        for points in (pairs.birth_points, np.maximum(pairs.death_points, 0))
+        _flat_index(image, points, spatial)
+        for points in (pairs.birth_points, pairs.death_points.clamp(min=0))
     )
-    deaths[pairs.essential] = images.numel()
-    return Classes(len(spatial) * image + pairs.dimensions, births, deaths)
+    deaths = torch.where(pairs.essential, images.numel(), deaths)
+    dimensions = torch.as_tensor(pairs.dimensions, device=row.device)
+    return Classes(len(spatial) * image + dimensions, births, deaths)
 
 
-def _side_by_side(images: Tensor) -> NDArray[Any]:
+def _flat_index(image: Tensor, points: Tensor, spatial: torch.Size) -> Tensor:
+    """Return the flat indices in a batch of points of its images side by side."""
+    found = image
+    for axis, length in enumerate(spatial[:-1]):
+        found = found * length + points[:, axis]
+    return found * spatial[-1] + points[:, -1] % (spatial[-1] + 1)
+
+
+def _side_by_side(images: Tensor) -> Tensor:
     """Images (batch, *spatial) along the last axis, each followed by points of value 0."""
-    return pad(images.detach().cpu(), (0, 1)).movedim(0, -2).flatten(-2).numpy()
+    return pad(images, (0, 1)).movedim(0, -2).flatten(-2)
 
 
-def _like(images: Tensor, values: NDArray[Any]) -> Tensor:
-    return torch.from_numpy(values).to(images.device, images.dtype)
+def _like(images: Tensor, values: Tensor) -> Tensor:
+    return values.to(images.device, images.dtype)

@@ -61,8 +61,9 @@ class PersistenceLoss(SegmentationLoss):
     The loss is called with ``input``, ``target`` and ``mask`` as :class:`EulerCurveLoss` is: masks
     or class indices, and points that are left out. Of a target of probabilities the objects are the
     points of at least 0.5. The result is a scalar, or has shape (...) with ``reduction="none"``; it
-    is float64 for a prediction of float64, otherwise float32. Pairs are found in host memory and
-    errors summed in float64, whatever the device and dtype of the input.
+    is float64 for a prediction of float64, otherwise float32. Pairs of
+    batches of 131,072 points or more are found on the CUDA device where they are, if CuPy is
+    installed, and all others in host memory. Errors are summed in float64.
 
     A call is an operator of torch, which ``torch.compile``, ``torch.func`` and forward mode take.
     There are no second derivatives: a call that needs them raises an error.
@@ -86,7 +87,7 @@ class PersistenceLoss(SegmentationLoss):
     """
 
     described: ClassVar = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
-    waits: ClassVar = True  # for the values of the input, of which pairs are found on the host
+    waits: ClassVar = True  # for the number of pairs
 
     def __init__(
         self,
