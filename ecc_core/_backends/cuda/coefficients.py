@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Placement, arrange
+from ecc_core._backends.cuda.arrays import Placement, arrange, on_host
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, Reply, is_set, plan_call, take_reply
 from ecc_core._backends.cuda.kernels import (
@@ -346,7 +346,7 @@ def _list_events(coefficients: Any, values: Any, flag: Any) -> tuple[Any, NDArra
     flag = 0 if flag is None else flag
     if size:
         _launch_exact("find_events", dtype, _tiles(size), *given, flag, found, places, amounts)
-    *counts, count, flagged = found.get().tolist()
+    *counts, count, flagged = on_host(found).tolist()
     starts = np.concatenate([[0], np.cumsum(counts)])
     events = cupy.empty(count, np.uint32)
     if count:
@@ -370,6 +370,6 @@ def _list_levels(
     levels, values = cupy.empty(size, dtype), cupy.empty(size, np.int64)
     results = before, _flip(dtype), levels, values, np.int32(superlevel)
     _launch_exact("list_levels", dtype, tiles, *given, *results)
-    count = int(before[-1].get()[2])
+    count = int(on_host(before[-1])[2])
     levels, values = levels[:count], values[:count]
     return (levels, values) if 2 * count > size else (levels.copy(), values.copy())

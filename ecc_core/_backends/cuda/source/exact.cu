@@ -8,6 +8,7 @@
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
+constexpr int kFew = 64;  // events of a warp that its lanes write one by one
 constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
 
 // The place of the 32 bits of a float, or of an integer; `flip` makes signed integers unsigned.
@@ -27,6 +28,11 @@ struct Found {
     unsigned long long events;             // all of them
     long long flag;                        // a copy of the one given, for the host to read both at once
 };
+
+// The number of bytes that are not zero.
+ECC_DEVICE int events_of(unsigned word) {
+    return __popc((((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word) & 0x80808080u);
+}
 
 // Lists the samples whose coefficient is not zero, in any order: their places and their coefficients.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
@@ -66,14 +72,19 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         value[4 * k] = four.x, value[4 * k + 1] = four.y;
         value[4 * k + 2] = four.z, value[4 * k + 3] = four.w;
     }
-    int count = 0;  // of the warp
+    int count = 0;  // of the thread, then of the warp
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        const bool event = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
-        count += __popc(__ballot_sync(kWarp, event));
-        value[k] = place_of(value[k], flip);
-        if (event) atomicAdd(own + (value[k] >> 28), 1u);
+    for (int k = 0; k < kWords; ++k) {
+        count += events_of(word[k]);
+        if (!word[k]) continue;  // in smooth images nearly all
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            value[4 * k + i] = place_of(value[4 * k + i], flip);
+            if (word[k] >> (8 * i) & 0xFFu) atomicAdd(own + (value[4 * k + i] >> 28), 1u);
+        }
     }
+    const int end = running_sum(count, lane), first_event = end - count;
+    count = __shfl_sync(kWarp, end, 31);
     if (lane == 0) warps[warp] = count;
     __syncthreads();
     int before = 0, all = 0;
@@ -87,6 +98,22 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         atomicAdd(found->buckets + threadIdx.x, (unsigned long long)own[threadIdx.x]);
     __syncthreads();
     unsigned long long to = start + before;
+    if (count < kFew) {
+        to += first_event;
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            if (!word[k]) continue;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const unsigned amount = word[k] >> (8 * i) & 0xFFu;
+                if (!amount) continue;
+                places[to] = value[4 * k + i];
+                amounts[to++] = (signed char)amount;
+            }
+        }
+        return;
+    }
+    // The lanes of a warp write next to each other.
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const unsigned amount = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
