@@ -4,7 +4,8 @@
     compute-sanitizer --tool racecheck python tests/gpu/sanitize.py [--share 0/8]
 
 Kernels take seconds to compile, so run the script once without the sanitizer first. `--share`
-makes one share of the calls, so that several processes can run at a time. The results are not
+makes one share of the calls, so that several processes can run at a time, and `--named` those of
+some names. The results are not
 compared here, as the tests do that.
 """
 
@@ -90,6 +91,8 @@ def regions() -> Calls:
                 "minkowski 9": partial(ecc.minkowski_curves, image, 9),
                 "minkowski 9000": partial(ecc.minkowski_curves, image, 9000),
                 "betti": partial(ecc.betti_curves, image, 9),
+                "pairs": partial(ecc.persistence_pairs, image),
+                "lasting": partial(ecc.betti_curves, image, 9, min_persistence=0.1),
                 "surface 9": partial(ecc.euler_surface, image, other, 9, 9),
                 "surface 64": partial(ecc.euler_surface, image, other, 64, 64),
             }
@@ -139,8 +142,12 @@ def soft() -> Calls:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", default="0/1")
-    share, shares = map(int, parser.parse_args().share.split("/"))
-    calls = list(itertools.chain(curves(), regions(), transforms(), soft()))[share::shares]
+    parser.add_argument("--named", nargs="*", default=[""], help="words of which names contain one")
+    arguments = parser.parse_args()
+    share, shares = map(int, arguments.share.split("/"))
+    every = itertools.chain(curves(), regions(), transforms(), soft())
+    named = [call for call in every if any(word in call[0] for word in arguments.named)]
+    calls = named[share::shares]
     for name, call in calls:
         call()
         cp.cuda.Device().synchronize()
