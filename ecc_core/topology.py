@@ -241,10 +241,10 @@ def betti_curves(
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     if request.levels.exact:
-        compute = _function(request, "exact_betti_curves", lasting=least > 0)
+        compute = _function(request, "exact_betti_curves")
         found = compute(request.images, filtration, **filtered, **request.options)
         return BettiCurves(*map(origin.wrap, found), **facts)
-    compute = _function(request, "betti_curves", lasting=least > 0)
+    compute = _function(request, "betti_curves")
     return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
 
 
@@ -342,7 +342,7 @@ def region_betti_curves(
     origin = request.origin
     filtration = request.filtration
     at = request.thresholds()
-    compute = _function(request, "region_betti_curves", lasting=least > 0)
+    compute = _function(request, "region_betti_curves")
     given: dict[str, Any] = {"workers": request.workers}
     if least > 0:
         given["least"] = least
@@ -513,13 +513,12 @@ def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.in
     return found
 
 
-def _function(request: Request, name: str, *, lasting: bool = False) -> Any:
-    """Return a function of Betti numbers; what only the host computes needs an image there."""
+def _function(request: Request, name: str) -> Any:
+    """Return a function of Betti numbers; only the host computes those of periodic images."""
     origin = request.origin
-    boundary = request.filtration.boundary
-    if (lasting or not boundary.is_closed) and not origin.on_host:
-        what = "classes that last" if boundary.is_closed else "periodic images"
+    if not (request.filtration.boundary.is_closed or origin.on_host):
         raise BackendError(
-            f"`{name}` of {what} is not available on {origin.device}: copy the arrays to the host"
+            f"`{name}` of periodic images is not available on {origin.device}: copy the arrays to "
+            "the host"
         )
     return getattr(origin.betti_numbers(), name)

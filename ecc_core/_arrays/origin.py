@@ -102,7 +102,7 @@ class Origin:
     def backend(self) -> protocols.Backend:
         return _backends.backend(self.device)
 
-    def betti_numbers(self) -> protocols.LastingBettiNumbers:
+    def betti_numbers(self) -> protocols.HostBettiNumbers:
         return _backends.betti_numbers(self.device)
 
     def surfaces(self) -> protocols.Surfaces:

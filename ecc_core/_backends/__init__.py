@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         Backend,
         BettiNumbers,
         CellCounts,
-        LastingBettiNumbers,
+        HostBettiNumbers,
         Planner,
         Shards,
         SimplicialComplexes,
@@ -131,9 +131,9 @@ def shards(device: str) -> Shards:
     return found
 
 
-def betti_numbers(device: str) -> LastingBettiNumbers:
+def betti_numbers(device: str) -> HostBettiNumbers:
     """Return what a backend has; what only the host computes raises BackendError elsewhere."""
-    found: LastingBettiNumbers = _part("betti_numbers", device)
+    found: HostBettiNumbers = _part("betti_numbers", device)
     return found
 
 
@@ -209,6 +209,6 @@ if TYPE_CHECKING:  # the backends have these signatures
     _transforms: tuple[Transforms, Transforms] = transform, cuda_transform
     _simplicial: SimplicialComplexes = simplicial
     _shards: tuple[Shards, Shards] = cpu_shards, cuda_shards
-    _betti_numbers: tuple[LastingBettiNumbers, BettiNumbers] = betti, cuda_betti
+    _betti_numbers: tuple[HostBettiNumbers, BettiNumbers] = betti, cuda_betti
     _surfaces: tuple[Surfaces, Surfaces, Surfaces] = surface, cuda_surface, plain
     _cell_counts: tuple[WindowCellCounts, CellCounts] = cells, cuda_cells

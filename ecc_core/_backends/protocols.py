@@ -136,7 +136,10 @@ class Shards(Protocol):
 
 
 class BettiNumbers(Protocol):
-    """Betti curves and persistence pairs of closed images."""
+    """Betti curves and persistence pairs of closed images.
+
+    With `least` only classes count that last for at least that much.
+    """
 
     def betti_curves(
         self,
@@ -147,6 +150,7 @@ class BettiNumbers(Protocol):
         *,
         mask: DeviceArray | None = None,
         workers: int | None = None,
+        least: float = 0,
     ) -> DeviceArray:
         """Return Betti numbers, (images, classes, n) int64."""
 
@@ -158,6 +162,7 @@ class BettiNumbers(Protocol):
         *,
         mask: DeviceArray | None = None,
         workers: int | None = None,
+        least: float = 0,
     ) -> tuple[DeviceArray, DeviceArray]:
         """Return the levels at which a number of the only image changes, and the numbers."""
 
@@ -170,6 +175,7 @@ class BettiNumbers(Protocol):
         /,
         *,
         workers: int | None = None,
+        least: float = 0,
     ) -> tuple[DeviceArray, DeviceArray]:
         """Return ids (k,) and Betti numbers (k, classes, n), each region counted alone."""
 
@@ -186,54 +192,13 @@ class BettiNumbers(Protocol):
         """Return the points of birth and death for each dimension, -1 for classes that last."""
 
 
-class LastingBettiNumbers(BettiNumbers, Protocol):
-    """What the host computes besides: of periodic images, of what lasts, by boxes, and sizes.
-
-    With `least` only classes count that last for at least that much.
-    """
+class HostBettiNumbers(BettiNumbers, Protocol):
+    """What only the host computes: of periodic images, by boxes, and by the sizes of components."""
 
     betti_pieces: "BettiPieces"
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
     size_pieces: "SizePieces"
     """Boxes of an image for component curves, (pairs + 2, n) of a whole image."""
-
-    def betti_curves(
-        self,
-        images: DeviceArray,
-        thresholds: Levels,
-        filtration: Filtration,
-        /,
-        *,
-        mask: DeviceArray | None = None,
-        workers: int | None = None,
-        least: float = 0,
-    ) -> DeviceArray:
-        """Return Betti numbers, (images, classes, n) int64."""
-
-    def exact_betti_curves(
-        self,
-        images: DeviceArray,
-        filtration: Filtration,
-        /,
-        *,
-        mask: DeviceArray | None = None,
-        workers: int | None = None,
-        least: float = 0,
-    ) -> tuple[DeviceArray, DeviceArray]:
-        """Return the levels at which a number of the only image changes, and the numbers."""
-
-    def region_betti_curves(
-        self,
-        image: DeviceArray,
-        labels: DeviceArray,
-        thresholds: Levels,
-        filtration: Filtration,
-        /,
-        *,
-        workers: int | None = None,
-        least: float = 0,
-    ) -> tuple[DeviceArray, DeviceArray]:
-        """Return ids (k,) and Betti numbers (k, classes, n), each region counted alone."""
 
     def component_curves(
         self,
@@ -275,7 +240,7 @@ class BettiPieces(Protocol):
     """Boxes of an image, reduced to what other boxes can change, and how they are joined.
 
     The image has no batch axis. `open_sides` are those beyond which it goes on. A piece is any
-    object. In 1-D and 2-D, `least` is that of `LastingBettiNumbers`.
+    object. In 1-D and 2-D, `least` is that of `HostBettiNumbers`.
     """
 
     def piece_of(

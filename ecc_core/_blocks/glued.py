@@ -23,7 +23,7 @@ from ecc_core._blocks.planes import Array
 from ecc_core._blocks.work import Group, Index, Span, Work
 
 if TYPE_CHECKING:
-    from ecc_core._backends.protocols import BettiPieces, LastingBettiNumbers, SizePieces
+    from ecc_core._backends.protocols import BettiPieces, HostBettiNumbers, SizePieces
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 # The peak of memory that was measured for blocks of pages, in cross-sections of the image.
@@ -54,7 +54,7 @@ class BoxPieces(BoxValues):
         """Keyword arguments of the backend's functions."""
         return {}
 
-    def of_backend(self, backend: LastingBettiNumbers) -> BettiPieces | SizePieces:
+    def of_backend(self, backend: HostBettiNumbers) -> BettiPieces | SizePieces:
         """Return the functions of a backend that make, join and count pieces."""
         raise NotImplementedError
 

@@ -28,7 +28,7 @@ class BettiPieces(BoxPieces):
     def rows(self) -> int:
         return self.filtration.ndim
 
-    def of_backend(self, backend: protocols.LastingBettiNumbers) -> protocols.BettiPieces:
+    def of_backend(self, backend: protocols.HostBettiNumbers) -> protocols.BettiPieces:
         return backend.betti_pieces
 
 
@@ -73,9 +73,9 @@ class Betti(CurveQuantity[BettiOptions]):
         regions=False,
     )
     functions = (
-        Function("betti_curves", lazy=True),
-        Function("betti_numbers", lazy=True),
-        Function("region_betti_curves", device="yes, without the tunnels of volumes"),
+        Function("betti_curves", lazy=True, device="yes, boundary closed"),
+        Function("betti_numbers", lazy=True, device="yes, boundary closed"),
+        Function("region_betti_curves", device="yes, boundary closed"),
     )
     of_image = "betti_curves"
     result = BettiCurves

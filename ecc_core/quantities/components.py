@@ -30,7 +30,7 @@ class SizePieces(BoxPieces):
     def rows(self) -> int:
         return 2 + (1 if self.one_pair else self.filtration.ndim)
 
-    def of_backend(self, backend: protocols.LastingBettiNumbers) -> protocols.SizePieces:
+    def of_backend(self, backend: protocols.HostBettiNumbers) -> protocols.SizePieces:
         return backend.size_pieces
 
 

@@ -11,7 +11,7 @@ class Persistence(Quantity):
     joins = Joins("not", "a class may be born in one box and die in another")
     result = PersistencePairs
     functions = (
-        Function("persistence_pairs", device="yes, without the tunnels of volumes"),
+        Function("persistence_pairs", device="yes, boundary closed"),
         Function("persistent_regions", device="no"),
     )
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gpu_helpers import assert_same, cupy, to_torch
+from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
 from ecc_core.errors import BackendError
@@ -56,7 +57,7 @@ def test_torch():
     assert (exact.values.cpu().numpy() == known.values).all()
     assert ecc.betti_numbers(image > 90) == ecc.betti_numbers(VOLUME > 90)
     volume = VOLUME.astype(np.float32)
-    for dimension in (0, 2):
+    for dimension in range(3):
         for mask in (None, VOLUME % 5 > 0):
             assert_same(ecc.persistence_pairs, volume, dimension, put=to_torch, mask=mask)
         pairs = ecc.persistence_pairs(half, dimension)
@@ -70,10 +71,34 @@ def test_pairs(shape, superlevel):
     for levels, dtype in ((1, "u1"), (3, "i2"), (2, "bool"), (9, "f4"), (300, "f8"), (300, "u8")):
         image = RNG.integers(0, levels, shape).astype(dtype)
         for connectivity in {1, len(shape)}:
-            for dimension in {0, len(shape) - 1}:
-                options = {"connectivity": connectivity, "superlevel": superlevel}
-                for mask in (None, RNG.random(shape) < 0.9):
-                    assert_same(ecc.persistence_pairs, image, dimension, mask=mask, **options)
+            options = {"connectivity": connectivity, "superlevel": superlevel}
+            for mask in (None, RNG.random(shape) < 0.9):
+                assert_same(ecc.persistence_pairs, image, mask=mask, **options)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f2", "f4", "f8"])
+@pytest.mark.parametrize("sigma", [0, 1, 3])
+def test_tunnels(sigma, dtype):
+    """So many that threads compete for rows."""
+    image = gaussian_filter(RNG.normal(size=(48, 60, 70)), sigma)
+    image = (image - image.min()) / (image.max() - image.min())
+    image = (image * (200 if np.dtype(dtype).kind in "iu" else 1)).astype(dtype)
+    for connectivity in (1, 3):
+        for superlevel in (False, True):
+            options = {"connectivity": connectivity, "superlevel": superlevel}
+            assert_same(ecc.persistence_pairs, image, 1, **options)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(41,), (13, 17), (7, 8, 9), (33, 34, 70)])
+def test_what_lasts(shape, dtype):
+    image, least = RNG.integers(0, 20, shape).astype(dtype), 1 if dtype == "bool" else 2.5
+    labels, mask = RNG.integers(0, 4, shape), RNG.random(shape) < 0.9
+    for connectivity in {1, len(shape)}:
+        options = {"connectivity": connectivity, "min_persistence": least}
+        for thresholds in (np.array([0.5, 3, 8, 30]), 7, "exact"):
+            assert_same(ecc.betti_curves, image, thresholds, mask=mask, **options)
+        assert_same(ecc.region_betti_curves, (image, labels), 7, **options)
 
 
 def test_pairs_of_large_images_that_last():
@@ -116,9 +141,7 @@ def test_many_regions_and_tensors():
 
 def test_what_is_missing_says_so():
     device = cupy.zeros((4, 4))
-    with pytest.raises(BackendError, match="`dimension` must be 0 or 2 for a volume on a device"):
-        ecc.persistence_pairs(cupy.zeros((3, 4, 5)))
-    with pytest.raises(BackendError, match="`betti_curves` of classes that last is not available"):
-        ecc.betti_curves(device, [0.0], min_persistence=1)
+    with pytest.raises(BackendError, match="`betti_curves` of periodic images is not available"):
+        ecc.betti_curves(device, [0.0], boundary="periodic")
     with pytest.raises(BackendError, match="`component_curves` is not available on cuda"):
         ecc.component_curves(device)

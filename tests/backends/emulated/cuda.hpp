@@ -10,6 +10,7 @@
 #define __host__
 #define __global__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 #define __shared__ static  // one block at a time
@@ -184,6 +185,12 @@ template <class T>
 T atomicOr(T* address, T value) {
     const T before = *address;
     *address |= value;
+    return before;
+}
+template <class T>
+T atomicXor(T* address, T value) {
+    const T before = *address;
+    *address ^= value;
     return before;
 }
 template <class T>

@@ -57,6 +57,7 @@ template <class T>
 bool is_less(T a, T b) {
     return a < b;
 }
+inline unsigned shift_in_less(unsigned bits, unsigned a, unsigned b) { return bits << 1 | (a < b); }
 template <class T>
 unsigned one_less(unsigned number, T a, T b) {
     return number - is_less(a, b);

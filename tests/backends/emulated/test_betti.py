@@ -52,7 +52,7 @@ def test_exact_numbers_equal_those_of_the_cpu(betti, emulator, superlevel):
 
 def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch):
     for name in ("EDGES_A_POINT", "FEW_EDGES"):
-        monkeypatch.setattr(emulator.backend.betti, name, 0)
+        monkeypatch.setattr(emulator.backend.forests, name, 0)
     rng = np.random.default_rng(2)
     image, shown = rng.random((6, 7, 9)), rng.random((6, 7, 9)) < 0.8
     at = np.linspace(0, 1, 9)
@@ -66,9 +66,9 @@ def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch)
 def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
     """The same points in the same order, with ties, and with points that never enter."""
     if passes:
-        monkeypatch.setattr(emulator.backend.betti, "FEW_EDGES", 0)
+        monkeypatch.setattr(emulator.backend.forests, "FEW_EDGES", 0)
     rng = np.random.default_rng(3)
-    dimensions = sorted({0, len(shape) - 1})
+    dimensions = range(len(shape))
     for levels in (1, 3, 300):
         image = rng.integers(0, levels, shape).astype(np.float32)
         image[rng.random(shape) < 0.1] = np.nan
@@ -79,6 +79,46 @@ def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
             found = emulator.backend.betti.persistence_pairs(*given, mask=shown[None].view(ndarray))
             known = launch.persistence_pairs(image[None], dimensions, filtration, mask=shown[None])
             np.testing.assert_equal(found, known)
+
+
+SMALL = {"HEAP": 3, "MERGED": 2, "ROWS_A_COLUMN": 4}
+SMALL |= {"LARGE_ROOM": 12, "LARGER": 2, "OWN_MEMORY": 1 << 16}
+
+
+@pytest.mark.parametrize("more", [5, 1 << 16])
+def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, more):
+    """With little more room for rows, the host reduces the columns that are left."""
+    for name, value in (SMALL | {"MOST_MORE": more}).items():
+        monkeypatch.setattr(emulator.backend.tunnels, name, value)
+    image = np.random.default_rng(5).random((9, 10, 34), np.float32)
+    for side in sides(3):
+        filtration = Filtration(3, **side)
+        found = emulator.backend.betti.persistence_pairs(image[None].view(ndarray), [1], filtration)
+        known = launch.persistence_pairs(image[None], [1], filtration)
+        np.testing.assert_equal(found, known)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+@pytest.mark.parametrize("shape", [(9, 35), (5, 7, 20)])
+def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
+    """Curves at thresholds, at every level, and of regions."""
+    rng, at = np.random.default_rng(6), np.array([0.5, 3, 8, 30])
+    images, shown = rng.integers(0, 20, (2, *shape)).astype(dtype), rng.random((2, *shape)) < 0.9
+    labels, backend = rng.integers(0, 4, shape), emulator.backend.betti
+    for side in sides(len(shape)):
+        emulator.clear()
+        given, options = images.view(ndarray), {"mask": shown.view(ndarray), "least": 2.5}
+        filtration = Filtration(len(shape), **side)
+        found = backend.betti_curves(given, at, filtration, **options)
+        known = launch.betti_curves(images, at, filtration, mask=shown, least=2.5)
+        np.testing.assert_array_equal(found, known)
+        found = backend.exact_betti_curves(given[:1], filtration, least=2.5)
+        known = launch.exact_betti_curves(images[:1], filtration, least=2.5)
+        np.testing.assert_equal(found, known)
+        given = given[0], labels.view(ndarray), at, filtration
+        found = backend.region_betti_curves(*given, least=2.5)
+        known = regions.region_betti_curves(images[0], labels, at, filtration, least=2.5)
+        np.testing.assert_equal(found, known)
 
 
 @pytest.mark.sweep

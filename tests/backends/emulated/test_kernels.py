@@ -183,7 +183,15 @@ BOTH_SIDES = {"1-D", "3 rows", "2-D", "2-D bytes", "2-D single", "3-D", "3-D byt
 
 # Other shapes, levels and dtypes for kernels and rules that the other cases run.
 SLOW = {
-    *("1-D whole rows", "1-D many", "1-D more", "5 rows", "2-D many", "2-D random many", "2-D small"),
+    *(
+        "1-D whole rows",
+        "1-D many",
+        "1-D more",
+        "5 rows",
+        "2-D many",
+        "2-D random many",
+        "2-D small",
+    ),
     *("2-D dense on one side", "2-D far from zero", "2-D random and infinite", "2-D subnormal"),
     *("2-D int32", "1-D float64", "batch of float64", "one slice", "one row", "3-D many float32"),
     *("3-D many percentiles", "3-D narrow bytes", "3-D few bytes", "2 channels of shorts"),

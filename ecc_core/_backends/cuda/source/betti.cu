@@ -7,27 +7,14 @@
 // components, since only these can join basins. `join_basins` finds the minima to which the ends of an
 // edge lead, and adds it to a minimum spanning forest.
 
-#include "common.cuh"
+#include "device.cuh"
+#include "volume.cuh"
 
-typedef unsigned long long Word;
-typedef ECC_CODE Code;
-
-constexpr bool kPlanar = ECC_PLANAR;    // whether there is only one row
 constexpr bool kSets = ECC_SETS;        // whether the sets are asked for
 constexpr bool kOutside = ECC_OUTSIDE;  // whether their complements are, in a frame around the image
 constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
-constexpr bool kReverse = ECC_REVERSE;  // keys are `top` minus the codes
 constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
 constexpr bool kPairs = ECC_PAIRS;      // whether each basin's end is asked for, and no counts of keys
-constexpr int kThreads = ECC_THREADS, kColumns = kPlanar ? kThreads : 32;
-constexpr unsigned kCenter = 1u << 13, kCube = (1u << 27) - 1;
-
-struct Volume {
-    const Code* codes;
-    int depth, height, width;
-    unsigned top;
-    float scale;  // of ranks
-};
 
 // The place of a point, and from the low byte of `ends` on: two of the 27 places around it, and the rank
 // of the key at which they are joined.
@@ -46,30 +33,16 @@ struct Forest {
     long long room;
 };
 
-__device__ unsigned key_of(const Volume& volume, unsigned code) {
-    return kReverse ? volume.top - code : code;
-}
-
 // Ranks from 0 to 63 that increase with keys.
 __device__ int rank_of(const Volume& volume, unsigned key) {
     return min((int)(key * volume.scale), 63);
 }
-
-// Sets of the 27 places of a cube are bits, in which x runs fastest.
-constexpr unsigned kLowX = 0111111111, kHighX = 0444444444;
-constexpr unsigned kLowY = 0007007007, kHighY = 0700700700;
-constexpr unsigned kLowZ = 0000000777, kHighZ = 0777000000;
 
 __device__ unsigned along_x(unsigned set) { return (set & ~kHighX) << 1 | (set & ~kLowX) >> 1; }
 __device__ unsigned along_y(unsigned set) { return (set & ~kHighY) << 3 | (set & ~kLowY) >> 3; }
 __device__ unsigned along_z(unsigned set) { return (set << 9 | set >> 9) & kCube; }
 
 // Neighbours that are connected to a point (ends), and all that can connect these to each other.
-constexpr unsigned kFaces = 1u << 4 | 1u << 10 | 1u << 12 | 1u << 14 | 1u << 16 | 1u << 22;
-constexpr unsigned kCorners = 1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 |
-                              1u << 24 | 1u << 26;
-constexpr unsigned kSpace = kCube & ~kCenter & (kPlanar ? ~(kLowY | kHighY) : kCube);
-
 template <bool kWide>
 struct Link {
     static constexpr unsigned kEnds = kSpace & (kWide ? kCube : kFaces);
@@ -142,19 +115,6 @@ __device__ void follow(const Volume& volume, const Forest& forest, const int* st
     }
 }
 
-// The codes of the 3 x 3 points of a slice around a point; those beyond the border repeat the nearest.
-struct Slice {
-    unsigned codes[9];
-
-    __device__ void load(const Volume& volume, int z, const int* rows, const int* columns) {
-        const long long slice = (long long)volume.height * volume.width;
-        const Code* const from = volume.codes + min(max(z, 0), volume.depth - 1) * slice;
-#pragma unroll
-        for (int i = 0; i < 9; ++i)
-            if (!kPlanar || i / 3 == 1) codes[i] = key_of(volume, from[rows[i / 3] + columns[i % 3]]);
-    }
-};
-
 __device__ void clear(int* bins, int size) {
     if (!kCounts) return;
     for (int i = threadIdx.x; i < size; i += kThreads) bins[i] = 0;
@@ -167,7 +127,6 @@ __device__ void flush(const int* bins, int size, long long* histogram) {
         if (bins[i]) atomicAdd((Word*)histogram + i, (Word)(long long)bins[i]);
 }
 
-// A block takes `slices` slices of a column of kThreads points.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     follow_neighbours(const Volume volume, const Forest sets, const Forest outside, const int slices) {
     extern __shared__ uint4 memory[];
@@ -180,41 +139,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         steps[step] = ((step / 9 - 1) * volume.height + step / 3 % 3 - 1) * volume.width + step % 3 - 1;
     __syncthreads();
     clear(bins, 2 * size);
-    const int across = (volume.width + kColumns - 1) / kColumns;
-    const int down = (volume.height + kThreads / kColumns - 1) / (kThreads / kColumns);
-    const int x = blockIdx.x % across * kColumns + threadIdx.x % kColumns;
-    const int y = blockIdx.x / across % down * (kThreads / kColumns) + threadIdx.x / kColumns;
-    const int first = blockIdx.x / across / down * slices;
-    const int last = min(first + slices, volume.depth);
-    const bool there = x < volume.width && y < volume.height;
-    unsigned border = 0;
-    if (x == 0) border |= kLowX;
-    if (x == volume.width - 1) border |= kHighX;
-    if (y == 0) border |= kLowY;
-    if (y == volume.height - 1) border |= kHighY;
-    int rows[3], columns[3];
-    for (int i = 0; i < 3; ++i) {
-        rows[i] = min(max(y + i - 1, 0), volume.height - 1) * volume.width;
-        columns[i] = min(max(x + i - 1, 0), volume.width - 1);
-    }
-    Slice around[3];
-    around[1].load(volume, first - 1, rows, columns);
-    around[2].load(volume, first, rows, columns);
-    for (int z = first; z < last; ++z) {
-        around[0] = around[1];
-        around[1] = around[2];
-        around[2].load(volume, z + 1, rows, columns);
-        const unsigned own = around[1].codes[4];
-        unsigned before = 0;
-#pragma unroll
-        for (int i = 26; i >= 0; --i) {  // the sign of a difference is shifted in
-            const unsigned other = kSpace >> i & 1 ? around[i / 9].codes[i % 9] : own;
-            before = __funnelshift_l(other - (i < 13 ? own + 1 : own), before, 1);
-        }
+    Column column(volume, slices);
+    const bool there = column.there;
+    const unsigned border = beyond_image(volume, -1, column.y, column.x);
+    for (int z = column.first; z < column.last; ++z) {
+        column.move(volume, z);
+        const unsigned own = column.key(), before = column.before();
         unsigned beyond = border;
         if (z == 0) beyond |= kLowZ;
         if (z == volume.depth - 1) beyond |= kHighZ;
-        const int place = rows[1] + columns[1] + z * volume.height * volume.width;
+        const int place = column.place(volume, z);
         if (kSets)
             follow<kDiagonal, false>(volume, sets, steps, bins, there, place, own, before & ~beyond,
                                      false);

@@ -59,6 +59,15 @@ ECC_DEVICE bool is_less(float a, float b) {
 template <class T>
 ECC_DEVICE bool is_less(T a, T b) { return a < b; }
 
+// Bits shifted up by one, with 1 in the lowest if a < b.
+ECC_DEVICE unsigned shift_in_less(unsigned bits, unsigned a, unsigned b) {
+    unsigned result;
+    asm("{ .reg .u32 sum; add.cc.u32 sum, %1, %2; addc.u32 %0, %3, %3; }"  // b - a - 1 without borrow
+        : "=r"(result)
+        : "r"(b), "r"(~a), "r"(bits));
+    return result;
+}
+
 // A number, less one if a < b.
 ECC_DEVICE unsigned one_less(unsigned number, float a, float b) {
     return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);

@@ -1,0 +1,203 @@
+"""Forests over the basins of an image on a device.
+
+They are those of the CPU backend (docs/design/betti.md). Every point that is not a minimum follows
+a neighbour before it in the order of the filtration. Only points whose lower link has several
+components can join basins. The edges at these points are added to a forest in any order, by all
+threads at once.
+"""
+
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.components import Kind
+from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
+from ecc_core.errors import BackendError
+
+VOLUME, FOREST = Struct("betti.cu", "Volume"), Struct("betti.cu", "Forest")
+ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+THREADS, COLUMNS = 256, 32
+MOST_BINS = 2048  # that blocks count in shared memory
+SLICES = 64  # of a block, at most
+BLOCKS = 2048  # that are enough for a device
+EACH, RANKS = 16, 64  # as in betti.cu: edges of a thread at most, and ranks of keys
+PASSES, FEW_EDGES = 8, 1 << 22  # more edges are added by rank
+MOST_POINTS = 1 << 31
+EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
+
+
+class _Tree(NamedTuple):
+    """A forest whose edges are added one by one."""
+
+    minima: Any
+    """Places of the minima in the order in which they enter."""
+    edges: Any
+    """The kernel's edges in the order in which they enter."""
+    links: Any
+    """The edge at which the component of each minimum ends, or their number if it does not."""
+
+
+class Forests:
+    """The basins and edges of a contiguous image of codes, for forests of some kinds.
+
+    Points that never enter have the key `levels`. If `reverse`, keys are `levels` minus the codes.
+    If `paired`, there are :meth:`pairs`, of codes that are keys; otherwise :meth:`histograms`.
+    """
+
+    def __init__(
+        self, codes: Any, kinds: list[Kind], levels: int, *, reverse: bool, paired: bool = False
+    ) -> None:
+        if codes.size >= MOST_POINTS:
+            raise BackendError(
+                f"`image` must have fewer than 2**31 points on a device, got shape {codes.shape}"
+            )
+        *lead, width = codes.shape
+        depth, height = lead if len(lead) == 2 else (*lead, *(1,) * (2 - len(lead)))
+        self.codes, self.kinds, self.levels = codes, kinds, levels
+        self.shape = depth, height, width
+        few = levels < MOST_BINS and not paired
+        self.macros = {
+            "CODE": ELEMENTS[codes.dtype.name],
+            "PLANAR": int(codes.ndim < 3),
+            "WIDE": int((kinds[0].connectivity > 1) != kinds[0].complement),
+            "REVERSE": int(reverse),
+            "COUNTS": int(few),
+            "PAIRS": int(paired),
+        }
+        self.shared = few * 8 * (levels + 1)
+        self.counted = cupy.zeros((len(kinds), 0 if paired else levels + 1), np.int64)
+        self.labels = cupy.empty((len(kinds), codes.size), np.int32)
+        self.edges, self.found = self._follow()
+        self._trees: dict[int, _Tree] = {}
+
+    def histograms(self) -> Any:
+        """Return minima less edges, by the key at which they enter: (kinds, levels + 1) int64.
+
+        Components of the sets are the sum up to a key, those of their complements the sum beyond.
+        """
+        volume = self.volume(self.levels + 1)
+        for i, kind in enumerate(self.kinds):
+            joined = self._joined(i, volume, self.edges[i])
+            nodes = joined.size
+            blocks = min(max(1, -(-nodes // THREADS)), BLOCKS)
+            arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
+            self._run("count_edges", [kind], blocks, arguments)
+        return self.counted
+
+    def pairs(self, index: int) -> tuple[Any, Any]:
+        """Return the points at which classes of a kind are born and die, or -1: int64.
+
+        A class that is a component of the complement is born where this component ends and dies
+        where it begins. The frame, which never ends, is left out.
+        """
+        first = int(self.kinds[index].complement)
+        tree = self._tree(index)
+        ends = cupy.concatenate([tree.edges[:, 0], cupy.full(1, -1, np.int32)])
+        found = tree.minima, ends[tree.links].astype(np.int64)
+        return found[::-1] if first else found
+
+    def loops(self, index: int) -> Any:
+        """Return the edges that close loops when they enter, in this order, as the kernel's."""
+        tree = self._tree(index)
+        closes = cupy.ones(len(tree.edges) + 1, np.bool_)
+        closes[tree.links] = False
+        return tree.edges[cupy.flatnonzero(closes[:-1])]
+
+    def _tree(self, index: int) -> "_Tree":
+        known = self._trees.get(index)
+        if known is not None:
+            return known
+        first, labels = int(self.kinds[index].complement), self.labels[index]
+        _, listed = self.found[index].tolist()
+        edges = self.edges[index, :listed]
+        edges = edges[self._order(edges[:, 0], first)]
+        minima = cupy.flatnonzero(labels < -first)
+        entries = cupy.sort(self._entries(minima))[:: -1 if first else 1]
+        minima = (entries & np.uint64(0xFFFF_FFFF)).astype(np.int64)
+        labels[minima] = cupy.arange(-1 - first, -1 - first - minima.size, -1, dtype=np.int32)
+        joined = self._joined(index, self.volume(listed), edges)
+        links = cupy.minimum((joined[first:] >> np.uint64(32)).astype(np.int64), listed)
+        return self._trees.setdefault(index, _Tree(minima, edges, links))
+
+    def _order(self, places: Any, reverse: int) -> Any:
+        """Return the order in which points enter, or the opposite one."""
+        order = cupy.argsort(self._entries(places))
+        return order[::-1] if reverse else order
+
+    def _entries(self, places: Any) -> Any:
+        """Return numbers that increase as points enter: their keys, and in the low half places."""
+        keys = self.codes.ravel()[places].astype(np.uint64) << np.uint64(32)
+        return keys | places.astype(np.uint64)
+
+    def _joined(self, index: int, volume: Any, edges: Any) -> Any:
+        """Return the links of a forest to which all edges are added.
+
+        If there are many, they are added by rank, with shorter ways each time.
+        """
+        kind, forest = self.kinds[index], self._forest(index, edges)
+        nodes, listed = self.found[index].tolist()
+        joined = cupy.full(nodes, ROOT)
+        if not listed:
+            return joined
+        passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
+        blocks = -(-listed // (THREADS * each))
+        for begin in range(0, RANKS, RANKS // passes):
+            end = begin + RANKS // passes
+            span = np.int32(begin), np.int32(end), np.int32(each)
+            arguments = volume, forest, np.uint32(listed), joined, *span
+            self._run("join_basins", [kind], blocks, arguments)
+            if end < RANKS:
+                reached = volume, np.uint32(nodes), joined, np.int32(end)
+                self._run("flatten", [kind], -(-nodes // THREADS), reached)
+        return joined
+
+    def volume(self, keys: int) -> NDArray[Any]:
+        """Return the kernel's Volume, with ranks of so many keys."""
+        return VOLUME(
+            codes=self.codes.data.ptr,
+            **dict(zip(("depth", "height", "width"), self.shape, strict=True)),
+            top=self.levels,
+            scale=RANKS / max(keys, 1),
+        )
+
+    def _forest(self, index: int, edges: Any, counts: Any = None) -> NDArray[Any]:
+        """Return the kernel's Forest of a kind."""
+        return FOREST(
+            labels=self.labels[index].data.ptr,
+            edges=edges.data.ptr,
+            histogram=self.counted[index].data.ptr,
+            counts=0 if counts is None else counts[index].data.ptr,
+            room=len(edges),
+        )
+
+    def _run(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> None:
+        complements = {kind.complement for kind in kinds}
+        asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
+        macros = self.macros | asked
+        plan_call("betti", name, macros, (blocks,), THREADS, arguments, self.shared).launch()
+
+    def _follow(self) -> tuple[Any, NDArray[np.uint32]]:
+        """Label all points. Return the edges, and on the host the numbers of basins and edges."""
+        depth, height, width = self.shape
+        columns = THREADS if self.macros["PLANAR"] else COLUMNS
+        tiles = -(-width // columns) * -(-height // (THREADS // columns))
+        slices = max(1, min(SLICES, depth * tiles // BLOCKS))
+        room = int(EDGES_A_POINT * self.codes.size) + 1
+        complements = [kind.complement for kind in self.kinds]
+        while True:
+            edges = cupy.empty((len(self.kinds), room, 2), np.int32)
+            counts = cupy.asarray(np.array(complements, np.uint64)[:, None])
+            self.counted.fill(0)
+            forests = [self._forest(i, edges[i], counts) for i in range(len(self.kinds))]
+            where = dict(zip(complements, forests, strict=True))
+            pair = [where.get(key, forests[0]) for key in (False, True)]
+            arguments = self.volume(self.levels + 1), *pair, np.int32(slices)
+            self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
+            found = counts.get().view(np.uint32)
+            most = int(found[:, 1].max())
+            if most <= room:
+                return edges, found
+            room = most
