@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from ecc_core._torch.operators import no_second_derivatives, operator
+from ecc_core.results import PersistencePairs
 from ecc_core.topology import persistence_pairs
 
 LEAST_ON_DEVICE = 1 << 17
@@ -138,7 +139,8 @@ def _classes(images: Tensor, mask: Tensor | None, connectivity: int) -> Classes:
     row = _side_by_side(images)
     shown = torch.arange(row.shape[-1], device=row.device) % (side + 1) < side
     shown = shown.expand(row.shape) if mask is None else _side_by_side(mask)
-    pairs = persistence_pairs(row, mask=shown, connectivity=connectivity, superlevel=True)
+    found = persistence_pairs(row, mask=shown, connectivity=connectivity, superlevel=True)
+    pairs = cast(PersistencePairs[Tensor], found)  # of the same library as `row`
     image = pairs.birth_points[:, -1] // (side + 1)
     births, deaths = (
         _flat_index(image, points, spatial)

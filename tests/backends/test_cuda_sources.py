@@ -3,6 +3,7 @@
 import ctypes
 import importlib.util
 import itertools
+import math
 import random
 import struct
 from pathlib import Path
@@ -173,8 +174,8 @@ def _variants(cases):
     found = []
     for case in cases:
         variants = list(itertools.product(*case.values()))
-        for values in draw.sample(variants, min(-(-MOST // len(cases)), len(variants))):
-            found.append(dict(zip(case, values, strict=True)))
+        chosen = draw.sample(variants, min(math.ceil(MOST / len(cases)), len(variants)))
+        found += [dict(zip(case, values, strict=True)) for values in chosen]
     draw.shuffle(found)
     return found
 
