@@ -98,6 +98,7 @@ def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, 
         np.testing.assert_equal(found, known)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["u1", "f4"])
 @pytest.mark.parametrize("shape", [(9, 35), (5, 7, 20)])
 def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
