@@ -478,7 +478,8 @@ def persistence_pairs(
     find = _function(request, "persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
-        found = find(array[None], asked, filtration, **request.options)
+        pruned: dict[str, Any] = {"least": least} if origin.on_host else {}
+        found = find(array[None], asked, filtration, **pruned, **request.options)
         births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
         counts = [len(born) for born, _ in found]
         essential = deaths < 0
@@ -486,7 +487,7 @@ def persistence_pairs(
         native = array.dtype.newbyteorder("=")
         born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
         died[essential] = last_value(native, filtration.superlevel)
-        if least > 0:
+        if least > 0 and not origin.on_host:
             kept = essential | lasting(born, died, least)
             parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
             counts = [int(part.sum()) for part in parts]

@@ -200,6 +200,22 @@ class HostBettiNumbers(BettiNumbers, Protocol):
     size_pieces: "SizePieces"
     """Boxes of an image for component curves, (pairs + 2, n) of a whole image."""
 
+    def persistence_pairs(
+        self,
+        images: DeviceArray,
+        dimensions: Sequence[int],
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        least: float = 0,
+    ) -> list[tuple[DeviceArray, DeviceArray]]:
+        """Return the points of birth and death for each dimension, -1 for classes that last.
+
+        Only of classes that last for at least `least`.
+        """
+
     def component_curves(
         self,
         images: DeviceArray,

@@ -15,7 +15,7 @@ from oracles.components import betti_numbers
 from topology_helpers import assert_diagrams, check_points, diagram, intervals, sorted_pairs
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import launch
+from ecc_core._backends.cpu.betti import launch, tunnels
 from ecc_core.testing import strategies
 
 SIDES = (1, 2, 3, 5, 8)
@@ -367,13 +367,21 @@ def test_tunnels_that_do_not_fit_in_memory_are_refused_before_the_work_begins(
         ecc.persistence_pairs(image, 1, workers=workers)
 
 
-def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch):
-    """Columns that leave their slab meet younger ones in others, and take their place."""
+@pytest.mark.parametrize(("levels", "slope"), [(6, 0), (300, 100)])
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, connectivity):
+    """Columns that leave their slab meet younger ones in others, and take their place.
+
+    On a slope, paths lead from a column to more rows than are sorted as they are listed.
+    """
     monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers)
-    image = np.random.default_rng(5).integers(0, 6, (30, 21, 17)).astype(np.uint8)
-    for connectivity in (1, 3):
-        alone, shared = (
-            ecc.persistence_pairs(image, connectivity=connectivity, workers=workers)
-            for workers in (1, 4)
-        )
-        assert alone == shared
+    monkeypatch.setattr(launch, "BLOCK", (16, 16, 64))
+    monkeypatch.setattr(tunnels, "NEAR", 8)
+    noise = np.random.default_rng(5).integers(0, levels, (40, 41, 42))
+    image = (noise + slope * np.arange(42)).astype(np.float32)
+    alone, shared = (
+        ecc.persistence_pairs(image, connectivity=connectivity, workers=workers)
+        for workers in (1, 4)
+    )
+    assert alone == shared
+    assert_diagrams(alone.to_gudhi(), intervals(image, connectivity))

@@ -50,6 +50,20 @@ def each(builder: Any, scalar: Any, lanes: int) -> Any:
     return builder.shuffle_vector(vector, vector, zeros)
 
 
+def lanes_of(builder: Any, word: Any) -> Any:
+    """Return the bits of a word of 64 bits as a vector.
+
+    A bitcast does the same, but LLVM makes code of it that moves each bit on its own.
+    """
+    word_bytes = builder.bitcast(each(builder, word, 8), ir.VectorType(I8, LANES))
+    # Within 16 bytes, which a shuffle does not leave, bytes are those of the word twice.
+    source = [16 * (lane // 16) + lane // 8 for lane in range(LANES)]
+    indices = ir.Constant(ir.VectorType(ir.IntType(32), LANES), source)
+    bits = ir.Constant(ir.VectorType(I8, LANES), [1 << lane % 8 for lane in range(LANES)])
+    spread = builder.and_(builder.shuffle_vector(word_bytes, word_bytes, indices), bits)
+    return builder.icmp_unsigned("!=", spread, splat(I8, LANES, 0))
+
+
 class Elements:
     """The elements of an array, as operations see them."""
 

@@ -25,8 +25,9 @@ from ecc_core._backends.cpu.betti.basins import (
     number_nodes,
     open_points,
 )
-from ecc_core._backends.cpu.betti.links import LINKS, MOST, scan_links
-from ecc_core._backends.cpu.betti.stars import edge_offsets, tree_words, write_gradient
+from ecc_core._backends.cpu.betti.links import LINKS, MOST
+from ecc_core._backends.cpu.betti.scan import scan_links
+from ecc_core._backends.cpu.betti.volume import Volume, keep_gradient, staged_stars
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import ALL, NONE
 from ecc_core._backends.cpu.order import sort_keys
@@ -51,34 +52,6 @@ class Field(NamedTuple):
     source: Source
     mask: Source | None
     ndim: int
-
-
-class Volume(NamedTuple):
-    """The gradient of a volume, see ``stars.py``."""
-
-    gradient: Array
-    """A byte for each edge."""
-    shape: tuple[int, int, int]
-    """That of the volume with its layers."""
-    home: Array | None
-    """For each place of a periodic volume that of the same point between the layers."""
-
-    @property
-    def steps(self) -> tuple[int, int, int]:
-        """Distances of places along the axes."""
-        return self.shape[1] * self.shape[2], self.shape[2], 1
-
-    def place_of_block(self, block: Block) -> tuple[int, int, int]:
-        """Return the place of the first point of a block, and the distances of slices and rows."""
-        first = sum((a + 1) * step for a, step in zip(block.start, self.steps, strict=True))
-        return first, *self.steps[:2]
-
-
-def empty_volume(shape: tuple[int, int, int]) -> Volume:
-    """Return a volume whose edges are all matched with points."""
-    depth, height, width = shape
-    layers = depth + 2, height + 1, width + 1
-    return Volume(np.zeros(3 * math.prod(layers), np.uint8), layers, None)
 
 
 class Staged:
@@ -400,10 +373,9 @@ def list_basins(
     lower_links = take("lower links", 0 if volume is None else points, UINT32)
     borders, framed = grid.borders(block, frame)
     planes = take("planes", 2 * MOST, UINT64)
+    stars = None
     if volume is not None and kind.connectivity == 1:
-        to_ends, at = edge_offsets(volume.steps), volume.place_of_block(block)
-        given = staged.layout, borders, framed, ways.ends, planes, tree_words()
-        write_gradient(keys, labels, *given, volume.gradient, at, to_ends)
+        stars = staged_stars(staged.steps, staged.size + SPARE)
     minima, count, room = scan_links(
         keys,
         labels,
@@ -415,7 +387,10 @@ def list_basins(
         planes,
         (starts, forks, links),
         lower_links,
+        stars,
     )
+    if volume is not None and stars is not None:
+        keep_gradient(volume, block, stars.gradient, staged.shape)
     staged.mark_halo(labels, framed)
     paths = labels, ways.leads
     joined, edge_keys = take("edges", 2 * room, INT32), take("edge keys", room, keys.dtype)

@@ -16,15 +16,14 @@ from ecc_core._backends.cpu.betti.forest import (
     Forest,
     Loops,
     Staged,
-    Volume,
-    empty_volume,
     grid_of,
     grow_block,
 )
 from ecc_core._backends.cpu.betti.planar import planar_pairs
-from ecc_core._backends.cpu.betti.stars import cycles_around, roots_of, tree_words
+from ecc_core._backends.cpu.betti.stars import cycles_around, ends_at
 from ecc_core._backends.cpu.betti.torus import periodic_pairs
 from ecc_core._backends.cpu.betti.tunnels import Cells, reduced
+from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -179,15 +178,9 @@ def lasting_points(
     image: Array, dimensions: Sequence[int], filtration: Filtration, least: float, **options: Any
 ) -> Iterator[tuple[Array, Array]]:
     """Give the points at which classes that last are born and die, for each dimension."""
-    flat, native = image.reshape(-1), image.dtype.newbyteorder("=")
-    found = persistence_pairs(image, dimensions, filtration, **options, ordered=False)
-    for births, deaths in found:
-        dies = deaths >= 0
-        if least > 0:
-            born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
-            lasts = lasting(born, died, least)
-            births, dies = births[lasts | ~dies], dies & lasts
-        yield births, deaths[dies]
+    options |= {"least": least, "ordered": False}
+    for births, deaths in persistence_pairs(image, dimensions, filtration, **options):
+        yield births, deaths[deaths >= 0]
 
 
 def entered(values: Array, plan: Plan) -> Values:
@@ -229,6 +222,7 @@ def persistence_pairs(
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    least: float = 0,
     short: bool = False,
     ordered: bool = True,
 ) -> list[tuple[Values, Values]]:
@@ -236,7 +230,8 @@ def persistence_pairs(
 
     There is a pair of arrays for each dimension, by birth unless the order is of no interest.
     Points are numbered in C order; the death of a class that does not die is -1. Classes that die
-    at the value at which they are born are among them only if `short`.
+    at the value at which they are born are among them only if `short`, and those that last for less
+    than `least` are not.
     """
     values, shown = image[0], None if mask is None else mask[0]
     if values.size == 0:
@@ -244,7 +239,8 @@ def persistence_pairs(
     periodic = any(filtration.boundary.wraps)
     if filtration.ndim < 3 and not periodic:
         field = laid_out(narrowed(values, shown is not None), shown)
-        return planar_pairs(field, dimensions, filtration, short=short)
+        planar = planar_pairs(field, dimensions, filtration, short=short)
+        return [pairs_that_last(values, pairs, least) for pairs in planar]
     flat, found = values.reshape(-1), []
     known = None if shown is None else shown.reshape(-1)
     if periodic:
@@ -262,7 +258,7 @@ def persistence_pairs(
         )
         deaths = np.where((deaths >= 0) & end, -1, deaths)
         lives = ~begin & (short | (deaths < 0) | (flat[births] != flat[deaths]))
-        births, deaths = births[lives], deaths[lives]
+        births, deaths = pairs_that_last(values, (births[lives], deaths[lives]), least)
         if ordered:  # by the value at birth, then by the points of birth and death
             bits = values.size.bit_length()
             order = sort_keys((deaths + 1).astype(np.uint64), bits)
@@ -271,6 +267,19 @@ def persistence_pairs(
             births, deaths = births[order], deaths[order]
         found.append((births, deaths))
     return found
+
+
+def pairs_that_last(
+    values: Array, pairs: tuple[Values, Values], least: float
+) -> tuple[Values, Values]:
+    """Return the points of those pairs that last for at least `least`, or have no death."""
+    if least == 0:
+        return pairs
+    births, deaths = pairs
+    flat, native = values.reshape(-1), values.dtype.newbyteorder("=")
+    born, died = (flat[points].astype(native, copy=False) for points in pairs)
+    kept = (deaths < 0) | lasting(born, died, least)
+    return births[kept], deaths[kept]
 
 
 def absent(values: Array, shown: Array | None) -> NDArray[np.bool_]:
@@ -365,8 +374,7 @@ def tunnel_pairs(
     """
     last = values.size - 1
     edges, squares = loops[1], loops[3]
-    roots = np.empty(edges.places.size, np.uint8)
-    roots_of(edges.lower_links, edges.members, tree_words(), roots)
+    roots = ends_at(edges.members)
     cycles = cycles_around(flipped(squares.lower_links), np.uint8(25) - squares.members)
     in_image = [edges.places, last - squares.places]
     if filtration.cubes:

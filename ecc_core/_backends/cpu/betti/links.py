@@ -17,8 +17,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import LANES
 
 MOST = 32  # members of a link, and room between two sets of planes
 ROUNDS = 3
@@ -88,12 +87,32 @@ def compare_links(builder, keys, at, steps, ends, sides, borders, frames, labels
     link as its first end. Returns the minima, and the points with an end of which that is unknown.
     """
     link = _BY_SIZE[len(ends)]
+    around = keys, at, steps, sides, borders, frames
+    lower = lower_neighbours(builder, link, around, labels, planes)
+    seen, reached = _reach(builder, link, lower)
+    apart: Any = llvm.I64(0)
+    for i, word in enumerate(reached):
+        builder.store(word, planes.one(llvm.I64(MOST + i)))
+        if i in link.ends:
+            apart = builder.or_(apart, builder.and_(lower[i], builder.not_(word)))
+    return [builder.not_(seen), apart]
+
+
+def lower_neighbours(
+    builder: Any, link: Link, around: tuple[Any, ...], labels: Any, planes: Any
+) -> list[Any]:
+    """Emit for each member of a link at which points it comes before them, and write the labels.
+
+    `around` are the first arguments of :func:`compare_links`, which says what is written.
+    """
+    keys, at, steps, sides, borders, frames = around
     missing, framed = (
         [builder.and_(*pair) for pair in zip(sides, words, strict=True)]
         for words in (borders, frames)
     )
     own = keys.load(at, LANES)
-    lowest, code = own, llvm.splat(llvm.I8, LANES, 0)
+    lowest: Any = own
+    code: list[Any] = [llvm.I64(0)] * len(link.ends).bit_length()  # bits of numbers of ends
     lower: list[Any] = [None] * len(link.members)
     # Of equal neighbours the last one compared is taken: the first in raster order, so that paths
     # over a plateau are short.
@@ -110,20 +129,24 @@ def compare_links(builder, keys, at, steps, ends, sides, borders, frames, labels
         lower[i] = builder.or_(builder.and_(wins, exists), beyond)
         builder.store(lower[i], planes.one(llvm.I64(i)))
         if i in link.ends:
-            there = builder.bitcast(exists, ir.VectorType(llvm.I1, LANES))
-            least = builder.and_(builder.icmp_unsigned(before, key, lowest), there)
-            number = llvm.splat(llvm.I8, LANES, link.ends.index(i) + 1)
-            code = builder.select(least, number, code)
+            least = builder.icmp_unsigned(before, key, lowest)
+            least = builder.and_(least, llvm.lanes_of(builder, exists))
             lowest = builder.select(least, key, lowest)
-    wide = builder.sext(code, ir.VectorType(labels.element, LANES))
-    labels.store(builder.neg(wide), at)
-    seen, reached = _reach(builder, link, lower)
-    apart: Any = llvm.I64(0)
-    for i, word in enumerate(reached):
-        builder.store(word, planes.one(llvm.I64(MOST + i)))
-        if i in link.ends:
-            apart = builder.or_(apart, builder.and_(lower[i], builder.not_(word)))
-    return [builder.not_(seen), apart]
+            word = builder.bitcast(least, llvm.I64)
+            number = link.ends.index(i) + 1
+            for bit, found in enumerate(code):
+                code[bit] = _set_or_clear(builder, found, word, number >> bit & 1)
+    number = llvm.splat(labels.element, LANES, 0)
+    for bit, word in enumerate(code):
+        values = [llvm.splat(labels.element, LANES, value) for value in (1 << bit, 0)]
+        number = builder.or_(number, builder.select(llvm.lanes_of(builder, word), *values))
+    labels.store(builder.neg(number), at)
+    return lower
+
+
+def _set_or_clear(builder: Any, word: Any, bits: Any, value: int) -> Any:
+    """Return a word in which some bits have the given value."""
+    return builder.or_(word, bits) if value else builder.and_(word, builder.not_(bits))
 
 
 def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
@@ -172,86 +195,3 @@ def link_of(builder, planes, first, bit):
     moved = builder.lshr(words, llvm.each(builder, bit, MOST))
     link = builder.trunc(moved, ir.VectorType(llvm.I1, MOST))
     return builder.zext(builder.bitcast(link, ir.IntType(MOST)), llvm.I64)
-
-
-@subroutine()
-def representatives(link, known, ends, near):
-    """Return one end of each component of a lower link; `known` is part of the first one."""
-    found = known & ends
-    found &= ~found + ONE
-    rest = link & ~known
-    while rest & ends:
-        seed = rest & ends
-        seed &= ~seed + ONE
-        rest ^= seed
-        front, touched = seed, NONE
-        while front:
-            around = np.uint64(near[np.uint64(count_trailing_zeros(front))])
-            front &= front - ONE
-            touched |= around
-            front |= around & rest
-            rest &= ~around
-        if not touched & known:
-            found |= seed
-    return found
-
-
-@kernel()
-def scan_links(keys, labels, layout, borders, framed, frame, link, planes, listed, lower_links):
-    """Find minima, forks, and the lowest neighbour of each point, see :func:`compare_links`.
-
-    A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step
-    of slices, step of rows): the numbers of own points, and the distances of neighbours in the
-    staged arrays. The first own point lies one step along each axis from the start. `link` has the
-    distances of its ends, their set, and `Link.near`. `borders` and `framed` are those of
-    `Grid.borders`; `frame` tells whether there is a frame at all.
-
-    Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed first;
-    then follow the points whose lower link falls apart, and one end of each of its components. All
-    members of these links are written to `lower_links`, if it has room.
-    Returns the number of nodes, the number of forks, and the sum over them of the number of
-    components less 1.
-    """
-    slices, rows, columns, slice_step, row_step = layout
-    ends, end_set, near = link[0], link[1], bare(link[2])
-    keys, labels, planes = bare(keys), bare(labels), bare(planes)
-    minima, forks, links = bare(listed[0]), bare(listed[1]), bare(listed[2])
-    lower_links = bare(lower_links)
-    nodes, count, room = np.int64(1 if frame else 0), np.int64(0), np.int64(0)
-    for z, y in np.ndindex(slices, rows):
-        above, below = ALL if z == 0 else NONE, ALL if z == slices - 1 else NONE
-        before, behind = ALL if y == 0 else NONE, ALL if y == rows - 1 else NONE
-        for x in range(0, columns, LANES):
-            size = min(columns - x, LANES)
-            own = ALL >> np.uint64(LANES - size)
-            first = ONE if x == 0 else NONE
-            last = own & ~(own >> ONE) if x + size == columns else NONE
-            start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            sides = above, below, before, behind, first, last
-            steps = slice_step, row_step
-            lowest, apart = compare_links(
-                keys, start, steps, ends, sides, borders, framed, labels, planes
-            )
-            lowest &= own
-            while lowest:
-                place = start + count_trailing_zeros(lowest)
-                lowest &= lowest - ONE
-                minima[nodes] = place
-                labels[place] = nodes
-                nodes += 1
-            apart &= own
-            while apart:
-                bit = np.uint64(count_trailing_zeros(apart))
-                apart &= apart - ONE
-                lower, known = link_of(planes, 0, bit), link_of(planes, MOST, bit)
-                found = representatives(lower, known, end_set, near)
-                if found & (found - ONE):
-                    forks[count] = start + np.int64(bit)
-                    links[count] = found
-                    if lower_links.size:
-                        lower_links[count] = lower
-                    count += 1
-                    while found & (found - ONE):
-                        found &= found - ONE
-                        room += 1
-    return nodes, count, room

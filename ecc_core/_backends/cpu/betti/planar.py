@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
@@ -31,7 +30,6 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import (
     ALL,
-    I1,
     I8,
     I64,
     LANES,
@@ -39,6 +37,7 @@ from ecc_core._backends.cpu.llvm import (
     ONE,
     bare,
     count_trailing_zeros,
+    lanes_of,
     operation,
     splat,
 )
@@ -74,7 +73,7 @@ def compare_ring(builder, keys, at, step, rows, sides, flip, rings):
             if number:
                 word = builder.and_(word, exists[(number + 1) // 2])
         narrow.append(builder.xor(word, flip))
-        lanes = builder.bitcast(narrow[-1], ir.VectorType(I1, LANES))
+        lanes = lanes_of(builder, narrow[-1])
         bit, none = (splat(I8, LANES, value) for value in (1 << i, 0))
         ring = builder.or_(ring, builder.select(lanes, bit, none))
     rings.store(ring, at)

@@ -7,13 +7,14 @@ three. So the ends and squares are the vertices and edges of a graph on the surf
 octahedron, whose components are those of the lower link. Each of them has a *tree* of squares: an
 edge that is no root is matched with the square that leads to its parent.
 
-A cell is numbered by its lowest corner c: edges along axis a are ``3 * c + a``, squares normal to
-axis a likewise. Places have a layer before the first point along each axis, and one more behind the
-last slice, for cells that are partly in a frame. In the *gradient*, one byte an edge,
+Places have a layer before the first point along each axis, and one more behind the last slice, for
+edges that are partly in a frame. The *gradient* has one byte an edge: that of the edge along axis a
+whose lower corner is at place c comes at *address* ``a * width + c``. Edges are numbered
+``4 * address + a``. The byte
 
-- 0 is an edge that is matched with a point, joins components, or lies in the frame,
-- v + 1 one that is matched with the square between it and end v of its last point,
-- `ROW` one that closes a loop.
+- is 0 for an edge that is matched with a point, joins components, or lies in the frame,
+- v + 1 for one that is matched with the square between it and end v of its last point,
+- `ROW` for one that closes a loop.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.links import LINKS, MOST, compare_links, link_of
+from ecc_core._backends.cpu import llvm
+from ecc_core._backends.cpu.betti.links import LINKS, lower_neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare
+from ecc_core._backends.cpu.llvm import LANES, ONE
 
 Array = NDArray[Any]
 
@@ -41,7 +44,8 @@ CORNERS = [(v, w, x) for v in (0, 5) for w in (1, 4) for x in (2, 3)]
 LINK_BITS = np.uint64((1 << len(LINK.members)) - 1)
 ROOT, ABSENT = 6, 7  # in place of a parent
 PARENT_BITS = 3
-ROW = np.uint8(7)
+ROUNDS = 3
+ROW = np.uint8(255)
 
 AXES = [next(axis for axis in range(3) if end[axis]) for end in ENDS]
 
@@ -175,19 +179,12 @@ def cycles_around(upper_links: Array, members: Array) -> Array:
     return found
 
 
-@kernel()
-def roots_of(links, members, trees, roots):
-    """Write the roots of the trees of members of links, as numbers of ends."""
-    numbers = np.zeros(MOST, np.int64)
-    for v in range(EDGES):
-        numbers[_END_BITS[v]] = v
-    for i in range(links.size):
-        word, end = np.int64(trees[links[i] & LINK_BITS]), numbers[members[i]]
-        parent = word >> PARENT_BITS * end & 7
-        while parent != ROOT:
-            end = parent
-            parent = word >> PARENT_BITS * end & 7
-        roots[i] = end
+def ends_at(members: Array) -> Array:
+    """Return the numbers of the ends that are members of links."""
+    numbers = np.zeros(len(LINK.members), np.uint8)
+    numbers[LINK.ends] = np.arange(EDGES)
+    found: Array = numbers[members]
+    return found
 
 
 @subroutine()
@@ -199,38 +196,46 @@ def at_home(home, place):
 
 
 @subroutine()
-def edge_at_home(home, edge):
+def edge_at_home(home, edge, width):
     """Return the edge between the layers of one that may begin in a layer."""
     if home is None:
         return edge
-    return 3 * np.int64(home[edge // 3]) + edge % 3
+    place = (edge >> 2) - (edge & 3) * width
+    return edge + 4 * (np.int64(home[place]) - place)
+
+
+@subroutine()
+def path_index(axis, byte, side):
+    """Return where :func:`path_offsets` has one of the three edges next to an edge."""
+    return axis << 5 | byte << 2 | side
 
 
 Steps = tuple[int, int, int]
 """Distances of places along the axes."""
 
 
-def edge_offsets(steps: Steps) -> Array:
-    """Return the numbers of the edges from a point to its ends, minus three times its place."""
+def edge_offsets(steps: Steps, width: int) -> Array:
+    """Return the numbers of the edges from a point to its ends, minus four times its place."""
     offsets = []
     for end, axis in zip(ENDS, AXES, strict=True):
         corner = min(sum(end), 0) * steps[axis]
-        offsets.append(3 * corner + axis)
+        offsets.append(4 * (corner + axis * width) + axis)
     return np.array(offsets)
 
 
-def far_offsets(steps: Steps) -> Array:
+def far_offsets(steps: Steps, width: int) -> Array:
     """Return the same for the two edges of each square that do not belong to its point."""
-    edges, moves = edge_offsets(steps), 3 * (np.array(ENDS) @ steps)
+    edges, moves = edge_offsets(steps, width), 4 * (np.array(ENDS) @ steps)
     return np.array([(moves[w] + edges[v], moves[v] + edges[w]) for v, w in SIDES])
 
 
-def path_offsets(steps: Steps) -> Array:
-    """Return where paths go on: by axis of an edge and the end with which it spans a square.
+def path_offsets(steps: Steps, width: int) -> Array:
+    """Return where paths go on, at the :func:`path_index` of an edge and its byte.
 
-    These are distances from the edge to the three other edges of the square.
+    These are the differences between the numbers of the edge and of the three other edges of the
+    square that it is matched with.
     """
-    offsets = np.zeros((3, EDGES, 3), np.int64)
+    offsets = np.zeros(1 << 7, np.int64)
     for axis in range(3):
         for end in range(EDGES):
             other = AXES[end]
@@ -238,40 +243,70 @@ def path_offsets(steps: Steps) -> Array:
                 continue
             move = sum(ENDS[end]) * steps[other]
             corner = min(move, 0)
-            across = 3 * corner + other - axis
-            offsets[axis, end] = 3 * move, across, across + 3 * steps[axis]
+            across = 4 * (corner + (other - axis) * width) + other - axis
+            first = path_index(axis, end + 1, 0)
+            offsets[first : first + 3] = 4 * move, across, across + 4 * steps[axis]
     return offsets
 
 
-@kernel()
-def write_gradient(
-    keys, labels, layout, borders, framed, ends, planes, trees, gradient, place, edges
+@llvm.operation(types.UniTuple(types.uint64, 2))
+def match_links(
+    builder, keys, at, steps, ends, sides, borders, frames, labels, planes, own, gradient, width
 ):
-    """Write the gradient of the edges of a block, which is staged as for ``scan_links``.
+    """Compare 64 points with their neighbours as :func:`compare_links` does, and match their edges.
 
-    `place` is (that of its first point, distance of slices, of rows) in the gradient, `edges` are
-    :func:`edge_offsets`.
+    Writes the first half of the planes, and to the gradient the edges of those of the `own` points
+    whose ends are in one component of the lower link. The staged gradient has room for so many
+    edges along each axis. Returns the minima, and the other points.
     """
-    slices, rows, columns, slice_step, row_step = layout
-    keys, labels, planes = bare(keys), bare(labels), bare(planes)
-    trees, gradient, edges = bare(trees), bare(gradient), bare(edges)
-    for z, y in np.ndindex(slices, rows):
-        above, below = ALL if z == 0 else NONE, ALL if z == slices - 1 else NONE
-        before, behind = ALL if y == 0 else NONE, ALL if y == rows - 1 else NONE
-        for x in range(0, columns, LANES):
-            size = min(columns - x, LANES)
-            own = ALL >> np.uint64(LANES - size)
-            first = ONE if x == 0 else NONE
-            last = own & ~(own >> ONE) if x + size == columns else NONE
-            start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            sides = above, below, before, behind, first, last
-            distances = slice_step, row_step
-            compare_links(keys, start, distances, ends, sides, borders, framed, labels, planes)
-            here = place[0] + z * place[1] + y * place[2] + x
-            for bit in range(size):
-                link = link_of(planes, 0, np.uint64(bit)) & LINK_BITS
-                tree = np.int64(trees[link])
-                write_star(tree, here + bit, edges, None, gradient)
+    around = keys, at, steps, sides, borders, frames
+    lower = lower_neighbours(builder, LINK, around, labels, planes)
+    seen, apart, parents = _grow_trees(builder, lower)
+    matched = builder.and_(own, builder.not_(apart))
+    row, slice_ = steps[1], steps[0]
+    for v, axis in enumerate(AXES):
+        place = builder.add(at, builder.mul(width, llvm.I64(axis)))
+        if v < EDGES // 2:  # the end is the lower corner of its edge
+            place = builder.sub(place, (slice_, row, llvm.I64(1))[axis])
+        found = gradient.load(place, LANES)
+        for bit, word in enumerate(parents[v]):
+            lanes = llvm.lanes_of(builder, builder.and_(word, matched))
+            byte = [llvm.splat(llvm.I8, LANES, value) for value in (1 << bit, 0)]
+            found = builder.or_(found, builder.select(lanes, *byte))
+        gradient.store(found, place)
+    return [builder.not_(seen), apart]
+
+
+def _grow_trees(builder: Any, lower: list[Any]) -> tuple[Any, Any, list[list[Any]]]:
+    """Emit a few steps of trees from the first ends of links.
+
+    Returns where any end is lower, where these steps miss an end, and for each end its parent
+    plus 1, as three words of bits.
+    """
+    nothing: Any = llvm.I64(0)
+    ends = [lower[i] for i in LINK.ends]
+    squares = []
+    for s, (v, w) in enumerate(SIDES):
+        corner = lower[_SQUARE_BITS[s]]
+        squares.append(builder.and_(corner, builder.and_(ends[v], ends[w])))
+    seen, reached = nothing, []
+    for end in ends:
+        reached.append(builder.and_(end, builder.not_(seen)))
+        seen = builder.or_(seen, end)
+    parents = [[nothing] * PARENT_BITS for _ in ends]
+    for _ in range(ROUNDS):
+        before = list(reached)
+        for square, side in zip(squares, SIDES, strict=True):
+            for parent, end in (side, side[::-1]):
+                new = builder.and_(builder.and_(square, before[parent]), builder.not_(reached[end]))
+                reached[end] = builder.or_(reached[end], new)
+                for bit in range(PARENT_BITS):
+                    if parent + 1 >> bit & 1:
+                        parents[end][bit] = builder.or_(parents[end][bit], new)
+    apart = nothing
+    for end, word in zip(ends, reached, strict=True):
+        apart = builder.or_(apart, builder.and_(end, builder.not_(word)))
+    return seen, apart, parents
 
 
 @subroutine()
@@ -280,5 +315,15 @@ def write_star(tree, place, edges, home, gradient):
     for end in range(EDGES):
         parent = tree >> PARENT_BITS * end & 7
         if parent < ROOT:
-            edge = edge_at_home(home, 3 * place + edges[end])
-            gradient[np.uint64(edge)] = parent + 1
+            edge = edge_at_home(home, 4 * place + edges[end], gradient.size // 3)
+            gradient[np.uint64(edge >> 2)] = parent + 1
+
+
+@subroutine()
+def roots_of(tree):
+    """Return the roots of the trees of a link, as a set of members."""
+    roots = np.uint64(0)
+    for end in range(EDGES):
+        if tree >> PARENT_BITS * end & 7 == ROOT:
+            roots |= ONE << np.uint64(_END_BITS[end])
+    return roots

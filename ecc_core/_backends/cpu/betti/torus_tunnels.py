@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.forest import Volume
 from ecc_core._backends.cpu.betti.halo import home_of, index_type, wrap_halo
 from ecc_core._backends.cpu.betti.stars import (
     EDGES,
@@ -27,6 +26,7 @@ from ecc_core._backends.cpu.betti.stars import (
     write_star,
 )
 from ecc_core._backends.cpu.betti.tunnels import Cells, reduced
+from ecc_core._backends.cpu.betti.volume import Volume, no_gradient
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.order import entry_order
 from ecc_core._request.filtration import Filtration
@@ -49,14 +49,15 @@ def torus_tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tu
     padded = wrap_halo(np.pad(ranks.reshape(image.shape), 1), wraps)
     shape = padded.shape
     ranks, home = padded.reshape(-1), home_of(image.shape, wraps)
-    gradient = np.zeros(3 * ranks.size, np.uint8)
+    gradient = no_gradient(shape)
     volume = Volume(gradient, shape, home)
     inner = [index + 1 for index in np.unravel_index(order, image.shape)]
     places = np.ravel_multi_index(inner, shape)
     ends, narrow, wide = (
         np.array(offsets) @ volume.steps for offsets in (ENDS, LINK.members, WIDE_LINK.members)
     )
-    write_gradients(places, ranks, narrow, edge_offsets(volume.steps), home, tree_words(), gradient)
+    edges = edge_offsets(volume.steps, volume.width)
+    write_gradients(places, ranks, narrow, edges, home, tree_words(), gradient)
     loops = np.empty((2 * EDGES * order.size, 2), np.int64)
     count = row_loops(places, ranks, narrow, ends, home, tree_words(), loops)
     row_places, roots = loops[:count].T.copy()

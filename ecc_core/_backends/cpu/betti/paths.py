@@ -1,0 +1,190 @@
+"""Paths of the gradient of a volume: from the cycle around a hole to the rows of its column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecc_core._backends.cpu.betti.stars import ROW, edge_at_home, path_index
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.llvm import (
+    LANES,
+    ONE,
+    count_bits,
+    count_trailing_zeros,
+    small_keys,
+)
+
+REACHED, ODD = np.uint8(1), np.uint8(2)
+LANE_BITS = 6
+SIDES = 3  # of a square, other than the edge that is matched with it
+# A byte of the gradient that has been followed: which of the three next edges lead to rows. That of
+# a row has the bit of `KNOWN`, too.
+KNOWN, KNOWN_BIT = 8, 4
+# An entry of the stack: in its lowest bits the next edges that are left, then those that lead to
+# rows, then which one of the next edges of the entry below it is, or `FIRST`.
+LEFT, LIVE_BIT, SIDE_BIT, FIRST, EDGE_BIT = 7, 3, 7, 3, 9
+MOST_FAR = 24  # edges of the squares of a cycle
+
+
+@subroutine()
+def longer(array, size):
+    """Return an array that begins with another one and has room for so many elements, or more."""
+    if size <= array.size:
+        return array
+    room = np.empty(max(size, array.size + (array.size >> 1)), array.dtype)
+    room[: array.size] = array
+    return room
+
+
+@subroutine()
+def group_of(edge, width):
+    """Return the group of an edge: 64 places of an axis."""
+    axis = edge & 3
+    return 3 * (((edge >> 2) - axis * width) >> LANE_BITS) + axis
+
+
+@subroutine()
+def row_number(edge, gradient, starts):
+    """Return the number of the row with an edge; `starts` has the first one of each group."""
+    address = np.uint64(edge >> 2)
+    lane = address & np.uint64(LANES - 1)
+    marked = ~small_keys(gradient, address - lane, ROW - 1)
+    first = np.int64(starts[np.uint64(group_of(edge, gradient.size // 3))])
+    return first + count_bits(marked & ((ONE << lane) - ONE))
+
+
+@kernel()
+def number_rows(edges, gradient, starts, numbers):
+    """Mark the edges of rows in the gradient, and number them by group and place.
+
+    `starts` are 0 before, one for each group and one more.
+    """
+    width = gradient.size // 3
+    for edge in edges:
+        gradient[edge >> 2] = ROW
+        starts[group_of(edge, width) + 1] += 1
+    for group in range(1, starts.size):
+        starts[group] += starts[group - 1]
+    for i in range(edges.size):
+        numbers[i] = row_number(edges[i], gradient, starts)
+
+
+@subroutine()
+def next_edge(edge, byte, side, paths):
+    """Return one of the edges to which paths go on from an edge."""
+    around, home, width = paths
+    return edge_at_home(home, edge + around[np.uint64(path_index(edge & 3, byte & 7, side))], width)
+
+
+@subroutine()
+def next_sides(edge, byte, gradient, paths):
+    """Return which of the next edges may lead to rows, as a set of bits."""
+    if byte == ROW:
+        return 0
+    if byte & KNOWN:
+        return np.int64(byte) >> KNOWN_BIT
+    sides = 0
+    for side in range(SIDES):
+        beyond = next_edge(edge, byte, side, paths)
+        sides |= (gradient[np.uint64(beyond >> 2)] != 0) << side
+    return sides
+
+
+@subroutine()
+def list_far(first_edge, cycle, gradient, far, paths, edges):
+    """List the edges of the squares of a cycle that do not belong to its point; return how many."""
+    count, left = 0, cycle
+    while left:
+        square = np.uint64(count_trailing_zeros(np.uint64(left)))
+        left &= left - 1
+        for k in range(2):
+            edge = edge_at_home(paths[1], first_edge + far[square, k], paths[2])
+            if gradient[np.uint64(edge >> 2)]:
+                edges[count] = edge
+                count += 1
+    return count
+
+
+@subroutine()
+def reach(far_edges, gradient, paths, states, stack, reached):
+    """List the edges on paths from some edges to rows, each one behind those that it leads to.
+
+    Edges from which no path leads to a row are removed from the gradient, so that they are looked
+    at once; the others are marked in `states`. Returns the stack and the list, which may be longer
+    ones, and the number of edges listed.
+    """
+    count = depth = 0
+    for edge in far_edges:
+        sides = next_sides(edge, gradient[np.uint64(edge >> 2)], gradient, paths)
+        stack[depth] = edge << EDGE_BIT | FIRST << SIDE_BIT | sides
+        depth += 1
+    while depth:
+        top = stack[depth - 1]
+        edge = top >> EDGE_BIT
+        address = np.uint64(edge >> 2)
+        byte = gradient[address]
+        if top & LEFT:
+            stack[depth - 1] = top & (top - 1)
+            side = count_trailing_zeros(np.uint64(top))
+            beyond = next_edge(edge, byte, side, paths)
+            address = np.uint64(beyond >> 2)
+            byte = gradient[address]
+            if byte & KNOWN and states[address]:
+                stack[depth - 1] |= 1 << LIVE_BIT + side
+                continue
+            sides = next_sides(beyond, byte, gradient, paths)
+            if sides == 0 and byte != ROW:
+                gradient[address] = 0
+                continue
+            stack = longer(stack, depth + 1)
+            stack[depth] = beyond << EDGE_BIT | side << SIDE_BIT | sides
+            depth += 1
+            continue
+        depth -= 1
+        live = top >> LIVE_BIT & LEFT
+        if byte != ROW:
+            gradient[address] = 0 if live == 0 else byte & 7 | KNOWN | live << KNOWN_BIT
+            if live == 0:
+                continue
+        if depth:
+            stack[depth - 1] |= 1 << LIVE_BIT + (top >> SIDE_BIT & FIRST)
+        if states[address] == 0:  # which one of the first edges may have been listed as a next one
+            states[address] = REACHED
+            reached = longer(reached, count + 1)
+            reached[count] = edge
+            count += 1
+    return stack, reached, count
+
+
+@subroutine()
+def path_ends(far_edges, gradient, paths, states, stack, reached):
+    """List the edges of the rows to which an odd number of paths lead from some edges.
+
+    `paths` are :func:`path_offsets` and the home and number of places. `states` are 0 before and
+    after. Returns the stack, the list and the number of these edges, which come first in the list.
+    """
+    stack, reached, count = reach(far_edges, gradient, paths, states, stack, reached)
+    for edge in far_edges:
+        if states[np.uint64(edge >> 2)]:
+            states[np.uint64(edge >> 2)] ^= ODD
+    ends = 0
+    reached = longer(reached, 2 * count)
+    for i in range(count - 1, -1, -1):  # each edge before those that it leads to
+        edge = reached[i]
+        address = np.uint64(edge >> 2)
+        odd, byte = states[address] & ODD, gradient[address]
+        states[address] = 0
+        if not odd:
+            continue
+        if byte == ROW:
+            reached[count + ends] = edge
+            ends += 1
+            continue
+        sides = np.int64(byte) >> KNOWN_BIT
+        while sides:
+            side = count_trailing_zeros(np.uint64(sides))
+            sides &= sides - 1
+            states[np.uint64(next_edge(edge, byte, side, paths) >> 2)] ^= ODD
+    for k in range(ends):
+        reached[k] = reached[count + k]
+    return stack, reached, ends
