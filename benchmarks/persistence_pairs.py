@@ -1,8 +1,9 @@
 """Persistence pairs of all dimensions, beside GUDHI and CubicalRipser.
 
 Run with ``python -m benchmarks.persistence_pairs [SIDE ...]`` for volumes, with ``--planar`` for
-images in 2-D, for which GUDHI has a way of its own, and with ``--large SIDE SIGMA`` for one smooth
-volume on two workers. Times are processor seconds of one thread unless said otherwise.
+images in 2-D, for which GUDHI has a way of its own, with ``--file PATH`` for a volume that nibabel
+reads, beside CubicalRipser only, and with ``--large SIDE SIGMA`` for one smooth volume on two
+workers. Times are processor seconds of one thread unless said otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import cripser
 import gudhi
+import nibabel
 import numpy as np
 from gudhi.sklearn.cubical_persistence import CubicalPersistence
 from scipy import ndimage
@@ -36,26 +38,32 @@ def diagrams(image: Any, connectivity: int) -> None:
     cubical.compute_persistence(homology_coeff_field=2)
 
 
-def compare(image: Any, connectivity: int, turns: int = 2) -> str:
+def compare(image: Any, connectivity: int, turns: int = 2, *, gudhi: bool = True) -> str:
     """Times of all dimensions and of tunnels alone, and of the peers, by turns."""
     options = {"connectivity": connectivity, "workers": 1}
     wide = image.astype(np.float64)
     ripser = cripser.computePH if connectivity == 1 else cripser.computePH_T
-    calls: list[Callable[[], Any]] = [
-        lambda: ecc.persistence_pairs(image, 1, **options),
-        lambda: ecc.persistence_pairs(image, **options),
-        lambda: diagrams(wide, connectivity),
-        lambda: ripser(wide, maxdim=2),
-    ]
-    tunnels, every, *peers = (
-        min(times)
-        for times in zip(*([seconds(call) for call in calls] for _ in range(turns)), strict=True)
-    )
-    times = ", ".join(
-        f"{name} {peer / every:.1f} times"
-        for name, peer in zip(("GUDHI", "cripser"), peers, strict=True)
-    )
-    return f"tunnels {tunnels:.3f} s, all {every:.3f} s, {times}"
+    calls: dict[str, Callable[[], Any]] = {
+        "tunnels": lambda: ecc.persistence_pairs(image, 1, **options),
+        "all": lambda: ecc.persistence_pairs(image, **options),
+        "cripser": lambda: ripser(wide, maxdim=2),
+    }
+    if gudhi:
+        calls["GUDHI"] = lambda: diagrams(wide, connectivity)
+    rounds = [[seconds(call) for call in calls.values()] for _ in range(turns)]
+    times = dict(zip(calls, map(min, zip(*rounds, strict=True)), strict=True))
+    tunnels, every = times.pop("tunnels"), times.pop("all")
+    ratios = ", ".join(f"{name} {peer / every:.1f} times" for name, peer in times.items())
+    return f"tunnels {tunnels:.3f} s, all {every:.3f} s, {ratios}"
+
+
+def main_file(path: str) -> None:
+    """All dimensions of a volume in a file."""
+    image = np.asarray(nibabel.load(path).dataobj)
+    ecc.persistence_pairs(image[:4, :4, :4], workers=1)
+    for connectivity in (1, 3):
+        found = compare(image, connectivity, 1, gudhi=False)
+        print(f"{image.shape} {image.dtype} connectivity {connectivity}: {found}", flush=True)
 
 
 def smooth_volume(side: int, sigma: float) -> Any:
@@ -141,6 +149,9 @@ def cases(side: int) -> Iterator[tuple[str, Any]]:
 def main() -> None:
     if sys.argv[1:] == ["--planar"]:
         main_planar()
+        return
+    if sys.argv[1:2] == ["--file"]:
+        main_file(sys.argv[2])
         return
     if sys.argv[1:2] == ["--large"]:
         main_large(int(sys.argv[2]), float(sys.argv[3]))
