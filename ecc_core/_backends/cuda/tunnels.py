@@ -241,19 +241,14 @@ class _Matrix:
         """Reduce late columns on the host; return the owners of all rows."""
         from ecc_core._backends.cpu.betti import tunnels  # which loads the compiler
 
-        spans, (rows, _) = listed.spans.get(), listed.counts()
-        begins = (spans >> np.uint64(SPAN_BITS)).astype(np.int64)
-        counts = (spans & np.uint64((1 << SPAN_BITS) - 1)).astype(np.int64)
-        host = tunnels.Matrix(
-            self.rows[:, 0].get().astype(np.int64),
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            np.stack([begins, begins + counts], axis=1),
-            owners.get(),
-        )
-        whole, chosen = (np.int64(0), np.int64(self._size)), late.get().astype(np.int64)
-        tunnels.reduce(host, chosen, whole, listed.rows[:rows].get(), rows)
-        return cupy.asarray(host.owners)
+        packed = listed.spans.get()
+        rows, _ = listed.counts()
+        begins = (packed >> np.uint64(SPAN_BITS)).astype(np.int64)
+        counts = (packed & np.uint64((1 << SPAN_BITS) - 1)).astype(np.int64)
+        spans = np.stack([begins, begins + counts], axis=1)
+        found = owners.get()
+        tunnels.reduce_listed(late.get().astype(np.int64), listed.rows[:rows].get(), spans, found)
+        return cupy.asarray(found)
 
 
 @lru_cache(maxsize=16)

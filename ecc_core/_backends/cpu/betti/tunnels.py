@@ -21,13 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.paths import number_rows
-from ecc_core._backends.cpu.betti.reduction import NONE, ROOM, Columns, Rows, reduce_columns
+from ecc_core._backends.cpu.betti.reduction import (
+    NONE,
+    POSITION_BITS,
+    ROOM,
+    Columns,
+    Rows,
+    reduce_columns,
+)
 from ecc_core._backends.cpu.betti.stars import (
     edge_offsets,
     far_offsets,
     path_offsets,
 )
-from ecc_core._backends.cpu.betti.volume import Volume
+from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.llvm import LANES
 from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.pool import share
@@ -124,6 +131,41 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
         chosen, spans, whole = late[:, 0].astype(order.dtype), late[:, 1:].copy(), (0, bounds[-1])
         states = np.empty(0, np.uint8)  # no path is followed
         reduce_columns(*given, chosen, whole, spans, listed, listed.size, states)
+
+
+def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> None:
+    """Reduce some columns whose rows are listed, as far as they have none; change the owners.
+
+    Rows are numbered in the opposite order of entry, and columns in their order. `spans` are where
+    the `rows` of each column are listed, (first, end). No path is followed.
+    """
+    counts = spans[:, 1] - spans[:, 0]
+    ends = np.cumsum(counts)
+    firsts = ends - counts
+    column_of = np.repeat(np.arange(counts.size), counts)
+    listed = rows[np.arange(column_of.size) + np.repeat(spans[:, 0] - firsts, counts)]
+    listed = listed[np.lexsort((listed, column_of))].astype(np.uint64)
+    words = listed << POSITION_BITS | listed
+    in_words = np.stack([firsts, ends], axis=1)
+    of_rows = np.zeros((owners.size, 2), np.int64)
+    owned = owners != NONE
+    of_rows[owned] = in_words[owners[owned]]
+    numbers = np.arange(owners.size, dtype=np.uint32)
+    volume = empty_volume((1, 1, 1))
+    tables = far_offsets(volume.steps, volume.width), path_offsets(volume.steps, volume.width)
+    nowhere = np.empty(0, np.int64)
+    reduce_columns(
+        volume,
+        tables,
+        Rows(np.zeros(1, np.uint32), numbers, owners, of_rows),
+        Columns(nowhere, nowhere),
+        chosen,
+        (0, owners.size),
+        in_words[chosen],
+        words,
+        words.size,
+        np.empty(0, np.uint8),
+    )
 
 
 def _joined_lists(
