@@ -1,0 +1,38 @@
+"""The reduction of listed columns, against that of a dense matrix over Z/2."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from ecc_core._backends.cpu.betti.tunnels import reduce_listed
+
+
+def reduced(columns):
+    """Add earlier columns with the same pivot, the first row of a column; the columns by pivot."""
+    owners = {}
+    columns = [set(column) for column in columns]
+    for j, column in enumerate(columns):
+        while column and min(column) in owners:
+            column ^= columns[owners[min(column)]]
+        if column:
+            owners[min(column)] = j
+    return owners, columns
+
+
+@pytest.mark.parametrize("first", [0, 25])
+def test_listed_columns_are_reduced(first):
+    """All columns, or those behind the ones that were reduced before; their rows in any order."""
+    rng = np.random.default_rng(first)
+    for _ in range(20):
+        given = [rng.permutation(30)[: rng.integers(0, 8)] for _ in range(50)]
+        expected, _ = reduced(given)
+        before, changed = reduced(given[:first])
+        columns = [rng.permutation(sorted(column)) for column in changed] + given[first:]
+        owners = np.full(30, -1, np.int32)
+        for row, column in before.items():
+            owners[row] = column
+        rows = np.concatenate(columns).astype(np.int32)
+        ends = np.cumsum([len(column) for column in columns])
+        spans = np.stack([ends - [len(column) for column in columns], ends], axis=1)
+        reduce_listed(np.arange(first, 50), rows, spans, owners)
+        assert_array_equal(owners, [expected.get(row, -1) for row in range(30)])
