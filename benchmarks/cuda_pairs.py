@@ -80,7 +80,9 @@ class Case:
     def __init__(self, shape: tuple[int, ...], sigma: float, dimension: int | None) -> None:
         self.title = f"{shape[0]}^{len(shape)} {f'sigma {sigma:g}' if sigma else 'noise'}"
         self.title += ", all dimensions" if dimension is None else f", dimension {dimension}"
-        self.shape, self.sigma, self.dimension = shape, sigma, dimension
+        self.shape = shape
+        self.sigma = sigma
+        self.dimension = dimension
         self.process: subprocess.Popen[str] | None = None
         self.row: dict[str, Any] = {}
 
@@ -119,7 +121,8 @@ class _Host:
     """The points of pairs in host memory."""
 
     def __init__(self, births: Any, deaths: Any) -> None:
-        self.birth_points, self.death_points = births, deaths
+        self.birth_points = births
+        self.death_points = deaths
 
 
 def loss_row(count: int, side: int) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class Counted:
     """A WSGI application that counts the requests for shards, and lets some of them fail."""
 
     def __init__(self, application: Any, busy: int) -> None:
-        self.application, self.busy = application, busy
+        self.application = application
+        self.busy = busy
         self.methods: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.sent = 0

@@ -52,7 +52,8 @@ def compare(image: Any, connectivity: int, turns: int = 2, *, gudhi: bool = True
         calls["GUDHI"] = lambda: diagrams(wide, connectivity)
     rounds = [[seconds(call) for call in calls.values()] for _ in range(turns)]
     times = dict(zip(calls, map(min, zip(*rounds, strict=True)), strict=True))
-    tunnels, every = times.pop("tunnels"), times.pop("all")
+    tunnels = times.pop("tunnels")
+    every = times.pop("all")
     ratios = ", ".join(f"{name} {peer / every:.1f} times" for name, peer in times.items())
     return f"tunnels {tunnels:.3f} s, all {every:.3f} s, {ratios}"
 

@@ -35,7 +35,8 @@ class _Functions:
     """The functions of a module of a backend, which may lack some."""
 
     def __init__(self, module: Any, device: str) -> None:
-        self._module, self._device = module, device
+        self._module = module
+        self._device = device
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name, None)

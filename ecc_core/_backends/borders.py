@@ -59,7 +59,8 @@ def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
     first, last = (tuple(part[(*before, end)] for part in box) for end in (0, -1))
     if take != "joined":
         return first if take == "first" else last
-    low, high = first[0], last[0]
+    low = first[0]
+    high = last[0]
     if not filtration.cubes:  # NaN must be propagated, because it never enters
         later = np.minimum if filtration.superlevel else np.maximum
         return (later(low, high), *(a & b for a, b in zip(first[1:], last[1:], strict=True)))
@@ -67,7 +68,8 @@ def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
     joined = earlier(low, high)
     if len(box) == 1:
         return (joined,)
-    shown, hidden = first[1], last[1]
+    shown = first[1]
+    hidden = last[1]
     return np.where(shown & hidden, joined, np.where(shown, low, high)), shown | hidden
 
 

@@ -20,17 +20,26 @@ def lay_out(extents: Values, regions: Values, limits: tuple[int, int]) -> list[S
     """Lay out boxes in rows on sheets, large ones first."""
     sheets: list[Sheet] = []
     order = np.lexsort(extents[regions].T[::-1])[::-1]
-    sheet, y, x, shelf = None, 0, 0, 0
+    sheet = None
+    y = 0
+    x = 0
+    shelf = 0
     for i in regions[order].tolist():
         depth, height, width = extents[i].tolist()
         if sheet is not None and x + width > limits[1] and x:
-            y, x, shelf = y + shelf, 0, 0
+            y = y + shelf
+            x = 0
+            shelf = 0
         if sheet is None or (y + height > limits[0] and y):
-            sheet, y, x, shelf = Sheet((depth, 0, 0), [], []), 0, 0, 0
+            sheet = Sheet((depth, 0, 0), [], [])
+            y = 0
+            x = 0
+            shelf = 0
             sheets.append(sheet)
         sheet.regions.append(i)
         sheet.places.append((y, x))
-        x, shelf = x + width + 1, max(shelf, height + 1)
+        x = x + width + 1
+        shelf = max(shelf, height + 1)
         _, rows, columns = sheet.shape
         sheet = sheet._replace(shape=(sheet.shape[0], max(rows, y + height), max(columns, x - 1)))
         sheets[-1] = sheet

@@ -52,7 +52,8 @@ SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
 COMPARED_AT_ONCE = 1 << 12  # Places that are compared at once.
 KEYS_AT_ONCE = 4096  # So many maxima stay in the first-level cache.
 POINTS_A_BIN = 16  # from which on four histograms pay
-TWO, THREE = np.uint64(2), np.uint64(3)
+TWO = np.uint64(2)
+THREE = np.uint64(3)
 
 
 @subroutine()
@@ -105,12 +106,16 @@ def count_cells(keys, geometry, groups, spans, latest, histograms):
         columns = x_stop - x_start
         for image in range(images):
             if images > 1:
-                z_start, z_stop = image, image + 1
+                z_start = image
+                z_stop = image + 1
             found = histograms[image, kind]
             points = (z_stop - z_start) * (y_stop - y_start) * columns
             split = points > POINTS_A_BIN * bins
             counts = np.zeros((4, bins), np.int64) if split else found.reshape((1, bins))
-            a, b, c, d = counts[0], counts[split * 1], counts[split * 2], counts[split * 3]
+            a = counts[0]
+            b = counts[split * 1]
+            c = counts[split * 2]
+            d = counts[split * 3]
             for z in range(z_start, z_stop):
                 for y in range(y_start, y_stop, step):
                     rows = min(step, y_stop - y)
@@ -139,12 +144,15 @@ def count_groups(points, tables, span, every, scratch, histograms):
     for kind in range(groups.shape[0]):
         for first in range(1 if every else sizes[kind]):
             start = span[0] + groups[kind, first]
-            own, key = labels[start : start + count], keys[start : start + count]
+            own = labels[start : start + count]
+            key = keys[start : start + count]
             for i in range(count):
-                latest[i], kept[i] = key[i], own[i]
+                latest[i] = key[i]
+                kept[i] = own[i]
             for other in range(sizes[kind]):
                 start = span[0] + groups[kind, other]
-                region, key = labels[start : start + count], keys[start : start + count]
+                region = labels[start : start + count]
+                key = keys[start : start + count]
                 if every:
                     for i in range(count):
                         kept[i] = kept[i] if region[i] == own[i] else kept.dtype.type(0)
@@ -180,7 +188,9 @@ def cell_counts(
     groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
     for part, source, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
         counter = _Counter(source, shown, filtration, cubes, order)
-        counter.groups, counter.spans, counter.sign = groups, spans, 1
+        counter.groups = groups
+        counter.spans = spans
+        counter.sign = 1
         add_histograms(counter, plans, workers, result[part])
     return result
 
@@ -193,7 +203,8 @@ def _tables(
     Groups are offsets along slices, rows and columns, the image's axes in an `order`, and the
     number of points. Along axes that the image does not have ranges are those of one point.
     """
-    ndim, kinds = len(shape), len(cells.groups)
+    ndim = len(shape)
+    kinds = len(cells.groups)
     own = slice(3 - ndim, 3)
     groups = np.zeros((kinds, MOST_POINTS, 4), np.int64)
     for kind, group in enumerate(cells.groups):
@@ -217,7 +228,8 @@ class _Counter(Scanner):
 
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
         """Add a staged block to (images or 1, kinds, bins) histograms."""
-        layout, keys = staged.layout, staged.keys
+        layout = staged.layout
+        keys = staged.keys
         if True in self.cubes:
             low, high = (across(self.cubes, ends) for ends in (layout.low, layout.high))
             fill_halo(keys, layout.geometry, low, high, int(self.ndim == 3), 0)
@@ -248,7 +260,8 @@ def region_cell_counts(
     options: Any = {"masked": True, "points": image.size}
     plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
     shape = (1,) * (3 - image.ndim) + image.shape
-    values, regions = Source(image.reshape(shape)), Source(labels.reshape(shape), "labels")
+    values = Source(image.reshape(shape))
+    regions = Source(labels.reshape(shape), "labels")
     shown = Source((labels != 0).reshape(shape), "mask")
     depth, height, width = values.shape
     strides = ((height + 1) * (width + SPARE_ELEMENTS), width + SPARE_ELEMENTS)
@@ -262,15 +275,18 @@ def region_cell_counts(
     numbering = Numbering(regions.token.dtype)
     place = start, strides
     numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), *place)
-    ids, rows = numbering.ids, np.argsort(numbering.ids)
+    ids = numbering.ids
+    rows = np.argsort(numbering.ids)
     groups, _ = _tables(cells, filtration, image.shape, [])
-    kinds, bins = len(groups), plan.top + 1
+    kinds = len(groups)
+    bins = plan.top + 1
     offsets = groups[..., :3] @ np.array([*strides, 1])
 
     def work(queue: Iterator[tuple[int, int]]) -> Values:
         histograms = np.zeros((ids.size, kinds, bins), np.int64)
         memory = np.empty(COMPARED_AT_ONCE, keys.dtype), np.empty(COMPARED_AT_ONCE, numbers.dtype)
-        points, tables = (keys, numbers), (offsets, groups[:, 0, 3])
+        points = (keys, numbers)
+        tables = (offsets, groups[:, 0, 3])
         for span in queue:
             count_groups(points, tables, span, cells.every, memory, histograms)
         return histograms

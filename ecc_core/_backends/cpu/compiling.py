@@ -68,7 +68,8 @@ class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):  # type: ignore[mi
     """Keeps the files of all kernels in one folder."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
-        self._py_file, self._lineno = file, function.__code__.co_firstlineno
+        self._py_file = file
+        self._lineno = function.__code__.co_firstlineno
         self._path = cache_folder() / self.get_suitable_cache_subpath(file)
 
     def get_cache_path(self) -> str:

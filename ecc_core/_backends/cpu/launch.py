@@ -58,7 +58,8 @@ def curve(
         result += curve(image, thresholds, flat, **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
-    cubes, direction = filtration.cubes, filtration.direction
+    cubes = filtration.cubes
+    direction = filtration.direction
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     in_rows = filtration.ndim == 1 and len(image) > 1 and image.shape[1] <= MOST_COLUMNS
     counts = boundary.is_closed and not in_rows
@@ -110,7 +111,8 @@ def coefficients(
     out = np.zeros(image.shape, np.int8)
     if image.size == 0:
         return out
-    spatial, cubes = filtration.ndim, filtration.cubes
+    spatial = filtration.ndim
+    cubes = filtration.cubes
     if image.dtype == np.bool_:
         image = as_booleans(image)
     given = image

@@ -37,7 +37,8 @@ SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
 KEY_SIZE = 4  # bytes of a value, for which blocks are cut
 
-BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
+BYTES = token_of(np.dtype(np.uint8))
+NO_BOX = (0, (0, 0), (0, 0, 0))
 
 
 @kernel()
@@ -54,9 +55,11 @@ def _list_changes(values, counts, sign, negative, words, changes):
         if start + 8 <= counts.size and eights[start // 8] == 0:
             continue
         for i in range(np.uint64(start), np.uint64(min(start + 8, counts.size))):
-            key, count = ordered_key(np.uint64(values[i]), sign, negative), counts[i]
+            key = ordered_key(np.uint64(values[i]), sign, negative)
+            count = counts[i]
             if changes.size:
-                words[found], changes[found] = key, count
+                words[found] = key
+                changes[found] = count
             else:
                 words[found] = key << SHIFT | np.uint64(count + ZERO)
             found += np.uint64(count != 0)  # no branch, which would often be mispredicted
@@ -65,7 +68,8 @@ def _list_changes(values, counts, sign, negative, words, changes):
 @kernel()
 def _sum_runs(words, sums):
     """Replace sorted words by the keys whose coefficients do not add up to 0; their number."""
-    count, total = 0, np.int64(0)
+    count = 0
+    total = np.int64(0)
     for i in range(words.size):
         key = words[i] >> SHIFT
         total += np.int64(words[i] & np.uint64(255)) - ZERO
@@ -95,7 +99,8 @@ def _sum_words(
         _add_to_bins(words, np.uint64(low), sums)
         found = np.flatnonzero(sums)
         return found.astype(np.uint64) + np.uint64(low), sums[found]
-    spare, base = np.empty_like(words), np.uint64(low << COEFFICIENT_BITS)
+    spare = np.empty_like(words)
+    base = np.uint64(low << COEFFICIENT_BITS)
     last = COEFFICIENT_BITS + (high - low).bit_length()
     words, spare = sort_words(words, spare, base, COEFFICIENT_BITS, last)
     sums = spare.view(np.int64)
@@ -116,7 +121,8 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
     changes = np.empty(found + 1 if wide else 0, np.int8)
     flat = np.ascontiguousarray(counts).reshape(-1)
     _list_changes(values, flat, sign, negative, words, changes)
-    words, changes = words[:found], changes[:found]
+    words = words[:found]
+    changes = changes[:found]
     shift = 0 if wide else COEFFICIENT_BITS
     low, high = (int(end) >> shift for end in (words.min(), words.max()))
     if not wide:
@@ -129,17 +135,20 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
         keys += np.uint64(low)
     else:
         order = np.argsort(words)
-        keys, sums = words[order], changes[order].astype(np.int64)
+        keys = words[order]
+        sums = changes[order].astype(np.int64)
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
         sums = np.add.reduceat(sums, first)
-        keys, sums = keys[first][sums != 0], sums[sums != 0]
+        keys = keys[first][sums != 0]
+        sums = sums[sums != 0]
     levels = values_of(keys, dtype)
     if dtype.kind == "f":
         zeros = np.flatnonzero(levels == 0)
         levels[zeros] = 0
         if zeros.size == 2:  # -0.0 and 0.0 are one level
             sums[zeros] = 0, sums[zeros].sum()
-            levels, sums = levels[sums != 0], sums[sums != 0]
+            levels = levels[sums != 0]
+            sums = sums[sums != 0]
     return levels, sums
 
 
@@ -154,10 +163,14 @@ def _widen(box, token, shown, bytes_, order, ends):
     """
     slices, rows, columns = box[2]
     least, most, lowest, highest = ends
-    low, high, first, last = most, least, highest, lowest
+    low = most
+    high = least
+    first = highest
+    last = lowest
     for z in range(slices):
         for y in range(rows):
-            row, mask = plain_row(box, token, z, y), plain_row(shown, bytes_, z, y)
+            row = plain_row(box, token, z, y)
+            mask = plain_row(shown, bytes_, z, y)
             if order is None:
                 for x in range(columns):
                     kept = mask[x] != 0 if shown[0] else True
@@ -169,7 +182,8 @@ def _widen(box, token, shown, bytes_, order, ends):
                     key = token.dtype.type(ordered_key(row[x], *order))
                     if shown[0]:
                         key = key if mask[x] != 0 else lowest
-                    first, last = min(first, key), max(last, key)
+                    first = min(first, key)
+                    last = max(last, key)
                     low = min(low, key if key >= least else most)
                     high = max(high, key if key <= most else least)
     return first < lowest or last > highest, low, high
@@ -201,18 +215,21 @@ def value_range(
     token = token_of(ends[0].dtype)
 
     def widen(queue: Iterator[Any]) -> tuple[Any, Any]:
-        lowest, highest = ends[1], ends[0]
+        lowest = ends[1]
+        highest = ends[0]
         for source, hidden, block in queue:
             box, _values = source.box(block)  # which live until they are read
             there, _hidden = (NO_BOX, None) if hidden is None else hidden.box(block)
             bad, low, high = _widen(box, token, there, BYTES, order, ends)
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
-            lowest, highest = min(low, lowest), max(high, highest)
+            lowest = min(low, lowest)
+            highest = max(high, highest)
         return lowest, highest
 
     found = share(boxes, widen, worker_count(workers, image.size, 1))
-    low, high = min(low for low, _ in found), max(high for _, high in found)
+    low = min(low for low, _ in found)
+    high = max(high for _, high in found)
     first, last = _finite_range(low, high, dtype)
     if dtype.kind != "f" or first is None:
         return first, last
@@ -240,7 +257,8 @@ def _finite_range(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
         return (bool(low), bool(high)) if dtype == np.bool_ else (low, high)
     # As by `values_of`, which takes longer for so few.
     bits = 8 * dtype.itemsize
-    sign, negative = 1 << (bits - 1), (1 << bits) - 1
+    sign = 1 << (bits - 1)
+    negative = (1 << bits) - 1
     keys = [int(key) ^ (sign if key & sign else negative) for key in (int(low), int(high))]
     first, last = np.array(keys, unsigned(dtype)).view(dtype).tolist()
     return first, last
@@ -251,7 +269,8 @@ def _order_of(dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:
     """Return the `order` and the `ends` of :func:`_widen`."""
     if dtype.kind != "f":
         read = np.dtype(np.uint8 if dtype == np.bool_ else dtype)
-        low, high = read.type(np.iinfo(read).min), read.type(np.iinfo(read).max)
+        low = read.type(np.iinfo(read).min)
+        high = read.type(np.iinfo(read).max)
         return None, (low, high, low, high)
     one = unsigned(dtype).type(1)
     low, high = ordered_keys(np.array([-np.inf, np.inf], dtype))

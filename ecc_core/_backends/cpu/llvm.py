@@ -20,9 +20,13 @@ from numba.extending import intrinsic
 from ecc_core._backends.cpu.compiling import subroutine
 
 LANES = 64
-ALL, ONE, NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF), np.uint64(1), np.uint64(0)
+ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+ONE = np.uint64(1)
+NONE = np.uint64(0)
 
-I1, I8, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(64)
+I1 = ir.IntType(1)
+I8 = ir.IntType(8)
+I64 = ir.IntType(64)
 
 
 def splat(element: Any, lanes: int, value: float) -> Any:
@@ -69,7 +73,9 @@ class Elements:
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
         array = context.make_array(kind)(context, builder, value)
-        self.builder, self.pointer, self.dtype = builder, array.data, kind.dtype
+        self.builder = builder
+        self.pointer = array.data
+        self.dtype = kind.dtype
         self.element = array.data.type.pointee
         self.shape = cgutils.unpack_tuple(builder, array.shape)
 
@@ -214,7 +220,8 @@ def _comparison(relation: str) -> Any:
     return compare
 
 
-at_least, equal = _comparison(">="), _comparison("==")
+at_least = _comparison(">=")
+equal = _comparison("==")
 
 
 @operation()

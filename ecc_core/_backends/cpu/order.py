@@ -69,7 +69,8 @@ def narrowed(values: Array, masked: bool) -> Array:
 
 def sort_keys(keys: Array, bits: int | None = None) -> Array:
     """Return the order of unsigned integers of so many bits; equal ones keep theirs."""
-    bits, count = bits or 8 * keys.itemsize, keys.size
+    bits = bits or 8 * keys.itemsize
+    count = keys.size
     if count > 1 << PLACE_BITS:
         return np.argsort(keys, kind="stable")
     order = np.empty(count, np.uint32)
@@ -109,7 +110,8 @@ def sort_words(words, spare, base, first, last):
     after another, starting with the last. With places in an array of their own, keys of 16 and 32
     bits took 1.2 to 1.7 times as long, and those of 64 bits about as long.
     """
-    mask, slots = np.uint64((1 << DIGIT) - 1), np.empty(1 << DIGIT, np.int64)
+    mask = np.uint64((1 << DIGIT) - 1)
+    slots = np.empty(1 << DIGIT, np.int64)
     for shift in range(np.uint64(first), np.uint64(last), np.uint64(DIGIT)):
         slots[:] = 0
         for i in range(words.size):

@@ -48,7 +48,8 @@ def ranges(count: int, parts: int) -> list[tuple[int, int]]:
 def _forget() -> None:
     """A forked child has none of its parent's threads."""
     global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+    _pool = None
+    _lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -76,7 +76,8 @@ def plan(
     def run(image: Array) -> Any:
         box, _values = prepared.box(image)  # which live until they are read
         find = partial(prepared.value_range, box)
-        now, known = at, plans
+        now = at
+        known = plans
         if levels.needs_range:
             now = levels.over(find, geometry.spatial)
             known = plans_at(now)
@@ -99,14 +100,16 @@ class OneBlock:
     def __init__(
         self, source: Source, images: Array, filtration: Filtration, geometry: Geometry
     ) -> None:
-        self.geometry, self.nan = geometry, filtration.nan
+        self.geometry = geometry
+        self.nan = filtration.nan
         self.dtype = images.dtype.newbyteorder("=")
         self.order = spatial_order(images[0])
         self.block = Block((0, 0, 0), source.shape)
         self.layout = lay_out(self.block, source.shape, max(filtration.ndim, 2))
         self.place = self.layout.at, self.layout.steps
         scanner = Scanner(source, None, filtration, filtration.cubes).detached()
-        self.scanner, self.ndim = scanner, scanner.ndim
+        self.scanner = scanner
+        self.ndim = scanner.ndim
         self.scan = kernels.scan_3d if scanner.ndim == 3 else kernels.scan_2d
         low, high = scanner.closed_sides(self.layout)
         self.sides = self.layout.geometry, low, high, scanner.cubes
@@ -146,7 +149,8 @@ class OneBlock:
 
         The last plan fits whatever the values are.
         """
-        scanner, layout = self.scanner, self.layout
+        scanner = self.scanner
+        layout = self.layout
         for plan in plans:
             keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim)
             load, settings = plan.loader

@@ -112,11 +112,19 @@ def _copy_box(address, token, strides, extents, out):
     slices, rows, columns = extents
     dz, dy, dx = strides
     # Of rows and slices, those that lie closer together come first.
-    near, far, count, others = dy, dz, rows, slices
-    near_step, far_step = columns, rows * columns
+    near = dy
+    far = dz
+    count = rows
+    others = slices
+    near_step = columns
+    far_step = rows * columns
     if abs(dz) < abs(dy):
-        near, far, count, others = dz, dy, slices, rows
-        near_step, far_step = rows * columns, columns
+        near = dz
+        far = dy
+        count = slices
+        others = rows
+        near_step = rows * columns
+        far_step = columns
     if dx == 3 * token.itemsize:  # a constant, so that LLVM shuffles vectors
         for other in range(others):
             for i in range(count):
@@ -182,7 +190,8 @@ def _add_direction(box, token, terms, scale, out):
 def copy_box(part: Array, out: Array) -> None:
     """Copy a native and aligned box (slices, rows, columns) to the contiguous array `out`."""
     size = part.itemsize
-    bits, address = token_of(np.dtype(f"u{size}")), part.ctypes.data
+    bits = token_of(np.dtype(f"u{size}"))
+    address = part.ctypes.data
     if size < 8 and part.strides[2] == 2 * size and part.size:
         pairs = np.empty(0, f"u{2 * size}")
         _copy_every_second(address, bits, pairs, part.strides, part.shape, out.view(bits.dtype))
@@ -195,9 +204,11 @@ class Source:
 
     def __init__(self, array: Array, name: str = "box") -> None:
         array = array.view(np.uint8) if array.dtype == np.bool_ else array
-        self.array, self.name = array, name
+        self.array = array
+        self.name = name
         self.shape: tuple[int, int, int] = (array.shape[0], array.shape[1], array.shape[2])
-        dtype, size = array.dtype, array.itemsize
+        dtype = array.dtype
+        size = array.itemsize
         self._plain = dtype.isnative and array.flags.aligned
         self.token = token_of(dtype if dtype.isnative else dtype.newbyteorder("="))
         dz, dy, dx = array.strides

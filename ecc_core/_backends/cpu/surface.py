@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
@@ -32,7 +33,8 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 BLOCK_POINTS = 1 << 17  # so that codes, keys and events stay in the second-level cache
-MOST_COLUMNS, MOST_ROWS = 4096, 64
+MOST_COLUMNS = 4096
+MOST_ROWS = 64
 SPARE = 64  # elements after the last one of a block, which may be read or written
 MOST_COUNTED = 1 << 27  # points whose cells 32 bits can count
 SHORT = 64  # rows with fewer points do not fill vectors
@@ -49,10 +51,13 @@ class _Codes:
         self, builder: Any, corners: list[Any], left: Any, bins: Any, lists: Any, counts: Any
     ) -> None:
         vector = corners[0].type
-        self.builder, self.element, self.lanes = builder, vector.element, vector.count
+        self.builder = builder
+        self.element = vector.element
+        self.lanes = vector.count
         self.half = self.element.width // 2
         self.low = llvm.splat(self.element, self.lanes, (1 << self.half) - 1)
-        self.corners, self.axes = corners, [1 << i for i in range(len(corners).bit_length() - 1)]
+        self.corners = corners
+        self.axes = [1 << i for i in range(len(corners).bit_length() - 1)]
         lane = ir.VectorType(llvm.I64, self.lanes)
         numbers = ir.Constant(lane, [llvm.I64(i) for i in range(self.lanes)])
         self.valid = builder.icmp_signed("<", numbers, llvm.each(builder, left, self.lanes))
@@ -60,7 +65,8 @@ class _Codes:
             builder.trunc(n, self.element) if self.element.width < 64 else n for n in bins
         )
         self._second, self._unused = (llvm.each(builder, n, self.lanes) for n in (second, unused))
-        self._lists, self.counts = lists, counts
+        self._lists = lists
+        self.counts = counts
 
     def maximum(self, a: Any, b: Any) -> Any:
         """Return codes of the larger first ranks and the larger second ranks."""
@@ -79,7 +85,8 @@ class _Codes:
 
     def append(self, sign: int, place: Any, chosen: Any) -> None:
         """Append the chosen bins to the list of a sign."""
-        builder, which = self.builder, int(sign < 0)
+        builder = self.builder
+        which = int(sign < 0)
         count = self.counts[which]
         if HAS_COMPRESS:
             place = compress(builder, place, chosen)
@@ -150,7 +157,8 @@ def _add_cubes(codes: _Codes) -> None:
                 if cell & axis:
                     pair = least[cell], least[cell ^ axis]
                     least[cell] = builder.select(builder.icmp_unsigned("<", *pair), *pair)
-        second, row = seconds[corner], codes.row_of_bins(codes.corners[corner])
+        second = seconds[corner]
+        row = codes.row_of_bins(codes.corners[corner])
         free = [axis for axis in codes.axes if not corner & axis]
         own = [cell for cell in corners if cell & corner == corner]
         # A corner that is a step for a cell is also a step for all smaller cells.
@@ -192,7 +200,8 @@ def _events(add: Callable[[_Codes], None]) -> Any:
     return append
 
 
-vertex_events, cube_events = _events(_add_vertices), _events(_add_cubes)
+vertex_events = _events(_add_vertices)
+cube_events = _events(_add_cubes)
 """Of the V-construction, and of the T-construction, in 3-D with all signs reversed."""
 
 
@@ -205,14 +214,16 @@ def pack_codes(first, second, pitch, extents, codes, place, never):
     Keys and codes are followed by room for a vector.
     """
     (slices, rows, columns), (at, steps) = extents, place
-    written, half = 0, np.uint64(4 * codes.itemsize)
+    written = 0
+    half = np.uint64(4 * codes.itemsize)
     for z in range(slices):
         for y in range(rows):
             target = at + y * steps[1] + z * steps[2]
             for i in range(written, target):
                 codes[i] = never
             start = (z * rows + y) * pitch
-            upper, lower = part_of(first, start, columns), part_of(second, start, columns)
+            upper = part_of(first, start, columns)
+            lower = part_of(second, start, columns)
             own = part_of(codes, target, columns)
             for x in range(columns):
                 own[x] = (upper[x] << half) | lower[x]
@@ -283,7 +294,8 @@ def surface(
 
     def each(queue: Iterator[int]) -> None:
         for i in queue:
-            pair, shown = (first[i], second[i]), None if mask is None else mask[i]
+            pair = (first[i], second[i])
+            shown = None if mask is None else mask[i]
             result[i] = _surface(pair, shown, plans, filtrations[0], alone)
 
     together = 1 if len(first) == 1 else worker_count(workers, first.size, bins)
@@ -324,7 +336,9 @@ def _surface(
     lead = (None,) * (3 - first.ndim)  # the surface does not change when axes are swapped
     sources = [Source(image.transpose(order)[lead]) for image in images]
     shown = None if mask is None else Source(mask.transpose(order)[lead], "mask")
-    shape, ndim, cubes = sources[0].shape, max(filtration.ndim, 2), filtration.cubes
+    shape = sources[0].shape
+    ndim = max(filtration.ndim, 2)
+    cubes = filtration.cubes
     key_size = max(plan.key_dtype.itemsize for plan in plans)
     code = np.dtype(f"u{2 * key_size}")
     tops = [plan.top for plan in plans]
@@ -335,16 +349,19 @@ def _surface(
     def count_cells(queue: Iterator[Block]) -> Values:
         """Return the signed histogram of the cells of some blocks."""
         total = np.zeros(bins[1] + 1, np.int64)
-        counts, counted = np.zeros((2, total.size), np.uint32), 0
+        counts = np.zeros((2, total.size), np.uint32)
+        counted = 0
         lists = scratch.take("plus events", room, code), scratch.take("minus events", room, code)
         for block in queue:
             if counted > MOST_COUNTED:
                 total += counts[0].astype(np.int64) - counts[1]
-                counts[:], counted = 0, 0
+                counts[:] = 0
+                counted = 0
             box, (at, steps), extents = _place(block, shape, cubes, ndim)
             slices, rows, columns = box.shape
-            pitch = -(-columns // SPARE) * SPARE
-            keys, size = [], slices * rows * pitch + SPARE
+            pitch = ceil_div(columns, SPARE) * SPARE
+            keys = []
+            size = slices * rows * pitch + SPARE
             for plan, source, name in zip(plans, sources, ("first", "second"), strict=True):
                 keys.append(scratch.take(f"{name} keys", size, plan.key_dtype))
                 nan, _ = load_box(plan, source, shown, box, keys[-1], 0, (rows * pitch, pitch))

@@ -145,7 +145,8 @@ def count_window(keys, numbers, room, strides, groups, every, latest, histograms
     for z in range(numbers.shape[0]):
         for y in range(numbers.shape[1]):
             own = numbers[z, y]
-            first, last = 0, own.size
+            first = 0
+            last = own.size
             while first < last and own[first] == 0:
                 first += 1
             while last > first and own[last - 1] == 0:
@@ -168,7 +169,8 @@ def count_window(keys, numbers, room, strides, groups, every, latest, histograms
                     else:
                         for i in range(size):
                             latest[i] = min(latest[i], key[i])
-                row, sign = rows[kind], signs[kind]
+                row = rows[kind]
+                sign = signs[kind]
                 for i in range(size):
                     number = own[first + i]
                     if number:
@@ -269,7 +271,8 @@ def region_window_sums(
     counted = (labels != 0) & (coefficients != 0)
     levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), filtration.superlevel)
     order = np.argsort(labels[counted], kind="stable")
-    values, weights = native(image[counted])[order], coefficients[counted][order]
+    values = native(image[counted])[order]
+    weights = coefficients[counted][order]
     ends = np.searchsorted(labels[counted][order], ids, side="right")
     rows = np.zeros((ids.size, thresholds.size), np.int64)
     for row, (start, end) in zip(rows, itertools.pairwise([0, *ends]), strict=True):

@@ -15,7 +15,9 @@ from ecc_core.errors import BackendError
 STAGED_BYTES = 1 << 16  # Up to this size, our own copies take less time than those of CuPy.
 HERE = nullcontext()
 # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost and cudaMemcpyDeviceToDevice
-TO_DEVICE, TO_HOST, WITHIN_DEVICE = 1, 2, 3
+TO_DEVICE = 1
+TO_HOST = 2
+WITHIN_DEVICE = 3
 
 
 class ArrayView(NamedTuple):
@@ -44,10 +46,13 @@ def adopt(array: Any) -> AbstractContextManager[ArrayView]:
         return _made_current(view, HERE)
     import torch
 
-    tensor, element = array, ""
+    tensor = array
+    element = ""
     if tensor.dtype == torch.bfloat16:
-        tensor, element = tensor.detach().view(torch.int16), "bfloat16"
-    array, device = as_cupy(tensor), tensor.device.index
+        tensor = tensor.detach().view(torch.int16)
+        element = "bfloat16"
+    array = as_cupy(tensor)
+    device = tensor.device.index
     view = ArrayView(array, element or element_of(array.dtype), as_tensor)
     here = device == cupy.cuda.runtime.getDevice()
     if here and is_stream_of_torch(cupy.cuda.get_current_stream(), device):
@@ -113,7 +118,8 @@ def as_cupy(array: Any) -> Any:
     if array is None or isinstance(array, cupy.ndarray):
         return array
     # As cupy.from_dlpack does, which takes five times as long.
-    tensor, dtype = array.detach(), _numpy_dtype(array.dtype)
+    tensor = array.detach()
+    dtype = _numpy_dtype(array.dtype)
     memory = cupy.cuda.UnownedMemory(tensor.data_ptr(), tensor.nbytes, tensor, tensor.device.index)
     strides = tuple(step * dtype.itemsize for step in tensor.stride())
     return cupy.ndarray(tuple(tensor.shape), dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
@@ -130,12 +136,14 @@ def on_host(array: Any) -> NDArray[Any]:
     For small arrays this takes half as long as CuPy's `get`, whose memory is not pinned.
     """
     check_not_capturing()
-    runtime, size = cupy.cuda.runtime, array.nbytes
+    runtime = cupy.cuda.runtime
+    size = array.nbytes
     here = array.device.id == runtime.getDevice()
     if not (here and 0 < size <= STAGED_BYTES and array.flags.c_contiguous):
         found: NDArray[Any] = array.get()
         return found
-    memory, stream = cupy.cuda.alloc_pinned_memory(size), cupy.cuda.get_current_stream()
+    memory = cupy.cuda.alloc_pinned_memory(size)
+    stream = cupy.cuda.get_current_stream()
     runtime.memcpyAsync(memory.ptr, array.data.ptr, size, TO_HOST, stream.ptr)
     stream.synchronize()
     return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
@@ -155,7 +163,8 @@ def on_device(array: NDArray[Any]) -> Any:
     """
     if not 0 < array.nbytes <= STAGED_BYTES or is_capturing():
         return cupy.asarray(array)
-    host, stream = np.asarray(array, order="C"), cupy.cuda.get_current_stream()
+    host = np.asarray(array, order="C")
+    stream = cupy.cuda.get_current_stream()
     found = cupy.empty(host.shape, host.dtype)
     address = host.ctypes.data
     cupy.cuda.runtime.memcpyAsync(found.data.ptr, address, host.nbytes, TO_DEVICE, stream.ptr)
@@ -164,7 +173,8 @@ def on_device(array: NDArray[Any]) -> Any:
 
 def copy_of(array: Any) -> Any:
     """Return a copy of a contiguous CuPy array, in the order of the current stream."""
-    stream, memory = cupy.cuda.get_current_stream(), cupy.cuda.alloc(array.nbytes)
+    stream = cupy.cuda.get_current_stream()
+    memory = cupy.cuda.alloc(array.nbytes)
     given = memory.ptr, array.data.ptr, array.nbytes, WITHIN_DEVICE, stream.ptr
     cupy.cuda.runtime.memcpyAsync(*given)
     return cupy.ndarray(array.shape, array.dtype, memory)
@@ -313,7 +323,8 @@ def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
     """
     shape, strides, *_ = placement
     high, across, last = axes_in_memory(shape, strides)
-    channels, width = shape[last], shape[across]
+    channels = shape[last]
+    width = shape[across]
     joined = strides[last] == itemsize and strides[across] == channels * itemsize
     if not (joined and 2 <= channels <= 4 and width % 4 == 0):
         return None
@@ -321,7 +332,8 @@ def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
     rows = arrange(placement._replace(shape=flat[0], strides=flat[1]), itemsize, False)
     if rows is None or not rows.vector:
         return None
-    sizes, steps = (channels, shape[high], width), (rows.strides[0], 1, rows.strides[2])
+    sizes = (channels, shape[high], width)
+    steps = (rows.strides[0], 1, rows.strides[2])
     return rows._replace(shape=sizes, strides=steps, channels=channels)
 
 

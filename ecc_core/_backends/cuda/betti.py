@@ -7,6 +7,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import (
@@ -50,12 +51,14 @@ def betti_curves(
 ) -> Any:
     if least > 0:
         return _lasting_curves(image, thresholds, filtration, mask, least)
-    ndim, superlevel = filtration.ndim, filtration.superlevel
+    ndim = filtration.ndim
+    superlevel = filtration.superlevel
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
     with adopt(image) as view:
         result = cupy.zeros((len(euler), ndim, euler.shape[-1]), np.int64)
         if result.size and view.array.size:
-            images, kinds = Images.of(view, filtration, as_cupy(mask)), kinds_of(filtration)
+            images = Images.of(view, filtration, as_cupy(mask))
+            kinds = kinds_of(filtration)
             host = thresholds_on_host(thresholds)
             prepared = prepare(host, images.variant, view.array.device.id)
             codes, _, memory = codes_of(images, prepared)
@@ -74,14 +77,16 @@ def _lasting_curves(
 ) -> Any:
     """Return Betti numbers of classes that last for at least `least`, (images, d, n) int64."""
     with adopt(image) as view:
-        host, mask = thresholds_on_host(thresholds), as_cupy(mask)
+        host = thresholds_on_host(thresholds)
+        mask = as_cupy(mask)
         result = cupy.zeros((len(view.array), filtration.ndim, host.size), np.int64)
         if not (result.size and view.array.size):
             return view.wrap(result)
         images = Images.of(view, filtration, mask)
         prepared = prepare(host, images.variant, view.array.device.id)
         codes, _, memory = codes_of(images, prepared, keep=True)
-        values, levels = _values(view), prepared.rules.levels
+        values = _values(view)
+        levels = prepared.rules.levels
         inside = tuple(map(slice, values.shape[1:]))
         dimensions = range(filtration.ndim)
         for i, own in enumerate(values):
@@ -102,12 +107,14 @@ def _lasting_points(
     values: Any, mask: Any, dimensions: Sequence[int], filtration: Filtration, least: float
 ) -> list[tuple[Any, Any]]:
     """Return the points at which classes that last are born and die; not all of them die."""
-    flat, listed = values.ravel(), []
+    flat = values.ravel()
+    listed = []
     for births, deaths in _pairs(values, mask, dimensions, filtration):
         dies = deaths >= 0
         if least > 0:
             lasts = lasting(flat[births], flat[deaths], least)
-            births, dies = births[cupy.flatnonzero(lasts | ~dies)], dies & lasts
+            births = births[cupy.flatnonzero(lasts | ~dies)]
+            dies = dies & lasts
         listed.append((births, deaths[cupy.flatnonzero(dies)]))
     return listed
 
@@ -144,7 +151,8 @@ def _levels_of_lasting(
 ) -> NDArray[Any]:
     """Return the values at which classes that last of the only image are born and die."""
     values = _values(view)[0]
-    shown, dimensions = None if mask is None else mask[0], range(filtration.ndim)
+    shown = None if mask is None else mask[0]
+    dimensions = range(filtration.ndim)
     found = _lasting_points(values, shown, dimensions, filtration, least)
     points = cupy.concatenate([points for pair in found for points in pair])
     levels: NDArray[Any] = cupy.unique(values.ravel()[points]).get()
@@ -191,7 +199,8 @@ def _keys(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
     is_float = values.dtype.kind == "f"
     values = cupy.ascontiguousarray(values)
     shown = 0 if mask is None else cupy.ascontiguousarray(mask.view(np.uint8))
-    keys, nan = cupy.empty(values.shape, code), cupy.zeros(1, np.int64)
+    keys = cupy.empty(values.shape, code)
+    nan = cupy.zeros(1, np.int64)
     macros = {
         "VALUE": "unsigned" if is_float else ELEMENTS[values.dtype.name],
         "CODE": ELEMENTS[code.name],
@@ -200,7 +209,7 @@ def _keys(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
         "SUPER": int(filtration.superlevel),
         "MASK": int(mask is not None),
     }
-    blocks = -(-values.size // (KEYS_A_THREAD * THREADS))
+    blocks = ceil_div(values.size, KEYS_A_THREAD * THREADS)
     numbers = np.int64(values.size), np.int32(first), np.uint32(never)
     arguments = values, shown, keys, *numbers, nan
     plan_call("keys", "list_keys", macros, (blocks,), THREADS, arguments).launch()
@@ -248,7 +257,8 @@ def _lasting(keys: Any, never: int, births: Any, deaths: Any, *, in_order: bool)
     deaths[(deaths >= 0) & (flat[deaths] == never)] = -1
     born = flat[births]
     lasts = cupy.flatnonzero((born < never) & ((deaths < 0) | (born != flat[deaths])))
-    births, deaths = births[lasts], deaths[lasts]
+    births = births[lasts]
+    deaths = deaths[lasts]
     if in_order:
         return births, deaths
     entries = (born[lasts].astype(np.int64) - SIGNED) << 32 | births
@@ -276,12 +286,14 @@ def region_betti_curves(
         if not euler.size:
             return ids, view.wrap(cupy.zeros((len(euler), filtration.ndim, euler.shape[1]), int))
         ranked = rank_labels(contiguous_labels(as_cupy(labels)))
-        numbers, kinds = ranked.ranks[ranked.labels], kinds_of(filtration)
+        numbers = ranked.ranks[ranked.labels]
+        kinds = kinds_of(filtration)
         images = Images.of(view._replace(array=view.array[None]), filtration)
         host = thresholds_on_host(thresholds)
         prepared = prepare(host, images.variant, view.array.device.id)
         codes, _, memory = codes_of(images, prepared, keep=True)
-        keys, levels = codes[0][tuple(map(slice, numbers.shape))], prepared.rules.levels
+        keys = codes[0][tuple(map(slice, numbers.shape))]
+        levels = prepared.rules.levels
         keys = cupy.ascontiguousarray(levels - keys if filtration.superlevel else keys)
         boxes = _boxes_of(numbers, len(euler))
         limits = SHEET if filtration.ndim == 3 else SHEET_2D
@@ -313,10 +325,12 @@ def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
     ends[:-1] |= first[1:]
     ends[-1] = True
     places = cupy.flatnonzero(ends & (flat > 0))
-    regions, sides = flat[places] - 1, []
+    regions = flat[places] - 1
+    sides = []
     for step, length in zip((shape[1] * shape[2], shape[2], 1), shape, strict=True):
         indices = (places // step % length).astype(np.int32)
-        low, high = cupy.full(count, length, np.int32), cupy.zeros(count, np.int32)
+        low = cupy.full(count, length, np.int32)
+        high = cupy.zeros(count, np.int32)
         cupy.minimum.at(low, regions, indices)
         cupy.maximum.at(high, regions, indices + 1)
         sides.append(cupy.stack([low, high], axis=1))
@@ -330,7 +344,8 @@ def _events(
     """Return (levels + 1) times the region, plus the key of births and deaths, for each kind."""
     codes, regions = _laid_out(sheet, boxes, keys, numbers, levels)
     forests = Forests(codes, kinds, levels, reverse=False, paired=True)
-    flat, events = codes.ravel(), []
+    flat = codes.ravel()
+    events = []
     for i in range(len(kinds)):
         births, deaths = forests.pairs(i)
         # Beyond the last threshold components may end that would not end alone.
@@ -353,8 +368,10 @@ def _lasting_events(
     """Return the same for each dimension, but only of classes that last for at least `least`."""
     places = cupy.arange(values.size).reshape(values.shape)
     origins, regions = _laid_out(sheet, boxes, places, numbers, -1)
-    laid_out, shown = values.ravel()[cupy.maximum(origins, 0)], origins >= 0
-    origins, keys = origins.ravel(), keys.ravel()
+    laid_out = values.ravel()[cupy.maximum(origins, 0)]
+    shown = origins >= 0
+    origins = origins.ravel()
+    keys = keys.ravel()
     found = _lasting_points(laid_out, shown, range(filtration.ndim), filtration, least)
     return [
         [regions[at].astype(np.int64) * (levels + 1) + keys[origins[at]] for at in points]
@@ -367,12 +384,15 @@ def _laid_out(
 ) -> tuple[Any, Any]:
     """Return a sheet with the codes of regions, and the numbers of these in C order."""
     found = cupy.full(sheet.shape[codes.ndim < 3 :], fill, codes.dtype)
-    regions, own = cupy.zeros(found.size, np.int32), np.array(sheet.regions)
-    low, high = boxes[own, 0], boxes[own, 1]
+    regions = cupy.zeros(found.size, np.int32)
+    own = np.array(sheet.regions)
+    low = boxes[own, 0]
+    high = boxes[own, 1]
     rows = np.column_stack([own + 1, low, high - low, sheet.places]).astype(np.int32)
     plane: Any = (1, *codes.shape)[-2:]
     sizes = [np.int32(size) for size in (*plane, *sheet.shape[1:])]
     arguments = codes, numbers, *sizes[:2], cupy.asarray(rows), found, regions, *sizes[2:]
-    macros, grid = {"CODE": ELEMENTS[codes.dtype.name]}, (len(rows), BOX_BLOCKS)
+    macros = {"CODE": ELEMENTS[codes.dtype.name]}
+    grid = (len(rows), BOX_BLOCKS)
     plan_call("sheets", "lay_out", macros, grid, THREADS, arguments).launch()
     return found, regions

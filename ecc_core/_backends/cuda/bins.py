@@ -83,7 +83,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     thresholds = np.frombuffer(raw, dtype)
     own = np.dtype(np.float32 if element == "bfloat16" else element)
     levels = round_to_levels(thresholds, own, superlevel)
-    values, keys = levels.values, to_keys(levels.values)
+    values = levels.values
+    keys = to_keys(levels.values)
     if keys.dtype.kind == "f":  # the kernels take -0 to be less than 0
         keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
@@ -97,7 +98,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
 
     rule, cells = _rule(values, keys, bins)
     if own.itemsize == 1:
-        rule, cells = TABLE, None
+        rule = TABLE
+        cells = None
         upload("table", _table(values, superlevel, element), bins)
     else:
         upload("thresholds", keys, bins)

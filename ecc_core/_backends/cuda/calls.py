@@ -10,6 +10,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import on_host
 from ecc_core._backends.cuda.kernels import function
 
@@ -39,7 +40,8 @@ class Call:
         self._function, self._arguments = function.kernel, arguments  # whose memory must live
         self._shape = (*map(int, grid), *[1] * (3 - len(grid)), threads, 1, 1, shared)
         self._count = len(arguments)
-        self.places, content = [], b""
+        self.places = []
+        content = b""
         for argument in arguments:
             self.places.append(self._count + len(content) // 8)
             given = argument.data.ptr if isinstance(argument, cupy.ndarray) else argument
@@ -213,7 +215,7 @@ def pooled_zeros(words: int, device: int) -> int:
         memory, taken = _pools.get(device, (None, POOL_WORDS))
         if taken + words > POOL_WORDS:
             return 0
-        _pools[device] = memory, taken + -(-words // WORDS_A_LINE) * WORDS_A_LINE
+        _pools[device] = memory, taken + ceil_div(words, WORDS_A_LINE) * WORDS_A_LINE
     return int(memory.data.ptr) + 8 * taken
 
 

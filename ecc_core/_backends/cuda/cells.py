@@ -7,6 +7,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
@@ -49,12 +50,14 @@ def cell_counts(
         shape = (len(view.array), len(cells.groups), thresholds.size)
         if thresholds.size == 0 or view.array.size == 0:
             return np.zeros(shape, np.int64)
-        images, element = Images.of(view, filtration, as_cupy(mask)), view.element
+        images = Images.of(view, filtration, as_cupy(mask))
+        element = view.element
         # Images of 8 bits are read as they are where four columns at a time can be.
         steps = view.array.data.ptr, *view.array.strides[:-1]
         whole = view.array.strides[-1] == 1 and not any(step % COLUMNS_A_THREAD for step in steps)
         raw = images.mask is None and cells.boxes and element in ("uint8", "int8") and whole
-        superlevel, device = filtration.superlevel, view.array.device.id
+        superlevel = filtration.superlevel
+        device = view.array.device.id
         prepared = None if raw else prepare(thresholds, images.variant, device)
         counts = on_host(_counts(images, cells, filtration, prepared))
         entered = _entered(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
@@ -99,13 +102,17 @@ def _counts(
 
     Without `prepared`, the codes are the values of 8-bit images.
     """
-    view, flag, memory = images.view, None, None
+    view = images.view
+    flag = None
+    memory = None
     if prepared is None:
-        codes, levels = view.array, BYTES
+        codes = view.array
+        levels = BYTES
     else:
         codes, flag, memory = codes_of(images, prepared, keep=True)
         levels = prepared.rules.levels
-    shape, device = (len(codes), *view.array.shape[1:]), codes.device.id
+    shape = (len(codes), *view.array.shape[1:])
+    device = codes.device.id
     placement = Placement(shape, codes.strides, 0, device)
     label = None if regions is None else regions.labels.dtype
     types = codes.dtype, prepared is None, label
@@ -132,7 +139,8 @@ def _entered(
     levels = round_to_levels(np.frombuffer(raw, dtype), own, superlevel)
     if not every:
         return levels.entered
-    values, span = levels.values.astype(np.int64), np.iinfo(own)
+    values = levels.values.astype(np.int64)
+    span = np.iinfo(own)
     admitted = span.max - values[::-1] if superlevel else values - span.min
     return np.append(0, admitted + 1)[levels.entered]
 
@@ -162,24 +170,27 @@ def _plan(
         begin = 0 if border.is_closed and not cells.every else 1
         places.append((begin, length + 1 - border.missing))
     (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
-    lines, slices = last - first, bottom - top
+    lines = last - first
+    slices = bottom - top
     if lines <= 0 or slices <= 0 or right <= left:
         return None
-    kinds, bins, labelled = len(cells.groups), levels + 1, label is not None
+    kinds = len(cells.groups)
+    bins = levels + 1
+    labelled = label is not None
     copies = 0 if labelled else _copies(kinds // 2 if cells.boxes else kinds, bins, device)
     paired = cells.boxes and copies >= PAIRED_COPIES
     if cells.boxes and not (paired or labelled):
         copies = _copies(kinds, bins, device)
     threads = THREADS[copies > 0]
-    across = -(-(right - (1 if paired else left)) // COLUMNS_A_THREAD)
-    resident = -(-processors(device) // images)
+    across = ceil_div(right - (1 if paired else left), COLUMNS_A_THREAD)
+    resident = ceil_div(processors(device), images)
 
     def cost(chunk: int) -> tuple[int, int]:
-        units = across * lines * -(-slices // chunk)
-        return -(-units // (resident * threads)) * (chunk + 1), chunk
+        units = across * lines * ceil_div(slices, chunk)
+        return ceil_div(units, resident * threads) * (chunk + 1), chunk
 
     chunk = min(range(SLICES_A_THREAD[0], SLICES_A_THREAD[1] + 1), key=cost)
-    units = across * lines * -(-slices // chunk)
+    units = across * lines * ceil_div(slices, chunk)
     depth, height, width = _as_volume(tuple(sizes), 1)
     batch, slice_, row = (steps[0], *_as_volume(tuple(steps[1:]), 0)[:2])
     superlevel = filtration.superlevel
@@ -198,7 +209,7 @@ def _plan(
         never_enters=0 if superlevel else bins - 1,
         chunk=chunk,
         across=across,
-        blocks=(blocks := max(1, min(-(-units // threads), resident))),
+        blocks=(blocks := max(1, min(ceil_div(units, threads), resident))),
         # A thread adds to a kind at most once for each of its columns, and the one beside them.
         spill=MOST_SUM * copies // (threads * (COLUMNS_A_THREAD + 1) * chunk),
     )
@@ -225,7 +236,8 @@ def _copies(words: int, bins: int, device: int) -> int:
 
 def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
     """Return values for slices, rows and columns; the axes of 2-D images are slices and columns."""
-    first, last = values[:-1], values[-1]
+    first = values[:-1]
+    last = values[-1]
     return (*[missing] * (1 - len(first)), *first, *[missing] * (len(first) < 2), last)
 
 

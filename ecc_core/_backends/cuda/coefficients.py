@@ -10,6 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import Placement, arrange, on_host
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, Reply, is_set, plan_call, take_reply
@@ -65,12 +66,14 @@ def image_coefficients(
     cannot be, a Reply if `for_host` and there is one, and otherwise an array on the device.
     """
     (array, *_), mask, direction, variant = images
-    out, call = cupy.empty(array.shape, np.int8), None
+    out = cupy.empty(array.shape, np.int8)
+    call = None
     if scans and mask is None and direction is None:
         call = _plan(Placement.of(array), variant, None)
     if call is not None:
         return out, _launch(call, array, variant, OUT, out, for_host=for_host)
-    reports, flag = variant.nan == NAN_REPORT, None
+    reports = variant.nan == NAN_REPORT
+    flag = None
     if out.size:
         if reports:
             flag = take_reply(array.device.id) if for_host else cupy.zeros(1, np.int64)
@@ -100,7 +103,8 @@ def prepared_coefficients(images: Arrangement) -> tuple[Callable[..., None], boo
     The function takes the addresses of images and masks, the array of the coefficients, and the
     flag or None. The flag means what it does in :func:`image_coefficients`.
     """
-    variant, call = images.variant, None
+    variant = images.variant
+    call = None
     if images.mask is None and images.direction is None:
         call = _plan(images.placement, variant, None)
     if call is None:
@@ -168,15 +172,19 @@ def _launch(
 @lru_cache(maxsize=256)
 def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call | None:
     """Return the launch that writes coefficients, or adds them by these rules for bins."""
-    shape, item, device = placement.shape, ITEM_BYTES[variant.element], placement.device
-    ndim, size = len(shape) - 1, math.prod(shape)
+    shape = placement.shape
+    item = ITEM_BYTES[variant.element]
+    device = placement.device
+    ndim = len(shape) - 1
+    size = math.prod(shape)
     small = ndim == 1 or shape[-2] < LEAST_SIDES[0] or shape[-1] < LEAST_SIDES[1] or not size
     if small or item > 4:
         return None
     layout = arrange(placement, item, True)
     if layout is None:
         return None
-    counts, shared = rules is not None, 0
+    counts = rules is not None
+    shared = 0
     options = variant.options() | {
         "ELEMENT": "Bool" if variant.element == "bool" else ELEMENTS[variant.element],
         "NAN": min(variant.nan, NAN_REPORT),  # a NaN is a number like others
@@ -185,27 +193,31 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
         "BLOCKS": 1 if counts else RESIDENT[ndim],
     }
     threads = (THREADS_COUNTING if counts else THREADS)[ndim]
-    warps, blocks = threads // 32, processors(device) * (1 if counts else RESIDENT[ndim])
+    warps = threads // 32
+    blocks = processors(device) * (1 if counts else RESIDENT[ndim])
     images = layout.images
     if rules is not None:
-        shared, blocks = 4 * (rules.levels // 2 + 1), -(-blocks // images)
+        shared = 4 * (rules.levels // 2 + 1)
+        blocks = ceil_div(blocks, images)
         unfit = size < SAMPLES_A_BIN * images * rules.levels or images > MOST_IMAGES
         if unfit or shared > shared_limit(device):
             return None
         options["BINS"] = rules.single
     _, height, width = layout.shape
-    across, down = -(-width // COLUMNS), -(-height // ROWS) if ndim == 3 else 1
+    across = ceil_div(width, COLUMNS)
+    down = ceil_div(height, ROWS) if ndim == 3 else 1
     columns = across * down * (1 if counts else images)
 
     def cost(chunk: int) -> float:
-        units = columns * -(-shape[1] // chunk)
-        return -(-units // (blocks * warps)) * (chunk + COST_OF_A_UNIT[ndim])
+        units = columns * ceil_div(shape[1], chunk)
+        return ceil_div(units, blocks * warps) * (chunk + COST_OF_A_UNIT[ndim])
 
     chunk = min((8, 16, 32, 64, 128, 256), key=cost)
-    units = columns * -(-shape[1] // chunk)
+    units = columns * ceil_div(shape[1], chunk)
     points = COEFFICIENTS(across=across, down=down, chunk=chunk, units=units)
-    grid = (min(blocks, -(-units // warps)), images) if counts else (-(-units // warps),)
-    given, source = (image_struct(layout), points, BINS()), f"coefficients{ndim}d"
+    grid = (min(blocks, ceil_div(units, warps)), images) if counts else (ceil_div(units, warps),)
+    given = (image_struct(layout), points, BINS())
+    source = f"coefficients{ndim}d"
     return plan_call(source, "coefficients", options, grid, threads, given, shared)
 
 
@@ -219,7 +231,9 @@ def counted_curves(
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
     view, mask, direction, variant = images
-    scans, array, rules = variant.nan != NAN_OMIT, view.array, prepared.rules
+    scans = variant.nan != NAN_OMIT
+    array = view.array
+    rules = prepared.rules
     bins = cupy.zeros((len(array), rules.levels + 1), np.int64)
     call = None
     if scans and mask is None and direction is None and own is None:
@@ -236,7 +250,8 @@ def counted_curves(
     else:
         found, flag = image_coefficients(images, scans=scans)
         # Other samples have the coefficient 0.
-        mask, variant = None, variant._replace(nan=NAN_NONE, masked=False)
+        mask = None
+        variant = variant._replace(nan=NAN_NONE, masked=False)
     if own is not None:
         part = slice(None), slice(*own)
         view = view._replace(array=array[part])
@@ -254,7 +269,8 @@ def counted_curves(
 @lru_cache(maxsize=256)
 def _plan_counts(arrangement: Arrangement, rules: Rules, line: bool) -> tuple[Call, Any]:
     """Return the launch that adds coefficients to bins, and heights on the device that it reads."""
-    samples, count = placed_samples(arrangement, not line), arrangement.placement.shape[0]
+    samples = placed_samples(arrangement, not line)
+    count = arrangement.placement.shape[0]
     shared, macros = table_memory(rules)
     own_sums = rules.levels <= FEW_LEVELS and count <= (MOST_IMAGES if line else 1)
     if own_sums:
@@ -288,12 +304,15 @@ def sum_events(
     Values are float32, float64, or integers of 32 or 64 bits. Waits for the device, and also
     returns whether `flag` is set.
     """
-    coefficients, values = coefficients.ravel(), cupy.ascontiguousarray(values).ravel()
+    coefficients = coefficients.ravel()
+    values = cupy.ascontiguousarray(values).ravel()
     if values.itemsize == 8:
         where = cupy.flatnonzero(coefficients)
         found = values[where]
         order = cupy.argsort(found)
-        found, amounts, flagged = found[order], coefficients[where][order], is_set(flag)
+        found = found[order]
+        amounts = coefficients[where][order]
+        flagged = is_set(flag)
         if not found.size:
             return found, cupy.zeros(0, np.int64), flagged
         last = cupy.ones(found.size, np.bool_)
@@ -334,14 +353,17 @@ def _flip(dtype: np.dtype[Any]) -> np.uint32:
 
 
 def _tiles(size: int) -> int:
-    return -(-size // (EVENT_THREADS * EACH))
+    return ceil_div(size, EVENT_THREADS * EACH)
 
 
 def _list_events(coefficients: Any, values: Any, flag: Any) -> tuple[Any, NDArray[Any], bool]:
     """Return sorted events, where each bucket starts and the last one ends, and the flag."""
-    size, dtype = values.size, values.dtype
-    found, taken = cupy.zeros(BUCKETS + 2, np.int64), cupy.zeros(BUCKETS, np.int64)
-    places, amounts = cupy.empty(size, np.uint32), cupy.empty(size, np.int8)
+    size = values.size
+    dtype = values.dtype
+    found = cupy.zeros(BUCKETS + 2, np.int64)
+    taken = cupy.zeros(BUCKETS, np.int64)
+    places = cupy.empty(size, np.uint32)
+    amounts = cupy.empty(size, np.int8)
     given = coefficients, values, size, _flip(dtype), np.int32(values.data.ptr % 16 == 0)
     flag = 0 if flag is None else flag
     if size:
@@ -362,14 +384,18 @@ def _list_levels(
     events: Any, starts: NDArray[Any], dtype: np.dtype[Any], superlevel: bool
 ) -> tuple[Any, Any]:
     """Return the levels at which the sums of sorted events change, and the sums."""
-    size, tiles = events.size, _tiles(events.size)
-    pieces, before = cupy.empty(tiles * PIECE_BYTES, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
+    size = events.size
+    tiles = _tiles(events.size)
+    pieces = cupy.empty(tiles * PIECE_BYTES, np.uint8)
+    before = cupy.empty((tiles + 1, 3), np.int64)
     given = events, starts
     _launch_exact("sum_tiles", dtype, tiles, *given, pieces)
     _launch_exact("add_tiles", dtype, 1, pieces, np.int32(tiles), before)
-    levels, values = cupy.empty(size, dtype), cupy.empty(size, np.int64)
+    levels = cupy.empty(size, dtype)
+    values = cupy.empty(size, np.int64)
     results = before, _flip(dtype), levels, values, np.int32(superlevel)
     _launch_exact("list_levels", dtype, tiles, *given, *results)
     count = int(on_host(before[-1])[2])
-    levels, values = levels[:count], values[:count]
+    levels = levels[:count]
+    values = values[:count]
     return (levels, values) if 2 * count > size else (levels.copy(), values.copy())

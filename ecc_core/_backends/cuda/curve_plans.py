@@ -8,6 +8,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     address_of,
@@ -133,7 +134,9 @@ def _without_nan(images: Arrangement) -> Arrangement:
 
 def _over_range(images: Arrangement, omits: bool, geometry: Geometry, levels: Thresholds) -> Run:
     """Return a function for thresholds over the range of an image, for which the host waits."""
-    call, device, omitting = range_of(images), images.placement.device, _without_nan(images)
+    call = range_of(images)
+    device = images.placement.device
+    omitting = _without_nan(images)
     kept: dict[tuple[int, ...], tuple[Scan | Number | RecodedScan, Any]] = {}
 
     def prepare_scan(found: tuple[int, ...]) -> tuple[Scan | Number | RecodedScan, Any] | None:
@@ -152,7 +155,8 @@ def _over_range(images: Arrangement, omits: bool, geometry: Geometry, levels: Th
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
         if is_capturing():
             return None
-        data, hidden = address_of(image), address_of(mask)
+        data = address_of(image)
+        hidden = address_of(mask)
         found = read_range(call, device, data, hidden)
         if found[4] & NAN and not omits:
             raise ValueError(NAN_MESSAGE)
@@ -178,15 +182,18 @@ def _plan_even_bytes(images: Arrangement, geometry: Geometry, count: int) -> Run
     scan = scan_for(images, every)
     if scan is None or not scan.simple or scan.prepared.pick is not None:
         return None
-    find, device = range_of(images), images.placement.device
+    find = range_of(images)
+    device = images.placement.device
     shape = (*geometry.batch, count)
     size = math.prod(shape)
-    macros, grid = {"SUPER": int(images.variant.superlevel)}, (-(-size // SUM_THREADS),)
+    macros = {"SUPER": int(images.variant.superlevel)}
+    grid = (ceil_div(size, SUM_THREADS),)
     pick = plan_call("sums", "pick_even", macros, grid, SUM_THREADS, [0] * 7)
     image, found_at, answer = find.places
 
     def run(image_given: Any, _mask: Any = None) -> tuple[Any, Any]:
-        stream, data = cupy.cuda.get_current_stream(), address_of(image_given)
+        stream = cupy.cuda.get_current_stream()
+        data = address_of(image_given)
         lasting = lasting_zeros(RANGE_WORDS, device, stream)
         memory = cupy.cuda.alloc(8 * (count + 2 * RANGE_WORDS))
         told = memory.ptr + 8 * count
@@ -220,14 +227,16 @@ def _plan_even_curve(
     if not in_place or not 1 < count <= MOST_EVEN:
         return None
     images = _without_nan(images)  # as the search for the range finds it
-    placement, variant = images.placement, images.variant
+    placement = images.placement
+    variant = images.variant
     rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
     plan = plan_scan(placement, None, variant, rules)
     if plan is None or plan.accumulate:
         return None
     bins = BINS(count=count, last=count)
     scan = Scan(plan, Prepared(rules, bins, bins), placement.device, reports=False)
-    kernel, even = ("even", "find_even"), EVEN(count=count)
+    kernel = ("even", "find_even")
+    even = EVEN(count=count)
     if images.mask is None:
         find = plan_range(*kernel, placement, variant, even)
     else:
@@ -238,7 +247,9 @@ def _plan_even_curve(
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
         if is_capturing():
             return None
-        data, hidden, reply = address_of(image), address_of(mask), take_reply(scan.device)
+        data = address_of(image)
+        hidden = address_of(mask)
+        reply = take_reply(scan.device)
         memory = cupy.cuda.alloc(8 * count + 4 * (count + 3))
         table = memory.ptr + 8 * count
         words = [(samples + DATA, data), (samples + MASK, hidden)]

@@ -75,7 +75,8 @@ def scan_for(
     images: Arrangement, thresholds: NDArray[Any], own: tuple[int, int] | None = None
 ) -> Scan | Number | RecodedScan | None:
     """Return the scan of images at thresholds, or None if coefficients are to be counted."""
-    variant, scan = images.variant, None
+    variant = images.variant
+    scan = None
     if images.is_scanned_in_place:
         scan = scan_of(images.placement, own, thresholds, variant)
     if scan is not None:
@@ -88,7 +89,8 @@ def run_scan(
     scan: Scan | Number | RecodedScan, data: int, mask: int = 0, *, for_host: bool = True
 ) -> tuple[Any, Any]:
     """Return the curves at the thresholds of a scan, and flags as :func:`enqueue` does."""
-    wanted, flag = scan.flags_wanted, None
+    wanted = scan.flags_wanted
+    flag = None
     if 0 < wanted <= WORDS and for_host and scan.simple and not is_capturing():
         flag = take_reply(scan.device, wanted)
         values, memory = scan.curves(data, mask, flag.address, flag.memory.data.ptr)

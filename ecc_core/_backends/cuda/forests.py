@@ -12,14 +12,17 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core.errors import BackendError
 
-VOLUME, FOREST = Struct("betti.cu", "Volume"), Struct("betti.cu", "Forest")
+VOLUME = Struct("betti.cu", "Volume")
+FOREST = Struct("betti.cu", "Forest")
 ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-THREADS, COLUMNS = 256, 32
+THREADS = 256
+COLUMNS = 32
 MOST_BINS = 2048  # that blocks count in shared memory
 SLICES = 64  # of a block, at most
 BLOCKS = 2048  # that are enough for a device
@@ -56,7 +59,9 @@ class Forests:
             )
         *lead, width = codes.shape
         depth, height = lead if len(lead) == 2 else (*lead, *(1,) * (2 - len(lead)))
-        self.codes, self.kinds, self.levels = codes, kinds, levels
+        self.codes = codes
+        self.kinds = kinds
+        self.levels = levels
         self.shape = depth, height, width
         few = levels < MOST_BINS and not paired
         self.macros = {
@@ -82,7 +87,7 @@ class Forests:
         for i, kind in enumerate(self.kinds):
             joined = self._joined(i, volume, self.edges[i])
             nodes = joined.size
-            blocks = min(max(1, -(-nodes // THREADS)), BLOCKS)
+            blocks = min(max(1, ceil_div(nodes, THREADS)), BLOCKS)
             arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
             self._run("count_edges", [kind], blocks, arguments)
         return self.counted
@@ -110,7 +115,8 @@ class Forests:
         known = self._trees.get(index)
         if known is not None:
             return known
-        first, labels = int(self.kinds[index].complement), self.labels[index]
+        first = int(self.kinds[index].complement)
+        labels = self.labels[index]
         _, listed = self.found[index].tolist()
         edges = self.edges[index, :listed]
         edges = edges[self._order(edges[:, 0], first)]
@@ -137,13 +143,14 @@ class Forests:
 
         If there are many, they are added by rank, with shorter ways each time.
         """
-        kind, forest = self.kinds[index], self._forest(index, edges)
+        kind = self.kinds[index]
+        forest = self._forest(index, edges)
         nodes, listed = self.found[index].tolist()
         joined = cupy.full(nodes, ROOT)
         if not listed:
             return joined
         passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
-        blocks = -(-listed // (THREADS * each))
+        blocks = ceil_div(listed, THREADS * each)
         for begin in range(0, RANKS, RANKS // passes):
             end = begin + RANKS // passes
             span = np.int32(begin), np.int32(end), np.int32(each)
@@ -151,7 +158,7 @@ class Forests:
             self._run("join_basins", [kind], blocks, arguments)
             if end < RANKS:
                 reached = volume, np.uint32(nodes), joined, np.int32(end)
-                self._run("flatten", [kind], -(-nodes // THREADS), reached)
+                self._run("flatten", [kind], ceil_div(nodes, THREADS), reached)
         return joined
 
     def volume(self, keys: int) -> NDArray[Any]:
@@ -183,7 +190,7 @@ class Forests:
         """Label all points. Return the edges, and on the host the numbers of basins and edges."""
         depth, height, width = self.shape
         columns = THREADS if self.macros["PLANAR"] else COLUMNS
-        tiles = -(-width // columns) * -(-height // (THREADS // columns))
+        tiles = ceil_div(width, columns) * ceil_div(height, THREADS // columns)
         slices = max(1, min(SLICES, depth * tiles // BLOCKS))
         room = int(EDGES_A_POINT * self.codes.size) + 1
         complements = [kind.complement for kind in self.kinds]
@@ -195,7 +202,7 @@ class Forests:
             where = dict(zip(complements, forests, strict=True))
             pair = [where.get(key, forests[0]) for key in (False, True)]
             arguments = self.volume(self.levels + 1), *pair, np.int32(slices)
-            self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
+            self._run("follow_neighbours", self.kinds, tiles * ceil_div(depth, slices), arguments)
             found = counts.get().view(np.uint32)
             most = int(found[:, 1].max())
             if most <= room:

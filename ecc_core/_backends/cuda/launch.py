@@ -68,7 +68,8 @@ def exact_curve(
     image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
-        superlevel, direction = filtration.superlevel, filtration.direction
+        superlevel = filtration.superlevel
+        direction = filtration.direction
         if not filtration.boundary.is_closed:
             given = exact_curve, curve, numbers(view), filtration
             levels, values = bordered_exact_curve(*given, mask=as_cupy(mask))

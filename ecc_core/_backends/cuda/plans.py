@@ -139,7 +139,9 @@ def _plan_number(
 def _plan_region_curves(
     view: ArrayView, labels: Any, levels: Thresholds, filtration: Filtration
 ) -> Run | None:
-    array, labels, at = view.array, as_cupy(labels), levels.array
+    array = view.array
+    labels = as_cupy(labels)
+    at = levels.array
     plain = labels.dtype != np.bool_ and labels.flags.c_contiguous
     if at is None or at.size == 0 or not plain:
         return None
@@ -158,7 +160,8 @@ def _plan_region_curves(
 
 def _plan_checked_curve(levels: Thresholds, filtration: Filtration, geometry: Geometry) -> Run:
     """Of images of any kind, by the functions in full, but for checks of arguments."""
-    given, at = levels.array is not None, levels.array
+    given = levels.array is not None
+    at = levels.array
     if at is None and levels.bounds is not None:
         at = even_thresholds(*levels.bounds, levels.count)
     omitting = replace(filtration, nan="omit")  # once the range is known, there is no NaN
@@ -167,10 +170,12 @@ def _plan_checked_curve(levels: Thresholds, filtration: Filtration, geometry: Ge
         if is_capturing():
             return None
         with _stacked(geometry, image, mask) as (view, hidden):
-            now, chosen = at, filtration
+            now = at
+            chosen = filtration
             if now is None:
                 bounds = finite_range(view, filtration, hidden)
-                now, chosen = levels.over(lambda: bounds, geometry.spatial), omitting
+                now = levels.over(lambda: bounds, geometry.spatial)
+                chosen = omitting
             values, flag = enqueue(view, now, chosen, mask=hidden, for_host=True)
             raise_for_nan(flag, view, hidden)
             curves = values.reshape((*geometry.batch, now.size))

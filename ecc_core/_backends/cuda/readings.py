@@ -25,7 +25,8 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     returned False is certain. It is None if the array was read now.
     """
     check_not_capturing()
-    device, address = array.device.id, array.data.ptr
+    device = array.device.id
+    address = array.data.ptr
     if device != cupy.cuda.runtime.getDevice():
         return on_host(array), None
     key = address, array.shape, array.strides, array.dtype, device
@@ -42,7 +43,8 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
         _known[key] = host, kept
         return host, None
     host, kept = known
-    reply, call = take_reply(device), _comparison(device)
+    reply = take_reply(device)
+    call = _comparison(device)
     given = address, kept.data.ptr, reply.address, host.nbytes // WORD_BYTES
     call.launch(zip(call.places, given, strict=True))
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
 from ecc_core._backends.cuda.calls import Call
@@ -133,7 +134,8 @@ def recipe(
     found.preferred_shared_memory_carveout = min(
         100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
     )
-    direct, images = tiling.blocks == 1, layout.images
+    direct = tiling.blocks == 1
+    images = layout.images
     units = {"across": tiling.across, "down": tiling.down, "chunk": tiling.chunk}
     grid = plan.grid or ((images * tiling.blocks,) if deep else (tiling.blocks, images))
     sign = -1 if variant.cubes and deep else 1
@@ -144,7 +146,7 @@ def recipe(
     def call(bins: NDArray[Any]) -> Call:
         return Call(found, grid, 32 * tiling.warps, plan.shared, (*given, bins, result))
 
-    counts = 0 if direct else images * (16 * -(-bins // BINS_A_LINE) if scanned else bins)
+    counts = 0 if direct else images * (16 * ceil_div(bins, BINS_A_LINE) if scanned else bins)
     return Recipe(layout, call, counts, not (direct or scanned), sign, variant.superlevel)
 
 
@@ -163,7 +165,7 @@ def _rows_in_tiles(layout: Layout) -> int:
     """Return the rows of all steps, of which each takes the rows of several tiles."""
     _, height, width = layout.shape
     tiles_of_step = PAIR_ROWS // height
-    return PAIR_ROWS * -(-(width // WARP_WIDTH) // tiles_of_step)
+    return PAIR_ROWS * ceil_div(width // WARP_WIDTH, tiles_of_step)
 
 
 def _is_read(layout: Layout, ndim: int, variant: Variant, device: int) -> bool:
@@ -207,7 +209,8 @@ def _plan(
     """Two samples in a register (pairs.cuh; feed.cuh), or bit by bit (sliced.cuh)."""
     images, (_, height, width), channels = layout.images, layout.shape, layout.channels
     if layout.lines:
-        height, width = steps, WARP_WIDTH
+        height = steps
+        width = WARP_WIDTH
     narrow = deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS
     fold = 2 if narrow and channels == 1 else 1
     plain = layout.apart == 1 and not layout.lines
@@ -216,11 +219,12 @@ def _plan(
     sliced = rules.pair == TABLE and layout.vector and large and fold == 1 and not batch
     source, rows = ("bytes", SLICED_ROWS) if sliced else ("pairs", PAIR_ROWS)
     source += "3d" if deep else "2d"
-    count, most = processors(device), RESIDENT_WARPS[source]
+    count = processors(device)
+    most = RESIDENT_WARPS[source]
     block = 4, 8, most
     if channels > 1:
         block = 4, 8, CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
-    high = -(-height // fold)  # with two, sixteen rows of half a warp each
+    high = ceil_div(height, fold)  # with two, sixteen rows of half a warp each
     size = images, deep, steps, high, width
     tiling = batch or plan_pairs(*size, count, block, sliced, channels > 1)
     samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
@@ -243,7 +247,8 @@ def _plan(
         return Plan(source, options, tiling, copies, shared, (1, turns))
     elif rules.pair in (CELLS, PIECES):
         # Without taking more from the cache of a multiprocessor.
-        resident, whole = most // tiling.warps, shared_limit(device) + BLOCK_BYTES
+        resident = most // tiling.warps
+        whole = shared_limit(device) + BLOCK_BYTES
         left = max(whole - resident * (shared + SPARE_BYTES), 0) % CACHE_STEP // resident
         room = 4 * rules.codes * copies + left
         more = _copies_within(4 * rules.codes, room, samples)
@@ -293,7 +298,8 @@ def _bytes(
     source: str, layout: Layout, tiling: Tiling, samples: int, rules: Rules, device: int
 ) -> Plan:
     """8-bit types, compared bit by bit (sliced.cuh)."""
-    options, of_warp = {"BINS": TABLE, "VECTOR": layout.vector + layout.wide}, SLICED_BYTES
+    options = {"BINS": TABLE, "VECTOR": layout.vector + layout.wide}
+    of_warp = SLICED_BYTES
     if layout.channels > 1:
         of_warp = (SLICED_ROWS + 1) * WARP_WIDTH * layout.channels
         options["CHANNELS"] = layout.channels

@@ -12,6 +12,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare, table_memory
 from ecc_core._backends.cuda.calls import Call
@@ -62,14 +63,16 @@ def _order(
     elif not keep and ndim == 3 and sizes[1] < min(PAIR_ROWS, sizes[0]):
         order = [1, 0, 2]
     padded = list(sizes)
-    padded[order[-1]] = -(-sizes[order[-1]] // COLUMNS) * COLUMNS
+    padded[order[-1]] = ceil_div(sizes[order[-1]], COLUMNS) * COLUMNS
     if ndim == 3:
         padded[order[1]] = max(padded[order[1]], PAIR_ROWS)
-    steps, step = [0] * ndim, 1
+    steps = [0] * ndim
+    step = 1
     for axis in reversed(order):
         steps[axis] = step
         step *= padded[axis]
-    lead, whole = 3 - ndim, (shape[0], *(padded[axis] for axis in order))
+    lead = 3 - ndim
+    whole = (shape[0], *(padded[axis] for axis in order))
     named = zip(("depth", "height", "width"), (*[1] * lead, *padded), strict=True)
     strides = (step, *[0] * lead, *steps)
     return (0, *axes), whole, strides[3] == 1, CODES(strides=strides, **dict(named))
@@ -195,10 +198,13 @@ def recoded_scan(
 
     `own` restricts the sum to the indices (first, last) of the first spatial axis.
     """
-    placement, variant, levels = images.placement, images.variant, prepared.rules.levels
+    placement = images.placement
+    variant = images.variant
+    levels = prepared.rules.levels
     if levels > PAIR_LEVELS:
         return None
-    keep, device = own is not None, placement.device
+    keep = own is not None
+    device = placement.device
     recoding = _recoding(images, prepared.rules, keep, not keep)
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, recoding.dtype, False)
     scan = _scan_of_codes(_codes_placement(recoding, device), own, inner, levels, device)
@@ -210,7 +216,8 @@ def recoded_scan(
 
 def _codes_placement(recoding: Recoding, device: int) -> Placement:
     """Return where codes are, whose memory CuPy aligns."""
-    strides, step = [], np.dtype(recoding.dtype).itemsize
+    strides = []
+    step = np.dtype(recoding.dtype).itemsize
     for length in reversed(recoding.shape):
         strides.append(step)
         step *= length

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import (
     Placement,
     adopt,
@@ -67,7 +68,7 @@ def rank_labels(labels: Any) -> Ranked:
         marks = cupy.zeros(most + 1, np.int32)
         if most:
             macros = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int", "SUPER": 0}
-            blocks = -(-labels.size // (THREADS * EACH))
+            blocks = ceil_div(labels.size, THREADS * EACH)
             given = labels, labels.size, labels.shape[-1], most, marks
             plan_call("labels", "mark_labels", macros, (blocks,), THREADS, given).launch()
         ids = cupy.flatnonzero(marks).astype(labels.dtype)
@@ -103,11 +104,11 @@ class Regions:
     def __init__(
         self, samples: Samples, levels: int, label: np.dtype[Any], size: int, variant: Variant
     ) -> None:
-        self._samples, self._bins, self._superlevel = samples, levels + 1, variant.superlevel
-        self._label, self._count_type = (
-            label,
-            "int" if size < MOST_POINTS_OF_32_BITS else "long long",
-        )
+        self._samples = samples
+        self._bins = levels + 1
+        self._superlevel = variant.superlevel
+        self._label = label
+        self._count_type = "int" if size < MOST_POINTS_OF_32_BITS else "long long"
         self._row_bytes = self._bins * (4 if size < MOST_POINTS_OF_32_BITS else 8)
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(FIRST, self._limit)
@@ -124,13 +125,16 @@ class Regions:
         ValueError if one is negative, or for NaN in a region.
         """
         check_not_capturing()
-        rows, room = self._rows, self._room
+        rows = self._rows
+        room = self._room
         while 0 < rows <= self._limit:
             given = image, labels, prepared, rows, room
             found, count, largest = self._count(*given, self._few)
             if count <= room and not largest:
                 room = _with_margin(count)
-                self._rows, self._room, self._few = rows, room, room * self._bins <= FEW_BINS
+                self._rows = rows
+                self._room = room
+                self._few = room * self._bins <= FEW_BINS
                 break
             room = _with_margin(largest or count)
             rows = room if largest else rows
@@ -163,9 +167,11 @@ class Regions:
         `room` regions, and whether a labelled point is NaN; then the number of all regions, and the
         largest label without a row, or 0. If `few`, blocks count in shared memory first.
         """
-        device, stream = self._samples.device, cupy.cuda.get_current_stream()
-        levels, label = self._bins - 1, self._label
-        start = HEADER_BYTES + -(-rows // 128) * 16
+        device = self._samples.device
+        stream = cupy.cuda.get_current_stream()
+        levels = self._bins - 1
+        label = self._label
+        start = HEADER_BYTES + ceil_div(rows, 128) * 16
         size = start + rows * self._row_bytes
         memory = cupy.cuda.alloc(size)
         head = memory.ptr
@@ -184,13 +190,14 @@ class Regions:
             (second + LARGEST, head),
         ]
         call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
-        ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
+        ids = cupy.cuda.alloc(room * label.itemsize)
+        values = cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
         sum_bins = self._sums.get(rows)
         if sum_bins is None:
             macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
             macros["LABEL"] = ELEMENTS[label.name]
-            grid = (-(-rows // WARPS),)
+            grid = (ceil_div(rows, WARPS),)
             sum_bins = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
             self._sums = {rows: sum_bins}  # the next images most probably have as many
         labels_of = 0 if ranked is None else ranked.ids.data.ptr
@@ -203,7 +210,8 @@ class Regions:
         found_ids = cupy.ndarray((shown,), label, ids)
         found_values = cupy.ndarray((shown, levels), np.int64, values)
         if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
-            found_ids, found_values = found_ids.copy(), found_values.copy()
+            found_ids = found_ids.copy()
+            found_values = found_values.copy()
         return (found_ids, found_values, bool(nan)), count, largest
 
     def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
@@ -225,19 +233,23 @@ def region_curves(
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
         given = as_cupy(labels)
-        regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)
+        regions = contiguous_labels(given)
+        thresholds = thresholds_on_host(thresholds)
         images = Images.of(view._replace(array=view.array[None]), filtration)
-        single, variant = images.view.array, images.variant
+        single = images.view.array
+        variant = images.variant
         if regions.size and thresholds.size:
             prepared = prepare(thresholds, variant, regions.device.id)
-            kind, memory = (regions.dtype, regions.size), None
+            kind = (regions.dtype, regions.size)
+            memory = None
             if images.direction is None:
                 plan = plan_regions(Placement.of(single), variant, prepared.rules, *kind)
                 words = [(DATA, single.data.ptr)]
             else:
                 samples = samples_of(images, prepared, vector=False)
                 plan = Regions(samples, prepared.rules.levels, *kind, variant)
-                memory, words = samples.memory, list(enumerate(samples.image.tolist()))
+                memory = samples.memory
+                words = list(enumerate(samples.image.tolist()))
             ids, values = plan.find(words, regions, prepared)
             del memory  # until the kernels have been launched
         else:

@@ -46,7 +46,8 @@ def line_through(first: float, final: float, from_guess: int, to_guess: int, las
     an infinite key is NaN, whose guess is 0.
     """
     with np.errstate(all="ignore"):
-        low, span = np.float64(first), np.float64(final) - np.float64(first)
+        low = np.float64(first)
+        span = np.float64(final) - np.float64(first)
         scale = np.float32(np.float64(to_guess - from_guess) / last / span)
         offset = np.float32(np.float64(from_guess) / last - low * np.float64(scale))
     if not (np.isfinite(scale) and np.isfinite(offset) and scale):
@@ -119,7 +120,8 @@ class PairRule(NamedTuple):
         """Return the codes that the device guesses."""
         if self.rule != PIECES:
             return guesses(keys, self.line, self.dense)
-        lines, last = self.pieces[guesses(keys, self.line)], self.dense[2]
+        lines = self.pieces[guesses(keys, self.line)]
+        last = self.dense[2]
         units = _limited(multiply_add(keys, lines[:, 1], lines[:, 0]))
         return (multiply_add(units, last, MAGIC) - MAGIC).astype(np.int64)
 
@@ -149,7 +151,8 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     finite = rounded[np.isfinite(rounded)].astype(np.float64)
     if finite.size == 0 or (wide and (finite.size < count or finite[0] == finite[-1])):
         return None
-    first, final = finite[0], finite[-1]
+    first = finite[0]
+    final = finite[-1]
     if first == final:
         first -= max(abs(final), 1) * (1 if superlevel else -1)
     step = (final - first) / max(finite.size - 1, 1)
@@ -169,14 +172,16 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
 
 def _by_pieces(ordered: Array, superlevel: bool) -> PairRule | None:
     """Return PIECES with few entries of tables, or None."""
-    found, fewest = None, math.inf
+    found = None
+    fewest = math.inf
     for count in PIECES_TRIED:
         rule = pieces_rule(ordered, count)
         # Words of the tables that the kernels read; a code has copies of its count as well.
         entries = math.inf if rule is None else 3 * rule.codes + rule.pieces.size
         if found and entries >= fewest:
             break
-        found, fewest = rule, entries
+        found = rule
+        fewest = entries
     return found and _looked_up(found, ordered, superlevel)
 
 
@@ -189,7 +194,8 @@ def _never(dtype: np.dtype[Any], superlevel: bool) -> Any:
 
 def _looked_up(rule: PairRule, ordered: Array, superlevel: bool) -> PairRule | None:
     """Return a rule with its table, whose guesses of the ordered thresholds are different."""
-    found, never = rule.guesses(ordered), _never(ordered.dtype, superlevel)
+    found = rule.guesses(ordered)
+    never = _never(ordered.dtype, superlevel)
     if found[0] == 0 and ordered[0] != never:
         return None
     table = np.full(rule.codes, never)
@@ -209,7 +215,8 @@ def _lines_by_density(ordered: Array) -> Iterator[tuple[Line, Line]]:
     gaps = np.abs(np.diff(ordered))
     found = []
     for low, high in itertools.product(DENSE_ENDS, DENSE_ENDS):
-        begin, end = int(low * count), count - 1 - int(high * count)
+        begin = int(low * count)
+        end = count - 1 - int(high * count)
         if end - begin < 2:
             continue
         outside = min(gaps[:begin].min(initial=np.inf), gaps[end:].min(initial=np.inf))
@@ -220,7 +227,8 @@ def _lines_by_density(ordered: Array) -> Iterator[tuple[Line, Line]]:
         for factor in DENSE_MORE:
             if (first + more) * factor + 5 > PAIR_CODES:
                 break
-            last, dense = int(np.ceil(first * factor)) + 3, int(np.ceil(more * factor))
+            last = int(np.ceil(first * factor)) + 3
+            dense = int(np.ceil(more * factor))
             line = line_through(ordered[0], ordered[-1], 1, last - 1, last)
             if dense:
                 yield line, line_through(ordered[begin], ordered[end], 0, dense, dense)
@@ -245,7 +253,9 @@ def _affine_fit(
     else:
         past = wide + side
     if complement:
-        wide, past, side = KEY_ENDS - wide, KEY_ENDS - past, -side
+        wide = KEY_ENDS - wide
+        past = KEY_ENDS - past
+        side = -side
     if not (np.isfinite(past).all() and np.isfinite(wide).all()):
         return None
     count = keys.size
@@ -287,7 +297,9 @@ def pieces_rule(ordered: Array, pieces: int) -> PairRule | None:
     sizes = np.bincount(piece_of, minlength=pieces)
     if sizes.max() > MOST_INSIDE:
         return None
-    starts, steps, codes = np.zeros(pieces), np.full(pieces, np.inf), sizes.astype(float)
+    starts = np.zeros(pieces)
+    steps = np.full(pieces, np.inf)
+    codes = sizes.astype(float)
     for size in np.unique(sizes[sizes > 1]):
         alike = np.flatnonzero(sizes == size)
         inside = places[np.isin(piece_of, alike)].reshape(-1, size)
@@ -340,7 +352,8 @@ def _separate(inside: Array) -> tuple[Array, Array, Array]:
 
 def _is_exact(rule: PairRule, ordered: Array) -> bool:
     """Return whether guesses of codes never decrease, and differ for all thresholds."""
-    line, lines = rule.line, rule.pieces
+    line = rule.line
+    lines = rule.pieces
     if not np.isfinite(lines).all() or (np.diff(rule.guesses(ordered)) <= 0).any():
         return False
     sign = -1 if line[1] < 0 else 1
@@ -349,12 +362,15 @@ def _is_exact(rule: PairRule, ordered: Array) -> bool:
     # Bisection finds `sign` times the rank of the first key of each piece but the first one.
     pieces = np.arange(1, len(lines))
     top = int(np.float32(np.inf).view(np.uint32))
-    first, high = np.full(pieces.size, -top), np.full(pieces.size, top)
+    first = np.full(pieces.size, -top)
+    high = np.full(pieces.size, top)
     while (first < high).any():
         middle = (first + high) >> 1
         reached = guesses(_key(sign * middle), line) >= pieces
-        first, high = np.where(reached, first, middle + 1), np.where(reached, middle, high)
-    before, at = rule.guesses(_key(sign * (first - 1))), rule.guesses(_key(sign * first))
+        first = np.where(reached, first, middle + 1)
+        high = np.where(reached, middle, high)
+    before = rule.guesses(_key(sign * (first - 1)))
+    at = rule.guesses(_key(sign * first))
     return bool((before <= at).all())
 
 

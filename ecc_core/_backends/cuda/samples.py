@@ -8,6 +8,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, check_not_capturing, is_alike
 from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
@@ -80,10 +81,11 @@ class Samples(NamedTuple):
         resident: int = BLOCKS,
     ) -> Call:
         """Return a launch with as many blocks as are resident at a time, in `rows` of a grid."""
-        lines = math.prod(self.shape[:-1]) * -(-self.shape[-1] // PIECE_OF_ROW)
+        lines = math.prod(self.shape[:-1]) * ceil_div(self.shape[-1], PIECE_OF_ROW)
         working = -(-lines * int(self.image.view(np.int32)[LANES]) // THREADS)
         blocks = min(working, resident * processors(self.device))
-        given, grid = (self.image, *arguments), (-(-blocks // rows), rows)
+        given = (self.image, *arguments)
+        grid = (ceil_div(blocks, rows), rows)
         return plan_call(source, name, self.options | macros, grid, THREADS, given, shared)
 
 
@@ -130,11 +132,13 @@ def placed_samples(arrangement: Arrangement, vector: bool) -> Samples:
     """Return samples without the addresses of images and masks, and without a rule for bins."""
     placement, element, variant, mask, direction = arrangement
     # Values along a direction are compared as float64, and read as they are.
-    own, directional = variant._replace(element=element), direction is not None
+    own = variant._replace(element=element)
+    directional = direction is not None
     plain = plain_samples(placement, own, mask, directional, vector)
     if direction is None:
         return plain
-    image, heights = plain.image.copy(), _heights(direction, placement.device)
+    image = plain.image.copy()
+    heights = _heights(direction, placement.device)
     image[HEIGHTS] = heights.data.ptr
     image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
     return plain._replace(image=image, memory=heights)
@@ -154,20 +158,23 @@ def plain_samples(
     can if `vector`.
     """
     shape, strides, address, device = images
-    lead, item = [0] * (4 - len(shape)), ITEM_BYTES[variant.element]
+    lead = [0] * (4 - len(shape))
+    item = ITEM_BYTES[variant.element]
 
     def aligned(values: tuple[int, ...], size: int, place: int) -> bool:
         four = min(4 * size, 16)
         return values[-1] == size and not any(value % four for value in (*values[:-1], place))
 
     sizes = (shape[0], *[1] * len(lead), *shape[1:])
-    steps, hidden = [step // item for step in strides], (0,) * len(shape)
+    steps = [step // item for step in strides]
+    hidden = (0,) * len(shape)
     vector = vector and sizes[3] % 4 == 0 and aligned(strides, item, address)
     if mask is not None:
-        hidden, vector = mask.strides, vector and aligned(mask.strides, 1, mask.address)
-    threads = -(-sizes[3] // 16)
+        hidden = mask.strides
+        vector = vector and aligned(mask.strides, 1, mask.address)
+    threads = ceil_div(sizes[3], 16)
     if not vector:  # lanes next to each other take samples next to each other
-        threads = max(threads, min(-(-sizes[3] // 4), 32))
+        threads = max(threads, min(ceil_div(sizes[3], 4), 32))
     samples = SAMPLES(
         strides=[steps[0], *lead, *steps[1:]],
         mask_strides=[hidden[0], *lead, *hidden[1:]],
@@ -220,8 +227,10 @@ def read_range(call: Call, device: int, data: int, mask: int) -> tuple[int, ...]
 
 def as_range(found: tuple[int, ...], images: Arrangement) -> tuple[Any, Any, bool]:
     """Return the smallest and the largest finite value or None, and whether there is a NaN."""
-    least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32
-    some, nan = found[4] & 1, found[4] >> 1
+    least = found[0] | found[1] << 32
+    largest = found[2] | found[3] << 32
+    some = found[4] & 1
+    nan = found[4] >> 1
     if not some:
         return None, None, bool(nan)
     element = "float64" if images.direction is not None else images.element
@@ -236,17 +245,16 @@ def plan_range(source: str, name: str, placement: Placement, variant: Variant, *
     """
     shape, strides, *_ = placement
     item = ITEM_BYTES[variant.element]
-    size, contiguous = math.prod(shape), item
+    size = math.prod(shape)
+    contiguous = item
     for length, step in zip(shape[::-1], strides[::-1], strict=True):
         if length > 1 and step != contiguous:
             break
         contiguous *= length
     else:
         if size % SAMPLES_A_BLOCK == 0:  # rows that one block reads at a time
-            shape, strides = (
-                (1, size // SAMPLES_A_BLOCK, SAMPLES_A_BLOCK),
-                (size * item, SAMPLES_A_BLOCK * item, item),
-            )
+            shape = (1, size // SAMPLES_A_BLOCK, SAMPLES_A_BLOCK)
+            strides = (size * item, SAMPLES_A_BLOCK * item, item)
     placement = placement._replace(shape=shape, strides=strides)
     samples = plain_samples(placement, variant, vector=True)
     resident = BLOCKS_OF_RANGE
@@ -298,16 +306,18 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     `rows` are the labels that a block counts in shared memory, `bins` those of each region.
     """
     images, depth, height, width = samples.shape
-    flat, wide = depth == 1, samples.options["ELEMENT"] in WIDE_ELEMENTS
+    flat = depth == 1
+    wide = samples.options["ELEMENT"] in WIDE_ELEMENTS
     wide |= bool(samples.options["DIRECTIONAL"])
     # Rows of a lane, which registers limit.
     lines = 1 if height == 1 else 14 if flat else 4 if wide else 6
-    warps = images * -(-width // COLUMNS) * -(-height // lines)
+    warps = images * ceil_div(width, COLUMNS) * ceil_div(height, lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, SLICES_A_WARP[0]), SLICES_A_WARP[1], depth)
     macros = samples.options | macros
     macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
     points = POINTS(label_strides=[height * width, width, 1], steps=steps, rows=rows)
-    grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
+    grid = (-(-warps * ceil_div(depth, steps) // WARPS),)
+    shared = 16 * -(-rows * bins // 4)
     given = samples.image, points, BINS()
     return plan_call("points", "points", macros, grid, THREADS, given, shared)

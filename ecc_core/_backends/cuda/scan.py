@@ -7,6 +7,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import (
     Layout,
     Placement,
@@ -63,7 +64,9 @@ class Scan:
     """
 
     def __init__(self, plan: Recipe, prepared: Prepared, device: int, *, reports: bool) -> None:
-        self.plan, self.prepared, self.device = plan, prepared, device
+        self.plan = plan
+        self.prepared = prepared
+        self.device = device
         self.simple = not plan.accumulate
         images, levels = self._shape = plan.layout.images, prepared.rules.levels
         self.flags_wanted = images if reports else 0
@@ -82,7 +85,8 @@ class Scan:
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
         """
-        plan, layout = self.plan, self.plan.layout
+        plan = self.plan
+        layout = self.plan.layout
         stream = cupy.cuda.get_current_stream()
         lasting = 0
         if stream.is_capturing():
@@ -93,7 +97,8 @@ class Scan:
             lasting = stream_zeros(self.zeros, self.device, stream.ptr)
         memory = cupy.cuda.alloc(self._curves + (0 if lasting else 8 * self.zeros))
         address = memory.ptr
-        flags, counts = address + self._flags, lasting or address + self._curves
+        flags = address + self._flags
+        counts = lasting or address + self._curves
         if self.zeros and not lasting:
             first = flags if plan.accumulate else counts
             size = counts + 8 * self.zeros - first
@@ -163,7 +168,8 @@ def _scan_of(
         return None
     byte = ITEM_BYTES[variant.element] == 1 and not variant.masked
     if own is None and prepared.rules.levels == 1 and byte:
-        ndim, layout = len(placement.shape) - 1, arrange(placement, 1, False)
+        ndim = len(placement.shape) - 1
+        layout = arrange(placement, 1, False)
         if layout is not None and layout.wide and ndim > 1:
             return Number(layout, ndim, variant, thresholds, prepared, device)
     found = plan_scan(placement, own, variant, prepared.rules)
@@ -175,7 +181,8 @@ def plan_scan(
     placement: Placement, own: tuple[int, int] | None, variant: Variant, rules: Rules
 ) -> Recipe | None:
     """Return how the kernels read images, or None if they must be recoded."""
-    ndim, device = len(placement.shape) - 1, placement.device
+    ndim = len(placement.shape) - 1
+    device = placement.device
     wide = variant.element in WIDE and ndim < 3
     if variant.element not in SCANNED and not wide:
         return None
@@ -250,7 +257,7 @@ def pick_levels(values: Any, prepared: Prepared) -> Any:
 
 @lru_cache(maxsize=256)
 def _pick_call(size: int, _device: int) -> Call:
-    grid = (-(-size // SUM_THREADS),)
+    grid = (ceil_div(size, SUM_THREADS),)
     return plan_call("sums", "pick_levels", {"SUPER": 0}, grid, SUM_THREADS, [0] * 6)
 
 
@@ -276,7 +283,8 @@ LEAST_SLICES = 8  # The fewest slices of a warp.
 class Number:
     """A kernel for 8-bit images of one layout at one level, with what a `Scan` has."""
 
-    simple, flags_wanted = True, 0
+    simple = True
+    flags_wanted = 0
 
     def __init__(
         self,
@@ -287,24 +295,26 @@ class Number:
         prepared: Prepared,
         device: int,
     ) -> None:
-        self.prepared, self.layout = prepared, layout
+        self.prepared = prepared
+        self.layout = layout
         depth, height, width = layout.shape
         batch, step, row = layout.strides
         if ndim == 2:
             step = 0
-        lanes = min(32, 1 << (-(-width // COLUMNS_A_LANE) - 1).bit_length())
-        across = -(-width // (COLUMNS_A_LANE * lanes))
-        down = -(-height // (2 * ROWS * (32 // lanes)))
+        lanes = min(32, 1 << (ceil_div(width, COLUMNS_A_LANE) - 1).bit_length())
+        across = ceil_div(width, COLUMNS_A_LANE * lanes)
+        down = ceil_div(height, 2 * ROWS * (32 // lanes))
         columns = layout.images * across * down
-        chunk = max(LEAST_SLICES, -(-depth // max(1, RESIDENT * processors(device) // columns)))
+        chunk = max(LEAST_SLICES, ceil_div(depth, max(1, RESIDENT * processors(device) // columns)))
         chunk = min(chunk, depth)
-        self._blocks = -(-columns * -(-depth // chunk) // (THREADS // 32))
+        self._blocks = -(-columns * ceil_div(depth, chunk) // (THREADS // 32))
         least, flip = _least_byte(variant, thresholds)
         sign = -1 if variant.cubes and ndim == 3 else 1
         steps = {"batch": batch, "slice": step, "row": row, "images": layout.images}
         sizes = {"depth": depth, "height": height, "width": width}
         units = {"lanes": lanes, "across": across, "down": down, "chunk": chunk}
-        high, flipped = 0 if least > 127 else 0xFFFFFFFF, 0xFFFFFFFF if flip else 0
+        high = 0 if least > 127 else 0xFFFFFFFF
+        flipped = 0xFFFFFFFF if flip else 0
         level = {"least": 0x01010101 * (128 - least % 128), "high": high, "flip": flipped}
         given = BYTES(**steps, **sizes, **units, **level, sign=sign)
         macros = variant.options() | {"FLAT": int(ndim == 2), "ROWS": ROWS}

@@ -145,7 +145,8 @@ def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _S
             data = slices.data
             for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):
                 (data + place * step).copy_from_device_async(source, step, queue.stream)
-            shape, strides = (3, 2, *first.shape[1:]), (step, *slices.strides)
+            shape = (3, 2, *first.shape[1:])
+            strides = (step, *slices.strides)
             windows = cupy.ndarray(shape, first.dtype, data, strides)
             values, _ = begin(before.view._replace(array=windows))
             return _Share(queue, cupy.ascontiguousarray(values), (first, second, slices))
@@ -154,7 +155,8 @@ def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _S
 def _sum(table: _Table, seams: int, shares: Sequence[_Share]) -> Any:
     """Return the sum of the shares, whose first rows are seams. All queues wait for it."""
     rows, count = table.rows.shape
-    target, arrivals = table.rows.data, []
+    target = table.rows.data
+    arrivals = []
     for share in shares:
         size = share.values.nbytes
         with share.queue.device:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
@@ -66,7 +67,8 @@ def values(
     With `fill` there is no mask. Other floats than float64 become float32 where values have memory
     of their own.
     """
-    shape, directional = tuple(image.shape), direction_terms is not None
+    shape = tuple(image.shape)
+    directional = direction_terms is not None
     plain = image.is_contiguous() and not directional and not (fill and mask is not None)
     if plain or not image.numel():
         shown = None if mask is None else mask.expand(shape).contiguous()
@@ -95,8 +97,11 @@ def curves(given: Arguments, out: Forward) -> None:
 
     NaN in an image makes its curve NaN, and NaN elsewhere makes all curves NaN.
     """
-    values, points, levels = given.values, given.points, given.thresholds.numel()
-    images, options = values.shape[0], (points, values.dtype, given.superlevel, levels)
+    values = given.values
+    points = given.points
+    levels = given.thresholds.numel()
+    images = values.shape[0]
+    options = (points, values.dtype, given.superlevel, levels)
     numbers = given.thresholds.data_ptr(), given.sharpness.data_ptr()
     mask = 0 if given.mask is None else given.mask.data_ptr()
     with launching(values) as (device, stream):
@@ -109,12 +114,14 @@ def curves(given: Arguments, out: Forward) -> None:
             own = values.data_ptr(), weights, points, mask
             launch(plan.call, stream, (*own, *numbers, *results))
             return
-        windows, memory = out.windows, None
+        windows = out.windows
+        memory = None
         if not windows:
             memory = given.thresholds.new_empty(plans.window_words(levels))
             windows = memory.data_ptr()
         for part in _parts(images, MEMORY // (8 * (plans.MOMENTS * plans.table_slots(levels) + 1))):
-            count, first = len(part), part.start
+            count = len(part)
+            first = part.start
             plan = plans.scan(count, *options, device)
             moments = values.new_empty(plan.moments, dtype=torch.int64)
             prepare = plans.preparation(count, levels, given.superlevel, device)
@@ -154,8 +161,11 @@ def gradients(
     gradients of thresholds and sharpness. `upstream`, (batch, n) float32, is the gradient of the
     loss by the curves, with any strides.
     """
-    values, points, superlevel = given.values, given.points, given.superlevel
-    images, levels = values.shape[0], given.thresholds.numel()
+    values = given.values
+    points = given.points
+    superlevel = given.superlevel
+    images = values.shape[0]
+    levels = given.thresholds.numel()
     total = [0 if t is None else t.data_ptr() for t in (by_threshold, by_sharpness)]
     totals = any(total)
     struct = (upstream.data_ptr(), *upstream.stride(), forward.slopes, forward.spreads, *total)
@@ -167,14 +177,17 @@ def gradients(
             return
         options = (points, values.dtype, superlevel, levels, by_image.dtype, totals, device)
         gather, tabled = plans.gather(images, *options)
-        sharpness, out, weights = given.sharpness.data_ptr(), by_image.data_ptr(), forward[-1]
+        sharpness = given.sharpness.data_ptr()
+        out = by_image.data_ptr()
+        weights = forward[-1]
         if not tabled:
             work = (values.data_ptr(), weights, points, 0, forward.windows, sharpness, 0, out)
             launch(gather, stream, work, struct)
             return
         slots = plans.table_slots(levels)
         for part in _parts(images, MEMORY // (8 * slots)):
-            count, first = len(part), part.start
+            count = len(part)
+            first = part.start
             table = values.new_empty((count, slots, 2), dtype=torch.float32)
             sums = totals and not first
             call = plans.tabulation(count, first, images, levels, sums, superlevel, device)
@@ -215,8 +228,10 @@ def coefficients(given: Arguments) -> Tensor:
 
 
 def _write_coefficients(given: Arguments, out: int, device: int, stream: int) -> None:
-    values, mask = given.values, given.mask
-    address, options = values.data_ptr(), (given.connectivity, given.superlevel, device)
+    values = given.values
+    mask = given.mask
+    address = values.data_ptr()
+    options = (given.connectivity, given.superlevel, device)
     key = tuple(values.shape), values.dtype, address % 16, mask is not None, *options
     call, data, shown, to = plans.coefficients(*key)
     words = (data, address), (to, out)
@@ -268,7 +283,8 @@ def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
 def gradients_by_orthant(
     weights: Tensor, upstream: Tensor, connectivity: int, extension: str
 ) -> Tensor:
-    upstream, out = upstream.contiguous(), torch.empty_like(weights)
+    upstream = upstream.contiguous()
+    out = torch.empty_like(weights)
     given = weights, connectivity, extension, upstream, out
     _launch_orthants("soft_orthant_gradients", *given)
     return out
@@ -279,7 +295,8 @@ def _launch_orthants(
 ) -> None:
     greatest = (extension == "max") == (connectivity == 1)
     with launching(weights) as (device, stream):
-        shape, cubes = tuple(weights.shape), connectivity != 1
+        shape = tuple(weights.shape)
+        cubes = connectivity != 1
         call = _orthants(name, shape, weights.dtype, cubes, greatest, len(arguments), device)
         launch(call, stream, (weights.data_ptr(),), *((t.data_ptr(),) for t in arguments))
 
@@ -297,7 +314,8 @@ def _orthants(
     """Return the launch with one thread for each vertex or point, whichever there are more of."""
     images, *sides = shape
     grid = [n + cubes for n in sides]
-    counts, lead = (math.prod(sides), math.prod(grid)), [1] * (3 - len(grid))
+    counts = (math.prod(sides), math.prod(grid))
+    lead = [1] * (3 - len(grid))
     sizes = {"size": counts[0], "vertices": counts[1], "images": images}
     boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
     struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
@@ -312,7 +330,8 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
     with launching(weights) as (device, stream):
         kind = tuple(weights.shape), weights.dtype, *shape[1:]
-        calls, tensors = _plan_projection(*kind, device), [t.contiguous() for t in given]
+        calls = _plan_projection(*kind, device)
+        tensors = [t.contiguous() for t in given]
         points = [t.data_ptr() for t in tensors]
         partial = weights.new_empty(3 * calls.chunks * math.prod(shape), dtype=torch.float64)
         launch(calls.curves, stream, points, (partial.data_ptr(),))
@@ -327,12 +346,14 @@ def projection_gradients(
 
     Those of the weights are undefined unless `of_weights`.
     """
-    weights, upstream = given.weights, upstream.contiguous()
+    weights = given.weights
+    upstream = upstream.contiguous()
     by_weights = torch.empty_like(weights, memory_format=torch.contiguous_format)
     by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
     with launching(weights) as (device, stream):
         kind = tuple(weights.shape), weights.dtype, len(given.vectors), given.heights.numel()
-        calls, tensors = _plan_projection(*kind, device), [t.contiguous() for t in given]
+        calls = _plan_projection(*kind, device)
+        tensors = [t.contiguous() for t in given]
         points = [t.data_ptr() for t in tensors]
         if of_weights:
             addresses = (upstream.data_ptr(),), (by_weights.data_ptr(),)
@@ -364,9 +385,10 @@ def _plan_projection(
     shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, _device: int
 ) -> _Projection:
     images, orthants, *grid = shape
-    axes, points = len(grid), math.prod(grid)
-    chunk = THREADS * -(-points // (THREADS * MOST_CHUNKS))
-    chunks = -(-points // chunk)
+    axes = len(grid)
+    points = math.prod(grid)
+    chunk = THREADS * ceil_div(points, THREADS * MOST_CHUNKS)
+    chunks = ceil_div(points, chunk)
     sizes = {"points": points, "grid": [*grid, *[0] * (3 - axes)], "chunk": chunk}
     struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
 
@@ -376,10 +398,10 @@ def _plan_projection(
 
     def total(parts: int, size: int) -> Call:
         numbers = np.int64(size), np.int32(chunks)
-        return plan("soft_total", (-(-size // THREADS), parts), *[0] * 4, *numbers)
+        return plan("soft_total", (ceil_div(size, THREADS), parts), *[0] * 4, *numbers)
 
     each = chunks, vectors, images
-    by_weights = (-(-points // THREADS), orthants, images)
+    by_weights = (ceil_div(points, THREADS), orthants, images)
     return _Projection(
         chunks,
         plan("soft_project", each, struct, 0),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.coefficients import coefficient_call
@@ -25,7 +26,8 @@ SMALL = Struct("soft_small.cu", "SmallWork")
 GATHER = Struct("soft_gather.cu", "GatherWork")
 TOTALS = Struct("soft.cuh", "Totals")
 # As in the kernels.
-MOMENTS, EACH = 4, 8
+MOMENTS = 4
+EACH = 8
 RESIDENT_THREADS = 1024  # Threads on a multiprocessor, whose shared memory its blocks divide.
 EVALUATION_BYTES = 24
 RESERVED = 1024  # bytes of shared memory that the driver takes from each block
@@ -98,7 +100,7 @@ def window_words(levels: int) -> int:
 
 def total_blocks(levels: int) -> int:
     """Return the number of blocks that sum the gradients of thresholds and sharpness."""
-    return -(-levels // 32) + 1
+    return ceil_div(levels, 32) + 1
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +109,7 @@ def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Cal
 
     It takes the addresses of thresholds, sharpness, windows, and moments or 0.
     """
-    threads = min(1024, max(256, 32 * -(-levels // 32)))
+    threads = min(1024, max(256, 32 * ceil_div(levels, 32)))
     given = *[0] * 4, np.int32(levels), np.int32(table_slots(levels))
     macros = {"SUPER": int(superlevel)}
     return plan_call("soft_levels", "soft_prepare", macros, (images,), threads, given)
@@ -120,7 +122,8 @@ def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device
     It takes the addresses of thresholds, sharpness, windows, moments, curves, slopes and spreads.
     """
     sizes = np.int32(levels), np.int32(table_slots(levels)), np.float32(scale)
-    macros, grid = {"SUPER": int(superlevel)}, (-(-levels // 8), images)
+    macros = {"SUPER": int(superlevel)}
+    grid = (ceil_div(levels, 8), images)
     return plan_call("soft_levels", "soft_evaluate", macros, grid, 256, (*[0] * 7, *sizes))
 
 
@@ -133,11 +136,13 @@ def tabulation(
     With `totals` it also computes the gradients of thresholds and sharpness. It takes the words of
     `Totals`, then the addresses of sharpness, windows and table.
     """
-    slots, sums = table_slots(levels), total_blocks(levels) if totals else 0
-    blocks = min(-(-slots // 256), 8)
+    slots = table_slots(levels)
+    sums = total_blocks(levels) if totals else 0
+    blocks = min(ceil_div(slots, 256), 8)
     struct = TOTALS(images=batch, levels=levels, blocks=sums)
     given = struct, *[0] * 3, *map(np.int32, (first, blocks, slots))
-    macros, grid = {"SUPER": int(superlevel)}, (sums + blocks * images,)
+    macros = {"SUPER": int(superlevel)}
+    grid = (sums + blocks * images,)
     return plan_call("soft_levels", "soft_tabulate", macros, grid, 256, given)
 
 
@@ -203,9 +208,9 @@ def _words(found: Any, resident: int, others: int = 0) -> int:
 
 def _divide(images: int, points: int, turn: int, resident: int) -> tuple[int, int]:
     """Return the turns of a block, and the blocks of an image, all of which are resident."""
-    units = -(-points // turn)
-    turns = -(-units // max(1, resident // images))
-    return turns, -(-units // turns)
+    units = ceil_div(points, turn)
+    turns = ceil_div(units, max(1, resident // images))
+    return turns, ceil_div(units, turns)
 
 
 def _scale(points: int) -> float:

@@ -17,6 +17,7 @@ import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import ArrayView, as_cupy, element_of
 from ecc_core._backends.cuda.curves import enqueue
 from ecc_core._backends.cuda.kernels import variant_of
@@ -58,15 +59,17 @@ def curve(
         return np.zeros(at.size, np.int64), (None, None)
     if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
         volume = volume.T  # the curve stays the same
-    chunks, count = getattr(volume, "chunks", None), volume.shape[0]
+    chunks = getattr(volume, "chunks", None)
+    count = volume.shape[0]
     depth = int(chunks[0]) if chunks else 1  # slices that are read together
     depth = depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
-    cuts = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
+    cuts = np.linspace(0, ceil_div(count, depth), len(devices) + 1).astype(int)
     bounds = np.minimum(cuts * depth, count).tolist()
     threads = max(1, COPY_THREADS // len(devices))
 
     def run(index: int) -> tuple[NDArray[np.int64], list[Any], bool]:
-        first, last = bounds[index], bounds[index + 1]
+        first = bounds[index]
+        last = bounds[index + 1]
         with cupy.cuda.Device(devices[index]), cupy.cuda.Stream(non_blocking=True) as compute:
             slabs = _Slabs(volume, first, last, depth, slab_bytes, threads)
             variant = variant_of(filtration, element_of(slabs.dtype))
@@ -100,7 +103,8 @@ def _slice_bytes(volume: Any) -> int:
 
 def _ahead(slabs: "_Slabs") -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
     """Yield the slabs. A thread fetches the next one meanwhile."""
-    set_device, device = cupy.cuda.runtime.setDevice, cupy.cuda.runtime.getDevice()
+    set_device = cupy.cuda.runtime.setDevice
+    device = cupy.cuda.runtime.getDevice()
     with ThreadPoolExecutor(1, initializer=set_device, initargs=(device,)) as fetcher:
         iterator = iter(slabs)
         coming = fetcher.submit(next, iterator, None)
@@ -118,12 +122,15 @@ class _Slabs:
     def __init__(
         self, volume: Any, first: int, last: int, depth: int, slab_bytes: int, threads: int
     ) -> None:
-        self.volume, self.first, self.last = volume, first, last
+        self.volume = volume
+        self.first = first
+        self.last = last
         self.dtype = np.dtype(volume.dtype).newbyteorder("=")
         self.slice_bytes = _slice_bytes(volume)
-        low, high = max(first - 1, 0), min(last + 1, volume.shape[0])
+        low = max(first - 1, 0)
+        high = min(last + 1, volume.shape[0])
         slab_bytes = min(slab_bytes, cupy.cuda.runtime.memGetInfo()[0] // 8)
-        step = -(-max(4, slab_bytes // self.slice_bytes) // depth) * depth
+        step = ceil_div(max(4, slab_bytes // self.slice_bytes), depth) * depth
         self.cuts = [low, *range((low + 3) // step * step + step, high - 2, step), high]
         self.copy = cupy.cuda.Stream(non_blocking=True)
         longest = 2 + max(b - a for a, b in pairwise(self.cuts))
@@ -141,12 +148,14 @@ class _Slabs:
         place, start = 0, self.first  # slices in the last buffer, and the first one to count
         try:
             for turn, (low, high) in enumerate(pairwise(self.cuts)):
-                buffer, before = self.buffers[turn % 2], self.buffers[1 - turn % 2]
+                buffer = self.buffers[turn % 2]
+                before = self.buffers[1 - turn % 2]
                 if turn > 1:
                     self.copy.wait_event(done[turn % 2])
                 kept = min(2, place)
                 if kept:
-                    source, kept_bytes = before[place - kept :].data.ptr, kept * self.slice_bytes
+                    source = before[place - kept :].data.ptr
+                    kept_bytes = kept * self.slice_bytes
                     copy_memory(buffer.data.ptr, source, kept_bytes, ON_DEVICE, self.copy.ptr)
                 part = np.ascontiguousarray(self.volume[low:high], self.dtype)
                 target = buffer.data.ptr + kept * self.slice_bytes
@@ -158,7 +167,8 @@ class _Slabs:
                 ready.record(self.copy)
                 stop = self.last if high == self.cuts[-1] else high - 1
                 own = (start - low + kept, stop - low + kept)
-                place, start = kept + high - low, stop
+                place = kept + high - low
+                start = stop
                 yield buffer[:place], own, ready, done[turn % 2]
         finally:
             self.copy.synchronize()
@@ -171,26 +181,28 @@ class _Staging:
 
     def __init__(self, stream: Any, most: int, threads: int) -> None:
         self.stream = stream
-        self.threads = min(threads, -(-most // THREAD_BYTES))
-        self.size = min(PIECE_BYTES, -(-most // self.threads))
+        self.threads = min(threads, ceil_div(most, THREAD_BYTES))
+        self.size = min(PIECE_BYTES, ceil_div(most, self.threads))
         self.buffers = [cupyx.empty_pinned(self.size, np.uint8) for _ in range(2 * self.threads)]
         self.sent = [cupy.cuda.Event(block=True, disable_timing=True) for _ in self.buffers]
         self.pool = ThreadPoolExecutor(self.threads)
 
     def send(self, target: int, source: NDArray[np.uint8]) -> None:
         """Copy `source` to the address `target`, in equal parts by all threads."""
-        turns = -(-source.size // (self.threads * self.size))
-        size = -(-source.size // (self.threads * turns))
+        turns = ceil_div(source.size, self.threads * self.size)
+        size = ceil_div(source.size, self.threads * turns)
 
         def work(thread: int) -> None:
             for turn in range(turns):
                 start = (turn * self.threads + thread) * size
                 part = source[start : start + size]
                 buffer = 2 * thread + turn % 2
-                memory, sent = self.buffers[buffer], self.sent[buffer]
+                memory = self.buffers[buffer]
+                sent = self.sent[buffer]
                 sent.synchronize()
                 np.copyto(memory[: part.size], part)
-                data, stream = memory.ctypes.data, self.stream.ptr
+                data = memory.ctypes.data
+                stream = self.stream.ptr
                 copy_memory(target + start, data, part.size, TO_DEVICE, stream)
                 sent.record(self.stream)
 

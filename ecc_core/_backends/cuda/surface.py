@@ -6,6 +6,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import adopt, as_cupy
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
@@ -40,7 +41,10 @@ def surface(
         shape = (len(one.array), *(at.size for at in thresholds))
         if 0 in shape or one.array.size == 0:
             return one.wrap(cupy.zeros(shape, np.int64))
-        prepared, variants, codes, kept = [], [], [], []
+        prepared = []
+        variants = []
+        codes = []
+        kept = []
         given = zip(("first", "second"), (one, other), thresholds, filtrations, strict=True)
         for name, view, at, filtration in given:
             images = Images.of(view, filtration, mask)
@@ -70,21 +74,20 @@ def _histogram(
     images, *spatial = map(int, codes[0].shape)
     depth, height, width = (*[1] * (3 - len(spatial)), *spatial)
     if len(spatial) < 3:  # threads move from row to row instead of from slice to slice
-        depth, height = height, 1
+        depth = height
+        height = 1
     device = codes[0].device.id
     bins = math.prod(n + 1 for n in levels)
     counts = cupy.zeros((images, *(n + 1 for n in levels)), np.int64)
     shared = 4 * bins <= SHARED_BYTES
     first = 0 if filtration.cubes else 1
-    across, down = (
-        -(-(width + 1) // COLUMNS_A_THREAD),
-        height + 1 - first if len(spatial) == 3 else 1,
-    )
+    across = ceil_div(width + 1, COLUMNS_A_THREAD)
+    down = height + 1 - first if len(spatial) == 3 else 1
     resident = RESIDENT * processors(device)
     work = images * across * down * (depth + 1 - first) // (WAVES * THREADS * resident)
     chunk = min(max(SLICES_A_THREAD[0], work), SLICES_A_THREAD[1])
-    units = across * down * -(-(depth + 1 - first) // chunk)
-    blocks = max(1, min(-(-units // THREADS), -(-resident // images)))
+    units = across * down * ceil_div(depth + 1 - first, chunk)
+    blocks = max(1, min(ceil_div(units, THREADS), ceil_div(resident, images)))
     macros = {
         "CODE": ELEMENTS[element.name],
         "FLAT": int(filtration.ndim < 3),
@@ -103,6 +106,7 @@ def _histogram(
         chunk=chunk,
         across=across,
     )
-    grid, room = (images * blocks,), 4 * bins * shared
+    grid = (images * blocks,)
+    room = 4 * bins * shared
     plan_call("surface", "surface", macros, grid, THREADS, (pairs,), room).launch()
     return counts

@@ -4,9 +4,12 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
+from ecc_core._arithmetic import ceil_div
+
 WARP_WIDTH = 128  # columns of a warp
 # Rows that a warp processes at a time: two samples in a register, bit by bit.
-PAIR_ROWS, SLICED_ROWS = 16, 32
+PAIR_ROWS = 16
+SLICED_ROWS = 32
 # Threads of a block, and blocks that must fit on a multiprocessor, which limit the registers of a
 # thread.
 RESOURCES = {
@@ -61,26 +64,29 @@ def plan_pairs(
     warps on the device, each warp takes several of them in turn.
     """
     rows, others = (SLICED_ROWS, 2) if sliced else (PAIR_ROWS, 0)
-    own, most = rows - others, block[-1]
-    across, down = _ceil(width, WARP_WIDTH), max(1, _ceil(height - others, own)) if deep else 1
+    own = rows - others
+    most = block[-1]
+    across = ceil_div(width, WARP_WIDTH)
+    down = max(1, ceil_div(height - others, own)) if deep else 1
     if channels:
         counts = [steps]
-        units, each = across * down, steps * rows * WARP_WIDTH
-        blocks = max(1, processors // images, _ceil(units * each, PAIR_POINTS_A_BLOCK))
+        units = across * down
+        each = steps * rows * WARP_WIDTH
+        blocks = max(1, processors // images, ceil_div(units * each, PAIR_POINTS_A_BLOCK))
         if units >= blocks * most:
             return Tiling(across, down, steps, most, blocks)
     else:  # lengths that divide all steps evenly
-        whole = steps if deep else _ceil(steps, own)
+        whole = steps if deep else ceil_div(steps, own)
         parts = [*range(1, min(whole, 512) + 1), *(1 << power for power in range(10, 24))]
-        counts = sorted({_ceil(whole, count) for count in parts})
+        counts = sorted({ceil_div(whole, count) for count in parts})
     best = None
     for warps, part in itertools.product(block, counts):
         if part * rows * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
             continue
         chunk = part if deep else part * rows - others
-        blocks = _ceil(across * down * _ceil(steps, chunk), warps)
+        blocks = ceil_div(across * down * ceil_div(steps, chunk), warps)
         resident = most // warps
-        each = _ceil(images * blocks, processors)
+        each = ceil_div(images * blocks, processors)
         busy = max(PAIR_BUSY, min(each, resident) * warps)
         extra = PAIR_START + PAIR_BLOCK / warps * min(each, resident)
         # The last time that a multiprocessor is filled, blocks that share it end apart.
@@ -96,11 +102,7 @@ def plan_pairs(
 
 def plan_batch(steps: int) -> Tiling:
     """Cut images of which there are many, and of one warp's width, for a block each, in pairs."""
-    rows = _ceil(steps, PAIR_ROWS)
+    rows = ceil_div(steps, PAIR_ROWS)
     choices = 4, 8, RESIDENT_WARPS["pairs2d"]
-    warps = min(choices, key=lambda warps: (_ceil(rows, warps) + BATCH_BLOCK) * warps)
-    return Tiling(1, 1, _ceil(rows, warps) * PAIR_ROWS, warps, 1)
-
-
-def _ceil(a: int, b: int) -> int:
-    return -(-a // b)
+    warps = min(choices, key=lambda warps: (ceil_div(rows, warps) + BATCH_BLOCK) * warps)
+    return Tiling(1, 1, ceil_div(rows, warps) * PAIR_ROWS, warps, 1)

@@ -14,6 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
 from ecc_core._backends.cuda.calls import plan_call
@@ -39,7 +40,8 @@ WEIGHTS = {
     for weight, dtype in (("double", "f8"), ("long long", "i8"))
 }
 ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together
-ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
+ROW_BYTES = 8 * (COLUMNS + 32)
+RUN_BYTES = 96
 BIN_BYTES = 64 << 10  # of shared memory, or more if one direction needs more
 RESIDENT = 3  # blocks on a multiprocessor
 MOST_BLOCKS = 1 << 16
@@ -81,7 +83,8 @@ def weighted_transform(
     # over all points does not overflow.
     bits = 62 - (8 * points - 1).bit_length()
     largest = max(float(weights.max()), -float(weights.min()))
-    exponent, moved = math.frexp(largest)[1], 0
+    exponent = math.frexp(largest)[1]
+    moved = 0
     if abs(exponent) > SAFE_EXPONENT:
         weights, exponent, moved = cupy.ldexp(weights, -exponent), 0, exponent
     scales = 2.0 ** (bits - exponent), 2.0**bits
@@ -113,7 +116,7 @@ def _weighted(
     padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
     sizes = (np.int32(n) for n in (*frame.shape, deep, frame.cubes))
     arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
-    at = (min(-(-padded.size // THREADS), MOST_BLOCKS),)
+    at = (min(ceil_div(padded.size, THREADS), MOST_BLOCKS),)
     plan_call("transform_weights", "pad", macros, at, THREADS, arguments).launch()
     image = WEIGHTS[weight](
         padded=padded.data.ptr,
@@ -126,7 +129,8 @@ def _weighted(
         second_scale=scales[1],
     )
     _memory, samples = sampling.upload(jobs)
-    given, at = (image, grid, samples, values, np.int32(blocks)), (blocks * len(jobs),)
+    given = (image, grid, samples, values, np.int32(blocks))
+    at = (blocks * len(jobs),)
     plan_call("transform_weights", "count_weights", macros, at, THREADS, given, shared).launch()
     accumulate(values, values.size // heights.size, heights.size).launch()
     return values
@@ -140,11 +144,12 @@ def _share(sampling: Sampling, frame: Frame, parts: int) -> tuple[NDArray[np.int
     """
     device = cupy.cuda.runtime.getDevice()
     levels = sampling.levels.size
-    each, fixed = 8 * parts * levels + 24, 8 * levels
+    each = 8 * parts * levels + 24
+    fixed = 8 * levels
     size = min(DIRECTIONS, max(1, (BIN_BYTES - fixed) // each))
     own = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS  # that the kernel declares
     fits = fixed + size * each <= shared_limit(device) - own
-    units = -(-_lines(frame) // ROWS) * -(-len(frame.positions[2]) // COLUMNS)
+    units = ceil_div(_lines(frame), ROWS) * ceil_div(len(frame.positions[2]), COLUMNS)
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
     size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
@@ -188,7 +193,8 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
     """Find the corners of all regions of an int32 or int64 label image."""
     missing = 3 - labels.ndim
     shape = (1,) * missing + labels.shape
-    deep, wide = int(missing < 1), int(missing < 2)
+    deep = int(missing < 1)
+    wide = int(missing < 2)
     kept = cupy.ascontiguousarray(labels)
     sizes = dict(zip(("slices", "rows", "columns"), shape, strict=True))
     image = LABELS(data=kept.data.ptr, **sizes, deep=deep, wide=wide)
@@ -196,11 +202,13 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
     windows = (shape[0] + deep) * (shape[1] + wide) * (shape[2] + 1) if labels.size else 0
     corners = _list_corners(image, windows, labels.ndim, connectivity, label)
     count = corners[0].size
-    present, numbers = cupy.empty(0, np.int64), cupy.empty(0, np.int64)
+    present = cupy.empty(0, np.int64)
+    numbers = cupy.empty(0, np.int64)
     if count:
         present, numbers = cupy.unique(corners[1], return_inverse=True)
     boxes = cupy.empty((present.size, 3, 2), np.int32)
-    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int32).max, np.iinfo(np.int32).min
+    boxes[..., 0] = np.iinfo(np.int32).max
+    boxes[..., 1] = np.iinfo(np.int32).min
     if count:
         _launch("measure_regions", label, count, 1, image, _corners(corners), numbers, count, boxes)
     box = boxes.get()[:, missing:].astype(np.int64)
@@ -238,7 +246,7 @@ def _corners(corners: tuple[Any, ...]) -> Any:
 
 def _launch(name: str, label: str, count: int, jobs: int, *arguments: Any) -> None:
     """Launch a kernel with a thread for each of `count` items and each job."""
-    grid = -(-count // THREADS), jobs
+    grid = ceil_div(count, THREADS), jobs
     plan_call("transform_regions", name, {"LABEL": label}, grid, THREADS, arguments).launch()
 
 

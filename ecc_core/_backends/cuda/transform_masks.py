@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import Struct, processors, shared_limit
 from ecc_core._backends.cuda.transform_sampling import (
@@ -97,7 +98,7 @@ def _plan(
     sizes = {"deep": deep, "slices": words[0], "tiles": words[1], "words": words[2]}
     outside = 0xFFFFFFFF if frame.cubes else 0
     planes = PLANES(**sizes, cubes=frame.cubes, outside=outside, sign=frame.sign)
-    blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
+    blocks = words[0] * words[1] * ceil_div(words[2], PACKED_WORDS)
     arguments = 0, planes, *map(np.int32, frame.shape)
     packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)
     macros = {"SHARED": int(width > 0), "PLACES": int(bool(places))}
@@ -116,11 +117,12 @@ def _divide(frame: Frame, sampling: Sampling) -> tuple[int, int, int, int]:
     number of units.
     """
     deep, high, wide = map(len, frame.positions)
-    rows, columns = -(-high // TILE_ROWS), -(-wide // TILE_COLUMNS)
+    rows = ceil_div(high, TILE_ROWS)
+    columns = ceil_div(wide, TILE_COLUMNS)
     warps = RESIDENT * processors(cupy.cuda.runtime.getDevice()) * COUNTING // WARP
     orthants = sum(a < b for a, b in pairwise(sampling.starts))
     for slices in SLICES:
-        units = -(-deep // slices) * rows * columns
+        units = ceil_div(deep, slices) * rows * columns
         if units * orthants >= LEAST_UNITS * warps:
             break
     return rows, columns, slices, units
@@ -169,7 +171,7 @@ def _share(
     size = width * rows * BIN_BYTES
     if QUEUE_BYTES + size > shared_limit(device):
         width = size = 0
-    units = -(-units // (COUNTING // WARP))
+    units = ceil_div(units, COUNTING // WARP)
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
     most = max(1, min(width or WARP, sampling.rows.size // wanted))

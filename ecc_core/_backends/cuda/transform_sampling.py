@@ -8,6 +8,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import Struct
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
@@ -92,8 +93,9 @@ def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
     """Divide each orthant into runs of at most `size` directions: (first, last, orthant)."""
     jobs = []
     for orthant in range(ORTHANTS):
-        first, last = starts[orthant], starts[orthant + 1]
-        runs = -(-(last - first) // size)
+        first = starts[orthant]
+        last = starts[orthant + 1]
+        runs = ceil_div(last - first, size)
         edges = [first + (last - first) * i // max(runs, 1) for i in range(runs + 1)]
         jobs += [(edges[i], edges[i + 1], orthant) for i in range(runs)]
     return np.array(jobs, np.int32)

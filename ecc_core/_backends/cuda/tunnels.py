@@ -13,6 +13,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import on_device, on_host
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, SLICES, Forests
@@ -63,7 +64,8 @@ class _Listed(NamedTuple):
 
     @classmethod
     def of(cls, columns: int, room: int) -> Self:
-        rows, late = cupy.empty(room, np.int32), cupy.empty(columns, np.int32)
+        rows = cupy.empty(room, np.int32)
+        late = cupy.empty(columns, np.int32)
         return cls(cupy.zeros(columns, np.uint64), rows, cupy.zeros(2, np.uint64), late)
 
     def counts(self) -> tuple[int, int]:
@@ -122,7 +124,8 @@ class _Matrix:
                 f"`image` of shape {codes.shape} has too many voxels for tunnels on a device: "
                 "compute boxes of it, or copy the array to the host"
             )
-        self._size, self._volume = codes.size, forests.volume(1)
+        self._size = codes.size
+        self._volume = forests.volume(1)
         self._macros = {
             "CODE": ELEMENTS[codes.dtype.name],
             "PLANAR": 0,
@@ -133,7 +136,7 @@ class _Matrix:
         self._grown = self._grow(forests.shape, codes.device.id)
         self._first_rows = cupy.empty(codes.size, np.int32)
         if len(self.rows):
-            blocks = -(-len(self.rows) // THREADS)
+            blocks = ceil_div(len(self.rows), THREADS)
             arguments = self.rows, np.int32(len(self.rows)), self._grown, self._first_rows
             self._run("mark_rows", blocks, arguments)
 
@@ -143,7 +146,8 @@ class _Matrix:
         if len(self.columns):
             owners = self._reduced(self._traced(), owners)
         paired = cupy.flatnonzero(owners >= 0)
-        births, deaths = self.rows[paired, 0], self.columns[owners[paired], 0]
+        births = self.rows[paired, 0]
+        deaths = self.columns[owners[paired], 0]
         lives = cupy.flatnonzero(births != deaths)
         return births[lives].astype(np.int64), deaths[lives].astype(np.int64)
 
@@ -157,12 +161,12 @@ class _Matrix:
     def _grow(self, shape: tuple[int, int, int], device: int) -> Any:
         """Return the forest of the lower link of each point."""
         depth, height, width = shape
-        tiles = -(-width // COLUMNS) * -(-height // (THREADS // COLUMNS))
+        tiles = ceil_div(width, COLUMNS) * ceil_div(height, THREADS // COLUMNS)
         slices = max(1, min(SLICES, depth * tiles // BLOCKS))
         trees = _trees(device, tuple(self._macros.items()))
         grown = cupy.empty(self._size, np.uint32)
         arguments = self._volume, trees, grown, np.int32(slices)
-        self._run("grow_trees", tiles * -(-depth // slices), arguments)
+        self._run("grow_trees", tiles * ceil_div(depth, slices), arguments)
         return grown
 
     def _given(
@@ -196,7 +200,9 @@ class _Matrix:
 
     def _trace(self, chosen: Any, listed: _Listed) -> int:
         """List the rows of columns, first in local memory, then with more and more of it."""
-        room, count, words = None, chosen.size, LARGE_ROOM
+        room = None
+        count = chosen.size
+        words = LARGE_ROOM
         while True:
             given = self._given(chosen, count, listed, room)
             rows = self.rows, np.int32(len(self.rows)), self._first_rows
@@ -211,7 +217,8 @@ class _Matrix:
             if not count or found > listed.rows.size:
                 return found
             chosen, listed = listed.with_late(count, 0)
-            room, words = _Room.of(count, words), words * LARGER
+            room = _Room.of(count, words)
+            words = words * LARGER
 
     def _reduced(self, listed: _Listed, owners: Any) -> Any:
         """Return the owners of all rows.
@@ -220,7 +227,7 @@ class _Matrix:
         there is no room for the rows of all blocks.
         """
         count = len(self.columns)
-        blocks = -(-count // THREADS)
+        blocks = ceil_div(count, THREADS)
         given = self._given(None, count, listed), owners
         self._reduce("reduce_columns", blocks, given)
         _, count = listed.counts()

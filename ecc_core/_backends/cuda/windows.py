@@ -17,7 +17,8 @@ def window_sums(
 ) -> Any:
     """Return the sums of the coefficients of windows that have entered, (images, n) int64."""
     with adopt(images) as view:
-        values, own = numbers(view), as_cupy(coefficients)
+        values = numbers(view)
+        own = as_cupy(coefficients)
         inside = as_cupy(windows)
         if filtration.nan == "raise":
             _check_no_nan(values, inside)
@@ -35,7 +36,9 @@ def region_window_sums(
 ) -> tuple[Any, Any]:
     """Return the increasing ids of regions, and the same sums for each, (ids, n)."""
     with adopt(image) as view:
-        values, own, marks = numbers(view), as_cupy(coefficients), as_cupy(labels)
+        values = numbers(view)
+        own = as_cupy(coefficients)
+        marks = as_cupy(labels)
         _check_no_nan(values, marks != 0)
         ids = cupy.unique(marks[marks != 0])
         levels = round_to_levels(thresholds, _own_dtype(values), filtration.superlevel)
@@ -50,7 +53,8 @@ def region_window_sums(
 def window_levels(images: Any, coefficients: Any, windows: Any) -> Any:
     """Return the distinct values of the points of windows that have a coefficient."""
     with adopt(images) as view:
-        values, own = numbers(view), as_cupy(coefficients)
+        values = numbers(view)
+        own = as_cupy(coefficients)
         return view.wrap_levels(cupy.unique(values[as_cupy(windows) & (own != 0)]))
 
 
@@ -69,9 +73,11 @@ def _entered(values: Any, weights: Any, levels: Levels) -> Any:
     count = levels.values.size
     given = cupy.asarray(levels.values)
     if values.dtype == np.float16:  # searches need float32, which is exact
-        values, given = values.astype(np.float32), given.astype(np.float32)
+        values = values.astype(np.float32)
+        given = given.astype(np.float32)
     if values.dtype == np.bool_:
-        values, given = (values.view(np.uint8) != 0).astype(np.uint8), given.astype(np.uint8)
+        values = (values.view(np.uint8) != 0).astype(np.uint8)
+        given = given.astype(np.uint8)
     ranks = cupy.searchsorted(given, values, side="right" if levels.superlevel else "left")
     first = count - ranks if levels.superlevel else ranks  # levels that exclude the value
     counts = cupy.zeros(count + 1, np.int64)

@@ -72,9 +72,11 @@ def exact_curve(
     before = xp.concat([nothing, sums], axis=0)[: sums.shape[0]]
     at = xp.flip(levels, axis=0) if filtration.superlevel else levels  # in the order of entry
     changed = sums != before
-    at, sums = at[changed], sums[changed]
+    at = at[changed]
+    sums = sums[changed]
     if filtration.superlevel:
-        at, sums = xp.flip(at, axis=0), xp.flip(sums, axis=0)
+        at = xp.flip(at, axis=0)
+        sums = xp.flip(sums, axis=0)
     if filtration.direction is None:
         at = xp.astype(at, getattr(xp, dtype_of(images).name))
     return at, sums
@@ -102,7 +104,8 @@ def coefficients(
 def _coefficients_of_image(values: Array, absent: Array, filtration: Filtration) -> Array:
     """Return the signed number of the cells that each point owns."""
     xp = standard_of(values).namespace
-    shape, cubes = tuple(values.shape), filtration.cubes
+    shape = tuple(values.shape)
+    cubes = filtration.cubes
     keys, never = _keys(values, absent, filtration)
     closed = Boundary.alike(CLOSED, len(shape))
     counts = xp.astype(xp.zeros_like(values), xp.int64)
@@ -125,7 +128,8 @@ def _keys(values: Array, absent: Array, filtration: Filtration) -> tuple[Array, 
     """
     xp = standard_of(values).namespace
     flat = xp.reshape(values, (-1,))
-    size, ordered = flat.shape[0], xp.sort(flat)
+    size = flat.shape[0]
+    ordered = xp.sort(flat)
     if filtration.superlevel:
         before = size - xp.searchsorted(ordered, flat, side="right")
     else:

@@ -86,7 +86,8 @@ def basin(labels, ways, place, end, places, nodes):
         labels[end] = np.int32(nodes)
         places[nodes] = end
         nodes += 1
-    label, step = labels[end], labels[place]
+    label = labels[end]
+    step = labels[place]
     while step < 0:
         labels[place] = label
         place += np.uint64(ways[np.uint64(-step)])
@@ -101,39 +102,58 @@ def list_edges(keys, paths, offsets, forks, links, lower_links, places, nodes, e
     Edges within a basin are loops. If the members of links are of interest, loops are written
     to the ends of the arrays. Returns the numbers of nodes, edges and loops.
     """
-    labels, ways, places, keys = bare(paths[0]), bare(paths[1]), bare(places), bare(keys)
-    forks, links, offsets = bare(forks), bare(links), bare(offsets)
-    joined, edge_keys, at = bare(edges.nodes), bare(edges.keys), bare(edges.places)
-    members, lower_links = bare(edges.members), bare(lower_links)
+    labels = bare(paths[0])
+    ways = bare(paths[1])
+    places = bare(places)
+    keys = bare(keys)
+    forks = bare(forks)
+    links = bare(links)
+    offsets = bare(offsets)
+    joined = bare(edges.nodes)
+    edge_keys = bare(edges.keys)
+    at = bare(edges.places)
+    members = bare(edges.members)
+    lower_links = bare(lower_links)
     links_of_edges = bare(edges.lower_links)
-    found, loop = np.uint64(0), np.uint64(members.size)
+    found = np.uint64(0)
+    loop = np.uint64(members.size)
     for i in range(forks.size):
-        place, link = forks[i], np.uint64(links[i])
+        place = forks[i]
+        link = np.uint64(links[i])
         here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
         link &= link - ONE
         member = np.uint64(count_trailing_zeros(link))
         second = np.uint64(place + offsets[member])
         link &= link - ONE
         # Two paths are followed at once, so that their cache misses overlap.
-        end, second_end = here, second
-        label, other = labels[end], labels[second_end]
+        end = here
+        second_end = second
+        label = labels[end]
+        other = labels[second_end]
         while (label & other) < 0:
             end += np.uint64(ways[np.uint64(-label)])
             second_end += np.uint64(ways[np.uint64(-other)])
-            label, other = labels[end], labels[second_end]
-        end, second_end = end_of(labels, ways, end), end_of(labels, ways, second_end)
+            label = labels[end]
+            other = labels[second_end]
+        end = end_of(labels, ways, end)
+        second_end = end_of(labels, ways, second_end)
         first, nodes = basin(labels, ways, here, end, places, nodes)
         node, nodes = basin(labels, ways, second, second_end, places, nodes)
         while True:
             if node != first:
-                at[found], edge_keys[found] = place, keys[np.uint64(place)]
-                joined[found, 0], joined[found, 1] = first, node
+                at[found] = place
+                edge_keys[found] = keys[np.uint64(place)]
+                joined[found, 0] = first
+                joined[found, 1] = node
                 if members.size:
-                    members[found], links_of_edges[found] = member, lower_links[i]
+                    members[found] = member
+                    links_of_edges[found] = lower_links[i]
                 found += ONE
             elif members.size:
                 loop -= ONE
-                at[loop], members[loop], links_of_edges[loop] = place, member, lower_links[i]
+                at[loop] = place
+                members[loop] = member
+                links_of_edges[loop] = lower_links[i]
             if not link:
                 break
             member = np.uint64(count_trailing_zeros(link))
@@ -146,7 +166,9 @@ def list_edges(keys, paths, offsets, forks, links, lower_links, places, nodes, e
 @kernel()
 def label_box(paths, first, steps, places, nodes, found):
     """Write the nodes of a box of points, of which the first is given; return their number."""
-    labels, ways, places = bare(paths[0]), bare(paths[1]), bare(places)
+    labels = bare(paths[0])
+    ways = bare(paths[1])
+    places = bare(places)
     for z, y, x in np.ndindex(found.shape):
         place = np.uint64(first + z * steps[0] + y * steps[1] + x * steps[2])
         end = end_of(labels, ways, place)
@@ -157,12 +179,18 @@ def label_box(paths, first, steps, places, nodes, found):
 @kernel()
 def make_trees(keys, places, minima, frame, nodes, histogram):
     """Make each node a tree of its own, and count the minima, which come first."""
-    keys, places, histogram = bare(keys), bare(places), bare(histogram)
-    births, opens, tree = bare(nodes.births), bare(nodes.opens), bare(nodes.tree)
-    closed, known = bare(nodes.closed), bare(nodes.places)
+    keys = bare(keys)
+    places = bare(places)
+    histogram = bare(histogram)
+    births = bare(nodes.births)
+    opens = bare(nodes.opens)
+    tree = bare(nodes.tree)
+    closed = bare(nodes.closed)
+    known = bare(nodes.places)
     for node in range(tree.size):
         held = frame and node == 0
-        tree[node], known[node] = node, -1 if held else places[node]
+        tree[node] = node
+        known[node] = -1 if held else places[node]
         births[node] = NONE if held else np.uint64(keys[np.uint64(places[node])])
         closed[node] = node < minima and not held
         opens[node] = ALL if closed[node] else births[node]
@@ -173,7 +201,9 @@ def make_trees(keys, places, minima, frame, nodes, histogram):
 @kernel()
 def open_points(own, keys, nodes):
     """Open the components of points that other blocks can reach, at the keys of the points."""
-    opens, closed, tree = bare(nodes.opens), bare(nodes.closed), bare(nodes.tree)
+    opens = bare(nodes.opens)
+    closed = bare(nodes.closed)
+    tree = bare(nodes.tree)
     for index, node in np.ndenumerate(own):
         root = find(tree, node)
         if keys[index] < opens[root]:
@@ -191,16 +221,29 @@ def join_basins(edges, order, nodes, histogram, kept, pairs, loops):
     within a component are listed in `loops`, if it has room. Returns the numbers of edges kept, of
     pairs and of loops.
     """
-    joined, keys, at = bare(edges.nodes), bare(edges.keys), bare(edges.places)
-    order, kept = bare(order), bare(kept)
-    places, births, opens = bare(nodes.places), bare(nodes.births), bare(nodes.opens)
-    closed, tree, merged = bare(nodes.closed), bare(nodes.tree), bare(nodes.merged)
-    histogram, pairs, loops = bare(histogram), bare(pairs), bare(loops)
-    edges_kept, lives, closed_loops = 0, 0, 0
+    joined = bare(edges.nodes)
+    keys = bare(edges.keys)
+    at = bare(edges.places)
+    order = bare(order)
+    kept = bare(kept)
+    places = bare(nodes.places)
+    births = bare(nodes.births)
+    opens = bare(nodes.opens)
+    closed = bare(nodes.closed)
+    tree = bare(nodes.tree)
+    merged = bare(nodes.merged)
+    histogram = bare(histogram)
+    pairs = bare(pairs)
+    loops = bare(loops)
+    edges_kept = 0
+    lives = 0
+    closed_loops = 0
     for k in range(order.size):
         i = np.uint64(order[k])
-        first, second = joined[i, 0], joined[i, 1]
-        elder, younger = find(tree, first), find(tree, second)
+        first = joined[i, 0]
+        second = joined[i, 1]
+        elder = find(tree, first)
+        younger = find(tree, second)
         if elder == younger:
             if loops.size:
                 loops[closed_loops] = i
@@ -216,7 +259,8 @@ def join_basins(edges, order, nodes, histogram, kept, pairs, loops):
             if histogram.size:
                 histogram[key] -= 1
             if pairs.size:
-                pairs[lives, 0], pairs[lives, 1] = places[younger], at[i]
+                pairs[lives, 0] = places[younger]
+                pairs[lives, 1] = at[i]
                 lives += 1
             merged[younger] = way  # the younger component is one class, with this root
         else:
@@ -232,11 +276,14 @@ def join_basins(edges, order, nodes, histogram, kept, pairs, loops):
 @kernel()
 def number_nodes(merged, numbers, roots):
     """Number and list the roots of `merged`; other nodes get the number of their root."""
-    merged, numbers, roots = bare(merged), bare(numbers), bare(roots)
+    merged = bare(merged)
+    numbers = bare(numbers)
+    roots = bare(roots)
     count = 0
     for node in range(merged.size):
         if merged[node] == node:
-            numbers[node], roots[count] = count, node
+            numbers[node] = count
+            roots[count] = node
             count += 1
     for node in range(merged.size):
         numbers[node] = numbers[find(merged, node)]

@@ -61,13 +61,16 @@ def cut_levels(
     """
     if births.dtype.kind != "f":
         numerator, denominator = float(rel_height).as_integer_ratio()
-        first, gaps = births.astype(object), ends.astype(object) - births.astype(object)
+        first = births.astype(object)
+        gaps = ends.astype(object) - births.astype(object)
         exact: Array = (first + gaps * numerator // denominator).astype(births.dtype)
         return exact
-    first, last = births.astype(np.float64), ends.astype(np.float64)
+    first = births.astype(np.float64)
+    last = ends.astype(np.float64)
     if finite is None:
         return first
-    low, high = np.clip(first, *finite), np.clip(last, *finite)
+    low = np.clip(first, *finite)
+    high = np.clip(last, *finite)
     # A difference of the two could overflow.
     levels = (1 - rel_height) * low + rel_height * high
     not_before: Array = np.maximum(np.clip(levels, low, high), first)
@@ -90,7 +93,8 @@ def _finite_range(values: Array, shown: NDArray[np.bool_]) -> tuple[float, float
     """Return the least and the largest finite float of the points shown, or None."""
     if values.dtype.kind != "f":
         return None
-    low, high = np.inf, -np.inf
+    low = np.inf
+    high = -np.inf
     for slab in _slabs(values.shape):
         known = shown[slab] & np.isfinite(values[slab])
         low = min(low, float(values[slab].min(where=known, initial=np.inf)))

@@ -70,7 +70,8 @@ def persistent_regions(
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    wraps, home = filtration.boundary.wraps, None
+    wraps = filtration.boundary.wraps
+    home = None
     if any(wraps) and image.size > 0:
         keys = wrap_halo(np.pad(_ranks(values), 1), wraps)
         home = home_of(image.shape, wraps)
@@ -93,7 +94,8 @@ def persistent_regions(
         if threshold is not None:  # the components that are born before it come first
             shown = shown & _reaches(image, threshold, filtration.superlevel)
         born = shown.reshape(-1)[births]
-        births, deaths = births[born], deaths[born]
+        births = births[born]
+        deaths = deaths[born]
         merged = merged[: births.size + 1]
         labels = _flood(later, shown, births, weak, near)
     inner = _inner(labels)
@@ -109,7 +111,8 @@ def _components(
     image: Array, shown: Array, least: float, filtration: Filtration, workers: int | None
 ) -> tuple[Points, Points, Points]:
     """Return where components that last begin and end, oldest first, and where the others do."""
-    mask, flat = None if shown.all() else shown[None], image.reshape(-1)
+    mask = None if shown.all() else shown[None]
+    flat = image.reshape(-1)
     omitted = replace(filtration, nan="omit")
     ((births, deaths),) = persistence_pairs(
         image[None], [0], omitted, mask=mask, workers=workers, short=True
@@ -200,12 +203,15 @@ def _padded(points: Points, shape: tuple[int, ...]) -> Points:
 @kernel()
 def _compare(keys, steps, bits, later):
     """Write for each point the set of its neighbours that enter after it."""
-    border, none = steps.max(), np.uint32(0)
+    border = steps.max()
+    none = np.uint32(0)
     for first in range(border, keys.size - border, CHUNK):
         last = min(first + CHUNK, keys.size - border)
-        own, found = keys[first:last], later[first:last]
+        own = keys[first:last]
+        found = later[first:last]
         for k in range(steps.size):
-            step, bit = steps[k], np.uint32(1 << bits[k])
+            step = steps[k]
+            bit = np.uint32(1 << bits[k])
             beside = keys[first + step : last + step]
             if step > 0:
                 for i in range(own.size):
@@ -225,15 +231,20 @@ def _spread(later, free, rows, places, home, seeds, births, deaths, labels, stac
     `births` and `deaths` are those of the components that do not last. Before a point of death gets
     a label it holds ``-1 - k`` for the last of them, and `following` the same for the next ones.
     """
-    later, free, labels, stack = bare(later), bare(free), bare(labels), bare(stack)
-    rows, places = bare(rows), bare(places)
+    later = bare(later)
+    free = bare(free)
+    labels = bare(labels)
+    stack = bare(stack)
+    rows = bare(rows)
+    places = bare(places)
     for k in range(deaths.size):
         following[k] = labels[deaths[k]]
         labels[deaths[k]] = -1 - k
     for number in range(seeds.size):
         labels[seeds[number]] = number + 1
         take_bit(free, seeds[number])
-        stack[0], size = seeds[number], np.uint64(1)
+        stack[0] = seeds[number]
+        size = np.uint64(1)
         while size:
             size -= ONE
             place = np.int64(stack[size])
@@ -281,7 +292,8 @@ def _merge(places, keys, labels, steps, home, parents, merged):
         for joins in (False, True):  # the oldest component must be known before others join it
             for step in steps:
                 label = labels[at_home(home, place + step)]
-                beside, key = keys[place + step], keys[place]
+                beside = keys[place + step]
+                key = keys[place]
                 if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
                     root = find(parents, label)
                     if not joins:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import (
     OUTSIDE,
@@ -41,7 +42,9 @@ Words = tuple[np.uint64, ...]
 Index = tuple[slice | int, ...]
 
 SPARE = 64  # keys behind a block that vectors read but do not use
-UINT8, UINT32, UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
+UINT8 = np.dtype(np.uint8)
+UINT32 = np.dtype(np.uint32)
+UINT64 = np.dtype(np.uint64)
 INT32 = np.dtype(np.int32)
 NODE_TYPES = np.dtype(np.int64), UINT64, UINT64, np.dtype(np.bool_), INT32, INT32
 
@@ -65,7 +68,8 @@ class Staged:
     """
 
     def __init__(self, block: Block, field: Field) -> None:
-        self.block, self.field = block, field
+        self.block = block
+        self.field = field
         lead = int(field.ndim == 3)
         slices, rows, columns = block.shape
         self.shape = slices + 2 * lead, rows + 2, columns + 2
@@ -150,9 +154,10 @@ class Grid:
         step: tuple[int, int, int],
         open_sides: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.shape, self._open = shape, open_sides
+        self.shape = shape
+        self._open = open_sides
         counts = [max(1, round(n / s)) for n, s in zip(shape, step, strict=True)]
-        steps = [-(-n // c) for n, c in zip(shape, counts, strict=True)]
+        steps = [ceil_div(n, c) for n, c in zip(shape, counts, strict=True)]
         edges = [[*range(0, n, s), n] for n, s in zip(shape, steps, strict=True)]
         self.blocks = [
             Block(*zip(*sides, strict=True))
@@ -201,8 +206,10 @@ grid_of = lru_cache(maxsize=16)(Grid)
 
 def section(block: Block, axis: int, at: int) -> Block:
     """Return the points of a block in a plane."""
-    start, stop = list(block.start), list(block.stop)
-    start[axis], stop[axis] = at, at + 1
+    start = list(block.start)
+    stop = list(block.stop)
+    start[axis] = at
+    stop[axis] = at + 1
     return Block(tuple(start), tuple(stop))  # type: ignore[arg-type]
 
 
@@ -247,14 +254,17 @@ class Forest:
     """
 
     def __init__(self, grid: Grid, kind: Kind, volume: Volume | None = None) -> None:
-        self.grid, self.kind, self.volume = grid, kind, volume
+        self.grid = grid
+        self.kind = kind
+        self.volume = volume
         self.surface: dict[Plane, Array] = {}
         for axis, at in grid.planes:
             plane = np.empty([1 if i == axis else n for i, n in enumerate(grid.shape)], np.int32)
             steps = [0 if i == axis else step for i, step in enumerate(plane.strides)]
             self.surface[axis, at] = as_strided(plane, grid.shape, steps)
         self.parts: list[Part] = []
-        self.nodes, self.lock = 0, threading.Lock()
+        self.nodes = 0
+        self.lock = threading.Lock()
 
     def joined(self) -> tuple[Nodes, Edges, Array]:
         """Return the nodes, edges and pairs of all parts.
@@ -264,7 +274,8 @@ class Forest:
         nodes = unjoined(self.nodes)
         for part in self.parts:
             own = slice(part.first, part.first + part.births.size)
-            nodes.births[own], nodes.places[own] = part.births, part.places
+            nodes.births[own] = part.births
+            nodes.places[own] = part.places
             for plane, index, exits in part.exits:
                 nodes.tree[exits] = self.surface[plane][tuple(index)]
             if self.kind.complement:
@@ -297,7 +308,8 @@ class Forest:
 def unjoined(count: int) -> Nodes:
     """Return nodes that no other box can reach, each a tree of its own."""
     tree = np.arange(count, dtype=np.int32)
-    births, opens = np.zeros(count, np.uint64), np.full(count, ALL, np.uint64)
+    births = np.zeros(count, np.uint64)
+    opens = np.full(count, ALL, np.uint64)
     closed = np.ones(count, np.bool_)
     return Nodes(np.zeros(count, np.int64), births, opens, closed, tree, tree.copy())
 
@@ -365,11 +377,15 @@ def list_basins(
     If there is a volume, loops are listed, and if points are adjacent along axes only, the gradient
     of the block is written to it.
     """
-    take, frame, block = scratch.take, kind.complement, staged.block
+    take = scratch.take
+    frame = kind.complement
+    block = staged.block
     ways = _ways(staged.field.ndim, kind.connectivity, staged.steps)
     points = math.prod(block.shape)
-    labels, starts = take("labels", keys.size, INT32), take("starts", keys.size, INT32)
-    forks, links = take("forks", points, INT32), take("links", points, UINT32)
+    labels = take("labels", keys.size, INT32)
+    starts = take("starts", keys.size, INT32)
+    forks = take("forks", points, INT32)
+    links = take("links", points, UINT32)
     lower_links = take("lower links", 0 if volume is None else points, UINT32)
     borders, framed = grid.borders(block, frame)
     planes = take("planes", 2 * MOST, UINT64)
@@ -393,9 +409,11 @@ def list_basins(
         keep_gradient(volume, block, stars.gradient, staged.shape)
     staged.mark_halo(labels, framed)
     paths = labels, ways.leads
-    joined, edge_keys = take("edges", 2 * room, INT32), take("edge keys", room, keys.dtype)
+    joined = take("edges", 2 * room, INT32)
+    edge_keys = take("edge keys", room, keys.dtype)
     listed = 0 if volume is None else room
-    members, links_of_edges = take("members", listed, UINT8), take("edge links", listed, UINT32)
+    members = take("members", listed, UINT8)
+    links_of_edges = take("edge links", listed, UINT32)
     places = take("edge places", room, INT32)
     edges = Edges(joined.reshape(-1, 2), edge_keys, places, members, links_of_edges)
     found = forks[:count], links, lower_links, starts, minima, edges
@@ -427,7 +445,10 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     If this is empty, the places of births and deaths are kept instead. `shift` is added to the
     block's keys.
     """
-    take, frame, block, grid = scratch.take, forest.kind.complement, staged.block, forest.grid
+    take = scratch.take
+    frame = forest.kind.complement
+    block = staged.block
+    grid = forest.grid
     basins = list_basins(grid, forest.kind, keys, staged, forest.volume)
     paths, starts, minima, total, edges, at_once = basins
     faces = grid.faces(block)
@@ -442,7 +463,8 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     order = sort_keys(edges.keys, histogram.size.bit_length())
     left, pairs, closed = join(nodes, edges, order, histogram)
     loops = Loops(*map(np.concatenate, zip(at_once, closed, strict=True)))
-    numbers, roots = take("numbers", total, np.int32), take("roots", total, np.int32)
+    numbers = take("numbers", total, np.int32)
+    roots = take("roots", total, np.int32)
     kept = roots[: number_nodes(nodes.merged, numbers, roots)]
     with forest.lock:  # the numbers of its nodes are reserved
         first = forest.nodes
@@ -450,7 +472,8 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     numbers += first
     for (plane, face), own in zip(faces.items(), on_faces, strict=True):
         forest.surface[plane][tuple(map(slice, *face))] = numbers[own]
-    exits, outside = [], staged.points(starts[minima:total])
+    exits = []
+    outside = staged.points(starts[minima:total])
     for axis, at in grid.planes:
         if at in (block.start[axis] - 1, block.stop[axis]):
             there = np.flatnonzero(outside[axis] == at)

@@ -168,7 +168,8 @@ def _extent_of(shown: Array | None, staged: Staged) -> Values:
     extent = []
     for axis in range(3 - staged.field.ndim, 3):
         length = staged.block.stop[axis]
-        first, last = 0, length - 1
+        first = 0
+        last = length - 1
         if shown is not None:
             others = tuple(other for other in range(3) if other != axis)
             (there,) = np.nonzero(shown.any(axis=others))
@@ -203,7 +204,9 @@ def _sort_points(keys, layout, ends, order):
     Keys from ``ends.size - 1`` on are left out.
     """
     slices, rows, columns, slice_step, row_step = layout
-    keys, ends, order = bare(keys), bare(ends), bare(order)
+    keys = bare(keys)
+    ends = bare(ends)
+    order = bare(order)
     for listing in (False, True):
         for z in range(slices):
             for y in range(rows):
@@ -247,7 +250,9 @@ def with_room(changes, count, more):
 @subroutine()
 def list_change(changes, count, code, node, value):
     """Write a change behind the others, and return their number."""
-    changes[count, 0], changes[count, 1], changes[count, 2] = code, node, value
+    changes[count, 0] = code
+    changes[count, 1] = node
+    changes[count, 2] = value
     return count + 1
 
 
@@ -285,12 +290,20 @@ def _joining(opened: bool) -> Any:
         of points on open sides, if there are any; their number is returned, which is at most
         `most`, and their changes.
         """
-        order, offsets, apart = bare(order), bare(offsets), bare(apart)
-        parents, touched, owners = bare(parents), bare(touched), bare(owners)
+        order = bare(order)
+        offsets = bare(offsets)
+        apart = bare(apart)
+        parents = bare(parents)
+        touched = bare(touched)
+        owners = bare(owners)
         spanning = np.zeros(found.shape[0] - 2, np.int64)
-        changes, count, nodes = np.empty((0, 3), np.int64), np.int64(0), np.int64(0)
-        recent, reached = np.full(most, -1, np.int64), np.zeros(most, np.uint8)
-        largest, done = np.int64(0), np.int64(0)
+        changes = np.empty((0, 3), np.int64)
+        count = np.int64(0)
+        nodes = np.int64(0)
+        recent = np.full(most, -1, np.int64)
+        reached = np.zeros(most, np.uint8)
+        largest = np.int64(0)
+        done = np.int64(0)
         for key in range(1, found.shape[1]):
             if opened:  # a node gains points once, and meets and reaches few others
                 changes = with_room(changes, count, EACH * most)
@@ -346,4 +359,5 @@ def _joining(opened: bool) -> Any:
     return join
 
 
-_join_open, _join_closed = _joining(True), _joining(False)
+_join_open = _joining(True)
+_join_closed = _joining(False)

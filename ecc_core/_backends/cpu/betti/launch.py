@@ -57,14 +57,17 @@ def betti_curves(
     (batch, d + 1, n) for images that are periodic along all axes. Counts only classes that last for
     at least `least`.
     """
-    count, classes, masked = image.shape[0], filtration.classes, mask is not None
+    count = image.shape[0]
+    classes = filtration.classes
+    masked = mask is not None
     result = np.zeros((count, classes, thresholds.size), np.int64)
     if result.size == 0 or image.size == 0:
         return result
     periodic = any(filtration.boundary.wraps)
     paired = least > 0 or periodic  # counted by births and deaths
     known = [k for k in range(classes) if least > 0 or k != 1]
-    kinds, options = kinds_of(filtration), {"masked": masked and not paired}
+    kinds = kinds_of(filtration)
+    options = {"masked": masked and not paired}
     plans = rank_plans(image.dtype, thresholds, filtration, **options, points=image[0].size)
     bins = 1 if paired else plans[-1].top + 1
     if least == 0:  # one of the Betti numbers follows from the Euler characteristic
@@ -141,7 +144,8 @@ def grow(
     """Return the forests of an image, not yet joined, and their histograms."""
     shape = field.source.shape
     slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
-    depth, height = min(slices, shape[0]), min(rows, shape[1])
+    depth = min(slices, shape[0])
+    height = min(rows, shape[1])
     step = depth, height, slices * rows * columns // (depth * height)
     grid = grid_of(shape, step, tuple(open_sides))
     forests = [Forest(grid, kind, volume) for kind in kinds]
@@ -202,7 +206,8 @@ def exact_betti_curves(
     """Return the levels at which Betti numbers of an image (batch of 1) change, and the numbers."""
     image = as_booleans(image) if image.dtype.kind == "b" else image
     options: dict[str, Any] = {"mask": mask, "workers": workers}
-    levels, dimensions = [], list(range(filtration.classes))
+    levels = []
+    dimensions = list(range(filtration.classes))
     if least == 0:  # the others change where these or the Euler characteristic do
         levels.append(launch.exact_curve(image, filtration, **options)[0])
         dimensions = [k for k in dimensions if k != 1 or filtration.ndim == 2]
@@ -233,7 +238,8 @@ def persistence_pairs(
     at the value at which they are born are among them only if `short`, and those that last for less
     than `least` are not.
     """
-    values, shown = image[0], None if mask is None else mask[0]
+    values = image[0]
+    shown = None if mask is None else mask[0]
     if values.size == 0:
         return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
     periodic = any(filtration.boundary.wraps)
@@ -241,7 +247,8 @@ def persistence_pairs(
         field = laid_out(narrowed(values, shown is not None), shown)
         planar = planar_pairs(field, dimensions, filtration, short=short)
         return [pairs_that_last(values, pairs, least) for pairs in planar]
-    flat, found = values.reshape(-1), []
+    flat = values.reshape(-1)
+    found = []
     known = None if shown is None else shown.reshape(-1)
     if periodic:
         never = absent(flat, known)
@@ -264,7 +271,8 @@ def persistence_pairs(
             order = sort_keys((deaths + 1).astype(np.uint64), bits)
             order = order[sort_keys(births[order].astype(np.uint64), bits)]
             order = order[stable_order(entry_values(flat[births[order]], filtration.superlevel))]
-            births, deaths = births[order], deaths[order]
+            births = births[order]
+            deaths = deaths[order]
         found.append((births, deaths))
     return found
 
@@ -276,7 +284,8 @@ def pairs_that_last(
     if least == 0:
         return pairs
     births, deaths = pairs
-    flat, native = values.reshape(-1), values.dtype.newbyteorder("=")
+    flat = values.reshape(-1)
+    native = values.dtype.newbyteorder("=")
     born, died = (flat[points].astype(native, copy=False) for points in pairs)
     kept = (deaths < 0) | lasting(born, died, least)
     return births[kept], deaths[kept]
@@ -302,7 +311,8 @@ def joined_forest(
     equal ones too.
     """
     if kind.complement:
-        values, shown = np.flip(values), None if shown is None else np.flip(shown)
+        values = np.flip(values)
+        shown = None if shown is None else np.flip(shown)
     plan = order_plan(values.dtype, filtration, shown is not None)
     field = laid_out(values, shown)
     options: dict[str, Any] = {"workers": workers, "volume": volume}
@@ -349,7 +359,8 @@ def volume_pairs(
 
 def check_memory(points: int, threads: int) -> None:
     """Raise if the tunnels of so many points do not fit in memory: a byte an edge, twice."""
-    needed, available = 3 * points * (1 + threads), available_memory()
+    needed = 3 * points * (1 + threads)
+    available = available_memory()
     if available is not None and needed > available:
         alone = f"workers=1 needs {6 * points / 2**30:.1f} GiB, " if threads > 1 else ""
         raise MemoryError(
@@ -373,12 +384,14 @@ def tunnel_pairs(
     belong to the complement.
     """
     last = values.size - 1
-    edges, squares = loops[1], loops[3]
+    edges = loops[1]
+    squares = loops[3]
     roots = ends_at(edges.members)
     cycles = cycles_around(flipped(squares.lower_links), np.uint8(25) - squares.members)
     in_image = [edges.places, last - squares.places]
     if filtration.cubes:
-        values, shown = np.flip(values), None if shown is None else np.flip(shown)
+        values = np.flip(values)
+        shown = None if shown is None else np.flip(shown)
     keys = [keys_at(values, shown, places, filtration) for places in in_image]
     places = [in_layers(places, values.shape, volume) for places in in_image]
     threads = worker_count(workers, values.size, 1)
@@ -386,7 +399,8 @@ def tunnel_pairs(
     found = reduced(volume, rows, columns, threads)
     births, deaths = (in_volume(part, values.shape, volume) for part in found[:2])
     lives = births != deaths
-    births, deaths = births[lives], deaths[lives]
+    births = births[lives]
+    deaths = deaths[lives]
     if filtration.cubes:
         return last - deaths, last - births
     return births, deaths

@@ -14,15 +14,21 @@ from ecc_core._backends.cpu.llvm import (
     small_keys,
 )
 
-REACHED, ODD = np.uint8(1), np.uint8(2)
+REACHED = np.uint8(1)
+ODD = np.uint8(2)
 LANE_BITS = 6
 SIDES = 3  # of a square, other than the edge that is matched with it
 # A byte of the gradient that has been followed: which of the three next edges lead to rows. That of
 # a row has the bit of `KNOWN`, too.
-KNOWN, KNOWN_BIT = 8, 4
+KNOWN = 8
+KNOWN_BIT = 4
 # An entry of the stack: in its lowest bits the next edges that are left, then those that lead to
 # rows, then which one of the next edges of the entry below it is, or `FIRST`.
-LEFT, LIVE_BIT, SIDE_BIT, FIRST, EDGE_BIT = 7, 3, 7, 3, 9
+LEFT = 7
+LIVE_BIT = 3
+SIDE_BIT = 7
+FIRST = 3
+EDGE_BIT = 9
 MOST_FAR = 24  # edges of the squares of a cycle
 
 
@@ -93,7 +99,8 @@ def next_sides(edge, byte, gradient, paths):
 @subroutine()
 def list_far(first_edge, cycle, gradient, far, paths, edges):
     """List the edges of the squares of a cycle that do not belong to its point; return how many."""
-    count, left = 0, cycle
+    count = 0
+    left = cycle
     while left:
         square = np.uint64(count_trailing_zeros(np.uint64(left)))
         left &= left - 1
@@ -172,7 +179,8 @@ def path_ends(far_edges, gradient, paths, states, stack, reached):
     for i in range(count - 1, -1, -1):  # each edge before those that it leads to
         edge = reached[i]
         address = np.uint64(edge >> 2)
-        odd, byte = states[address] & ODD, gradient[address]
+        odd = states[address] & ODD
+        byte = gradient[address]
         states[address] = 0
         if not odd:
             continue

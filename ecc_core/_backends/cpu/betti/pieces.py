@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
@@ -79,10 +80,13 @@ class _Counting:
     def __init__(
         self, dtype: Any, thresholds: Array, filtration: Filtration, masked: bool, least: float
     ) -> None:
-        self.dtype, self.filtration = dtype.newbyteorder("="), filtration
-        self.masked, self.least = masked, least
+        self.dtype = dtype.newbyteorder("=")
+        self.filtration = filtration
+        self.masked = masked
+        self.least = least
         self.plans = rank_plans(dtype, thresholds, filtration, masked=masked and least == 0)
-        self.kinds, self.ranked = kinds_of(filtration), self.plans[-1]
+        self.kinds = kinds_of(filtration)
+        self.ranked = self.plans[-1]
         if least > 0:
             self.plans = [coefficient_plan(self.dtype, filtration.superlevel, False, masked)]
             self.kinds = [kind_of(filtration, complement=k > 0) for k in range(filtration.ndim)]
@@ -137,7 +141,8 @@ def piece_of(
     """
     counting = _Counting(image.dtype, thresholds, filtration, mask is not None, least)
     sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
-    field, plans = laid_out(image, mask), counting.plans
+    field = laid_out(image, mask)
+    plans = counting.plans
     bins = plans[-1].top + 1 if least == 0 else 0
     forests, histograms = grow(field, counting.kinds, plans, bins, filtration.nan, workers, sides)
     faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
@@ -174,7 +179,10 @@ def _reduced(
     histogram, _, edges, keys, ends = graph
     nodes.places[:] = np.arange(nodes.places.size)
     if kind.complement:  # the frame begins before all others, and is never final
-        nodes.places[0], nodes.births[0], nodes.opens[0], nodes.closed[0] = -1, 0, 0, False
+        nodes.places[0] = -1
+        nodes.births[0] = 0
+        nodes.opens[0] = 0
+        nodes.closed[0] = False
     for side, face in faces.items():
         open_points(ends[side], counting.ordered(face, kind), nodes)
     joined = Edges(edges, keys, np.arange(keys.size))
@@ -211,27 +219,36 @@ def edges_across(nodes, keys, far_nodes, far_keys, wide):
     rows, columns = nodes.shape
     reach = 1 if wide else 0
     count, more = 0, columns * (9 if wide else 1)  # that a row may add
-    edges, edge_keys = np.empty((more, 2), nodes.dtype), np.empty(more, np.uint64)
-    last_near, last_far, last_key = np.int64(-1), np.int64(-1), np.uint64(0)
+    edges = np.empty((more, 2), nodes.dtype)
+    edge_keys = np.empty(more, np.uint64)
+    last_near = np.int64(-1)
+    last_far = np.int64(-1)
+    last_key = np.uint64(0)
     for y in range(rows):
         if count + more > edge_keys.size:
             edges = np.concatenate((edges[:count], np.empty((count + more, 2), edges.dtype)))
             edge_keys = np.concatenate((edge_keys[:count], np.empty(count + more, np.uint64)))
         for x in range(columns):
-            own, straight = np.uint64(keys[y, x]), np.uint64(far_keys[y, x])
+            own = np.uint64(keys[y, x])
+            straight = np.uint64(far_keys[y, x])
             for v in range(max(y - reach, 0), min(y + reach + 1, rows)):
                 for u in range(max(x - reach, 0), min(x + reach + 1, columns)):
                     key = max(own, np.uint64(far_keys[v, u]))
                     beside = v != y or u != x
                     if beside and (straight <= key or np.uint64(keys[v, u]) <= key):
                         continue
-                    near, far = np.int64(nodes[y, x]), np.int64(far_nodes[v, u])
+                    near = np.int64(nodes[y, x])
+                    far = np.int64(far_nodes[v, u])
                     if near == last_near and far == last_far:
                         if key >= last_key:
                             continue
                         count -= 1
-                    last_near, last_far, last_key = near, far, key
-                    edges[count, 0], edges[count, 1], edge_keys[count] = near, far, key
+                    last_near = near
+                    last_far = far
+                    last_key = key
+                    edges[count, 0] = near
+                    edges[count, 1] = far
+                    edge_keys[count] = key
                     count += 1
     return edges[:count], edge_keys[:count]
 
@@ -286,7 +303,8 @@ def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration)
     slab = slab.reshape((2, *slab.shape[4 - filtration.ndim :]))
     # Keys are in the order in which points enter.
     order = slice(None, None, -1 if filtration.superlevel else 1)
-    ranks, keyed = plan.entered[order] - 1, replace(filtration, superlevel=False)
+    ranks = plan.entered[order] - 1
+    keyed = replace(filtration, superlevel=False)
     together = launch.curve(slab[None], ranks, keyed, workers=1)[0]
     alone = launch.curve(slab[:, None], ranks, keyed, workers=1).sum(axis=0)
     crossing: Values = (together - alone)[order]
@@ -304,7 +322,8 @@ def numbers_of(
 ) -> Values:
     """Return the Betti numbers of a piece without open sides, (d, n)."""
     counting = _Counting(dtype, thresholds, filtration, masked, least)
-    kinds, graphs = counting.kinds, piece.graphs
+    kinds = counting.kinds
+    graphs = piece.graphs
     if least > 0:
         values: Values = np.stack([graph.histogram for graph in graphs])
         values[0] += counting.count(counting.of_keys(graphs[0].births, kinds[0]))  # for ever
@@ -323,7 +342,7 @@ def pack(sides: list[Side], arrays: list[Array]) -> NDArray[np.int64]:
     """
     words: list[Any] = []
     for array in (np.array(sides, np.int64).reshape(-1, 2), *arrays):
-        data = np.zeros(-(-array.nbytes // WORD) * WORD, np.uint8)
+        data = np.zeros(ceil_div(array.nbytes, WORD) * WORD, np.uint8)
         data[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         kind = np.frombuffer(array.dtype.str.encode().ljust(WORD), np.int64)
         words += [kind, [array.ndim], array.shape, data.view(np.int64)]
@@ -332,7 +351,8 @@ def pack(sides: list[Side], arrays: list[Array]) -> NDArray[np.int64]:
 
 def unpack(values: NDArray[np.int64]) -> tuple[list[Side], list[Array]]:
     """Return the sides and the arrays that were packed into one."""
-    at, arrays = 0, []
+    at = 0
+    arrays = []
     while at < values.size:
         dtype = np.dtype(values[at : at + 1].tobytes().decode().strip())
         ndim = int(values[at + 1])
@@ -358,7 +378,8 @@ def pack_piece(piece: Piece) -> Values:
 def unpack_piece(values: Values) -> Piece:
     """Return the piece that was packed into an array."""
     sides, (euler, *arrays) = unpack(values)
-    own, graphs = len(sides), []
+    own = len(sides)
+    graphs = []
     for at in range(own, len(arrays), GRAPH + own):
         histogram, births, edges, keys = arrays[at : at + GRAPH]
         faces = dict(zip(sides, arrays[at + GRAPH :], strict=False))

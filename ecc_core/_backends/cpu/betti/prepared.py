@@ -23,7 +23,9 @@ class OneForest:
     """The forests of an image that is one block, for all images of a layout."""
 
     def __init__(self, block: Block, dtype: np.dtype[Any], filtration: Filtration) -> None:
-        self.dtype, self.filtration, self.kinds = dtype, filtration, kinds_of(filtration)
+        self.dtype = dtype
+        self.filtration = filtration
+        self.kinds = kinds_of(filtration)
         self.grid = grid_of(block.stop, block.stop)
         nothing = Source(np.broadcast_to(np.zeros((), dtype), block.stop))  # only its shape counts
         self.staged = Staged(block, Field(nothing, None, filtration.ndim))
@@ -49,14 +51,17 @@ class OneForest:
             _, unfit = plan.load(box, keys, self.place)
             if not unfit:
                 break
-        ends, last, reverse = [], plans[-1], False
+        ends = []
+        last = plans[-1]
+        reverse = False
         for kind in self.kinds:
             if kind.complement != reverse:
                 np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
                 reverse = not reverse
             # Keys are counted from the same top, whatever plan they fit.
             shift = last.top - plan.top if reverse else 0
-            histogram, counts = np.zeros((1, last.top + 1), np.int64), np.zeros_like(euler)
+            histogram = np.zeros((1, last.top + 1), np.int64)
+            counts = np.zeros_like(euler)
             count_block(self.grid, kind, histogram[0, shift:], keys, self.staged)
             sign = -1 if kind.complement else 1
             cumulate(histogram, None, kind.complement, sign, last.entered, counts[None])

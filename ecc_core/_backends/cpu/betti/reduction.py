@@ -46,13 +46,20 @@ class Columns(NamedTuple):
 @subroutine()
 def add_column(column, size, listed, first, end, spare):
     """Write the sum of two columns with the same pivot to the spare one; return its size."""
-    column, listed, spare = bare(column), bare(listed), bare(spare)
-    i, k, last, count = np.uint64(1), np.uint64(first + 1), np.uint64(end), np.uint64(0)
+    column = bare(column)
+    listed = bare(listed)
+    spare = bare(spare)
+    i = np.uint64(1)
+    k = np.uint64(first + 1)
+    last = np.uint64(end)
+    count = np.uint64(0)
     size = np.uint64(size)
     while i < size and k < last:
-        word, other = column[i], listed[k]
+        word = column[i]
+        other = listed[k]
         if word == other:
-            i, k = i + ONE, k + ONE
+            i = i + ONE
+            k = k + ONE
             continue
         if word < other:
             spare[count] = word
@@ -63,10 +70,12 @@ def add_column(column, size, listed, first, end, spare):
         count += ONE
     while i < size:
         spare[count] = column[i]
-        count, i = count + ONE, i + ONE
+        count = count + ONE
+        i = i + ONE
     while k < last:
         spare[count] = listed[k]
-        count, k = count + ONE, k + ONE
+        count = count + ONE
+        k = k + ONE
     return np.int64(count)
 
 
@@ -98,14 +107,21 @@ def reduce_columns(volume, tables, rows, columns, chosen, within, given, listed,
     are :func:`far_offsets` and :func:`path_offsets`. Returns the list, its size, and the columns
     that are left as (column, first, end).
     """
-    gradient, states, home = bare(volume.gradient), bare(states), volume.home
-    far, paths = bare(tables[0]), (bare(tables[1]), home, gradient.size // 3)
+    gradient = bare(volume.gradient)
+    states = bare(states)
+    home = volume.home
+    far = bare(tables[0])
+    paths = (bare(tables[1]), home, gradient.size // 3)
     rows = Rows(bare(rows.starts), bare(rows.positions), bare(rows.owners), bare(rows.spans))
-    owners, spans = rows.owners, rows.spans
+    owners = rows.owners
+    spans = rows.spans
     far_edges = np.empty(MOST_FAR, np.int64)
-    stack, edges = np.empty(ROOM, np.int64), np.empty(ROOM, np.int64)
-    column, spare = np.empty(ROOM, np.uint64), np.empty(ROOM, np.uint64)
-    late, left = np.empty((chosen.size, 3), np.int64), 0
+    stack = np.empty(ROOM, np.int64)
+    edges = np.empty(ROOM, np.int64)
+    column = np.empty(ROOM, np.uint64)
+    spare = np.empty(ROOM, np.uint64)
+    late = np.empty((chosen.size, 3), np.int64)
+    left = 0
     for chosen_index in range(chosen.size):
         j = np.int64(chosen[chosen_index])
         if given.size:
@@ -126,15 +142,20 @@ def reduce_columns(volume, tables, rows, columns, chosen, within, given, listed,
             pivot = np.int64(column[0] & NUMBER)
             own = within[0] <= pivot < within[1]
             other = np.int64(owners[pivot]) if own else np.int64(NONE)
-            first, end = spans[pivot, 0], spans[pivot, 1]
+            first = spans[pivot, 0]
+            end = spans[pivot, 1]
             if other == NONE or other > j:
                 listed = longer(listed, size + count)
                 for k in range(count):
                     listed[size + k] = column[k]
                 if own:
-                    owners[pivot], spans[pivot, 0], spans[pivot, 1] = j, size, size + count
+                    owners[pivot] = j
+                    spans[pivot, 0] = size
+                    spans[pivot, 1] = size + count
                 else:
-                    late[left, 0], late[left, 1], late[left, 2] = j, size, size + count
+                    late[left, 0] = j
+                    late[left, 1] = size
+                    late[left, 2] = size + count
                     left += 1
                 size += count
                 if other == NONE:

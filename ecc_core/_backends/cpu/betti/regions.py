@@ -59,9 +59,11 @@ def region_betti_curves(
     if result.size == 0:
         return ids, result
     lead = (None,) * (3 - image.ndim)
-    volume, regions = image[lead], labels[lead]
+    volume = image[lead]
+    regions = labels[lead]
     boxes = _boxes_of(Source(regions, "labels"), workers)
-    starts, stops = boxes[:, 0, len(lead) :], boxes[:, 1, len(lead) :]
+    starts = boxes[:, 0, len(lead) :]
+    stops = boxes[:, 1, len(lead) :]
     wraps = np.array(filtration.boundary.wraps) & (starts == 0) & (stops == image.shape)
     small = (np.prod(stops - starts, axis=1) <= SMALL) & ~wraps.any(axis=1)
     for i in np.flatnonzero(~small):
@@ -105,7 +107,8 @@ def _boxes_of(labels: Source, workers: int | None) -> Values:
     ends = np.array([[np.iinfo(np.int64).max] * 3, [0] * 3])  # of a region without points
 
     def work(queue: Iterator[Any]) -> tuple[Numbering, Values]:
-        numbering, boxes = Numbering(labels.token.dtype), np.empty((0, 2, 3), np.int64)
+        numbering = Numbering(labels.token.dtype)
+        boxes = np.empty((0, 2, 3), np.int64)
         for block in queue:
             _, rows, columns = shape = block.shape
             empty = functools.partial(np.empty, math.prod(shape))
@@ -119,7 +122,8 @@ def _boxes_of(labels: Source, workers: int | None) -> Values:
     ids, rows = merge_ids([numbering for numbering, _ in found])
     merged = np.tile(ends, (ids.size, 1, 1))
     for (_, boxes), own in zip(found, rows, strict=True):
-        met, boxes = own >= 0, boxes[own[own >= 0]]
+        met = own >= 0
+        boxes = boxes[own[own >= 0]]
         merged[met, 0] = np.minimum(merged[met, 0], boxes[:, 0])
         merged[met, 1] = np.maximum(merged[met, 1], boxes[:, 1])
     return merged
@@ -170,7 +174,8 @@ class _Sheets(NamedTuple):
             inside = self.labels[z0:z1, y0:y1, x0:x1] == self.ids[i]
             np.copyto(image[there], self.image[z0:z1, y0:y1, x0:x1], where=inside)
             np.copyto(ranks[there], i + 1, where=inside)
-        values, rank = image.reshape(-1), ranks.reshape(-1)
+        values = image.reshape(-1)
+        rank = ranks.reshape(-1)
         ndim = self.filtration.ndim
         sets = replace(self.filtration.in_axes(max(ndim, 2)), nan="omit")
         given = image[None] if ndim == 3 else image

@@ -33,7 +33,8 @@ def representatives(link, known, ends, near):
         seed = rest & ends
         seed &= ~seed + ONE
         rest ^= seed
-        front, touched = seed, NONE
+        front = seed
+        touched = NONE
         while front:
             around = np.uint64(near[np.uint64(count_trailing_zeros(front))])
             front &= front - ONE
@@ -66,14 +67,24 @@ def scan_links(
     components less 1.
     """
     slices, rows, columns, slice_step, row_step = layout
-    ends, end_set, near = link[0], link[1], bare(link[2])
-    keys, labels, planes = bare(keys), bare(labels), bare(planes)
-    minima, forks, links = bare(listed[0]), bare(listed[1]), bare(listed[2])
+    ends = link[0]
+    end_set = link[1]
+    near = bare(link[2])
+    keys = bare(keys)
+    labels = bare(labels)
+    planes = bare(planes)
+    minima = bare(listed[0])
+    forks = bare(listed[1])
+    links = bare(listed[2])
     lower_links = bare(lower_links)
-    nodes, count, room = np.int64(1 if frame else 0), np.int64(0), np.int64(0)
+    nodes = np.int64(1 if frame else 0)
+    count = np.int64(0)
+    room = np.int64(0)
     for z, y in np.ndindex(slices, rows):
-        above, below = ALL if z == 0 else NONE, ALL if z == slices - 1 else NONE
-        before, behind = ALL if y == 0 else NONE, ALL if y == rows - 1 else NONE
+        above = ALL if z == 0 else NONE
+        below = ALL if z == slices - 1 else NONE
+        before = ALL if y == 0 else NONE
+        behind = ALL if y == rows - 1 else NONE
         for x in range(0, columns, LANES):
             size = min(columns - x, LANES)
             own = ALL >> np.uint64(LANES - size)

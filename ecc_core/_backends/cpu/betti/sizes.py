@@ -109,7 +109,8 @@ def _without_inner_ends(piece: Growth, extent: Values, whole: Values) -> Growth:
     bits = sum(1 << (2 * axis + end) for axis, end in np.argwhere(inner).tolist())
     if not bits:
         return piece
-    changes, found = piece.changes.copy(), piece.found.copy()
+    changes = piece.changes.copy()
+    found = piece.found.copy()
     reaches = changes[:, 0] % 4 == REACH
     changes[reaches, 2] &= ~bits
     found[2:][inner.any(axis=1)] = 0
@@ -134,15 +135,22 @@ def _join(changes, numbers, found):
     """
     numbers = bare(numbers)
     size = numbers.size
-    tree, sizes = np.arange(size), np.zeros(size, np.int64)
-    touched, owners = np.zeros(size, np.uint8), np.full(size, -1, np.int64)
-    recent, reached = np.full(size, -1, np.int64), np.zeros(size, np.uint8)
+    tree = np.arange(size)
+    sizes = np.zeros(size, np.int64)
+    touched = np.zeros(size, np.uint8)
+    owners = np.full(size, -1, np.int64)
+    recent = np.full(size, -1, np.int64)
+    reached = np.zeros(size, np.uint8)
     spanning = np.zeros(found.shape[0] - 2, np.int64)
-    listed, count, nodes = np.empty((0, 3), np.int64), np.int64(0), np.int64(0)
-    largest, done = np.int64(0), 1
+    listed = np.empty((0, 3), np.int64)
+    count = np.int64(0)
+    nodes = np.int64(0)
+    largest = np.int64(0)
+    done = 1
     for i in range(changes.shape[0] + 1):
         code = changes[i, 0] if i < changes.shape[0] else np.int64(4 * found.shape[1])
-        key, change = code >> 2, code & 3
+        key = code >> 2
+        change = code & 3
         while done < key:
             found[1, done] = largest
             found[2:, done] = spanning
@@ -150,7 +158,8 @@ def _join(changes, numbers, found):
         if i == changes.shape[0]:
             break
         listed = with_room(listed, count, EACH)
-        node, value = changes[i, 1], changes[i, 2]
+        node = changes[i, 1]
+        value = changes[i, 2]
         root = find(tree, node)
         if change == GAIN:
             sizes[root] += value
@@ -162,7 +171,8 @@ def _join(changes, numbers, found):
                 continue
             if sizes[root] < sizes[other]:
                 root, other = other, root
-            own, its = owners[root], owners[other]
+            own = owners[root]
+            its = owners[other]
             if own >= 0 and its >= 0:
                 count = list_change(listed, count, 4 * key + MEET, own, its)
             elif own >= 0:

@@ -85,7 +85,8 @@ def squares_of(link):
     """Return the squares of a star as a set of bits."""
     squares = np.int64(0)
     for s in range(SQUARES):
-        v, w = _END_BITS[_PAIRS[s, 0]], _END_BITS[_PAIRS[s, 1]]
+        v = _END_BITS[_PAIRS[s, 0]]
+        w = _END_BITS[_PAIRS[s, 1]]
         squares |= (link >> v & link >> w & link >> _SQUARE_BITS[s] & 1) << s
     return squares
 
@@ -94,7 +95,9 @@ def squares_of(link):
 def _fill_tree_words(words):
     """Find a tree of each component, by distance from its first end."""
     for link in range(words.size):
-        squares, word, seen = squares_of(link), 0, 0
+        squares = squares_of(link)
+        word = 0
+        seen = 0
         for root in range(EDGES):
             if not link >> _END_BITS[root] & 1:
                 word |= ABSENT << PARENT_BITS * root
@@ -108,7 +111,8 @@ def _fill_tree_words(words):
                 reached = 0
                 for s in range(SQUARES):
                     for k in range(2):
-                        v, w = _PAIRS[s, k], _PAIRS[s, 1 - k]
+                        v = _PAIRS[s, k]
+                        w = _PAIRS[s, 1 - k]
                         if squares >> s & front >> v & 1 and not seen >> w & 1:
                             word |= v << PARENT_BITS * w
                             seen |= 1 << w
@@ -156,7 +160,8 @@ def hole_with(upper, member):
 def _fill_hole_cycles(cycles):
     """Find the squares around the hole with each cube, for all sets of squares."""
     for number in range(cycles.size):
-        squares, hole = number >> 3, hole_around(number >> 3, number & 7)
+        squares = number >> 3
+        hole = hole_around(number >> 3, number & 7)
         cycle = 0
         for s in range(SQUARES):
             if squares >> s & (hole >> _CUBES_AT[s, 0] ^ hole >> _CUBES_AT[s, 1]) & 1:
@@ -225,7 +230,8 @@ def edge_offsets(steps: Steps, width: int) -> Array:
 
 def far_offsets(steps: Steps, width: int) -> Array:
     """Return the same for the two edges of each square that do not belong to its point."""
-    edges, moves = edge_offsets(steps, width), 4 * (np.array(ENDS) @ steps)
+    edges = edge_offsets(steps, width)
+    moves = 4 * (np.array(ENDS) @ steps)
     return np.array([(moves[w] + edges[v], moves[v] + edges[w]) for v, w in SIDES])
 
 
@@ -263,7 +269,8 @@ def match_links(
     lower = lower_neighbours(builder, LINK, around, labels, planes)
     seen, apart, parents = _grow_trees(builder, lower)
     matched = builder.and_(own, builder.not_(apart))
-    row, slice_ = steps[1], steps[0]
+    row = steps[1]
+    slice_ = steps[0]
     for v, axis in enumerate(AXES):
         place = builder.add(at, builder.mul(width, llvm.I64(axis)))
         if v < EDGES // 2:  # the end is the lower corner of its edge
@@ -289,7 +296,8 @@ def _grow_trees(builder: Any, lower: list[Any]) -> tuple[Any, Any, list[list[Any
     for s, (v, w) in enumerate(SIDES):
         corner = lower[_SQUARE_BITS[s]]
         squares.append(builder.and_(corner, builder.and_(ends[v], ends[w])))
-    seen, reached = nothing, []
+    seen = nothing
+    reached = []
     for end in ends:
         reached.append(builder.and_(end, builder.not_(seen)))
         seen = builder.or_(seen, end)

@@ -53,7 +53,8 @@ def periodic_pairs(
     torus = replace(filtration, boundary=Boundary.alike(PERIODIC, filtration.ndim))
     births, deaths = _torus_pairs(values, absent, dimension, torus)
     born = ~absent[births]
-    births, deaths = births[born], deaths[born]
+    births = births[born]
+    deaths = deaths[born]
     dies = (deaths >= 0) & ~absent[deaths]
     found = _without_layers(births, values.shape, image.shape)
     ends = _without_layers(np.where(dies, deaths, 0), values.shape, image.shape)
@@ -139,14 +140,17 @@ def _join(order, ranks, paths, shape, offsets, apart, ends, loops):
     entered are joined with it already. Lists also the points that close a loop of a class that
     those before do not span; returns the numbers of both.
     """
-    ranks, paths, ends = bare(ranks), bare(paths), bare(ends)
+    ranks = bare(ranks)
+    paths = bare(paths)
+    ends = bare(ends)
     steps = offsets[:, 0] * shape[1] * shape[2] + offsets[:, 1] * shape[2] + offsets[:, 2]
     flat = not offsets[:, 0].any()
     count, closed, spanned = 0, 0, 1  # a bit for each of the 8 classes
     for place in order:
         place = np.int64(place)
         paths[place] = place << 3
-        root, turn = place, np.int64(0)
+        root = place
+        turn = np.int64(0)
         z, rest = divmod(place, shape[1] * shape[2])
         y, x = divmod(rest, shape[2])
         inside = flat or 0 < z < shape[0] - 1
@@ -155,7 +159,8 @@ def _join(order, ranks, paths, shape, offsets, apart, ends, loops):
         while left:
             k = np.uint64(count_trailing_zeros(left))
             left &= left - ONE
-            beside, edge = place + steps[k], np.int64(0)
+            beside = place + steps[k]
+            edge = np.int64(0)
             if not inside:
                 beside = np.int64(0)
                 for axis in range(3):
@@ -180,6 +185,7 @@ def _join(order, ranks, paths, shape, offsets, apart, ends, loops):
                 root, other, turn = other, root, turn ^ crossed
             paths[other] = root << 3 | crossed
             if other != place:
-                ends[count, 0], ends[count, 1] = other, place
+                ends[count, 0] = other
+                ends[count, 1] = place
                 count += 1
     return count, closed

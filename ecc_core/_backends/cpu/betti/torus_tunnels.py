@@ -48,7 +48,8 @@ def torus_tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tu
     ranks[order] = np.arange(order.size, dtype=ranks.dtype)
     padded = wrap_halo(np.pad(ranks.reshape(image.shape), 1), wraps)
     shape = padded.shape
-    ranks, home = padded.reshape(-1), home_of(image.shape, wraps)
+    ranks = padded.reshape(-1)
+    home = home_of(image.shape, wraps)
     gradient = no_gradient(shape)
     volume = Volume(gradient, shape, home)
     inner = [index + 1 for index in np.unravel_index(order, image.shape)]
@@ -68,7 +69,9 @@ def torus_tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tu
     rows = Cells(row_places, ranks[row_places].astype(np.uint64), roots.astype(np.uint8))
     columns = Cells(column_places, ranks[column_places].astype(np.uint64), cycles)
     found = reduced(volume, rows, columns, 1)
-    births, deaths, left = found.rows, found.columns, found.rows_left
+    births = found.rows
+    deaths = found.columns
+    left = found.rows_left
     if filtration.cubes:
         births, deaths, left = deaths, births, found.columns_left
     lives = births != deaths
@@ -112,9 +115,11 @@ def row_loops(places, ranks, offsets, ends, home, trees, loops):
         for end in range(EDGES):
             if tree >> PARENT_BITS * end & 7 != ROOT:
                 continue
-            root, other = find(parents, place), find(parents, home[place + ends[end]])
+            root = find(parents, place)
+            other = find(parents, home[place + ends[end]])
             if root == other:
-                loops[count, 0], loops[count, 1] = place, end
+                loops[count, 0] = place
+                loops[count, 1] = end
                 count += 1
             parents[root] = other
     return count
@@ -135,9 +140,12 @@ def column_loops(places, ranks, offsets, home, loops):
             if hole & seen:
                 continue
             seen |= hole
-            root, other = find(parents, place), find(parents, home[place + offsets[member]])
+            root = find(parents, place)
+            other = find(parents, home[place + offsets[member]])
             if root == other:
-                loops[count, 0], loops[count, 1], loops[count, 2] = place, member, upper
+                loops[count, 0] = place
+                loops[count, 1] = member
+                loops[count, 2] = upper
                 count += 1
             parents[root] = other
     return count

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.paths import number_rows
 from ecc_core._backends.cpu.betti.reduction import (
     NONE,
@@ -90,7 +91,8 @@ def _entry_order(cells: Cells, places: int) -> Array:
 
 def _number_rows(volume: Volume, rows: Cells) -> tuple[Array, Rows]:
     """Mark the rows in the gradient; return them and their places by number."""
-    places, count = volume.width, rows.places.size
+    places = volume.width
+    count = rows.places.size
     edges = 4 * rows.places + edge_offsets(volume.steps, volume.width)[rows.parts]
     if volume.home is not None:
         in_layers = (edges >> 2) - (edges & 3) * volume.width
@@ -121,14 +123,17 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
         states = np.zeros(volume.gradient.size, np.uint8)
         for slab in queue:
             own = order[firsts[slab] : firsts[slab + 1]]
-            within, listed = (bounds[slab], bounds[slab + 1]), np.empty(ROOM, np.uint64)
+            within = (bounds[slab], bounds[slab + 1])
+            listed = np.empty(ROOM, np.uint64)
             listed, size, late = reduce_columns(*given, own, within, followed, listed, 0, states)
             found.append((slab, listed[:size], late))
 
     share(range(ends.size - 1), work, workers)
     late, listed = _joined_lists(rows, bounds, found)
     if late.size:
-        chosen, spans, whole = late[:, 0].astype(order.dtype), late[:, 1:].copy(), (0, bounds[-1])
+        chosen = late[:, 0].astype(order.dtype)
+        spans = late[:, 1:].copy()
+        whole = (0, bounds[-1])
         states = np.empty(0, np.uint8)  # no path is followed
         reduce_columns(*given, chosen, whole, spans, listed, listed.size, states)
 
@@ -184,7 +189,8 @@ def _joined_lists(
 
 def _slab_ends(places: Array, shape: tuple[int, int, int], workers: int) -> Array:
     """Return the first slices of slabs with about as many columns each, and the end of the last."""
-    depth, slice_size = shape[0], shape[1] * shape[2]
+    depth = shape[0]
+    slice_size = shape[1] * shape[2]
     count = 1 if workers == 1 else min(depth, SLABS_A_WORKER * workers)
     before = np.cumsum(np.bincount(places // slice_size, minlength=depth))
     cuts = np.searchsorted(before, places.size * np.arange(1, count) / count)
@@ -196,11 +202,11 @@ def _near_order(places: Array, shape: tuple[int, int, int], ends: Array) -> tupl
 
     What a column needs is then in the cache, since it was needed for columns nearby.
     """
-    depths = [-(-(end - first) // NEAR) for first, end in itertools.pairwise(ends.tolist())]
+    depths = [ceil_div(end - first, NEAR) for first, end in itertools.pairwise(ends.tolist())]
     first_layers = np.cumsum([0, *depths])
     slabs = np.repeat(np.arange(len(depths)), np.diff(ends))
     layers = first_layers[slabs] + (np.arange(ends[-1]) - ends[slabs]) // NEAR  # of each slice
-    height, width = (-(-n // NEAR) for n in shape[1:])
+    height, width = (ceil_div(n, NEAR) for n in shape[1:])
     z, y, x = np.unravel_index(places, shape)
     cubes = (layers[z] * height + y // NEAR) * width + x // NEAR
     first_cubes = first_layers * (height * width)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.scan import Stars
 from ecc_core._backends.cpu.betti.stars import Steps, edge_offsets, tree_words
 from ecc_core._backends.cpu.llvm import LANES
@@ -47,7 +48,7 @@ def empty_volume(shape: tuple[int, int, int]) -> Volume:
 
 def no_gradient(shape: tuple[int, int, int]) -> Array:
     """Return the gradient of a volume whose edges are all matched with points."""
-    return np.zeros(3 * LANES * -(-math.prod(shape) // LANES), np.uint8)
+    return np.zeros(3 * LANES * ceil_div(math.prod(shape), LANES), np.uint8)
 
 
 def staged_stars(steps: Steps, width: int) -> Stars:
@@ -67,7 +68,8 @@ def keep_gradient(volume: Volume, block: Block, gradient: Array, shape: Shape) -
         target = volume.gradient[axis * volume.width :][: math.prod(volume.shape)]
         target = target.reshape(volume.shape)
         source = gradient[axis * width :][: math.prod(shape)].reshape(shape)
-        inner, own = [], []
+        inner = []
+        own = []
         for number, (first, end) in enumerate(zip(block.start, block.stop, strict=True)):
             last = end if number == axis else end + 1
             inner.append(slice(first + 1, last))

@@ -93,7 +93,8 @@ def _join(order, steps, apart, home, shape, wraps, winding, parents, turns, touc
     """
     spanning = np.zeros(found.shape[0] - 2, np.int64)
     own, crossed = np.zeros(3, np.int64), np.zeros(3, np.int64)  # from the point to its root
-    largest, done = np.int64(0), np.int64(0)
+    largest = np.int64(0)
+    done = np.int64(0)
     for key in range(1, found.shape[1]):
         for i in range(done, found[0, key]):
             place = root = np.int64(order[i])
@@ -120,9 +121,13 @@ def _join(order, steps, apart, home, shape, wraps, winding, parents, turns, touc
                             ends |= winding[axis]
                     unite(touched, spanning, root, ends)
                     continue
-                elder, younger, sign = other, root, 1
+                elder = other
+                younger = root
+                sign = 1
                 if parents[root] < parents[other]:  # the larger component
-                    elder, younger, sign = root, other, -1
+                    elder = root
+                    younger = other
+                    sign = -1
                 for axis in range(3):
                     turns[younger, axis] = sign * (crossed[axis] - own[axis])
                     if elder == other:

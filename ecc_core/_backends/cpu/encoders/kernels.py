@@ -42,7 +42,8 @@ def plain_row(box, token, z, y):
 def image_row(box, token, z, y):
     """Return one row of the image, and prefetch a later one: hardware looks ahead less."""
     address, strides, extents = box
-    rows, width = extents[1], extents[2] * token.itemsize
+    rows = extents[1]
+    width = extents[2] * token.itemsize
     later = y + max(1, PREFETCHED_BYTES // max(width, 1))
     slice_later, row_later = (z + 1, later - rows) if later >= rows else (z, later)
     soon = address + (slice_later * strides[0] + row_later * strides[1]) * token.itemsize
@@ -133,7 +134,8 @@ def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
     that of the rank `unfit` does not. The row where the first one is found is the last one.
     """
     slices, rows, columns = box[2]
-    seen, nan = np.uint64(0), np.uint64(0)
+    seen = np.uint64(0)
+    nan = np.uint64(0)
     for z in range(slices):
         for y in range(rows):
             row = plain_row(box, levels, z, y)
@@ -168,17 +170,22 @@ def fit_scale(at, after, final, slope):
     its next value.
     """
     turn = -1
-    low, lowest, high = -np.inf, -np.inf, np.inf
+    low = -np.inf
+    lowest = -np.inf
+    high = np.inf
     for j in range(at.size):
         high = min(high, j + 1 - at[j] * slope)
         if not final[j]:
             least = j + 1 - after[j] * slope
             if least > lowest and at[j] != after[j]:
-                low, lowest, turn = max(low, lowest), least, j
+                low = max(low, lowest)
+                lowest = least
+                turn = j
             else:
                 low = max(low, least)
     offset = low + (high - low) / 2 if low > -np.inf else high - 0.5
-    reach, exact = 0.0, True
+    reach = 0.0
+    exact = True
     for j in range(at.size):
         over = fused_multiply_add(at[j], slope, offset) - (j + 1)
         under = (j + 1) - fused_multiply_add(after[j], slope, offset)
@@ -209,10 +216,12 @@ def _find_cells(values, bits, grid, order, cells, keys):
     `bits` are the values read as unsigned integers, and `order` is that of :func:`bin_by_cells`.
     Returns whether a key was beyond the limit, and whether there was a NaN.
     """
-    number, of = grid.dtype.type, keys.dtype.type
+    number = grid.dtype.type
+    of = keys.dtype.type
     origin, slope, last = grid
     sign, negative, flip, stored, turn, limit = order
-    beyond, bad = False, False
+    beyond = False
+    bad = False
     for i in range(values.size):
         value = number(values[i])
         place = (value - origin) * slope
@@ -275,8 +284,10 @@ def bin_by_cells(box, keys, place, token, grid, order, table, ends):
     """
     slices, rows, columns = box[2]
     entries, only, held, bounds, base = table
-    cells, ordered = np.empty(VALUES_AT_ONCE, np.uint32), np.empty(VALUES_AT_ONCE, bounds.dtype)
-    seen, nan = False, False
+    cells = np.empty(VALUES_AT_ONCE, np.uint32)
+    ordered = np.empty(VALUES_AT_ONCE, bounds.dtype)
+    seen = False
+    nan = False
     for z in range(slices):
         for y in range(rows):
             row = plain_row(box, token, z, y)

@@ -24,12 +24,15 @@ MOST_REACH = 2.0**-8  # of a step: around levels, where values are compared with
 PLACE_BITS = 30  # of a checked place, before and behind the point
 MOST_CHECKED = 1 << 18  # levels, for which enough bits are left behind the point
 
-LEAST_CELLS, MOST_CELLS = 1 << 8, 1 << 16
+LEAST_CELLS = 1 << 8
+MOST_CELLS = 1 << 16
 # Costs of a value in ns, as measured: a search, and a table that exceeds the first-level cache.
-SEARCH_COST, LARGE_COST = 8.0, 0.05
+SEARCH_COST = 8.0
+LARGE_COST = 0.05
 LARGE_TABLE = 1 << 12
 # The levels span this part of the cells, and begin behind this many of the fewest cells.
-REACH, MARGIN = 0.96, 3.0
+REACH = 0.96
+MARGIN = 3.0
 
 
 class EvenScale(NamedTuple):
@@ -94,7 +97,9 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
     if order.size == 0:
         return None
     beyond = _next(order, up=not levels.superlevel)
-    at, after, final = order.astype(np.float64), beyond.astype(np.float64), order == beyond
+    at = order.astype(np.float64)
+    after = beyond.astype(np.float64)
+    final = order == beyond
     best = None
     with np.errstate(all="ignore"):
         if at.size == 1:
@@ -131,7 +136,8 @@ def _next(values: Array, up: bool) -> Array:
     if values.dtype.kind == "f":
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))
-    info, one = np.iinfo(values.dtype), values.dtype.type(1)
+    info = np.iinfo(values.dtype)
+    one = values.dtype.type(1)
     if up:
         return np.where(values == info.max, values, values + one)
     return np.where(values == info.min, values, values - one)
@@ -155,7 +161,8 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     `cubes` complements of ranks, which grow at the level itself in the reversed order. Either way
     a key is `base` plus the number of bounds that the value has reached.
     """
-    values, entering = levels.values, entry_keys(levels)
+    values = levels.values
+    entering = entry_keys(levels)
     one = entering.dtype.type(1)
     full = entering.dtype.type(np.iinfo(entering.dtype).max)
     nothing = entering.dtype.type(0)
@@ -163,14 +170,18 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     entering = entering ^ flip
     # The loader reports whether there are values beyond all levels, or up to the first one.
     turn, limit = (full, ~entering.min() - one) if least else (nothing, entering.max(initial=0))
-    stored, count = full if cubes else nothing, values.size
+    stored = full if cubes else nothing
+    count = values.size
     if cubes:
-        bounds, base = entering ^ full, top + least - count
+        bounds = entering ^ full
+        base = top + least - count
         never = max(top + least - count, 0)
     else:
         behind = entering != full  # no value lies behind the last one of the dtype
-        values, bounds = values[behind], entering[behind] + one
-        base, never = -least, count - least
+        values = values[behind]
+        bounds = entering[behind] + one
+        base = -least
+        never = count - least
     order = np.argsort(bounds)
     ascending = levels.superlevel == cubes
     grid, *arrays = _table(values[order], bounds[order], ascending, base, never)

@@ -188,7 +188,8 @@ def _places(dtype: np.dtype[Any]) -> Array:
 def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     """Return a plan with a table of the keys of all 8- or 16-bit values; booleans are bytes."""
     dtype = np.dtype(np.uint8) if dtype.kind == "b" else dtype
-    top, places = levels.values.size, _places(dtype)
+    top = levels.values.size
+    places = _places(dtype)
     at = entry_keys(levels).astype(np.int64)
     keys = np.arange(top + 1, dtype=np.min_scalar_type(top))
     if levels.superlevel != cubes:
@@ -226,7 +227,8 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
     flip = kind.type(full if descending else 0)
     if dtype.kind == "f":
         # NaN must never enter, whichever end of the order that is.
-        infinity, never = np.array(np.inf, dtype).view(kind)[()], _never(cubes, full)
+        infinity = np.array(np.inf, dtype).view(kind)[()]
+        never = _never(cubes, full)
         settings = token, flip, sign, infinity, kind.type(never)
         return Plan((kernels.order_floats, settings), kind, full, nothing, never)
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else kind

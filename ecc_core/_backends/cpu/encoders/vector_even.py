@@ -16,7 +16,8 @@ from ecc_core._backends.cpu import llvm
 
 BIN_LANES = 16
 
-_F64, _I32 = ir.DoubleType(), ir.IntType(32)
+_F64 = ir.DoubleType()
+_I32 = ir.IntType(32)
 
 
 def _levels(builder: Any, before: Any, kind: Any, stored: Any, regular: Any, line: Any) -> Any:
@@ -56,7 +57,9 @@ def _bin(lanes: int, checked: bool) -> Any:
         first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
             llvm.each(builder, builder.trunc(number, _I32), lanes) for number in bins[:9]
         )
-        numbers, dtype, unit = ir.VectorType(_F64, lanes), values.dtype, llvm.splat(_I32, lanes, 1)
+        numbers = ir.VectorType(_F64, lanes)
+        dtype = values.dtype
+        unit = llvm.splat(_I32, lanes, 1)
         given = value = values.load(at, lanes)
         if isinstance(dtype, types.Float):
             compare = builder.fcmp_ordered
@@ -72,9 +75,11 @@ def _bin(lanes: int, checked: bool) -> Any:
         if checked:
             one = builder.shl(unit, digits)
             half = builder.lshr(one, unit)
-            least, most = half, builder.add(builder.shl(count, digits), half)
+            least = half
+            most = builder.add(builder.shl(count, digits), half)
         else:
-            least, most = llvm.splat(_I32, lanes, 0), count
+            least = llvm.splat(_I32, lanes, 0)
+            most = count
         low, high = (builder.sitofp(end, numbers) for end in (least, most))
         place = builder.select(builder.fcmp_ordered(">", place, low), place, low)  # and NaN
         place = builder.select(builder.fcmp_ordered("<", place, high), place, high)
@@ -110,5 +115,7 @@ def _bin(lanes: int, checked: bool) -> Any:
     return bin_lanes
 
 
-bin_vector, bin_value = _bin(BIN_LANES, False), _bin(1, False)
-bin_checked_vector, bin_checked_value = _bin(BIN_LANES, True), _bin(1, True)
+bin_vector = _bin(BIN_LANES, False)
+bin_value = _bin(1, False)
+bin_checked_vector = _bin(BIN_LANES, True)
+bin_checked_value = _bin(1, True)

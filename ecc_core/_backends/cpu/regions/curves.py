@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.llvm import (
@@ -70,7 +71,9 @@ def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array(cells, dtype=np.uint64)
 
 
-_EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
+_EDGES = _cells(1)
+_SQUARES = _cells(2)
+_CUBES = _cells(3)
 
 
 @subroutine()
@@ -100,7 +103,8 @@ def _pair(planes, at, direction, strides, behind, outside, first):
     """
     word_step, direction_step = strides
     forward = planes[np.uint64(at + 2 * direction * direction_step)]
-    dy, dx = _OFFSETS[direction, 1], _OFFSETS[direction, 2]
+    dy = _OFFSETS[direction, 1]
+    dx = _OFFSETS[direction, 2]
     there = at + behind + (2 * direction + 1) * direction_step - dy
     backward = planes[np.uint64(there)]
     if dx == 1:
@@ -208,8 +212,10 @@ def scan_regions(
                 lines = rows + 2 if dy < 0 else rows + 1
                 skip = 1 if dy < 0 else 0
                 for row in range(skip, lines):
-                    at, other = here + row * pitch, there + row * pitch
-                    owns, same = at_least(keys, at, other), equal(labels, at, other)
+                    at = here + row * pitch
+                    other = there + row * pitch
+                    owns = at_least(keys, at, other)
+                    same = equal(labels, at, other)
                     planes[np.uint64(out + row)] = ((owns ^ flip) & same) ^ flip
                     back = np.uint64(out + row + direction_step)
                     planes[back] = ((~owns ^ flip) & same) ^ flip
@@ -251,7 +257,8 @@ def region_curves(
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their curves, (ids, n) int64."""
-    spatial, cubes = filtration.ndim, filtration.cubes
+    spatial = filtration.ndim
+    cubes = filtration.cubes
     dtype, label_dtype = (array.dtype.newbyteorder("=") for array in (image, labels))
     if image.size == 0:
         return np.empty(0, label_dtype), np.zeros((0, thresholds.size), np.int64)
@@ -302,7 +309,8 @@ def _count(
 
     The block with which there are more than `most` bins is the last one.
     """
-    volume, bins = filtration.ndim == 3, plan.top + 1
+    volume = filtration.ndim == 3
+    bins = plan.top + 1
     directions = len(DIRECTIONS) if volume else 4
     owned = np.empty(2 * directions, np.uint64) if volume else None
     numbering = Numbering(labels.token.dtype)
@@ -311,7 +319,8 @@ def _count(
     histograms = np.zeros((0, bins), counts)
     for block in queue:
         layout = lay_out(block, image.shape, 3 if volume else 2, spare_words=2)
-        size, step = layout.size + 2 * FRONT, layout.steps[0]
+        size = layout.size + 2 * FRONT
+        step = layout.steps[0]
         keys = scratch.take("keys", size, plan.key_dtype)
         place = layout.at + FRONT, layout.steps
         read, values = image.box(layout.box)
@@ -322,13 +331,15 @@ def _count(
         regions, shown = numbering.stage(labels, layout.box, background, *place)
         if nan and np.isnan(values[shown != 0]).any():
             raise ValueError(NAN_MESSAGE)
-        held, needed = len(histograms), numbering.count
+        held = len(histograms)
+        needed = numbering.count
         if needed > held:  # zeros that are not used yet take no memory
             expected = min(needed * total, MOST_BINS // bins) if held == 0 else 2 * held
-            known, histograms = histograms, np.zeros((max(needed, expected), bins), counts)
+            known = histograms
+            histograms = np.zeros((max(needed, expected), bins), counts)
             histograms[:held] = known
         _, rows, columns, lead, _, _ = layout.geometry
-        words = lead + -(-columns // 64) + 1
+        words = lead + ceil_div(columns, 64) + 1
         scan_regions(
             keys[FRONT:],
             regions[FRONT:],

@@ -48,7 +48,8 @@ def _insert(ids, keys, numbers, shift):
     """Fill the slots of a larger table."""
     for i in range(ids.size):
         slot = _slot(ids[i], keys, numbers, shift)
-        keys[slot], numbers[slot] = ids[i], i + 1
+        keys[slot] = ids[i]
+        numbers[slot] = i + 1
 
 
 @kernel()
@@ -60,20 +61,25 @@ def _number(box, token, out, place, limit, table, count):
     """
     keys, numbers, shift, ids = table
     slices, rows, columns = box[2]
-    before, number = np.uint64(0), np.uint32(0)
+    before = np.uint64(0)
+    number = np.uint32(0)
     for z in range(slices):
         for y in range(rows):
             row = image_row(box, token, z, y)
             target = key_row(out, place, z, y, columns)
             above = key_row(out, place, z, max(y - 1, 0), columns)
-            x, stop = 0, 0
+            x = 0
+            stop = 0
             while stop < columns:
-                x, stop = stop, stop + 1
-                changes, fill = ONE, False
+                x = stop
+                stop = stop + 1
+                changes = ONE
+                fill = False
                 if x > 0 and columns > LANES:  # the last words of a row overlap
                     x, stop = min(x, columns - LANES), min(x + LANES, columns)
                     changes = ~equal(row, x, x - 1)
-                    before, number = np.uint64(row[x - 1]), np.uint32(target[x - 1])
+                    before = np.uint64(row[x - 1])
+                    number = np.uint32(target[x - 1])
                     fill_vector(target, x, number)
                     fill = count_bits(changes) <= FEW_CHANGES
                     changes = changes if fill else ALL
@@ -82,7 +88,8 @@ def _number(box, token, out, place, limit, table, count):
                     changes &= changes - ONE
                     label = np.uint64(row[here])
                     if label != before:
-                        before, number = label, np.uint32(above[here] if y > 0 else 0)
+                        before = label
+                        number = np.uint32(above[here] if y > 0 else 0)
                         if label == 0 or label > limit:
                             number = np.uint32(0)
                         elif number == 0 or ids[np.uint64(number) - ONE] != label:
@@ -92,7 +99,8 @@ def _number(box, token, out, place, limit, table, count):
                                     return count, False
                                 ids[count] = label
                                 count += 1
-                                keys[slot], numbers[slot] = label, count
+                                keys[slot] = label
+                                numbers[slot] = count
                             number = numbers[slot]
                     if fill and here + LANES <= columns:  # beyond `stop` more is written later
                         fill_vector(target, here, number)
@@ -128,7 +136,8 @@ class Numbering:
         known = self.ids
         self._ids = np.empty(slots // 2, np.uint64)
         self._ids[: self.count] = known
-        self._keys, self._numbers = np.zeros(slots, np.uint64), np.zeros(slots, np.uint32)
+        self._keys = np.zeros(slots, np.uint64)
+        self._numbers = np.zeros(slots, np.uint32)
         self._shift = np.uint64(65 - slots.bit_length())
         _insert(known, self._keys, self._numbers, self._shift)
 
@@ -164,7 +173,8 @@ def merge_ids(
     """
     every = np.concatenate([numbering.ids for numbering in numberings])
     ids, places = np.unique(every, return_inverse=True)
-    found, start = [], 0
+    found = []
+    start = 0
     for numbering in numberings:
         own = np.full(ids.size, -1)
         own[places[start : start + numbering.count]] = np.arange(numbering.count)

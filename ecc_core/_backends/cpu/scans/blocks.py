@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
@@ -40,7 +41,8 @@ MAX_ROWS = 64
 MAX_COLUMNS = 8192
 FRONT = 64  # elements before the keys of a block: the neighbours of its first point
 NOWHERE: Flags = False, False, False
-WORD_TYPE, COEFFICIENT_TYPE = np.dtype(np.uint64), np.dtype(np.int8)
+WORD_TYPE = np.dtype(np.uint64)
+COEFFICIENT_TYPE = np.dtype(np.int8)
 
 
 @lru_cache(maxsize=32)
@@ -64,7 +66,8 @@ def cut(
     else:
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
         depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
-    height, depth = _evenly(rows, height), _evenly(slices, depth)
+    height = _evenly(rows, height)
+    depth = _evenly(slices, depth)
     return tiles(shape, (depth, height, width))
 
 
@@ -81,7 +84,7 @@ def tiles(shape: tuple[int, int, int], steps: tuple[int, int, int]) -> tuple[Blo
 
 def _evenly(count: int, step: int) -> int:
     """Return a step near the given one that divides `count` into nearly equal parts."""
-    return -(-count // max(1, round(count / step))) if count else 1
+    return ceil_div(count, max(1, round(count / step))) if count else 1
 
 
 class Layout(NamedTuple):
@@ -110,12 +113,15 @@ class Layout(NamedTuple):
 def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
     """Lay out a block: words of 64 columns begin at its first column, rows come in eights."""
     (z, y, x), (z_end, y_end, x_end) = block
-    slices, rows, columns = z_end - z, y_end - y, x_end - x
+    slices = z_end - z
+    rows = y_end - y
+    columns = x_end - x
     lead = int(x > 0)
-    pitch = 64 * (lead + -(-columns // 64) + spare_words)
-    slice_stride = pitch * (-(-rows // kernels.ROWS) * kernels.ROWS + 2)
+    pitch = 64 * (lead + ceil_div(columns, 64) + spare_words)
+    slice_stride = pitch * (ceil_div(rows, kernels.ROWS) * kernels.ROWS + 2)
     halo = int(ndim == 3)
-    above, before = min(z, halo), min(y, 1)
+    above = min(z, halo)
+    before = min(y, 1)
     left = min(x, 64)
     depth, height, width = shape
     start = (z - above, y - before, x - left)
@@ -179,9 +185,12 @@ def wrapped_boxes(
 
     `wraps` tells along which axes (z, y, x) opposite sides touch.
     """
-    box, pieces = layout.box, []
+    box = layout.box
+    pieces = []
     for axis, step in enumerate(layout.steps):
-        start, stop, length = block.start[axis], block.stop[axis], shape[axis]
+        start = block.start[axis]
+        stop = block.stop[axis]
+        length = shape[axis]
         found = [(box.start[axis], box.stop[axis], 0)]
         if wraps[axis]:
             first = box.start[axis]
@@ -190,7 +199,8 @@ def wrapped_boxes(
             if stop == length:
                 found.append((0, 1, (stop - first) * step))
         pieces.append(found)
-    x, x_stop = box.start[2], box.stop[2]
+    x = box.start[2]
+    x_stop = box.stop[2]
     across = [(x, x_stop, 0)]
     ends_row = block.start[2] > 0 and block.stop[2] == shape[2]  # whole rows are wrapped in place
     if wraps[2] and ends_row:
@@ -238,7 +248,7 @@ def kept_arrays(layout: Layout, key_dtype: np.dtype[Any], ndim: int) -> tuple[Ar
     if _kept.layout == wanted:
         return _kept.arrays
     _, rows, columns, lead, _, _ = layout.geometry
-    words = lead + -(-columns // 64)
+    words = lead + ceil_div(columns, 64)
     kinds = 14 if ndim == 3 else 3
     queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD_TYPE)
     _kept.arrays = (
@@ -271,7 +281,8 @@ class Scanner:
         in the image.
         """
         self.source: Any = source
-        self.mask, self.nan = mask, filtration.nan
+        self.mask = mask
+        self.nan = filtration.nan
         self.shape = source.shape
         self.descending = cubes  # the order of keys
         self.ndim = max(filtration.ndim, 2)
@@ -297,7 +308,8 @@ class Scanner:
         """
         if self.closed:
             return layout.low, layout.high
-        low, wraps = layout.low, self.sides.wraps
+        low = layout.low
+        wraps = self.sides.wraps
         ends = low[0] and not wraps[0], low[1] and not wraps[1], low[2] and not wraps[2]
         return ends, across(self.sides.closed, layout.high)
 
@@ -305,11 +317,14 @@ class Scanner:
         """Load the keys of a block and of its halo."""
         layout = lay_out(block, self.source.shape, self.ndim)
         keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim)
-        source, mask, steps = self.source, self.mask, layout.steps
+        source = self.source
+        mask = self.mask
+        steps = layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         if not self.closed:
             found = self._load_halo(plan, block, layout, keys)
-            nan, unfit = nan or found[0], unfit or found[1]
+            nan = nan or found[0]
+            unfit = unfit or found[1]
         if nan and self.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return Staged(block, layout, keys, spare, unfit)
@@ -323,7 +338,8 @@ class Scanner:
         if True in wraps:
             for other, place in wrapped_boxes(block, layout, self.source.shape, wraps):
                 found = load_box(plan, self.source, self.mask, other, keys, place, layout.steps)
-                nan, unfit = nan or found[0], unfit or found[1]
+                nan = nan or found[0]
+                unfit = unfit or found[1]
             if wraps[2] and layout.low[2] and layout.high[2]:
                 lines = keys[: layout.size].reshape(-1, layout.steps[1])
                 lines[:, layout.geometry[2]] = lines[:, 0]
@@ -341,7 +357,9 @@ class Scanner:
         if plan.bound is None:
             self.scan(staged, histograms)
             return
-        layout, take, volume = staged.layout, scratch.take, self.ndim == 3
+        layout = staged.layout
+        take = scratch.take
+        volume = self.ndim == 3
         sides = layout.low, layout.high
         fill_halo(staged.keys, layout.geometry, *sides, int(volume), plan.never)
         bits = take("bits", layout.size // 64 + 1, WORD_TYPE)

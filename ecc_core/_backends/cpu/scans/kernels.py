@@ -55,7 +55,8 @@ def _repeat_borders(keys, geometry, low, high, cubes, volume):
     slices, rows, columns, lead, pitch, slice_stride = geometry
     halo = 1 if volume else 0
     for z in range(1 - halo, slices + 1 + halo):
-        start, end = z * slice_stride, z * slice_stride + (rows + 1) * pitch
+        start = z * slice_stride
+        end = z * slice_stride + (rows + 1) * pitch
         if cubes[2] and high[2]:
             for at in range(start, end + pitch, pitch):
                 last = at + 64 * lead + columns
@@ -98,7 +99,8 @@ def _drain(keys, queue, event_keys, event_coefficients, queued, histogram):
         count = 0
         while row < queued and count < EVENT_FLUSH:
             place = np.uint64(row)
-            at, wanted = np.int64(queue[5, place]), queue[4, place]
+            at = np.int64(queue[5, place])
+            wanted = queue[4, place]
             planes = queue[0, place], queue[1, place], queue[2, place], queue[3, place]
             append_coefficients(planes, wanted, event_coefficients, count)
             count = append_compressed(keys, at, wanted, event_keys, count)
@@ -213,7 +215,8 @@ def _scan(volume: bool) -> Any:
         column_stride = rows + 2 * ROWS
         kind_stride = words * column_stride
         # A periodic row begins with its last word, which the first one follows.
-        queued, first = 0, 0 if lead or low[2] else -1
+        queued = 0
+        first = 0 if lead or low[2] else -1
         if cubes[0] or cubes[1] or cubes[2]:
             _repeat_borders(keys, geometry, low, high, cubes, volume)
         for z in range(first_slice, slices):
@@ -240,7 +243,8 @@ def _scan(volume: bool) -> Any:
                         planes, starts, kind_stride, carry, 3 * row, edge, block, into
                     )
                     if out is not None:
-                        queued, x = 0, 64 * (word - lead)
+                        queued = 0
+                        x = 64 * (word - lead)
                         if x >= 0:
                             width = columns - x
                             _write(block, own, width, event_coefficients, out, place, z, row, x)
@@ -258,7 +262,8 @@ def _scan(volume: bool) -> Any:
     return scan
 
 
-scan_2d, scan_3d = _scan(volume=False), _scan(volume=True)
+scan_2d = _scan(volume=False)
+scan_3d = _scan(volume=True)
 
 
 @kernel()
@@ -273,8 +278,10 @@ def _count(here, below, valid, words):
     """Return vertices less edges along x of rows, less those of what neighbouring rows share."""
     total = 0
     for i in range(words):
-        row, after = here[i], here[i + 1]
-        both, both_after = row & below[i], after & below[i + 1]
+        row = here[i]
+        after = here[i + 1]
+        both = row & below[i]
+        both_after = after & below[i + 1]
         total += count_bits(row & ~(row >> ONE | after << LAST) & valid[i])
         total -= count_bits(both & ~(both >> ONE | both_after << LAST) & valid[i])
     return total
@@ -300,7 +307,8 @@ def count_sets(bits, geometry, sides, cubes, volume, scratch, histograms):
     """
     (low, high), (valid, shared) = sides, scratch
     slices, rows, columns, lead, pitch, slice_stride = geometry
-    row_step, slice_step = pitch // 64, slice_stride // 64
+    row_step = pitch // 64
+    slice_step = slice_stride // 64
     words = lead + (columns + 63) // 64
     for y in range(rows + 1):
         for word in range(row_step):
@@ -309,10 +317,12 @@ def count_sets(bits, geometry, sides, cubes, volume, scratch, histograms):
     framed = cubes and low[2]
     corner = np.int64(not cubes and high[1] and high[2] and (high[0] or not volume))
     before = 0 if cubes and low[1] else 1  # the rows from which squares hang
-    size, count = (rows + 1 - before) * row_step, (rows + 2 - before) * row_step + 1
+    size = (rows + 1 - before) * row_step
+    count = (rows + 2 - before) * row_step + 1
     for z in range(0 if volume and cubes and low[0] else 1, slices + 1):
         start = z * slice_step + before * row_step
-        here, below = part_of(bits, start, count), part_of(bits, start + row_step, size + 1)
+        here = part_of(bits, start, count)
+        below = part_of(bits, start + row_step, size + 1)
         total = _count(here, below, valid, size)
         if framed:
             total += _count_before(here, below, size, row_step)

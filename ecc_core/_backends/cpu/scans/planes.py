@@ -87,7 +87,9 @@ class Logic:
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
-        self.inv, self.both, self.either = builder.not_, builder.and_, builder.or_
+        self.inv = builder.not_
+        self.both = builder.and_
+        self.either = builder.or_
 
     def odd(self, *planes: Any) -> Any:
         result = planes[0]
@@ -104,7 +106,8 @@ class Logic:
 
     def difference(self, a: list[Any], b: list[Any]) -> list[Any]:
         """a - b of unsigned numbers of equal length, in two's complement with one plane more."""
-        result, borrow = [], None
+        result = []
+        borrow = None
         for p, q in zip(a, b, strict=True):
             if borrow is None:
                 result.append(self.odd(p, q))
@@ -130,7 +133,8 @@ class Logic:
         """
         row, between, before = starts
         # Cells between rows that the row owns
-        to_next, to_previous = plane(row, kind), self.inv(plane(row, kind, -1))
+        to_next = plane(row, kind)
+        to_previous = self.inv(plane(row, kind, -1))
         pairs = kind + 2  # the same maximised over y
         gained = self.total(
             self.inv(plane(between, kind)),
@@ -152,7 +156,8 @@ class Logic:
         `carry` keeps the planes of the word before. At a border of the image `edge_bit` is a plane
         whose lowest bit takes the incoming point from `edge` instead.
         """
-        builder, result = self.builder, []
+        builder = self.builder
+        result = []
         for i, bit in enumerate(number):
             place = builder.add(offset, llvm.I64(ROWS * i))
             held = carry.load(place, ROWS)
@@ -164,7 +169,8 @@ class Logic:
 
 
 def compress(builder: Any, values: Any, bits: Any) -> Any:
-    lanes, width = values.type.count, values.type.element.width
+    lanes = values.type.count
+    width = values.type.element.width
     name = f"llvm.experimental.vector.compress.v{lanes}i{width}"
     undefined = ir.Constant(values.type, ir.Undefined)
     return llvm.call(builder, name, values.type, [values, bits, undefined])
@@ -177,7 +183,8 @@ def _queue(builder: Any, words: list[Any], into: list[Any]) -> Any:
     """
     queue, queued, valid, rows, at, pitch = into
     number = ir.Constant(ir.VectorType(llvm.I64, ROWS), [llvm.I64(i) for i in range(ROWS)])
-    planes, nonzero = words[:-1], builder.and_(words[-1], llvm.each(builder, valid, ROWS))
+    planes = words[:-1]
+    nonzero = builder.and_(words[-1], llvm.each(builder, valid, ROWS))
     steps = builder.mul(number, llvm.each(builder, pitch, ROWS))
     wanted = builder.and_(
         builder.icmp_unsigned("!=", nonzero, llvm.splat(llvm.I64, ROWS, 0)),
@@ -207,7 +214,8 @@ def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
     offset of its keys. Returns the union of the non-zero plane's 8 words, and how many rows are
     queued then.
     """
-    logic, row = Logic(builder), starts[0]
+    logic = Logic(builder)
+    row = starts[0]
 
     def plane(start: Any, kind: int, shift: int = 0) -> Any:
         offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))

@@ -34,7 +34,8 @@ def _scan_rows(keys, columns, entered, histogram, curves):
     ``entered[k]`` keys count. The histogram has room for one key more than there are.
     """
     for i in range(len(curves)):
-        row, curve = part_of(keys, i * columns, columns), curves[i]
+        row = part_of(keys, i * columns, columns)
+        curve = curves[i]
         histogram[:] = 0
         key = row[0]
         after_last = np.int64(0)
@@ -42,7 +43,8 @@ def _scan_rows(keys, columns, entered, histogram, curves):
             following = row[x]
             enters_before = np.int64(key < following)
             histogram[key] += enters_before - after_last
-            key, after_last = following, enters_before
+            key = following
+            after_last = enters_before
         histogram[key] += 1 - after_last
         total = 0
         for bin in range(histogram.size):  # what has entered before each key

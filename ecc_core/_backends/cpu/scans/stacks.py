@@ -38,7 +38,8 @@ def parts_of(
     Axes are taken in an `order` with `flips`, those of :func:`spatial_order`. Images of one or two
     axes come as one stack if blocks hold whole ones, or if the images are interleaved in memory.
     """
-    count, spatial = image.shape[0], image.ndim - 1
+    count = image.shape[0]
+    spatial = image.ndim - 1
 
     def lay(array: Array) -> Array:
         if order:
@@ -91,7 +92,8 @@ def cumulate(histograms, rows, descending, sign, entered, curves):
         row = i if rows is None else rows[i]
         if row < 0:
             continue
-        histogram, curve = histograms[np.uint64(row)], curves[i]
+        histogram = histograms[np.uint64(row)]
+        curve = curves[i]
         total = 0
         for key in range(bins):
             total += histogram[key]

@@ -87,8 +87,11 @@ def _ceil(builder: Any, vector: Any) -> Any:
 def encode_heights(points, vectors, grid, shift, codes):
     """Write the codes (n, LANES) of points (n, d) in the directions of `vectors` (d, LANES)."""
     evenly_spaced = grid.first.size == 0
-    scaled, axes = vectors * grid.scale, points.shape[1]
-    offset, top, width = -grid.origin * grid.scale, grid.levels.size - 0.5, float(1 << shift)
+    scaled = vectors * grid.scale
+    axes = points.shape[1]
+    offset = -grid.origin * grid.scale
+    top = grid.levels.size - 0.5
+    width = float(1 << shift)
     for p in range(len(points)):
         if evenly_spaced and not _guess(points, p, axes, scaled, offset, top, width, codes):
             continue

@@ -19,7 +19,9 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 Rows = NDArray[Any]
 
-VALID, OUTSIDE, REPEATED = 0, 1, 2
+VALID = 0
+OUTSIDE = 1
+REPEATED = 2
 COMPARED_ONE_BY_ONE = 16  # More simplices with the same first point are sorted.
 NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
 
@@ -66,9 +68,12 @@ def _sort_by_column(rows, column, starts, out):
         place = starts[p]
         starts[p] = place + 1
         if size == 2:  # whose numbers are copied without a loop
-            out[place, 0], out[place, 1] = rows[i, 0], rows[i, 1]
+            out[place, 0] = rows[i, 0]
+            out[place, 1] = rows[i, 1]
         elif size == 3:
-            out[place, 0], out[place, 1], out[place, 2] = rows[i, 0], rows[i, 1], rows[i, 2]
+            out[place, 0] = rows[i, 0]
+            out[place, 1] = rows[i, 1]
+            out[place, 2] = rows[i, 2]
         else:
             for j in range(size):
                 out[place, j] = rows[i, j]
@@ -166,7 +171,8 @@ def _find_missing_face(rows, faces, points):
     for i in range(len(rows)):
         for left_out in range(size):
             first = rows[i, 1 if left_out == 0 else 0]
-            low, high = ends[first], ends[first + 1]
+            low = ends[first]
+            high = ends[first + 1]
             if (
                 size == 3 and high - low <= COMPARED_ONE_BY_ONE
             ):  # the usual case, without loops over columns
@@ -213,7 +219,8 @@ def _sorted(rows: Rows, points: int) -> Rows:
     They are in lexicographic order if a point is the first one of more than
     COMPARED_ONE_BY_ONE of them.
     """
-    out, starts = np.empty_like(rows), np.empty(points + 1, np.int64)
+    out = np.empty_like(rows)
+    starts = np.empty(points + 1, np.int64)
     if _sort_by_column(rows, 0, starts, out) <= COMPARED_ONE_BY_ONE and not _any_repeated(out):
         return out
     for column in reversed(range(rows.shape[1])):
@@ -257,7 +264,8 @@ def _check_faces(rows: Rows, faces: Rows, points: int) -> None:
     i, left_out = _find_missing_face(rows, faces, points)
     if i < 0:
         return
-    simplex, size = rows[i], rows.shape[1]
+    simplex = rows[i]
+    size = rows.shape[1]
     face = np.delete(simplex, left_out)
     raise ValueError(
         "`simplices` must hold all faces of each simplex unless `complete` is True, got the "

@@ -65,13 +65,19 @@ def write_coefficients(values, first, last, cubes, out):
                 has_nan |= value != value
                 frame[y + 1, x + 1] = -value if cubes else value
         for y in range(rows):
-            above, row, below = frame[y], frame[y + 1], frame[y + 2]
+            above = frame[y]
+            row = frame[y + 1]
+            below = frame[y + 2]
             for x in range(columns):
                 value = row[x + 1]
-                north, south = np.int8(above[x + 1] < value), np.int8(below[x + 1] <= value)
-                west, east = np.int8(row[x] < value), np.int8(row[x + 2] <= value)
-                north_west, north_east = np.int8(above[x] < value), np.int8(above[x + 2] < value)
-                south_west, south_east = np.int8(below[x] <= value), np.int8(below[x + 2] <= value)
+                north = np.int8(above[x + 1] < value)
+                south = np.int8(below[x + 1] <= value)
+                west = np.int8(row[x] < value)
+                east = np.int8(row[x + 2] <= value)
+                north_west = np.int8(above[x] < value)
+                north_east = np.int8(above[x + 2] < value)
+                south_west = np.int8(below[x] <= value)
+                south_east = np.int8(below[x + 2] <= value)
                 # 1 - edges + squares of which the point is the highest, the first of equals.
                 upper = (west & north_west) + (east & north_east) - 1
                 lower = (west & south_west) + (east & south_east) - 1
@@ -100,7 +106,8 @@ def _find_owners(row, offsets, count, cubes, values, owners):
 def _vertices(rows, z, y, extent, orthant):
     """The vertices of a row of an orthant that are the highest of a row of cells, if there are."""
     up = ~orthant & extent
-    z, y = z + (up >> 2 & 1), y + (up >> 1 & 1)
+    z = z + (up >> 2 & 1)
+    y = y + (up >> 1 & 1)
     if z < rows.shape[1] and y < rows.shape[2]:
         return rows[orthant, z, y, up & 1 :]
     return rows[orthant, 0, 0, :0]
@@ -110,9 +117,11 @@ def _vertices(rows, z, y, extent, orthant):
 def _add_sums(images, first, last, offsets, counts, signs, cubes, all_sums):
     """Add the values of the cells of some padded images (z, y, x) to sums (orthants, *grid)."""
     orthants, depth, height, width = all_sums.shape[1:]
-    values, owners = np.empty(width, images.dtype), np.empty(width, np.int32)
+    values = np.empty(width, images.dtype)
+    owners = np.empty(width, np.int32)
     for number, z, y in np.ndindex(last - first, depth, height):
-        image, sums = images[first + number], all_sums[first + number]
+        image = images[first + number]
+        sums = all_sums[first + number]
         flat = image.reshape(-1)
         row = flat[(z * image.shape[1] + y) * image.shape[2] :]
         for extent in range(orthants):
@@ -130,11 +139,14 @@ def _add_sums(images, first, last, offsets, counts, signs, cubes, all_sums):
 def _add_gradients(images, first, last, offsets, counts, signs, cubes, all_upstream, out):
     """Add the gradients of the points of some padded images to `out`, of their shape."""
     orthants, depth, height, width = all_upstream.shape[1:]
-    values, owners = np.empty(width, images.dtype), np.empty(width, np.int32)
+    values = np.empty(width, images.dtype)
+    owners = np.empty(width, np.int32)
     total = np.empty(width, images.dtype)
     for number, z, y in np.ndindex(last - first, depth, height):
-        image, upstream = images[first + number], all_upstream[first + number]
-        flat, gradients = image.reshape(-1), out[first + number].reshape(-1)
+        image = images[first + number]
+        upstream = all_upstream[first + number]
+        flat = image.reshape(-1)
+        gradients = out[first + number].reshape(-1)
         start = (z * image.shape[1] + y) * image.shape[2]
         for extent in range(orthants):
             _find_owners(flat[start:], offsets[extent], counts[extent], cubes, values, owners)
@@ -157,11 +169,13 @@ def _add_gradients(images, first, last, offsets, counts, signs, cubes, all_upstr
 def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array]:
     """Places of the vertices or cubes of each extent of cells, their numbers, and signs."""
     ndim = len(strides)
-    offsets, counts = np.zeros((1 << ndim, 1 << ndim), np.int64), np.zeros(1 << ndim, np.int64)
+    offsets = np.zeros((1 << ndim, 1 << ndim), np.int64)
+    counts = np.zeros(1 << ndim, np.int64)
     for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
         choices = [((1,) if e else (0, 1)) if cubes else ((0, 1) if e else (0,)) for e in ends]
         places = [np.dot(steps, strides) for steps in itertools.product(*choices)]
-        offsets[extent, : len(places)], counts[extent] = places, len(places)
+        offsets[extent, : len(places)] = places
+        counts[extent] = len(places)
     return offsets, counts, np.array([(-1) ** extent.bit_count() for extent in range(1 << ndim)])
 
 
@@ -171,7 +185,8 @@ def _pad(weights, sign, starts, padded):
     padded[:] = np.inf
     images, depth, height, width = weights.shape
     for image, z, y in np.ndindex(images, depth, height):
-        row, into = weights[image, z, y], padded[image, starts[0] + z, starts[1] + y]
+        row = weights[image, z, y]
+        into = padded[image, starts[0] + z, starts[1] + y]
         for x in range(width):
             value = row[x]
             finite = np.nan if np.isinf(value) else sign * value
@@ -188,13 +203,16 @@ class Cells:
         self, weights: Array, connectivity: int, extension: str, workers: int | None
     ) -> None:
         batch, *spatial = weights.shape
-        ndim, self.cubes = len(spatial), connectivity != 1
-        low, missing = int(self.cubes), 3 - ndim
+        ndim = len(spatial)
+        self.cubes = connectivity != 1
+        low = int(self.cubes)
+        missing = 3 - ndim
         self.grid = [1] * missing + [n + low for n in spatial]
         sides = [1] * missing + [n + low + 1 for n in spatial]
         inside = [slice(low, low + n) for n in spatial]
         self.inner = (slice(None), *[slice(0, 1)] * missing, *inside)
-        self.shape, self.workers = weights.shape, workers
+        self.shape = weights.shape
+        self.workers = workers
         self.sign = 1 if extension == "max" else -1
         size = batch * math.prod(sides)
         self.padded = scratch.take("padded weights", size, weights.dtype).reshape(batch, *sides)

@@ -20,17 +20,20 @@ LANES = 8  # loops are over a multiple of so many points
 # In units of 1 / sharpness. Beyond the reach of a level, s(-20) = 2e-9 and s(-40) = 4e-18. Cells
 # are at most twice as wide, so that exponents of odds are at most three times the reach. No odds
 # are then subnormal floats, which take processors a hundred times as long.
-SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0
+SINGLE_REACH = 20.0
+DOUBLE_REACH = 40.0
 # Odds against having entered beyond which s and s' are less than 1e-18 from 0 or 1. Without these
 # limits, products of odds with small upstream gradients would be subnormal.
-LEAST_ODDS, MOST_ODDS = 1e-18, 1e18
+LEAST_ODDS = 1e-18
+MOST_ODDS = 1e18
 MOST_CELLS = 1 << 12  # of equal width, in which a point finds its cell without a search
 NARROW = 1e-9  # width of cells relative to their values, below which cells differ in width
 FARTHEST = 1e307  # reach in units of the values, so that no difference overflows
 
 ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
 BIAS = 1023  # of the exponent of a double
-LOG_2_E, LOG_E_2 = math.log2(math.e), math.log(2)
+LOG_2_E = math.log2(math.e)
+LOG_E_2 = math.log(2)
 TAYLOR = tuple(1 / math.factorial(k) for k in range(11, -1, -1))
 
 
@@ -59,6 +62,12 @@ def exponentials(places, sharpness, scratch, out, count):
 @subroutine(error_model="numpy")
 def _reach(sharpness, double):
     return min((DOUBLE_REACH if double else SINGLE_REACH) / sharpness, FARTHEST)
+
+
+@subroutine()
+def whole_vectors(count):
+    """Return a number of points rounded up to whole vectors."""
+    return -(-count // LANES) * LANES
 
 
 @kernel(error_model="numpy")
@@ -101,7 +110,8 @@ def prepare(levels, sharpness, buffer):
     edges, density = cell_edges(lows, highs, 2 * _reach(sharpness, double))
     farthest = 3 * (DOUBLE_REACH if double else SINGLE_REACH)
     count = edges.size + 1
-    ranges, begins = np.zeros((count, 2), np.int64), np.zeros(count + 1, np.int64)
+    ranges = np.zeros((count, 2), np.int64)
+    begins = np.zeros(count + 1, np.int64)
     middles = np.zeros(count)
     first = last = 0
     for cell in range(count):
@@ -109,11 +119,13 @@ def prepare(levels, sharpness, buffer):
             first += 1
         while last < levels.size and (cell == edges.size or lows[last] < edges[cell]):
             last += 1
-        ranges[cell, 0], ranges[cell, 1] = first, last
+        ranges[cell, 0] = first
+        ranges[cell, 1] = last
         begins[cell + 1] = begins[cell] + last - first
         if 0 < cell < edges.size:
             middles[cell] = edges[cell - 1] + (edges[cell] - edges[cell - 1]) / 2
-    factors, places = np.empty(begins[-1], buffer.dtype), np.empty(begins[-1], buffer.dtype)
+    factors = np.empty(begins[-1], buffer.dtype)
+    places = np.empty(begins[-1], buffer.dtype)
     for cell in range(count):
         for i in range(begins[cell + 1] - begins[cell]):
             place = levels[ranges[cell, 0] + i] - middles[cell]
@@ -126,7 +138,8 @@ def prepare(levels, sharpness, buffer):
 def _sums(factor, place, buffer, count):
     """Sums over the points of weight * (s, s', s' * (level - value)) for one level."""
     one = buffer.dtype.type(1)
-    least, most = buffer.dtype.type(LEAST_ODDS), buffer.dtype.type(MOST_ODDS)
+    least = buffer.dtype.type(LEAST_ODDS)
+    most = buffer.dtype.type(MOST_ODDS)
     total = slope = spread = one - one
     for p in range(count):
         odds = max(min(factor * buffer[0, p], most), least)
@@ -142,7 +155,8 @@ def _sums(factor, place, buffer, count):
 def _add_slopes(factor, upstream, buffer, count):
     """Add upstream * s' for one level to the buffer's second row."""
     one = buffer.dtype.type(1)
-    least, most = buffer.dtype.type(LEAST_ODDS), buffer.dtype.type(MOST_ODDS)
+    least = buffer.dtype.type(LEAST_ODDS)
+    most = buffer.dtype.type(MOST_ODDS)
     for p in range(count):
         odds = max(min(factor * buffer[0, p], most), least)
         s = one / (one + odds)
@@ -152,7 +166,8 @@ def _add_slopes(factor, upstream, buffer, count):
 @subroutine(error_model="numpy")
 def _edges_passed(value, edges):
     """Number of edges that are at most a value."""
-    passed, left = 0, edges.size
+    passed = 0
+    left = edges.size
     while left > 1:
         half = left >> 1
         passed += half if edges[passed + half - 1] <= value else 0
@@ -164,7 +179,8 @@ def _edges_passed(value, edges):
 def _find_cells(values, edges, density, cells):
     """Write the cell of each value."""
     if density > 0:
-        start, last = edges[0], float(edges.size)
+        start = edges[0]
+        last = float(edges.size)
         for p in range(values.size):
             place = (float(values[p]) - start) * density + 1
             cells[p] = np.int32(min(max(place, 0.0), last))
@@ -209,31 +225,39 @@ def add_sums(given, part, order, buffer, results, upstream, out):
     prepared = prepare(levels, sharpness, buffer)
     edges, density, ranges, middles, begins, factors, places = prepared
     farthest = 3 * _reach(sharpness, double)
-    exact, powers = np.empty(POINTS_AT_ONCE), np.empty(POINTS_AT_ONCE)
-    cells, scratch = np.empty(POINTS_AT_ONCE, np.int32), np.empty(POINTS_AT_ONCE + 1, np.int32)
-    points, ends = np.empty(POINTS_AT_ONCE, np.int32), np.empty(middles.size + 1, np.int64)
+    exact = np.empty(POINTS_AT_ONCE)
+    powers = np.empty(POINTS_AT_ONCE)
+    cells = np.empty(POINTS_AT_ONCE, np.int32)
+    scratch = np.empty(POINTS_AT_ONCE + 1, np.int32)
+    points = np.empty(POINTS_AT_ONCE, np.int32)
+    ends = np.empty(middles.size + 1, np.int64)
     entered = np.zeros(levels.size + 1)  # weights of points below a level and above the one before
     for image in range(part[0], part[1]):
         entered[:] = 0
         for start in range(part[2], part[3], POINTS_AT_ONCE):
             stop = min(start + POINTS_AT_ONCE, part[3])
-            own, shares = values[image, start:stop], weights[image, start:stop]
+            own = values[image, start:stop]
+            shares = weights[image, start:stop]
             _find_cells(own, edges, density, cells)
             _sort_by_cell(cells, shares, scratch, points, ends)
             for cell in range(middles.size):
                 near = points[ends[cell - 1] if cell > 0 else 0 : ends[cell]]
-                first, last, begin = ranges[cell, 0], ranges[cell, 1], begins[cell]
-                count, total = near.size, 0.0
+                first = ranges[cell, 0]
+                last = ranges[cell, 1]
+                begin = begins[cell]
+                count = near.size
+                total = 0.0
                 for i in range(count):
                     total += shares[near[i]]
                 entered[last] += total
                 if count == 0 or first == last:
                     continue
-                full = -(-count // LANES) * LANES
+                full = whole_vectors(count)
                 for i in range(count):
                     place = float(own[near[i]]) - middles[cell]
                     exact[i] = max(min(place, farthest), -farthest)
-                    buffer[1, i], buffer[2, i] = shares[near[i]], place
+                    buffer[1, i] = shares[near[i]]
+                    buffer[2, i] = place
                 exact[count:full] = 0
                 buffer[1:, count:full] = 0
                 exponentials(exact, sharpness, powers, buffer[0], full)

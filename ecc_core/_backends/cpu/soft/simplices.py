@@ -28,7 +28,9 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-VALID, OUTSIDE, APART = 0, 1, 2
+VALID = 0
+OUTSIDE = 1
+APART = 2
 POINTS = POINTS_A_TABLE // LANES  # of a table
 
 
@@ -50,7 +52,8 @@ def _fill_table(given, start, stop, space):
     """Tabulate the steps of some members in LANES directions; write their coefficients to `own`."""
     heights, coefficients, members, levels, sharpness, own, packed = given
     for i in range(start, stop):
-        point, at = members[i], (i - start) * LANES
+        point = members[i]
+        at = (i - start) * LANES
         for lane in range(LANES):
             packed[0, at + lane] = heights[point, lane]
             own[at + lane] = coefficients[point, lane]
@@ -67,7 +70,8 @@ def _add_level(builder, own, steps, slopes, packed, level, j, points, sums):
     """
     vector = ir.VectorType(own.element, LANES)
     slots = [cgutils.alloca_once_value(builder, ir.Constant(vector, None)) for _ in range(3)]
-    start, at_level = builder.mul(j, llvm.I64(POINTS_A_TABLE)), llvm.each(builder, level, LANES)
+    start = builder.mul(j, llvm.I64(POINTS_A_TABLE))
+    at_level = llvm.each(builder, level, LANES)
     with cgutils.for_range(builder, points) as loop:
         at = builder.mul(loop.index, llvm.I64(LANES))
         weight = own.load(at, LANES)
@@ -120,11 +124,14 @@ def write_curves(given, offsets, order, part, results):
     heights, coefficients, members, levels, sharpness = given
     space = _workspace(coefficients, levels, sharpness)
     _, _, _, steps, slopes = space
-    own, packed = np.empty(POINTS_A_TABLE, coefficients.dtype), np.empty((1, POINTS_A_TABLE))
+    own = np.empty(POINTS_A_TABLE, coefficients.dtype)
+    packed = np.empty((1, POINTS_A_TABLE))
     table = (heights, coefficients, members, levels, sharpness, own, packed)
-    sums, entered = np.empty((levels.size, 3, LANES)), np.empty((levels.size + 1, LANES))
+    sums = np.empty((levels.size, 3, LANES))
+    entered = np.empty((levels.size + 1, LANES))
     for shape in range(offsets.size - 1):
-        sums[:], entered[:] = 0, 0
+        sums[:] = 0
+        entered[:] = 0
         for start in range(offsets[shape], offsets[shape + 1], POINTS):
             stop = min(start + POINTS, offsets[shape + 1])
             low, high, _ = _fill_table(table, start, stop, space)
@@ -158,8 +165,10 @@ def write_gradients(given, offsets, order, part, upstream, by_coefficients, by_h
     heights, coefficients, members, levels, sharpness = given
     space = _workspace(coefficients, levels, sharpness)
     _, _, _, steps, slopes = space
-    own, packed = np.empty(POINTS_A_TABLE, coefficients.dtype), np.empty((1, POINTS_A_TABLE))
-    entered, rates = np.empty_like(own), np.empty_like(own)
+    own = np.empty(POINTS_A_TABLE, coefficients.dtype)
+    packed = np.empty((1, POINTS_A_TABLE))
+    entered = np.empty_like(own)
+    rates = np.empty_like(own)
     table = (heights, coefficients, members, levels, sharpness, own, packed)
     flow = np.zeros((levels.size + 1, LANES), own.dtype)
     after = np.zeros((levels.size + 1, LANES), own.dtype)  # sums from each level on
@@ -172,7 +181,8 @@ def write_gradients(given, offsets, order, part, upstream, by_coefficients, by_h
         for start in range(offsets[shape], offsets[shape + 1], POINTS):
             stop = min(start + POINTS, offsets[shape + 1])
             low, high, count = _fill_table(table, start, stop, space)
-            entered[:count], rates[:count] = 0, 0
+            entered[:count] = 0
+            rates[:count] = 0
             for j in range(low, high):
                 _add_upstream(flow, steps, slopes, j, stop - start, entered, rates)
             for i in range(start, stop):
@@ -247,13 +257,15 @@ class SoftComplexes(NamedTuple):
         by_vectors = np.zeros(self.vectors.shape, self.points.dtype)
 
         def work(starts: Iterator[int]) -> tuple[Array, Array]:
-            by_points, by_weights = np.zeros(self.points.shape), np.zeros(len(self.points))
+            by_points = np.zeros(self.points.shape)
+            by_weights = np.zeros(len(self.points))
             for start in starts:
                 part = start, min(start + LANES, len(self.vectors))
                 lanes = part[1] - part[0]
                 heights, codes = self._heights(part)
                 own = self._coefficients(codes, heaviest)
-                entered, rates = np.empty_like(own), np.empty_like(own)
+                entered = np.empty_like(own)
+                rates = np.empty_like(own)
                 given = heights, own, members, levels, self.sharpness
                 write_gradients(given, offsets, order, part, upstream, entered, rates)
                 by_points += rates[:, :lanes] @ self.vectors[slice(*part)]

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core._backends.cpu.soft import points as soft_points
@@ -37,7 +38,8 @@ MOST_SERIAL_POINTS = 1 << 15  # Up to so many points do not pay for waking a thr
 # Times in units of a point and a level near it, measured for 16 to 1,024 levels and 32 x 32 to
 # 512 x 512 points: what a point takes longer point by point than in windows, beside its levels, and
 # what a level takes in windows.
-POINT, WINDOWED_LEVEL = -6, 40_000
+POINT = -6
+WINDOWED_LEVEL = 40_000
 PART = 1 << 16  # points that one thread takes at once
 FEW_TERMS = 1 << 19  # points times levels that do not pay for waking a thread
 
@@ -60,7 +62,8 @@ class Windows(NamedTuple):
     @classmethod
     def around(cls, levels: Floats, sharpness: float) -> Windows:
         """Windows of REACH / sharpness on both sides of increasing levels."""
-        width, reach = BIN_WIDTH / sharpness, REACH / sharpness
+        width = BIN_WIDTH / sharpness
+        reach = REACH / sharpness
         apart = np.diff(levels) > 2 * reach
         starts = levels[np.r_[True, apart]] - reach if levels.size else levels
         lasts = levels[np.r_[apart, True]] + reach if levels.size else levels
@@ -81,7 +84,8 @@ class Sums(NamedTuple):
 
     def curves(self) -> Floats:
         """(3, images, n): the sums, their derivatives by the level and by the sharpness."""
-        values, levels = self.values, self.levels
+        values = self.values
+        levels = self.levels
         results = np.zeros((3, len(values), levels.size))
         if results.size == 0 or values.shape[1] == 0:
             return results
@@ -135,7 +139,7 @@ class Sums(NamedTuple):
         values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
-        chunks = -(-points // POINTS_AT_ONCE)
+        chunks = ceil_div(points, POINTS_AT_ONCE)
         step = max(1, MOMENTS_BYTES // (8 * MOMENTS * grid.slots * chunks))
 
         def add(pieces: Iterator[tuple[int, int]]) -> None:
@@ -200,7 +204,7 @@ class Sums(NamedTuple):
             for i in range(0, images, step)
             for p in range(0, points, PART)
         ]
-        pieces = -(-points // PART)
+        pieces = ceil_div(points, PART)
         sums: list[Any] = [results] * pieces
         if results is not None and pieces > 1:
             sums = [np.zeros_like(results) for _ in sums]
@@ -223,7 +227,8 @@ class Sums(NamedTuple):
 @subroutine(error_model="numpy")
 def _window(value, ends):
     """Index of the first window that ends above the value, or the number of windows."""
-    low, high = 0, ends.size
+    low = 0
+    high = ends.size
     while low < high:
         middle = (low + high) >> 1
         if ends[middle] <= value:
@@ -288,11 +293,18 @@ def _weigh(z, a, sharpness, weights):
     s2 = s1 * (1 - 2 * s)
     s3 = s1 * (1 - 6 * s1)
     s4 = s2 * (1 - 12 * s1)
-    b, c = a * a / 2, a * a * a / 6
-    weights[0, 0], weights[0, 1], weights[0, 2], weights[0, 3] = s, -a * s1, b * s2, -c * s3
-    weights[1, 0], weights[1, 1] = sharpness * s1, -sharpness * a * s2
-    weights[1, 2], weights[1, 3] = sharpness * b * s3, -sharpness * c * s4
-    weights[2, 0], weights[2, 1] = z * s1 / sharpness, -a * (s1 + z * s2) / sharpness
+    b = a * a / 2
+    c = a * a * a / 6
+    weights[0, 0] = s
+    weights[0, 1] = -a * s1
+    weights[0, 2] = b * s2
+    weights[0, 3] = -c * s3
+    weights[1, 0] = sharpness * s1
+    weights[1, 1] = -sharpness * a * s2
+    weights[1, 2] = sharpness * b * s3
+    weights[1, 3] = -sharpness * c * s4
+    weights[2, 0] = z * s1 / sharpness
+    weights[2, 1] = -a * (s1 + z * s2) / sharpness
     weights[2, 2] = b * (2 * s2 + z * s3) / sharpness
     weights[2, 3] = -c * (3 * s3 + z * s4) / sharpness
 
@@ -360,7 +372,8 @@ def tabulate(gradients, levels, sharpness, windows, table):
             nodes[bin - first, 0] = s1 * sharpness
             nodes[bin - first, 1] = -s1 * (1 - 2 * s) * sharpness * sharpness * width
         for image in range(images):
-            gradient, at = gradients[image, j], offsets[window] + first
+            gradient = gradients[image, j]
+            at = offsets[window] + first
             for bin in range(nodes.shape[0]):
                 table[image, at + bin, 0] += gradient * nodes[bin, 0]
                 table[image, at + bin, 1] += gradient * nodes[bin, 1]
@@ -387,8 +400,10 @@ def gather(values, weights, windows, table, out):
         place = (value - starts[window]) * per_bin
         bin = min(int(place), offsets[window + 1] - first - 2)
         u = place - bin
-        v0, d0 = table[first + bin, 0], table[first + bin, 1]
-        v1, d1 = table[first + bin + 1, 0], table[first + bin + 1, 1]
+        v0 = table[first + bin, 0]
+        d0 = table[first + bin, 1]
+        v1 = table[first + bin + 1, 0]
+        d1 = table[first + bin + 1, 1]
         rise = v1 - v0
         cubic = d0 + d1 - 2 * rise
         out[i] = weight * (v0 + u * (d0 + u * (rise - d0 - cubic + u * cubic)))

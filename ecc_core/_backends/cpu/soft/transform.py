@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft.points import (
     DOUBLE_REACH,
-    LANES,
     LEAST_ODDS,
     MOST_ODDS,
     SINGLE_REACH,
     exponentials,
+    whole_vectors,
 )
 
 Array = NDArray[Any]
@@ -35,8 +36,10 @@ Places = NDArray[np.intp]
 # The extent of a run of levels, which share one exponential a point, and how far from a run points
 # are kept apart, both times sharpness: s(-36) = 2e-16. Exponents of odds are at most their sum, so
 # that no odds are subnormal floats, as in `points`.
-SINGLE_SPAN, DOUBLE_SPAN = 48.0, 160.0
-SINGLE_MARGIN, DOUBLE_MARGIN = 36.0, 80.0
+SINGLE_SPAN = 48.0
+DOUBLE_SPAN = 160.0
+SINGLE_MARGIN = 36.0
+DOUBLE_MARGIN = 80.0
 POINTS_A_TABLE = 1 << 10  # Tables of 16 levels then fit into the second-level cache.
 MOST_PARTS = 16  # The most parts into which the points are divided.
 LEAST_PART = 1 << 12  # The fewest points that a thread takes at once.
@@ -102,8 +105,8 @@ class Projection(NamedTuple):
     def _parts(self) -> tuple[int, int]:
         """How many parts the points are divided into, and the points of a part."""
         count = self.positions.shape[1]
-        step = max(LEAST_PART, -(-count // MOST_PARTS))
-        return -(-count // step), step
+        step = max(LEAST_PART, ceil_div(count, MOST_PARTS))
+        return ceil_div(count, step), step
 
     def _share(
         self, levels: Floats, work: Callable[[Any, int, tuple[int, int, int, int]], None]
@@ -114,7 +117,8 @@ class Projection(NamedTuple):
         point and orthant of the piece.
         """
         count, step = self._parts()
-        points, orthants = self.weights.shape[2], self.weights.shape[1]
+        points = self.weights.shape[2]
+        orthants = self.weights.shape[1]
         numbers = (self.directions < 0) @ (1 << np.arange(self.directions.shape[1])[::-1])
         given = self.weights, self.positions, self.directions, numbers, levels, self.sharpness
         terms = points * self.levels.size * len(self.directions)
@@ -159,7 +163,9 @@ def _prepare_runs(levels, sharpness, double, factors):
     for run in range(ends.size):
         half = (levels[ends[run] - 1] - levels[first]) / 2
         middle = levels[first] + half
-        bounds[run, 0], bounds[run, 1], bounds[run, 2] = middle, -half - margin, half + margin
+        bounds[run, 0] = middle
+        bounds[run, 1] = -half - margin
+        bounds[run, 2] = half + margin
         for j in range(first, ends[run]):
             factors[j] = math.exp(-sharpness * (levels[j] - middle))
         first = ends[run]
@@ -170,7 +176,8 @@ def _prepare_runs(levels, sharpness, double, factors):
 def _write_steps(factor, odds, steps, slopes, count):
     """Write s and s' = s * (1 - s) for one level."""
     one = steps.dtype.type(1)
-    least, most = steps.dtype.type(LEAST_ODDS), steps.dtype.type(MOST_ODDS)
+    least = steps.dtype.type(LEAST_ODDS)
+    most = steps.dtype.type(MOST_ODDS)
     for p in range(count):
         against = max(min(factor * odds[p], most), least)
         s = one / (one + against)
@@ -203,9 +210,10 @@ def _tabulate(given, k, first, last, space):
     """
     positions, directions, levels, sharpness = given
     (ends, bounds, factors), scratch, buffer, steps, slopes = space
-    heights, odds = scratch[0], buffer[0]
+    heights = scratch[0]
+    odds = buffer[0]
     size = last - first
-    count = -(-size // LANES) * LANES
+    count = whole_vectors(size)
     heights[:size] = 0
     for axis in range(len(positions)):
         for p in range(size):
@@ -216,7 +224,9 @@ def _tabulate(given, k, first, last, space):
     high = np.searchsorted(levels, heights[:size].max() + reach)
     begin = 0
     for run in range(ends.size):
-        middle, least, most = bounds[run, 0], bounds[run, 1], bounds[run, 2]
+        middle = bounds[run, 0]
+        least = bounds[run, 1]
+        most = bounds[run, 2]
         if low < ends[run] and begin < high:
             for p in range(count):
                 scratch[1, p] = min(max(heights[p] - middle, least), most)
@@ -234,12 +244,17 @@ def _sums(weights, tables, distances, first, second, places, count):
     Weights are read once for both.
     """
     steps, slopes = tables
-    step, next_step, slope, next_slope = steps[first], steps[second], slopes[first], slopes[second]
+    step = steps[first]
+    next_step = steps[second]
+    slope = slopes[first]
+    next_slope = slopes[second]
     place, next_place = places
     total = rate = spread = next_total = next_rate = next_spread = steps.dtype.type(0)
     for p in range(count):
-        weight, distance = weights[p], distances[p]
-        change, next_change = weight * slope[p], weight * next_slope[p]
+        weight = weights[p]
+        distance = distances[p]
+        change = weight * slope[p]
+        next_change = weight * next_slope[p]
         total += weight * step[p]
         next_total += weight * next_step[p]
         rate += change
@@ -271,15 +286,17 @@ def _collect(weights, positions, orthant, first, last, everywhere):
         row = weights[image, orthant, first:last]
         for p in range(size):
             present[p] |= everywhere or row[p] != 0
-    points, count = np.empty(size, np.int64), 0
+    points = np.empty(size, np.int64)
+    count = 0
     for p in range(size):
         points[count] = first + p
         count += int(present[p])
     points = points[:count]
-    own = np.empty((len(weights), -(-count // LANES) * LANES), weights.dtype)
+    own = np.empty((len(weights), whole_vectors(count)), weights.dtype)
     own[:, count:] = 0
     for image in range(len(weights)):
-        row, target = weights[image, orthant], own[image]
+        row = weights[image, orthant]
+        target = own[image]
         for p in range(count):
             target[p] = row[points[p]]
     at = np.empty((len(positions), count))
@@ -301,7 +318,8 @@ def curves(given, piece, results):
     images = len(weights)
     space = _workspace(weights, levels, sharpness)
     _, scratch, buffer, steps, slopes = space
-    heights, distances = scratch[0], buffer[1]
+    heights = scratch[0]
+    distances = buffer[1]
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -316,7 +334,8 @@ def curves(given, piece, results):
                 for p in range(count):
                     distances[p] = heights[p] - heights[0]
                 for image in range(images):
-                    own, curve = present[image, first:], results[:, image, k]
+                    own = present[image, first:]
+                    curve = results[:, image, k]
                     for j in range(low, high, 2):
                         after = min(j + 1, high - 1)
                         places = (
@@ -335,19 +354,34 @@ def curves(given, piece, results):
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
 def _add_levels(upstream, others, low, high, table, out, count):
     """Write the sums over the levels of upstream times a row of a table, for two images."""
-    first, second = out[0], out[1]
-    first[:count], second[:count] = 0, 0
+    first = out[0]
+    second = out[1]
+    first[:count] = 0
+    second[:count] = 0
     # Four levels at a time, as most of the time is spent on reading and writing the sums.
     for j in range(low, high, 4):
-        a, b, c, d = j, min(j + 1, high - 1), min(j + 2, high - 1), min(j + 3, high - 1)
-        row, next_row, third_row, last_row = table[a], table[b], table[c], table[d]
+        a = j
+        b = min(j + 1, high - 1)
+        c = min(j + 2, high - 1)
+        d = min(j + 3, high - 1)
+        row = table[a]
+        next_row = table[b]
+        third_row = table[c]
+        last_row = table[d]
         real = table.dtype.type
-        one, two = real(upstream[a]), real(upstream[b] * (b > a))
-        three, four = real(upstream[c] * (c > b)), real(upstream[d] * (d > c))
-        other_one, other_two = real(others[a]), real(others[b] * (b > a))
-        other_three, other_four = real(others[c] * (c > b)), real(others[d] * (d > c))
+        one = real(upstream[a])
+        two = real(upstream[b] * (b > a))
+        three = real(upstream[c] * (c > b))
+        four = real(upstream[d] * (d > c))
+        other_one = real(others[a])
+        other_two = real(others[b] * (b > a))
+        other_three = real(others[c] * (c > b))
+        other_four = real(others[d] * (d > c))
         for p in range(count):
-            w, x, y, z = row[p], next_row[p], third_row[p], last_row[p]
+            w = row[p]
+            x = next_row[p]
+            y = third_row[p]
+            z = last_row[p]
             first[p] += one * w + two * x + three * y + four * z
             second[p] += other_one * w + other_two * x + other_three * y + other_four * z
 
@@ -369,13 +403,12 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
     are only written if `of_weights`, which takes the points where all weights are zero, too.
     """
     weights, positions, directions, numbers, levels, sharpness = given
-    images, d = len(weights), len(positions)
+    images = len(weights)
+    d = len(positions)
     space = _workspace(weights, levels, sharpness)
     _, _, _, steps, slopes = space
-    entered, rates = (
-        np.empty((2, POINTS_A_TABLE), weights.dtype),
-        np.empty((2, POINTS_A_TABLE), weights.dtype),
-    )
+    entered = np.empty((2, POINTS_A_TABLE), weights.dtype)
+    rates = np.empty((2, POINTS_A_TABLE), weights.dtype)
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -402,7 +435,8 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
                     _add_levels(*given_two, low, high, steps, entered, count)
                     for i in range(1 + other - image):
                         after = given_two[i][high:].sum()
-                        row, found = total[image + i], entered[i]
+                        row = total[image + i]
+                        found = entered[i]
                         for p in range(last - first):
                             row[first + p] += found[p] + after
         if of_weights:

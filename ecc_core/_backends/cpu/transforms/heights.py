@@ -74,14 +74,17 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
 @subroutine(error_model="numpy")
 def find_bin(height, grid):
     """Return the bin of one height."""
-    levels, top = grid.levels, grid.levels.size
+    levels = grid.levels
+    top = grid.levels.size
     position = (height - grid.origin) * grid.scale
     if grid.first.size:
         cell = int(min(position, grid.first.size - 2.0)) if position > 0.0 else 0
-        low, high = grid.first[cell], grid.first[cell + 1]
+        low = grid.first[cell]
+        high = grid.first[cell + 1]
     else:  # a cell of slack on either side, far more than rounding needs
         cell = int(min(position, float(top))) if position > 0.0 else 0
-        low, high = max(cell - 1, 0), min(cell + 2, top)
+        low = max(cell - 1, 0)
+        high = min(cell + 2, top)
     while low < high:
         middle = (low + high) >> 1
         if height <= levels[middle]:
@@ -94,7 +97,9 @@ def find_bin(height, grid):
 @subroutine(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def _guess(x, y, z, directions, d, origin, scale, top, bins):
     """Guess the bins among evenly spaced levels; whether any guess is too close to a level."""
-    to_x, to_y, to_z = directions[d, 2] * scale, directions[d, 1] * scale, directions[d, 0] * scale
+    to_x = directions[d, 2] * scale
+    to_y = directions[d, 1] * scale
+    to_z = directions[d, 0] * scale
     offset = -origin * scale
     close = 0
     for i in range(x.size):
@@ -125,11 +130,16 @@ def _scatter(bins, weights, histograms, d):
 def add_points(points, count, directions, part, grid, bins, histograms):
     """Add the first `count` of (x, y, z, weight) to the histograms of a part of the directions."""
     x, y, z, weights = points
-    even, top = grid.first.size == 0, float(grid.levels.size)
-    origin, scale = grid.origin, grid.scale
+    even = grid.first.size == 0
+    top = float(grid.levels.size)
+    origin = grid.origin
+    scale = grid.scale
     for start in range(0, count, POINTS_AT_ONCE):
         stop = min(start + POINTS_AT_ONCE, count)
-        xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
+        xs = x[start:stop]
+        ys = y[start:stop]
+        zs = z[start:stop]
+        ws = weights[start:stop]
         for d in range(part[0], part[1]):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
                 for i in range(xs.size):  # with certainty
@@ -142,7 +152,8 @@ def add_points(points, count, directions, part, grid, bins, histograms):
 def accumulate(histograms, order, sign, values):
     """Write the cumulative sums of the histograms, times `sign`, to the rows that `order` gives."""
     for d in range(order.size):
-        row, total = np.uint64(order[d]), sign * histograms[d, 0]
+        row = np.uint64(order[d])
+        total = sign * histograms[d, 0]
         for j in range(values.shape[1]):
             values[row, j] = total
             total += sign * histograms[d, j + 1]

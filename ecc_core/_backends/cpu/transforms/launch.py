@@ -55,7 +55,8 @@ def pack(pixels, padded, outside, bits):
     """
     slices, rows, columns = pixels.shape
     _, padded_rows, words = padded
-    before_slices, before_rows = (padded[0] - slices) >> 1, (padded_rows - rows) >> 1
+    before_slices = (padded[0] - slices) >> 1
+    before_rows = (padded_rows - rows) >> 1
     flat = pixels.reshape(-1)
     whole = columns >> 6
     for z in range(slices):
@@ -101,17 +102,24 @@ def _active_words(bits, edges, tile, end, offsets, present, planes, active):
     characteristic of a complex on 3 vertices), so it lies in -2..1.
     """
     count, (depth, row), (has_depth, has_row) = end - tile, offsets, present
-    nonzero, negative, double = planes[:count], planes[TILE : TILE + count], planes[2 * TILE :]
-    points, points_row = bits[tile:end], bits[tile + row : end + row]
+    nonzero = planes[:count]
+    negative = planes[TILE : TILE + count]
+    double = planes[2 * TILE :]
+    points = bits[tile:end]
+    points_row = bits[tile + row : end + row]
     points_depth = bits[tile + depth : end + depth]
     points_both = bits[tile + row + depth : end + row + depth]
-    links, links_row = edges[tile:end], edges[tile + row : end + row]
+    links = edges[tile:end]
+    links_row = edges[tile + row : end + row]
     links_depth = edges[tile + depth : end + depth]
     links_both = edges[tile + row + depth : end + row + depth]
     for i in range(count):
-        here, x = points[i], links[i]
-        y, xy = here & points_row[i] & has_row, x & links_row[i] & has_row
-        z, xz = here & points_depth[i] & has_depth, x & links_depth[i] & has_depth
+        here = points[i]
+        x = links[i]
+        y = here & points_row[i] & has_row
+        xy = x & links_row[i] & has_row
+        z = here & points_depth[i] & has_depth
+        xz = x & links_depth[i] & has_depth
         yz = y & z & points_both[i]
         cube = xy & xz & links_both[i]
         positive = (here & ~(x | y | z)) | (xy & xz & yz & ~cube)
@@ -132,11 +140,15 @@ def _collect(planes, at, here, widths, points, count):
     """Append the critical points of a word; `here` is its (slice, row, column) position."""
     x, y, z, weights = points
     depth, height, column = here
-    nonzero, negative, double = planes[at], planes[at + TILE], planes[at + 2 * TILE]
+    nonzero = planes[at]
+    negative = planes[at + TILE]
+    double = planes[at + 2 * TILE]
     while nonzero != NONE:
         bit = count_trailing_zeros(nonzero)
         nonzero &= nonzero - ONE
-        x[count], y[count], z[count] = widths[column + bit], height, depth
+        x[count] = widths[column + bit]
+        y[count] = height
+        z[count] = depth
         minus_one = np.int64((negative >> np.uint64(bit)) & ONE)
         minus_two = np.int64((double >> np.uint64(bit)) & ONE)
         weights[count] = 1 - 2 * minus_one - minus_two
@@ -169,7 +181,8 @@ def count_mask(bits, given, chosen, grid, histograms):
         part = (starts[orthant], starts[orthant + 1])
         if part[0] == part[1]:
             continue
-        steps, shifts = frames[orthant, 0], frames[orthant, 1]
+        steps = frames[orthant, 0]
+        shifts = frames[orthant, 1]
         offsets = (steps[0] * rows * words, steps[1] * words)
         edges = links[1] if steps[2] > 0 else links[0]
         count = 0
@@ -245,7 +258,8 @@ def mask_transform(
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
     bits = np.full(math.prod(padded), outside)
-    back, forward = np.empty_like(bits), np.empty_like(bits)
+    back = np.empty_like(bits)
+    forward = np.empty_like(bits)
     pixels = mask.view(np.uint8).reshape(frame.shape)
     if not pixels.flags.c_contiguous:
         laid_out = np.empty(frame.shape, np.uint8)

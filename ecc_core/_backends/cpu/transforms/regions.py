@@ -40,7 +40,10 @@ REGIONS_AT_ONCE = 64  # Regions that a thread takes at a time.
 def _differ(first, second, mixed):
     """Mark the windows of two rows in which not all points are equal."""
     n = first.size - 1
-    left, right, below_left, below_right = first[:n], first[1:], second[:n], second[1:]
+    left = first[:n]
+    right = first[1:]
+    below_left = second[:n]
+    below_right = second[1:]
     for i in range(n):
         w = left[i]
         differ = (w ^ right[i]) | (w ^ below_left[i]) | (w ^ below_right[i])
@@ -56,7 +59,8 @@ def _list_row(rows, order, at, marks, window, critical, corners, count):
             x = 8 * word + (count_trailing_zeros(marked) >> 3)
             marked &= marked - ONE
             for k in range(4):
-                window[2 * k], window[2 * k + 1] = rows[order[k], x], rows[order[k], x + 1]
+                window[2 * k] = rows[order[k], x]
+                window[2 * k + 1] = rows[order[k], x + 1]
             seen = np.int64(0)  # points whose label has been looked up
             for bit in range(8):
                 label = window[bit]
@@ -67,8 +71,11 @@ def _list_row(rows, order, at, marks, window, critical, corners, count):
                     pattern |= np.int64(window[other] == label) << other
                 seen |= pattern
                 if critical[pattern] != NONE:
-                    corners[0, count], corners[1, count], corners[2, count] = at[0], at[1], x
-                    corners[3, count], corners[4, count] = label, pattern
+                    corners[0, count] = at[0]
+                    corners[1, count] = at[1]
+                    corners[2, count] = x
+                    corners[3, count] = label
+                    corners[4, count] = pattern
                     count += 1
     return count
 
@@ -94,7 +101,8 @@ def list_corners(labels, axes, critical, first, scratch, corners):
     Returns the row to go on with and the number of corners.
     """
     rows, mixed, marks, window = scratch
-    slices, lines = labels.shape[0] + axes[0], labels.shape[1] + axes[1]
+    slices = labels.shape[0] + axes[0]
+    lines = labels.shape[1] + axes[1]
     # Those of a window of which points are compared with the first one
     start = 1 if axes[1] else 0
     stop = 4 if axes[0] else start + 1
@@ -102,15 +110,18 @@ def list_corners(labels, axes, critical, first, scratch, corners):
     for line in range(first, slices * lines):
         if corners.shape[1] - count < 8 * (labels.shape[2] + 1):
             return line, count
-        z, y = line // lines, line % lines
+        z = line // lines
+        y = line % lines
         # The window of line y has the rows y - 1 and y; along missing axes only the first is used.
         parity = line & 1
         order = parity, 1 - parity, 2 + parity, 3 - parity
         fresh = line == first or y == 0
         for k in range(4):
-            there, below = k >> 1, k & 1
+            there = k >> 1
+            below = k & 1
             if there <= axes[0] and below <= axes[1] and (below or fresh):
-                depth, row = z - axes[0] + there, y - axes[1] + below
+                depth = z - axes[0] + there
+                row = y - axes[1] + below
                 _load(labels, depth, row, rows[order[k]])
         marks[:] = NONE
         for k in range(start, stop):
@@ -127,7 +138,8 @@ def measure_regions(corners, region, critical, boxes, counts):
     ``counts[orthant, i]`` its number of critical points.
     """
     for i in range(region.size):
-        box, pattern = boxes[region[i]], corners[4, i]
+        box = boxes[region[i]]
+        pattern = corners[4, i]
         for axis in range(3):
             # The bits of a pattern on the far side of the window.
             far = 0xF0 if axis == 0 else 0xCC if axis == 1 else 0xAA
@@ -153,7 +165,8 @@ def sort_points(corners, region, boxes, spacing, tables, ends, points):
     """
     (x, y, z, weights), (table, critical, far) = points, tables
     for i in range(region.size):
-        box, pattern = boxes[region[i]], corners[4, i]
+        box = boxes[region[i]]
+        pattern = corners[4, i]
         # Twice the index of the window's first point, from the centre of the box.
         depth = 2 * corners[0, i] - (box[0, 0] + box[0, 1])
         row = 2 * corners[1, i] - (box[1, 0] + box[1, 1])
@@ -179,7 +192,8 @@ def count_regions(points, offsets, chosen, grid, radii, part, values):
     row of each in ``values[region]``, and where the directions of each orthant start.
     """
     (x, y, z, weights), (directions, order, starts) = points, chosen
-    levels, bins = np.empty(grid.levels.size), np.empty(POINTS_AT_ONCE, np.uint32)
+    levels = np.empty(grid.levels.size)
+    bins = np.empty(POINTS_AT_ONCE, np.uint32)
     histograms = np.zeros((order.size, levels.size + 1), np.int64)
     for region in range(part[0], part[1]):
         radius = radii[region]
@@ -189,9 +203,11 @@ def count_regions(points, offsets, chosen, grid, radii, part, values):
         for orthant in range(ORTHANTS):
             if starts[orthant] == starts[orthant + 1]:
                 continue
-            begin, end = offsets[orthant, region], offsets[orthant, region + 1]
+            begin = offsets[orthant, region]
+            end = offsets[orthant, region + 1]
             found = (x[begin:end], y[begin:end], z[begin:end], weights[begin:end])
-            first, last = starts[orthant], starts[orthant + 1]
+            first = starts[orthant]
+            last = starts[orthant + 1]
             add_points(found, end - begin, directions, (first, last), own, bins, histograms)
             accumulate(histograms[first:last], order[first:last], 1, values[region])
             histograms[first:last] = 0
@@ -215,10 +231,12 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     image = np.require(labels, requirements=("C", "W")).reshape((1,) * axes.count(0) + labels.shape)
     lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
     columns = image.shape[2]
-    rows, marks = np.zeros((4, columns + 2), labels.dtype), np.zeros((columns + 8) // 8, np.uint64)
+    rows = np.zeros((4, columns + 2), labels.dtype)
+    marks = np.zeros((columns + 8) // 8, np.uint64)
     scratch = rows, marks.view(np.uint8), marks, np.empty(8, labels.dtype)
     room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
-    line, chunks = 0, []
+    line = 0
+    chunks = []
     while line < lines:
         line, count = list_corners(image, axes, critical, line, scratch, room)
         chunks.append(room[:, :count].copy())
@@ -232,15 +250,18 @@ def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Re
     table = coefficient_table(labels.ndim, connectivity)
     critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
     corners = _corners(labels, axes, critical)
-    found, largest = corners[3], int(corners[3].max(initial=0))
+    found = corners[3]
+    largest = int(corners[3].max(initial=0))
     if largest > 8 * found.size:
         present, region = np.unique(found, return_inverse=True)
     else:
         seen = np.zeros(largest + 1, dtype=np.bool_)
         seen[found] = True
-        present, region = np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
+        present = np.flatnonzero(seen)
+        region = (np.cumsum(seen) - 1)[found]
     boxes = np.empty((present.size, 3, 2), dtype=np.int64)
-    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    boxes[..., 0] = np.iinfo(np.int64).max
+    boxes[..., 1] = np.iinfo(np.int64).min
     counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)
     measure_regions(corners, region, critical, boxes, counts)
     ends = np.concatenate([[0], np.cumsum(counts)])
@@ -277,10 +298,8 @@ def region_transforms(
 
     def work(chunks: Iterator[int]) -> None:
         for first in chunks:
-            part, given = (
-                (first, min(first + REGIONS_AT_ONCE, count)),
-                (regions.points, regions.offsets),
-            )
+            part = (first, min(first + REGIONS_AT_ONCE, count))
+            given = (regions.points, regions.offsets)
             count_regions(*given, chosen, grid, factors, part, values)
 
     critical = len(regions.points[0]) // ORTHANTS

@@ -45,12 +45,14 @@ def _cell(weight, absent):
 def _weigh(here, below, start, step, absent, out):
     """Coefficients of a row in its slice, from itself and the row that cells span to."""
     n = out.size
-    near, near_below = here[start : start + n], below[start : start + n]
+    near = here[start : start + n]
+    near_below = below[start : start + n]
     far = here[start + step : start + step + n]
     far_below = below[start + step : start + step + n]
     for i in range(n):
         w = near[i]
-        x, y = max(w, far[i]), max(w, near_below[i])
+        x = max(w, far[i])
+        y = max(w, near_below[i])
         xy = max(max(x, near_below[i]), far_below[i])
         edges = _cell(x, absent) + _cell(y, absent)
         out[i] = _cell(w, absent) - edges + _cell(xy, absent)
@@ -122,8 +124,11 @@ def _add_rows(
     each row's coefficients in order of increasing height. What a row adds up to goes into the
     histogram, what it adds before that into the curve.
     """
-    n, slope, top = widths.size, direction[2], grid.levels.size
-    rise, width = abs(slope) * spacing, abs(slope) * abs(widths[n - 1] - widths[0])
+    n = widths.size
+    slope = direction[2]
+    top = grid.levels.size
+    rise = abs(slope) * spacing
+    width = abs(slope) * abs(widths[n - 1] - widths[0])
     step = 1.0 / (grid.scale * rise) if rise > 0.0 else np.inf
     tolerance = TOLERANCE * (1.0 + step)
     reach = abs(depth) + abs(heights[0]) + abs(heights[-1]) + abs(widths[0]) + abs(widths[n - 1])
@@ -167,20 +172,22 @@ def count_weights(given, chosen, grid, histograms, curves):
         np.empty(values.shape[2], dtype=values.dtype),
         np.empty(n, dtype=values.dtype),
     )
-    counts, bins = (
-        np.empty(n + 4 * UNROLL, dtype=np.int32),
-        np.empty(POINTS_AT_ONCE, dtype=np.uint32),
-    )
-    x, y, z = np.empty(ROWS * n), np.empty(ROWS * n), np.empty(ROWS * n)
+    counts = np.empty(n + 4 * UNROLL, dtype=np.int32)
+    bins = np.empty(POINTS_AT_ONCE, dtype=np.uint32)
+    x = np.empty(ROWS * n)
+    y = np.empty(ROWS * n)
+    z = np.empty(ROWS * n)
     for i in range(x.size):
         x[i] = widths[i % n]
     points = (x, y, z, coefficients.reshape(-1))
     sparse = grid.first.size > 0 or spacing * grid.scale > 1.0  # in some direction at least
     for orthant in range(ORTHANTS):
-        first, last = starts[orthant], starts[orthant + 1]
+        first = starts[orthant]
+        last = starts[orthant + 1]
         if first == last:
             continue
-        steps, shifts = frames[orthant, 0], frames[orthant, 1]
+        steps = frames[orthant, 0]
+        shifts = frames[orthant, 1]
         for slice_ in range(depths.size):
             for i in range(z.size):
                 z[i] = depths[slice_]
@@ -214,5 +221,6 @@ def count_weights(given, chosen, grid, histograms, curves):
                             curves,
                         )
                     else:
-                        one, size = (d, d + 1), count * n
+                        one = (d, d + 1)
+                        size = count * n
                         add_points(points, size, directions, one, grid, bins, histograms)
