@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.basins import Edges
 from ecc_core._backends.cpu.betti.forest import SPARE, Field, Staged
 from ecc_core._backends.cpu.betti.links import neighbour_keys
+from ecc_core._backends.cpu.betti.trees import Trees
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import (
@@ -209,6 +210,14 @@ def list_edges(keys, rings, forks, tables, chained, labels, edges):
     return edge
 
 
+@kernel()
+def nodes_at(rings, ways, labels, starts, nodes):
+    """Write the nodes to which steps lead from points."""
+    rings, ways, labels = bare(rings), bare(ways), bare(labels)
+    for i in range(starts.size):
+        nodes[i] = node_of(rings, ways, labels, starts[i])
+
+
 @subroutine()
 def root_of(parents, node):
     """Return the root of a node, most of which are near, and halve the path to it."""
@@ -290,7 +299,7 @@ def list_pairs(step, short, hides, never, births, deaths, found):
     return count
 
 
-class _Scan:
+class Scan:
     """An image whose rings, minima, maxima and forks are found.
 
     The array of `keys` has a border, and `step` is the distance between its rows. There is one of
@@ -322,17 +331,12 @@ class _Scan:
 
         Nodes of the upper side are the border of the array and all maxima, numbered from the last.
         """
-        extrema = self.maxima if side else self.minima
-        room, index = 3 * self.forks.size, extrema.dtype
-        labels = scratch.take("labels", self.rings.size, index)
-        labels[:] = -1
-        border = labels[:-SPARE].reshape(-1, self.step)
-        border[[0, -1]] = border[:, [0, -1]] = 0
-        own = self.keys[extrema]
-        order = sort_keys(own)[:: -1 if side else 1]
-        places, keys = np.zeros(order.size + side, index), np.zeros(order.size + side, own.dtype)
-        places[side:], keys[side:] = extrema[order], own[order]
-        labels[places[side:]] = np.arange(side, places.size)
+        places, keys, labels = self._numbered(side)
+        return self._edges(side, keys, labels), places, keys
+
+    def _edges(self, side: int, keys: Array, labels: Array) -> Edges:
+        """Return the edges between nodes with these keys, whose points are labelled."""
+        room, index = 3 * self.forks.size, labels.dtype
         edges = Edges(
             scratch.take("edge ends", 2 * room, index).reshape(-1, 2),
             scratch.take("edge keys", room, keys.dtype),
@@ -340,7 +344,48 @@ class _Scan:
         )
         given = self.keys, self.rings, self.forks, self.tables[side], side == 0, labels, edges
         count = list_edges(*given)
-        return Edges(*(part[:count] for part in edges)), places, keys
+        return Edges(*(part[:count] for part in edges))
+
+    def _numbered(self, side: int) -> tuple[Array, Array, Array]:
+        """Return the places and keys of the nodes of a side, and the labels of their points."""
+        extrema = self.maxima if side else self.minima
+        labels = scratch.take("labels", self.rings.size, extrema.dtype)
+        labels[:] = -1
+        border = labels[:-SPARE].reshape(-1, self.step)
+        border[[0, -1]] = border[:, [0, -1]] = 0
+        own = self.keys[extrema]
+        order = sort_keys(own)[:: -1 if side else 1]
+        places = np.zeros(order.size + side, extrema.dtype)
+        keys = np.zeros(order.size + side, own.dtype)
+        places[side:], keys[side:] = extrema[order], own[order]
+        labels[places[side:]] = np.arange(side, places.size)
+        return places, keys, labels
+
+    def trees(self, side: int, others: Sequence[Array]) -> Trees:
+        """Return the trees of a side, and the nodes to which steps lead from other points."""
+        places, keys, labels = self._numbered(side)
+        edges, nodes = self._edges(side, keys, labels), []
+        for points in others:
+            found = np.empty(points.size, np.int64)
+            nodes_at(self.rings, self.tables[side][2], labels, self._places(points), found)
+            nodes.append(found)
+        order = sort_keys(edges.keys)[:: -1 if side else 1]
+        at = self._points(edges.places[order])
+        return Trees(self._points(places[side:]), bool(side), edges.nodes[order], at, nodes)
+
+    def extrema(self, side: int) -> Array:
+        """Return the points of the minima, or of the maxima, oldest first."""
+        return self._points(self._numbered(side)[0][side:])
+
+    def _points(self, places: Array) -> Array:
+        """Return places as points in C order."""
+        rows, columns = np.divmod(places.astype(np.int64), self.step)
+        return (rows - 1) * (self.step - 2) + columns - 1
+
+    def _places(self, points: Array) -> Array:
+        """Return the places of points."""
+        rows, columns = np.divmod(points, self.step - 2)
+        return (rows + 1) * self.step + columns + 1
 
     def pairs(self, short: bool, births: tuple[Array, ...], deaths: tuple[Array, ...]) -> Any:
         """Return pairs as points in C order."""
@@ -359,7 +404,7 @@ def planar_pairs(
 
     Those that die at the value at which they are born are among them only if `short`.
     """
-    scan, order, found = _Scan(field, filtration), None, {}
+    scan, order, found = Scan(field, filtration), None, {}
     if 0 in dimensions:
         edges, places, keys = scan.edges(0)
         order = sort_keys(edges.keys)

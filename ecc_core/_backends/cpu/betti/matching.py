@@ -1,0 +1,306 @@
+"""Betti matching: which classes of two images are matched with the same class of their union.
+
+The sets of the union contain those of both images. The classes of an image that are classes of the
+union, too, are its *image* in the union, and have intervals of their own, from a birth in the image
+to a death in the union: the persistence of this image. A class of each of two images match if the
+intervals of both end with the same class of the union.
+
+Components of the union grow as those of an image do, and know for both images the eldest minimum in
+each of them. Where two components meet, the younger of the two eldest minima of each image ends its
+interval. Holes of a plane and cavities of a volume are components of the complement, in which the
+roles are exchanged: components of the complement of each image know the eldest maximum of the
+union.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.components import kind_of
+from ecc_core._backends.cpu.betti.forest import Field
+from ecc_core._backends.cpu.betti.image_tunnels import image_pairs
+from ecc_core._backends.cpu.betti.launch import volume_pairs
+from ecc_core._backends.cpu.betti.planar import Scan
+from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
+from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys
+from ecc_core._backends.cpu.sources import Source
+from ecc_core._request.filtration import Filtration
+
+Array = NDArray[Any]
+Points = NDArray[np.int64]
+
+NEVER = -1
+"""In place of the point at which a class dies."""
+NO_CLASS = -1
+HALF_KEY = 32
+"""Bits of a level, so that two of them are one key."""
+
+
+class Classes(NamedTuple):
+    """Classes of one dimension, by the points at which they are born and die, or `NEVER`."""
+
+    births: Points
+    deaths: Points
+
+
+class Matched(NamedTuple):
+    """The classes of one dimension of two images, and the pairs that match, by number, (m, 2)."""
+
+    prediction: Classes
+    target: Classes
+    matches: Points
+
+
+class Levels(NamedTuple):
+    """When the points of an image enter."""
+
+    levels: Array
+    """Unsigned integers in this order, flat."""
+    shown: Array | None
+    """False at points that never enter, flat."""
+
+    def lasts(self, births: Points, union: Levels, deaths: Points) -> NDArray[np.bool_]:
+        """Return whether points of this image enter before others do in another image."""
+        ends = self.levels[births] < union.levels[deaths]
+        ends |= deaths == NEVER
+        if self.shown is None:
+            return ends
+        return self.shown[births] & (ends | ~self.shown[deaths])
+
+
+class _Image(NamedTuple):
+    """One of the two images, or their union."""
+
+    levels: Levels
+    keys: Array
+    """Unsigned integers in the order of points, of the image's shape; equal ones are in C order."""
+
+
+class _Images(NamedTuple):
+    prediction: _Image
+    target: _Image
+    union: _Image
+    filtration: Filtration
+    sets: bool
+    """Whether both are masks, in which points that are False join no components."""
+
+    @property
+    def shown(self) -> Array | None:
+        shown = self.union.levels.shown
+        return None if shown is None else shown.reshape(self.union.keys.shape)
+
+    def trees(self, image: _Image, complement: bool, others: list[Points]) -> Trees:
+        """Return the trees of an image or of its complement."""
+        if image.keys.ndim == 3:
+            kind = kind_of(self.filtration, complement=complement)
+            return volume_trees(image.keys, self.shown, kind, others)
+        return self.scan(image).trees(int(complement), others)
+
+    def scan(self, image: _Image) -> Scan:
+        lead = (None,) * (3 - image.keys.ndim)
+        shown = None if self.shown is None else Source(self.shown[lead], "mask")
+        return Scan(Field(Source(image.keys[lead]), shown, image.keys.ndim), self.filtration)
+
+
+def betti_matching(
+    prediction: Array,
+    target: Array,
+    shown: Array | None,
+    filtration: Filtration,
+    *,
+    sets: bool,
+) -> list[Matched]:
+    """Match the classes of two images of one shape and dtype without NaN, by dimension.
+
+    `shown` is False at points that never enter. The filtration, which is closed, tells in which
+    order the others do. Of `sets` points of the second of two values join no components.
+    """
+    images = _images_of(prediction, target, shown, filtration, sets)
+    found = [_components(images)]
+    if filtration.ndim == 3:
+        found.append(_tunnels(images))
+    if filtration.ndim > 1:
+        found.append(_holes(images))
+    return found
+
+
+def _images_of(
+    prediction: Array, target: Array, shown: Array | None, filtration: Filtration, sets: bool
+) -> _Images:
+    """Bring both images and their union into the order of points.
+
+    Of equal values those come first that enter the other image before: the classes of both images
+    begin at the same points where they can.
+    """
+    own, other = _levels_of(prediction, target, filtration.superlevel)
+    both = np.minimum(own, other), np.maximum(own, other)
+    flat = None if shown is None else shown.reshape(-1)
+    found = []
+    for first, second in ((own, other), (other, own), both):
+        keys = first.astype(np.uint64) << np.uint64(HALF_KEY) | second
+        keys = narrowed(keys.reshape(prediction.shape), shown is not None)
+        found.append(_Image(Levels(first, flat), keys))
+    entering = Filtration(filtration.ndim, filtration.connectivity)
+    return _Images(*found, entering, sets)
+
+
+def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array, Array]:
+    """Return the values of two images as unsigned integers of at most 32 bits."""
+    values = np.concatenate([prediction.reshape(-1), target.reshape(-1)])
+    if values.dtype.kind == "b":
+        entering = (values != superlevel).view(np.uint8)
+    else:
+        entering = entry_values(values, superlevel)
+    if entering.dtype.kind == "f":
+        entering = entering + entering.dtype.type(0)  # no -0.0
+    if entering.dtype.itemsize > 4:
+        levels = distinct(entering)[1]
+    else:
+        levels = ordered_keys(entering)
+    return levels[: prediction.size], levels[prediction.size :]
+
+
+def _components(images: _Images) -> Matched:
+    """Match components."""
+    classes, numbers, eldest = [], [], []
+    for image in images[:2]:
+        births, deaths = _components_of(images, image)
+        lasts = image.levels.lasts(births, image.levels, deaths)
+        classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
+        numbers.append(_numbers(lasts))
+        eldest.append(births)
+    trees = images.trees(images.union, False, eldest)
+    if images.sets:
+        inside = trees.places[_is_inside(images.union, trees.places)]
+        trees = trees._replace(ends=trees.ends[: inside.size], places=inside)
+    ended, ages, roots = trees.joined()
+    if images.sets:
+        ends = ages[1:, np.unique(roots)]
+        places = np.full(ends.shape[1], NEVER)
+    else:  # what never ends is the eldest of all
+        ends = np.append(ended[1:], np.zeros((2, 1), np.int64), axis=1)
+        places = np.append(trees.places, NEVER)
+    known = ((ends != JOINED) & (ends != NOBODY)).all(axis=0)
+    ends, places = ends[:, known], places[known]
+    lasts = np.ones(places.size, np.bool_)
+    for image, births, ages_of in zip(images[:2], eldest, ends, strict=True):
+        lasts &= image.levels.lasts(births[ages_of], images.union.levels, places)
+        if images.sets:
+            lasts &= _is_inside(image, births[ages_of])
+    matches = [own[ages_of[lasts]] for own, ages_of in zip(numbers, ends, strict=True)]
+    if images.sets:
+        classes = [Classes(own.births, np.full_like(own.deaths, NEVER)) for own in classes]
+    return Matched(classes[0], classes[1], np.stack(matches, axis=1))
+
+
+def _components_of(images: _Images, image: _Image) -> tuple[Points, Points]:
+    """Return where the components of an image begin and end, oldest first, even at one value."""
+    trees = images.trees(image, False, [])
+    (ended,), _, _ = trees.joined()
+    deaths = np.full(trees.starts.size, NEVER)
+    ends = ended != JOINED
+    deaths[ended[ends]] = trees.places[ends]
+    return trees.starts, deaths
+
+
+def _is_inside(image: _Image, points: Points) -> NDArray[np.bool_]:
+    """Return whether points of a mask are among those that enter first."""
+    levels = image.levels
+    inside: NDArray[np.bool_] = levels.levels[points] == 0
+    return inside if levels.shown is None else inside & levels.shown[points]
+
+
+def _numbers(chosen: NDArray[np.bool_]) -> Points:
+    """Return the numbers of those that are chosen among them, and `NO_CLASS` for others."""
+    return np.where(chosen, np.cumsum(chosen) - 1, NO_CLASS)
+
+
+def _holes(images: _Images) -> Matched:
+    """Match the components of the complement: holes of a plane, cavities of a volume."""
+    union = images.union
+    if union.keys.ndim == 3:
+        kind = kind_of(images.filtration, complement=True)
+        maxima = volume_trees(union.keys, images.shown, kind, []).starts
+    else:
+        maxima = images.scan(union).extrema(1)
+    classes, numbers = [], []
+    for image in images[:2]:
+        trees = images.trees(image, True, [maxima])
+        (own, others), _, _ = trees.joined()
+        ends = own != JOINED
+        births, own, others = trees.places[ends], own[ends], others[ends]
+        deaths = trees.starts[own - 1]
+        lasts = image.levels.lasts(births, image.levels, deaths)
+        classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
+        number = np.full(maxima.size, NO_CLASS)
+        known = others != NOBODY
+        of_union = maxima[others[known] - 1]
+        image_lasts = image.levels.lasts(births[known], union.levels, of_union)
+        number[others[known][image_lasts] - 1] = _numbers(lasts)[known][image_lasts]
+        numbers.append(number)
+    both = (numbers[0] != NO_CLASS) & (numbers[1] != NO_CLASS)
+    return Matched(classes[0], classes[1], np.stack([own[both] for own in numbers], axis=1))
+
+
+def _dying(images: _Images, deaths: Points) -> Points:
+    """Return points of death, or `NEVER` for those that never enter."""
+    shown = images.union.levels.shown
+    return deaths if shown is None else np.where(shown[deaths], deaths, NEVER)
+
+
+def _tunnels(images: _Images) -> Matched:
+    """Match tunnels.
+
+    Of those that are born at one point, the longest is matched with the longest of the image.
+    """
+    union, vertices = images.union, not images.filtration.cubes
+    order = _entry_order(union)
+    ranks = _ranks(order).reshape(union.keys.shape)
+    classes, numbers, squares_of = [], [], []
+    for image in images[:2]:
+        births, deaths = _tunnels_of(images, image)
+        lasts = image.levels.lasts(births, image.levels, deaths)
+        births, deaths = births[lasts], _dying(images, deaths[lasts])
+        classes.append(Classes(births, deaths))
+        own = _entry_order(image)
+        own_ranks = _ranks(own)
+        begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), ranks, vertices)
+        begin, end = own[begin], order[end]
+        lasts = image.levels.lasts(begin, union.levels, end)
+        begin, end, squares = begin[lasts], end[lasts], squares[lasts]
+        ends = np.where(deaths == NEVER, union.keys.size, own_ranks[np.maximum(deaths, 0)])
+        by_length = np.lexsort((-ends.astype(np.int64), births))
+        of_image = np.lexsort((-ranks.reshape(-1)[end].astype(np.int64), begin))
+        first = np.searchsorted(births[by_length], begin[of_image])
+        nth = np.arange(begin.size) - np.searchsorted(begin[of_image], begin[of_image])
+        numbers.append(by_length[first + nth])
+        squares_of.append(squares[of_image])
+    _, *both = np.intersect1d(*squares_of, assume_unique=True, return_indices=True)
+    matches = [own[chosen] for own, chosen in zip(numbers, both, strict=True)]
+    return Matched(classes[0], classes[1], np.stack(matches, axis=1))
+
+
+def _tunnels_of(images: _Images, image: _Image) -> tuple[Points, Points]:
+    """Return where the tunnels of an image begin and end."""
+    (found,) = volume_pairs(image.keys, images.shown, [1], images.filtration, 1)
+    return found
+
+
+def _entry_order(image: _Image) -> Points:
+    """Return the points of an image in the order in which they enter, those that never do last."""
+    order = sort_keys(image.keys.reshape(-1))
+    shown = image.levels.shown
+    if shown is None:
+        return order
+    return np.concatenate([order[shown[order]], order[~shown[order]]])
+
+
+def _ranks(order: Points) -> Array:
+    """Return at which place of an order each point is."""
+    ranks = np.empty(order.size, np.uint32)
+    ranks[order] = np.arange(order.size, dtype=np.uint32)
+    return ranks

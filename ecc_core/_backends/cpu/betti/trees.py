@@ -1,0 +1,127 @@
+"""Trees of components that know the eldest point of other images in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.components import Kind
+from ecc_core._backends.cpu.betti.basins import end_of, find
+from ecc_core._backends.cpu.betti.forest import Field, Staged, grid_of, list_basins
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.plans import coefficient_plan
+from ecc_core._backends.cpu.llvm import bare
+from ecc_core._backends.cpu.order import sort_keys
+from ecc_core._backends.cpu.sources import Source
+
+Array = NDArray[Any]
+Points = NDArray[np.int64]
+
+NOBODY = np.iinfo(np.int64).max
+"""The age of the eldest point of a component that has none."""
+JOINED = -1
+"""In place of the age of what ends at an edge within a component."""
+
+
+class Trees(NamedTuple):
+    """The basins of an image, and the edges along which they join, in the order of joins."""
+
+    starts: Points
+    """The points at which nodes begin, oldest first, without the frame."""
+    framed: bool
+    """Whether what is around the image is the first node."""
+    ends: Array
+    """The two nodes of each edge, numbered by age, (n, 2)."""
+    places: Points
+    """The point with which each edge enters."""
+    others: list[Points]
+    """The nodes of other points that were asked for."""
+
+    def joined(self) -> tuple[Points, Points, Points]:
+        """Join the nodes along all edges.
+
+        Returns what ends at each edge, (1 + others, n), for the image itself and for the others the
+        age of the younger one of the eldest points of both components, counted from the frame;
+        the eldest points of each root likewise, and the roots of the nodes.
+        """
+        nodes = self.starts.size + self.framed
+        eldest = np.full((1 + len(self.others), nodes), NOBODY)
+        eldest[0] = np.arange(nodes)
+        for ages, own in zip(eldest[1:], self.others, strict=True):
+            np.minimum.at(ages, own, np.arange(own.size) + self.framed)
+            if self.framed:
+                ages[0] = 0
+        ended = np.empty((eldest.shape[0], self.places.size), np.int64)
+        parents = np.arange(nodes)
+        join_eldest(self.ends, parents, eldest, ended)
+        return ended, eldest, parents
+
+
+@kernel()
+def join_eldest(ends, parents, eldest, ended):
+    """Join components along edges, and write which eldest points end with the younger ones."""
+    parents, ends = bare(parents), bare(ends)
+    for k in range(ends.shape[0]):
+        first, second = find(parents, ends[k, 0]), find(parents, ends[k, 1])
+        if first == second:
+            ended[:, k] = JOINED
+            continue
+        root, other = (first, second) if first < second else (second, first)
+        parents[other] = root
+        for a in range(eldest.shape[0]):
+            one, two = eldest[a, root], eldest[a, other]
+            eldest[a, root] = min(one, two)
+            ended[a, k] = max(one, two)
+    for node in range(parents.size):
+        parents[node] = find(parents, node)
+
+
+@kernel()
+def basins_of(labels, ways, places, nodes):
+    """Write the nodes to which steps lead from places."""
+    labels, ways = bare(labels), bare(ways)
+    for i in range(places.size):
+        nodes[i] = labels[end_of(labels, ways, np.uint64(places[i]))]
+
+
+def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequence[Points]) -> Trees:
+    """Return the trees of the components of a volume, or of its complement in a frame.
+
+    Points enter in the order of unsigned values, of the complement in the opposite one. It is
+    searched as one block, since what ends within a part of it depends on points elsewhere.
+    """
+    last, shape = values.size - 1, values.shape
+    if kind.complement:
+        values, shown = np.flip(values), None if shown is None else np.flip(shown)
+        others = [last - points for points in others]
+    field = Field(Source(values), None if shown is None else Source(shown, "mask"), 3)
+    grid = grid_of(shape, shape)
+    staged = Staged(grid.blocks[0], field)
+    plan = coefficient_plan(values.dtype, False, False, shown is not None)
+    keys, _, _ = staged.load(plan, "raise")
+    if kind.complement:
+        np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
+    basins = list_basins(grid, kind, keys, staged)
+    framed = int(kind.complement)
+    begin = basins.starts[framed : basins.minima].copy()
+    by_age = sort_keys(keys[begin])
+    ages = np.arange(basins.minima)
+    ages[framed + by_age] = np.arange(framed, basins.minima)
+    order = sort_keys(basins.edges.keys)
+    nodes = []
+    for points in others:
+        found = np.empty(points.size, np.int64)
+        z, y, x = np.unravel_index(points, shape)
+        offsets = (along - first for along, first in zip((z, y, x), staged.first, strict=True))
+        places = sum(gap * step for gap, step in zip(offsets, staged.steps, strict=True))
+        basins_of(*basins.paths, places, found)
+        nodes.append(ages[found])
+    starts = staged.in_image(begin[by_age].astype(np.int64))
+    entered = staged.in_image(basins.edges.places[order].astype(np.int64))
+    if kind.complement:
+        starts, entered = last - starts, last - entered
+    ends = ages[basins.edges.nodes[order]]
+    return Trees(starts, kind.complement, ends, entered, nodes)
