@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from ecc_core.components import component_curves, persistent_regions
     from ecc_core.curves import euler_coefficients, euler_curve, euler_number, region_curves
     from ecc_core.geometry import minkowski_curves, region_minkowski
+    from ecc_core.matching import betti_matching
     from ecc_core.results import (
         BettiCurves,
+        BettiMatching,
         ComponentCurves,
         EulerCurve,
         EulerSurface,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BettiCurves",
+    "BettiMatching",
     "ComponentCurves",
     "EulerCurve",
     "EulerSurface",
@@ -53,6 +56,7 @@ __all__ = [
     "RegionMinkowski",
     "RegionTransforms",
     "betti_curves",
+    "betti_matching",
     "betti_numbers",
     "component_curves",
     "euler_coefficients",
@@ -80,6 +84,7 @@ _MODULES = (
     "components",
     "curves",
     "geometry",
+    "matching",
     "results",
     "shards",
     "simplicial",

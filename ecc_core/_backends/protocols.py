@@ -216,6 +216,24 @@ class HostBettiNumbers(BettiNumbers, Protocol):
         Only of classes that last for at least `least`.
         """
 
+    def betti_matching(
+        self,
+        predictions: DeviceArray,
+        targets: DeviceArray,
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        sets: bool = False,
+    ) -> Sequence[Sequence[Any]]:
+        """Return for each pair of images and dimension what matches, and all classes of both.
+
+        These are points of birth and death, -1 for classes that never die, of either image, and
+        numbers of classes that match, (m, 2). Of `sets` only points that enter first join
+        components.
+        """
+
     def component_curves(
         self,
         images: DeviceArray,

@@ -17,6 +17,7 @@ from ecc_core.plotting._maps import (
     plot_transform_polar,
     plot_transforms,
 )
+from ecc_core.plotting._matching import plot_matching
 from ecc_core.plotting._persistence import plot_barcode, plot_persistence
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "plot_curve",
     "plot_curves",
     "plot_level_sets",
+    "plot_matching",
     "plot_minkowski_curves",
     "plot_persistence",
     "plot_surface",

@@ -13,6 +13,7 @@ class Persistence(Quantity):
     functions = (
         Function("persistence_pairs", device="yes, boundary closed"),
         Function("persistent_regions", device="no"),
+        Function("betti_matching", device="no"),
     )
 
 

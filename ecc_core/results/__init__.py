@@ -21,12 +21,14 @@ from ecc_core.results._curves import (
     meaning,
     surface_facts,
 )
+from ecc_core.results._matching import BettiMatching
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
 from ecc_core.results._topology import BettiCurves, BettiResult, PersistencePairs, RegionBettiCurves
 from ecc_core.results._transforms import EulerTransform, RegionTransforms, TransformResult
 
 __all__ = [
     "BettiCurves",
+    "BettiMatching",
     "BettiResult",
     "ComponentCurves",
     "CurveResult",

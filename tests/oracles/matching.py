@@ -12,8 +12,9 @@ def point_orders(prediction, target, superlevel=False):
 
     Equal values are ordered by those of the other image, then by the places of points.
     """
-    p, t = (np.unique(np.concatenate([np.ravel(prediction), np.ravel(target)]), return_inverse=True)[1]
-            .reshape(2, -1))
+    p, t = np.unique(np.concatenate([np.ravel(prediction), np.ravel(target)]), return_inverse=True)[
+        1
+    ].reshape(2, -1)
     if superlevel:
         p, t = -p, -t
     low, high = np.minimum(p, t), np.maximum(p, t)
@@ -21,15 +22,19 @@ def point_orders(prediction, target, superlevel=False):
 
 
 def cells_of(shape, vertices):
-    """All cells as (dimension, corner, sides, points), ordered by their place."""
+    """All cells as (dimension, corner, axis, cell, points), ordered by dimension and place.
+
+    Cells of one lowest corner are ordered by axis: edges along it, squares normal to it.
+    """
     closed = -1 if vertices else 1
     found = []
     for cell in itertools.product(*(range(2 * n + closed) for n in shape)):
         spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
         spans = [[i for i in span if 0 <= i < n] for span, n in zip(spans, shape, strict=True)]
         points = [np.ravel_multi_index(p, shape) for p in itertools.product(*spans)]
-        sides = tuple(-(x % 2) for x in cell)
-        found.append((-sum(sides), tuple(x // 2 for x in cell), sides, cell, points))
+        dimension, corner = sum(x % 2 for x in cell), tuple(x // 2 for x in cell)
+        axis = [x % 2 for x in cell].index(dimension % 2) if 0 < dimension < 3 else 0
+        found.append((dimension, corner, axis, cell, points))
     found.sort()
     return found
 
@@ -101,7 +106,5 @@ def betti_matching(prediction, target, connectivity, superlevel=False):
         (classes[0][ends[0][death]], classes[1][ends[1][death]])
         for death in set(ends[0]) & set(ends[1])
     }
-    left = [
-        set(found.values()) - {pair[k] for pair in matched} for k, found in enumerate(classes)
-    ]
+    left = [set(found.values()) - {pair[k] for pair in matched} for k, found in enumerate(classes)]
     return matched, *left

@@ -9,10 +9,12 @@ from ecc_core._backends.cpu.betti.launch import (
     exact_betti_curves,
     persistence_pairs,
 )
+from ecc_core._backends.cpu.betti.matching import betti_matching
 from ecc_core._backends.cpu.betti.regions import region_betti_curves
 
 __all__ = [
     "betti_curves",
+    "betti_matching",
     "betti_pieces",
     "component_curves",
     "exact_betti_curves",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.tunnels import first_row, longer, make_tree, take_out, toggle
+from ecc_core._backends.cpu.betti.tunnels import first_row, make_tree, take_out, toggle
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import bare
 from ecc_core._backends.cpu.order import sort_keys
@@ -69,7 +69,8 @@ def cell_ranks(ranks: Array, grid: Grid, dimension: int) -> Array:
                 cells = combine(_without(cells, other, -1), _without(cells, other, 0))
             elif not grid.vertices:  # the cubes along the cell, without the frame
                 cells = _without(_without(cells, other, 0), other, -1)
-        inside = tuple(slice(n - 1) if spans else slice(n) for n, spans in zip(grid.shape, along))
+        sides = zip(grid.shape, along, strict=True)
+        inside = tuple(slice(n - 1) if spans else slice(n) for n, spans in sides)
         found[(*inside, axis)] = cells
     return found.reshape(-1)
 

@@ -14,6 +14,7 @@ union.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys
+from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
 
@@ -107,23 +109,37 @@ class _Images(NamedTuple):
 
 
 def betti_matching(
-    prediction: Array,
-    target: Array,
-    shown: Array | None,
+    predictions: Array,
+    targets: Array,
     filtration: Filtration,
     *,
-    sets: bool,
-) -> list[Matched]:
-    """Match the classes of two images of one shape and dtype without NaN, by dimension.
+    mask: Array | None = None,
+    workers: int | None = None,
+    sets: bool = False,
+) -> list[list[Matched]]:
+    """Match the classes of each pair of images of two batches of one dtype, by dimension.
 
-    `shown` is False at points that never enter. The filtration, which is closed, tells in which
-    order the others do. Of `sets` points of the second of two values join no components.
+    The `mask` is False at points that never enter; the others are not NaN. The filtration, which is
+    closed, tells in which order they enter. Of `sets`, which are booleans, points of the second of
+    the two values join no components.
     """
-    images = _images_of(prediction, target, shown, filtration, sets)
+    found: list[list[Matched]] = [[] for _ in predictions]
+
+    def each(queue: Iterator[int]) -> None:
+        for i in queue:
+            shown = None if mask is None else mask[i]
+            found[i] = _matched(_images_of(predictions[i], targets[i], shown, filtration, sets))
+
+    share(range(len(found)), each, thread_count(workers, len(found)))
+    return found
+
+
+def _matched(images: _Images) -> list[Matched]:
+    """Match the classes of two images, by dimension."""
     found = [_components(images)]
-    if filtration.ndim == 3:
+    if images.filtration.ndim == 3:
         found.append(_tunnels(images))
-    if filtration.ndim > 1:
+    if images.filtration.ndim > 1:
         found.append(_holes(images))
     return found
 
@@ -157,10 +173,8 @@ def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Arra
         entering = entry_values(values, superlevel)
     if entering.dtype.kind == "f":
         entering = entering + entering.dtype.type(0)  # no -0.0
-    if entering.dtype.itemsize > 4:
-        levels = distinct(entering)[1]
-    else:
-        levels = ordered_keys(entering)
+    narrow = 8 * entering.dtype.itemsize <= HALF_KEY
+    levels = ordered_keys(entering) if narrow else distinct(entering)[1]
     return levels[: prediction.size], levels[prediction.size :]
 
 

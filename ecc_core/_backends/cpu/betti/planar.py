@@ -50,6 +50,7 @@ Array = NDArray[Any]
 
 RING = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
 SIDES = range(1, 8, 2)
+STAR = (1, 7, 5, 3)  # sides in the order of the edges to them: by lowest corner, then by axis
 FEW = 6  # steps, of which most paths have no more
 LONG = 8  # times as many
 
@@ -120,6 +121,19 @@ def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
             wide[ring, :count] = np.roll(wide[ring, :count], 1)
         members[1, ring, :count] = np.roll(members[1, ring, :count], 1)
     return [(counts, members[side], ways[side]) for side in (0, 1)]
+
+
+@functools.lru_cache(maxsize=8)
+def star_of(step: int) -> tuple[Array, Array]:
+    """Return the lower neighbours of a fork on the narrow side, in the order of :data:`STAR`.
+
+    These are their number and steps to them, for each of the 256 sets of neighbours.
+    """
+    counts, members = np.zeros(256, np.uint8), np.zeros((256, 4), np.int64)
+    for ring in range(256):
+        steps = [RING[i][0] * step + RING[i][1] for i in STAR if ring >> i & 1]
+        counts[ring], members[ring, : len(steps)] = len(steps), steps
+    return counts, members
 
 
 @subroutine()
@@ -318,7 +332,7 @@ class Scan:
         index = np.int32 if self.keys.size < 1 << 31 else np.int64
         names = "minima", "maxima", "forks"
         listed = [scratch.take(name, rows * columns, index) for name in names]
-        wide_below = field.ndim == 1 or filtration.cubes
+        wide_below = self.wide_below = field.ndim == 1 or filtration.cubes
         flip = ALL if wide_below else NONE
         counts = scan_rings(self.keys, (rows, columns), flip, self.rings, *listed)
         self.minima, self.maxima, self.forks = (
@@ -332,9 +346,9 @@ class Scan:
         Nodes of the upper side are the border of the array and all maxima, numbered from the last.
         """
         places, keys, labels = self._numbered(side)
-        return self._edges(side, keys, labels), places, keys
+        return self._edges(side, keys, labels, self.tables[side]), places, keys
 
-    def _edges(self, side: int, keys: Array, labels: Array) -> Edges:
+    def _edges(self, side: int, keys: Array, labels: Array, table: Any) -> Edges:
         """Return the edges between nodes with these keys, whose points are labelled."""
         room, index = 3 * self.forks.size, labels.dtype
         edges = Edges(
@@ -342,7 +356,7 @@ class Scan:
             scratch.take("edge keys", room, keys.dtype),
             scratch.take("edge places", room, index),
         )
-        given = self.keys, self.rings, self.forks, self.tables[side], side == 0, labels, edges
+        given = self.keys, self.rings, self.forks, table, side == 0, labels, edges
         count = list_edges(*given)
         return Edges(*(part[:count] for part in edges))
 
@@ -364,7 +378,10 @@ class Scan:
     def trees(self, side: int, others: Sequence[Array]) -> Trees:
         """Return the trees of a side, and the nodes to which steps lead from other points."""
         places, keys, labels = self._numbered(side)
-        edges, nodes = self._edges(side, keys, labels), []
+        table = self.tables[side]
+        if not side and not self.wide_below:
+            table = *star_of(self.step), table[2]
+        edges, nodes = self._edges(side, keys, labels, table), []
         for points in others:
             found = np.empty(points.size, np.int64)
             nodes_at(self.rings, self.tables[side][2], labels, self._places(points), found)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
-from ecc_core._backends.cpu.betti.basins import end_of, find
-from ecc_core._backends.cpu.betti.forest import Field, Staged, grid_of, list_basins
+from ecc_core._backends.cpu.betti.basins import OUTSIDE, end_of, find
+from ecc_core._backends.cpu.betti.forest import Basins, Field, Staged, grid_of, list_basins
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import bare
@@ -87,6 +87,47 @@ def basins_of(labels, ways, places, nodes):
         nodes[i] = labels[end_of(labels, ways, np.uint64(places[i]))]
 
 
+@kernel()
+def list_stars(keys, labels, ways, offsets, forks, ends):
+    """Write the pairs of the first lower neighbour of each fork and each of the others."""
+    keys, labels, ways = bare(keys), bare(labels), bare(ways)
+    count = 0
+    for i in range(forks.size):
+        first = np.int64(-1)
+        for k in range(offsets.size):
+            beside = np.uint64(forks[i] + offsets[k])
+            own, other = keys[np.uint64(forks[i])], keys[beside]
+            if labels[beside] == OUTSIDE or not (other < own or (other == own and offsets[k] < 0)):
+                continue
+            node = labels[end_of(labels, ways, beside)]
+            if first >= 0:
+                ends[count, 0], ends[count, 1], ends[count, 2] = first, node, forks[i]
+                count += 1
+            else:
+                first = np.int64(node)
+    return count
+
+
+def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> tuple[Array, Array]:
+    """Return the edges of a volume whose points are adjacent along axes, and the places of forks.
+
+    Where more than two components meet, they are joined in the order of the edges to neighbours:
+    by their lowest corner, then by axis.
+    """
+    places, ends = basins.edges.places, basins.edges.nodes
+    several = np.zeros(places.size, np.bool_)
+    several[1:] = places[1:] == places[:-1]
+    forks = np.unique(places[several])
+    single = ~np.isin(places, forks)
+    offsets = np.array([-steps[0], -steps[1], -steps[2], *steps])
+    found = np.empty((forks.size * (offsets.size - 1), 3), np.int64)
+    found = found[: list_stars(keys, *basins.paths, offsets, forks, found)]
+    return (
+        np.concatenate([ends[single], found[:, :2].astype(ends.dtype)]),
+        np.concatenate([places[single], found[:, 2].astype(places.dtype)]),
+    )
+
+
 def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequence[Points]) -> Trees:
     """Return the trees of the components of a volume, or of its complement in a frame.
 
@@ -110,7 +151,11 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
     by_age = sort_keys(keys[begin])
     ages = np.arange(basins.minima)
     ages[framed + by_age] = np.arange(framed, basins.minima)
-    order = sort_keys(basins.edges.keys)
+    joins, forks = basins.edges.nodes, basins.edges.places
+    if not kind.complement and kind.connectivity == 1:
+        joins, forks = in_star_order(keys, basins, staged.steps)
+    by_place = np.argsort(forks, kind="stable")
+    order = by_place[sort_keys(keys[forks[by_place]])]
     nodes = []
     for points in others:
         found = np.empty(points.size, np.int64)
@@ -120,8 +165,8 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
         basins_of(*basins.paths, places, found)
         nodes.append(ages[found])
     starts = staged.in_image(begin[by_age].astype(np.int64))
-    entered = staged.in_image(basins.edges.places[order].astype(np.int64))
+    entered = staged.in_image(forks[order].astype(np.int64))
     if kind.complement:
         starts, entered = last - starts, last - entered
-    ends = ages[basins.edges.nodes[order]]
+    ends = ages[joins[order]]
     return Trees(starts, kind.complement, ends, entered, nodes)
