@@ -143,6 +143,18 @@ def betti_matching(
         own = {"superlevel": superlevel, **options.given()}
         found = call_unlabelled(betti_matching, prediction, target, **own)
         return _with_units(found, unit_of(prediction))
+    return match_images(prediction, target, superlevel, options)
+
+
+def match_images(
+    prediction: Any,
+    target: Any,
+    superlevel: bool | None,
+    options: ImageOptions,
+    *,
+    empty: bool = False,
+) -> Any:
+    """Match two images, as :func:`betti_matching` does; masks may be `empty` as targets, too."""
     check_eager(prediction, "prediction")
     check_eager(target, "target")
     target, options = _with_masked(target, options)
@@ -151,7 +163,7 @@ def betti_matching(
     if superlevel is None:
         superlevel = origin.dtype(of_target, "target").kind == "b"
     options = options._replace(superlevel=superlevel)
-    if axis is None:
+    if options.axis is None:
         options = options._replace(axis=all_axes(prediction))
     request = Request.of(prediction, options=options, name="prediction")
     if tuple(of_target.shape) != request.geometry.shape:
@@ -163,7 +175,9 @@ def betti_matching(
     stacked = request.geometry.stack(of_target)
     predictions, targets, sets = _comparable(request.images, stacked)
     shown = _shown_points(predictions, targets, request)
-    _check_values(predictions, targets, shown, nan)
+    _check_values(predictions, targets, shown, options.nan)
+    if targets.dtype.kind == "b" and not empty:
+        _check_objects(targets, shown)
     found = match(
         *_in_one_dtype(predictions, targets),
         request.filtration,
@@ -227,25 +241,27 @@ def _shown_points(predictions: Array, targets: Array, request: Request) -> Array
 
 
 def _check_values(predictions: Array, targets: Array, shown: Array | None, nan: str) -> None:
-    """Refuse NaN, and where the target is a mask empty ones and what are no probabilities."""
+    """Refuse NaN, and where the target is a mask what are no probabilities."""
     for name, given in (("prediction", predictions), ("target", targets)):
         missing = np.isnan(given) if given.dtype.kind == "f" and nan == "raise" else None
         if missing is not None and (missing if shown is None else missing & shown).any():
             raise ValueError(nan_message(name))
-    if targets.dtype.kind != "b":
-        return
-    inside = targets if shown is None else targets & shown
-    if not inside.any(axis=tuple(range(1, inside.ndim))).all():
-        raise ValueError("`target` must have points that are True, got an empty mask")
-    if predictions.dtype.kind == "b":
+    if targets.dtype.kind != "b" or predictions.dtype.kind == "b":
         return
     values = predictions if shown is None else predictions[shown]
-    low, high = values.min(), values.max()
+    low, high = values.min(initial=0), values.max(initial=1)
     if low < 0 or high > 1:
         raise ValueError(
             "`prediction` must be between 0 and 1 where `target` is a mask, got "
             f"{low if low < 0 else high:g}"
         )
+
+
+def _check_objects(targets: Array, shown: Array | None) -> None:
+    """Refuse masks without a point that is True."""
+    inside = targets if shown is None else targets & shown
+    if not inside.any(axis=tuple(range(1, inside.ndim))).all():
+        raise ValueError("`target` must have points that are True, got an empty mask")
 
 
 def _result(matched: Sequence[Any], images: Sequence[Array], request: Request) -> BettiMatching:

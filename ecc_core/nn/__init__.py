@@ -13,11 +13,13 @@ from ecc_core.nn.layers import (  # noqa: E402
     parameter_groups,
 )
 from ecc_core.nn.loss import EulerCurveLoss  # noqa: E402
+from ecc_core.nn.matching import BettiMatchingLoss  # noqa: E402
 from ecc_core.nn.metrics import BettiError  # noqa: E402
 from ecc_core.nn.persistence import PersistenceLoss  # noqa: E402
 
 __all__ = [
     "BettiError",
+    "BettiMatchingLoss",
     "EulerCurveLayer",
     "EulerCurveLoss",
     "EulerCurveMap",

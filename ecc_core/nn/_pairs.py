@@ -46,7 +46,14 @@ def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
     return pair_errors_push(change, slopes, images), None
 
 
-@operator(_fake, stacked=(0, 1, 2), backward=_backward, push=_push)
+error_operator = operator(_fake, stacked=(0, 1, 2), backward=_backward, push=_push)
+"""Makes an operator of a function of images, targets, a mask and two options.
+
+It returns the error of each image, and its gradient.
+"""
+
+
+@error_operator
 def pair_errors(
     images: Tensor,
     targets: Tensor,

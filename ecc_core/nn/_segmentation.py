@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,10 @@ from ecc_core.nn._arguments import check_n_spatial
 
 ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
 INSIDE = (1, 255, 65535)  # what masks of integers hold inside the objects: true, or white
+
+
+Errors = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""Returns the errors (batch,) of images, targets and what is shown, all (batch, *spatial)."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,21 @@ class SegmentationLoss(nn.Module):
         spatial = image.shape[image.dim() - self.n_spatial :]
         after = [-n % self.window for n in spatial]
         return windows(image, [0] * self.n_spatial, after, fill, self.window, self.window)
+
+    def _mean_errors(
+        self, prediction: Tensor, masks: Tensor, shown: Tensor | None, errors_of: Errors
+    ) -> Tensor:
+        """Errors (...) of the images and channels, each the mean of those of its windows."""
+        batch = prediction.shape[: prediction.dim() - self.n_spatial]
+        images = self._in_windows(prediction)
+        size = images.shape[images.dim() - self.n_spatial :]
+        positions = math.prod(images.shape[len(batch) : images.dim() - self.n_spatial])
+        count = math.prod(batch) * positions
+        if shown is not None:
+            shown = self._in_windows(shown, False).reshape(count, *size)
+        targets = self._in_windows(masks, False).reshape(count, *size)
+        errors = errors_of(images.reshape(count, *size), targets, shown)
+        return errors.reshape(*batch, positions).sum(-1) / max(positions, 1)
 
     def _reduced(self, errors: Tensor) -> Tensor:
         """Weigh and reduce the errors (..., class) of images and channels."""

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from ecc_core._request.filtration import check_connectivity, check_flag
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_positive_int
+from ecc_core.matching import match_images
 from ecc_core.nn._arguments import check_n_spatial
 from ecc_core.nn._segmentation import (
     check_axes,
@@ -47,6 +49,10 @@ class BettiError:
     per_dimension : bool, default False
         Return the errors in b_0, b_1 and b_2 (components, holes or tunnels, cavities) one by one,
         along a last axis of length `n_spatial`, instead of their sum.
+    matched : bool, default False
+        Count the components, holes or tunnels, and cavities of either that the other one does not
+        have at that place, as :func:`ecc_core.betti_matching` finds them in host memory: a gap here
+        and a bridge there, whose numbers cancel, count as two.
     num_classes : int, optional
         Compare class indices, one class after another.
     include_background : bool, default True
@@ -91,6 +97,10 @@ class BettiError:
     array([1.])
     >>> BettiError(per_dimension=True)(prediction, target)
     array([[0., 1.]])
+    >>> shifted = np.zeros((1, 8, 8), bool)
+    >>> shifted[0, :2], target[0, 2:] = True, 0
+    >>> BettiError()(shifted[:, ::-1], target), BettiError(matched=True)(shifted[:, ::-1], target)
+    (array([0.]), array([2.]))
     >>> classes = np.zeros((1, 8, 8), int)
     >>> classes[0, :3], classes[0, 5:] = 1, 2
     >>> BettiError(num_classes=3)(np.where(classes == 2, 1, classes), classes)  # one is missed
@@ -108,6 +118,7 @@ class BettiError:
         window: SupportsIndex | Sequence[SupportsIndex] | None = None,
         from_logits: bool = False,
         per_dimension: bool = False,
+        matched: bool = False,
         num_classes: int | None = None,
         include_background: bool = True,
     ) -> None:
@@ -125,6 +136,7 @@ class BettiError:
         self.threshold = threshold
         self.from_logits = check_flag(from_logits, "from_logits")
         self.per_dimension = check_flag(per_dimension, "per_dimension")
+        self.matched = check_flag(matched, "matched")
         self.window = None if window is None else _window(window, self.n_spatial)
         self.num_classes = None
         if num_classes is not None:
@@ -173,9 +185,12 @@ class BettiError:
         errors = []
         for start in itertools.product(*map(range, [0] * self.n_spatial, spatial, steps)):
             part: Any = (..., *map(slice, start, np.add(start, steps)))
-            own = self._numbers(prediction[part], least)
-            true = self._numbers(target[part], self.threshold)
-            error = abs(own - true)
+            if self.matched:
+                error = self._unmatched(prediction[part] >= least, target[part] >= self.threshold)
+            else:
+                own = self._numbers(prediction[part], least)
+                true = self._numbers(target[part], self.threshold)
+                error = abs(own - true)
             errors.append(error if self.per_dimension else error.sum(-1))
         return sum(errors[1:], errors[0]) / len(errors)
 
@@ -231,6 +246,18 @@ class BettiError:
             axis=tuple(range(image.ndim - self.n_spatial, image.ndim)),
         )
         return curves.values[..., 0]
+
+    def _unmatched(self, prediction: Any, target: Any) -> Any:
+        """Numbers of the classes of two masks that do not match, of shape (..., n_spatial)."""
+        if isinstance(prediction, torch.Tensor):
+            found = self._unmatched(prediction.detach().cpu().numpy(), target.cpu().numpy())
+            return torch.from_numpy(found).to(prediction.device)
+        spatial = range(prediction.ndim - self.n_spatial, prediction.ndim)
+        options = ImageOptions(connectivity=self.connectivity, axis=tuple(spatial))
+        found = match_images(prediction, target, True, options, empty=True)
+        matchings = found if isinstance(found, list) else [found]
+        errors = np.array([one.error for one in matchings], np.int64)
+        return errors.reshape(*prediction.shape[: spatial.start], self.n_spatial)
 
 
 def _has_floats(array: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from ecc_core._optional import naming_extra
-from ecc_core.nn import loss, metrics, persistence
+from ecc_core.nn import loss, matching, metrics, persistence
 from ecc_core.nn._segmentation import SegmentationLoss, masks_of_classes
 
 try:
@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError as error:
     raise naming_extra(error, "monai", extra="monai", purpose=__name__) from error
 
-__all__ = ["BettiErrorMetric", "EulerCurveLoss", "PersistenceLoss"]
+__all__ = ["BettiErrorMetric", "BettiMatchingLoss", "EulerCurveLoss", "PersistenceLoss"]
 
 INSTEAD = {
     "from_logits": "use `sigmoid` or `softmax`",
@@ -149,6 +149,49 @@ class PersistenceLoss(_MonaiLoss, persistence.PersistenceLoss):
     >>> import torch
     >>> from ecc_core.nn.monai import PersistenceLoss
     >>> criterion = PersistenceLoss(16, sigmoid=True)
+    >>> criterion(torch.randn(2, 1, 32, 32), torch.rand(2, 1, 32, 32) > 0.5).shape
+    torch.Size([])
+    """
+
+    def __init__(
+        self,
+        window: int | None = None,
+        *,
+        include_background: bool = True,
+        to_onehot_y: bool = False,
+        sigmoid: bool = False,
+        softmax: bool = False,
+        other_act: Callable[[Tensor], Tensor] | None = None,
+        **options: Any,
+    ) -> None:
+        _check_options(options)
+        super().__init__(window, **options)
+        self._set_options(include_background, to_onehot_y, sigmoid, softmax, other_act)
+
+
+class BettiMatchingLoss(_MonaiLoss, matching.BettiMatchingLoss):
+    """:class:`ecc_core.nn.BettiMatchingLoss` with the options of the losses of MONAI.
+
+    Parameters
+    ----------
+    window : int, optional
+        As for :class:`ecc_core.nn.BettiMatchingLoss`, like all options that are not listed here.
+    include_background, to_onehot_y, sigmoid, softmax, other_act
+        As for :class:`ecc_core.nn.monai.EulerCurveLoss`.
+    **options
+        Options of :class:`ecc_core.nn.BettiMatchingLoss` other than ``from_logits`` and
+        ``ignore_index``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :class:`ecc_core.nn.monai.EulerCurveLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn.monai import BettiMatchingLoss
+    >>> criterion = BettiMatchingLoss(16, sigmoid=True)
     >>> criterion(torch.randn(2, 1, 32, 32), torch.rand(2, 1, 32, 32) > 0.5).shape
     torch.Size([])
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -61,9 +60,8 @@ class PersistenceLoss(SegmentationLoss):
     The loss is called with ``input``, ``target`` and ``mask`` as :class:`EulerCurveLoss` is: masks
     or class indices, and points that are left out. Of a target of probabilities the objects are the
     points of at least 0.5. The result is a scalar, or has shape (...) with ``reduction="none"``; it
-    is float64 for a prediction of float64, otherwise float32. Pairs of
-    batches of 131,072 points or more are found on the CUDA device where they are, if CuPy is
-    installed, and all others in host memory. Errors are summed in float64.
+    is float64 for a prediction of float64, otherwise float32. Pairs are found in host memory and
+    errors summed in float64, whatever the device and dtype of the input.
 
     A call is an operator of torch, which ``torch.compile``, ``torch.func`` and forward mode take.
     There are no second derivatives: a call that needs them raises an error.
@@ -87,7 +85,7 @@ class PersistenceLoss(SegmentationLoss):
     """
 
     described: ClassVar = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
-    waits: ClassVar = True  # for the number of pairs
+    waits: ClassVar = True  # for the values of the input, of which pairs are found on the host
 
     def __init__(
         self,
@@ -107,28 +105,15 @@ class PersistenceLoss(SegmentationLoss):
         self.min_persistence = check_persistence(min_persistence)
 
     def _errors(self, pair: Pair) -> Tensor:
-        prediction = pair.prediction
-        masks = pair.masks
+        prediction, masks = pair.prediction, pair.masks
         if masks.is_floating_point():
             masks = masks >= INSIDE_FROM
         if prediction.dtype != torch.float64:
             prediction = prediction.float()
-        batch = prediction.shape[: prediction.dim() - self.n_spatial]
-        images = self._in_windows(prediction)
-        size = images.shape[images.dim() - self.n_spatial :]
-        positions = images.shape[len(batch) : images.dim() - self.n_spatial]
-        count = math.prod(batch) * math.prod(positions)
-        shown = None
-        if pair.shown is not None:
-            shown = self._in_windows(pair.shown, False).reshape(count, *size)
-        errors, *_ = pair_errors(
-            images.reshape(count, *size),
-            self._in_windows(masks, False).reshape(count, *size),
-            shown,
-            self.connectivity,
-            self.min_persistence,
-        )
-        found: Tensor = errors.reshape(*batch, math.prod(positions)).sum(-1) / max(
-            math.prod(positions), 1
-        )
-        return found
+
+        def errors_of(images: Tensor, targets: Tensor, shown: Tensor | None) -> Tensor:
+            options = self.connectivity, self.min_persistence
+            errors: Tensor = pair_errors(images, targets, shown, *options)[0]
+            return errors
+
+        return self._mean_errors(prediction, masks, pair.shown, errors_of)

@@ -45,6 +45,8 @@ class BettiError(Metric):
     per_dimension : bool, default False
         The result is the mean error in each of b_0, b_1 and b_2, of shape (n_spatial,), instead of
         the mean of their sum.
+    matched : bool, default False
+        As for :class:`ecc_core.nn.BettiError`.
     **options
         Options of :class:`torchmetrics.Metric`.
 
@@ -96,6 +98,7 @@ class BettiError(Metric):
         window: SupportsIndex | Sequence[SupportsIndex] | None = None,
         from_logits: bool | None = None,
         per_dimension: bool = False,
+        matched: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -108,6 +111,7 @@ class BettiError(Metric):
             connectivity=connectivity,
             window=window,
             per_dimension=per_dimension,
+            matched=matched,
         )
         self.of_probabilities = error(
             num_classes=num_classes, include_background=include_background

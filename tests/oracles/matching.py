@@ -95,10 +95,8 @@ def betti_matching(prediction, target, connectivity, superlevel=False):
             found[birth] = (cells[birth][0], own[birth], -1)
         classes.append(found)
         union = values[2][owners[2]]
-        end = {}
-        for birth, death in images[k].items():
-            if value[own[birth]] < union[death]:
-                end[death] = birth
+        pairs = images[k].items()
+        end = {death: birth for birth, death in pairs if value[own[birth]] < union[death]}
         (last,) = set(range(len(cells))) - set(single[k].values()) - set(images[k])
         end[-1] = last
         ends.append(end)
