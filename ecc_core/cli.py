@@ -26,6 +26,7 @@ COMMANDS = {
     "stack": "compute the curve of an image larger than memory",
     "merge": "make the table of an image from its parts",
     "batch": "compute the curves of many images",
+    "score": "compare segmentations with their targets",
     "objects": "find the objects of an image that last",
     "compare": "test whether groups of the curves of a table differ",
     "transform": "compute the transform of a shape",

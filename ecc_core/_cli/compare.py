@@ -21,7 +21,8 @@ from ecc_core.plotting._figures import named, new_figure
 from ecc_core.results import functionals_of
 
 DESCRIPTION = (
-    "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc batch "
+    "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc "
+    "batch, or with --measure scores of ecc score, "
     "by a permutation test, and say at which thresholds they differ. P-values of thresholds are "
     "corrected for their number. Independent units are permuted, such as wells or animals: curves "
     "of one unit are averaged first, and must be replicates. Channels, time points and labels that "
@@ -63,7 +64,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--paired", action="store_true", help=paired)
     measure = (
         "which curves, if the table has several: euler, b0, b1, area, perimeter, ..., or all of "
-        "one kind at once, each divided by its largest value (default: euler)"
+        "one kind at once, each divided by its largest value (default: euler); or a column of a "
+        "table of ecc score, such as dice or matched_error_b1"
     )
     parser.add_argument("--measure", metavar="NAME", help=measure, default="euler")
     most = "take all permutations up to this number, or else so many random ones (default: 9999)"
@@ -117,7 +119,7 @@ def _curves_of(groups: Groups) -> Any:
 
 
 def _functional(curves: Any, measure: str) -> str | None:
-    return None if measure == "euler" and np.ndim(curves.values) == 2 else measure
+    return None if measure != "all" and np.ndim(curves.values) == 2 else measure
 
 
 def _write(
@@ -178,6 +180,8 @@ def _statement(
             f"no result can be significant: with so few units p is at least "
             f"{test.least_pvalue:.2g}, whatever the curves are"
         )
+    if groups.scores:
+        return lines + _means(test, groups, arguments)
     rows = zip(measures, *map(np.atleast_2d, (test.pvalues, test.effect_size)), strict=True)
     for measure, pvalues, effects in rows:
         where = pvalues <= LEVEL
@@ -191,6 +195,21 @@ def _statement(
             at = test.thresholds[best]
             minus = f" ({_difference(groups)})" if len(groups.parts) == 2 else ""
             lines.append(f"largest effect there{minus}: {size:.3g} standard deviations at {at:g}")
+    return lines
+
+
+def _means(test: PermutationTest, groups: Groups, arguments: Namespace) -> list[str]:
+    """Say the mean of each group of numbers, as of scores, and how much they differ."""
+    means = []
+    for number, (name, part) in enumerate(groups.parts.items()):
+        ids = None if groups.units is None else groups.units[number]
+        band = _band(part, ids, arguments.measure, arguments)
+        means.append(f"{name} {np.ravel(band.mean)[0]:.4g}")
+    lines = [f"mean {arguments.measure}: {', '.join(means)}"]
+    if len(groups.parts) == 2:
+        difference, effect = np.ravel(test.difference)[0], np.ravel(test.effect_size)[0]
+        words = f"{difference:.4g}, {effect:.3g} standard deviations"
+        lines.append(f"difference ({_difference(groups)}): {words}")
     return lines
 
 

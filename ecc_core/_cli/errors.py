@@ -12,6 +12,8 @@ ARGUMENTS = {
     "image": "the image",
     "first": "the first image",
     "second": "the second image",
+    "prediction": "the prediction",
+    "target": "the target",
     "axis": "--axes",
     "estimator": "--minkowski",
 }

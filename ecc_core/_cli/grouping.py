@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.metadata import folders_of, join_columns, rows_where, some_of, texts_of
-from ecc_core._io.tables import kinds_of, several_of, table_of
+from ecc_core._io.tables import kinds_of, scores_of_table, several_of, table_of
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 from ecc_core.features._replicates import IMAGE, images_as_units, unit_ids
@@ -32,11 +32,14 @@ class Groups:
         For each group, the id of the unit of each curve; None if each curve is one.
     unit : str
         The column that says so, "curve" if there is none.
+    scores : bool
+        Whether the curves are scores, which are constant.
     """
 
     parts: dict[str, CurveTable]
     units: list[list[str]] | None
     unit: str
+    scores: bool
 
     @property
     def frames(self) -> list[Any]:
@@ -46,24 +49,29 @@ class Groups:
 
 def read_groups(arguments: Namespace) -> Groups:
     """Read the table, and divide its curves into groups."""
-    table = _table(arguments)
+    table, scores = _table(arguments)
     values = np.array(texts_of(table.metadata[arguments.by]))
     parts = {name: table.select(values == name) for name in _names(values, arguments)}
     frames = [part.metadata for part in parts.values()]
     if arguments.unit:
-        return Groups(parts, unit_ids(frames, arguments.unit, arguments.paired), arguments.unit)
+        ids = unit_ids(frames, arguments.unit, arguments.paired)
+        return Groups(parts, ids, arguments.unit, scores)
     if arguments.paired:
         raise InputFileError("--paired needs --unit, which says which curves belong together")
     images = images_as_units(frames)
-    return Groups(parts, images, "curve" if images is None else IMAGE)
+    return Groups(parts, images, "curve" if images is None else IMAGE, scores)
 
 
-def _table(arguments: Namespace) -> CurveTable:
-    """Return the table with the columns of --join and `folder`, and the curves of --where."""
+def _table(arguments: Namespace) -> tuple[CurveTable, bool]:
+    """Return the table with the columns of --join and `folder`, and the curves of --where.
+
+    Also whether they are scores.
+    """
     if not arguments.input.is_file():
         raise InputFileError(f"{arguments.input}: no such file")
     try:
-        table = table_of(arguments.input, partial(_kind_of, arguments.measure))
+        scores = scores_of_table(arguments.input, arguments.measure)
+        table = scores or table_of(arguments.input, partial(_kind_of, arguments.measure))
     except ValueError as error:
         raise InputFileError(str(error)) from None
     if IMAGE in table.metadata and "folder" not in table.metadata:
@@ -77,7 +85,7 @@ def _table(arguments: Namespace) -> CurveTable:
         raise InputFileError(f"{arguments.input}: {error}") from None
     for option in ("by", "unit"):
         _check_column(option, getattr(arguments, option), table, arguments)
-    return table
+    return table, scores is not None
 
 
 def _check_column(option: str, column: str | None, table: CurveTable, arguments: Namespace) -> None:

@@ -82,11 +82,16 @@ def pair_of(name: str, given: str | None, image: str) -> str | None:
     old, is_rule, new = given.partition("=")
     if is_rule and not is_there(given):
         return image.replace(old, new) if old and old in image else ""
-    stem = image
-    while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
-        stem = stem[: -len(suffix)]
+    stem = stem_of(image)
     parts = {"input": image, "stem": stem, "name": Path(stem).name}
     return re.sub("{(input|stem|name)}", lambda found: parts[found[1]], given)
+
+
+def stem_of(path: str) -> str:
+    """Return a path without the suffixes of images."""
+    while (suffix := Path(path).suffix.lower()) in STEM_ENDS:
+        path = path[: -len(suffix)]
+    return path
 
 
 @lru_cache

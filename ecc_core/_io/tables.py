@@ -20,7 +20,7 @@ from ecc_core._optional import import_optional
 from ecc_core._request.boundary import shortest_name, words_of
 from ecc_core.quantities import CURVES
 from ecc_core.quantities._base import EULER_NUMBER
-from ecc_core.results import CurveResult
+from ecc_core.results import CurveResult, EulerCurve
 from ecc_core.results._base import known_by
 
 if TYPE_CHECKING:
@@ -175,6 +175,20 @@ def table_of(
         return _table(frame, choose, _recorded(metadata))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def scores_of_table(path: str | os.PathLike[str], score: str) -> CurveTable | None:
+    """Return a column of a table of scores, without curves, as curves that are constant on 0 to 1.
+
+    The distance of two of them is the difference of scores. None if the table has curves, or the
+    column does not hold numbers.
+    """
+    frame, _ = _read(Path(path))
+    has_curves = "threshold" in frame or any(HEADER.fullmatch(str(name)) for name in frame)
+    if has_curves or score not in frame or frame[score].dtype.kind not in "iuf":
+        return None
+    values = np.repeat(frame[score].to_numpy(np.float64)[:, None], 2, axis=1)
+    return CurveTable(EulerCurve(np.arange(2.0), values), frame.drop(columns=[score]))
 
 
 def curves_of_table(frame: DataFrame, measure: Measure | None = None) -> CurveTable:
