@@ -134,6 +134,8 @@ def _write(
         "pvalue": test.pvalues.ravel(),
         "effect_size": test.effect_size.ravel(),
     }
+    if groups.scores:  # which are the same at all thresholds
+        columns = {name: values[:1] for name, values in columns.items() if name != "threshold"}
     sizes = {
         name: {"units": number, "curves": len(part.metadata)}
         for (name, part), number in zip(groups.parts.items(), test.units, strict=True)

@@ -33,7 +33,7 @@ def cells_of(shape, vertices):
         spans = [[i for i in span if 0 <= i < n] for span, n in zip(spans, shape, strict=True)]
         points = [np.ravel_multi_index(p, shape) for p in itertools.product(*spans)]
         dimension, corner = sum(x % 2 for x in cell), tuple(x // 2 for x in cell)
-        axis = [x % 2 for x in cell].index(dimension % 2) if 0 < dimension < 3 else 0
+        axis = [x % 2 for x in cell].index(dimension % 2) if 0 < dimension < len(cell) else 0
         found.append((dimension, corner, axis, cell, points))
     found.sort()
     return found
@@ -55,7 +55,7 @@ def reduced(boundaries, rows, columns):
 
 
 def betti_matching(prediction, target, connectivity, superlevel=False):
-    """Matched classes, and those of either image that are not, as sets of (dimension, points).
+    """Matched classes, and those of either image that are not, as lists of (dimension, points).
 
     A class is (point of birth, point of death), which is -1 if there is none.
     """
@@ -100,9 +100,10 @@ def betti_matching(prediction, target, connectivity, superlevel=False):
         (last,) = set(range(len(cells))) - set(single[k].values()) - set(images[k])
         end[-1] = last
         ends.append(end)
-    matched = {
-        (classes[0][ends[0][death]], classes[1][ends[1][death]])
-        for death in set(ends[0]) & set(ends[1])
-    }
-    left = [set(found.values()) - {pair[k] for pair in matched} for k, found in enumerate(classes)]
+    cells_matched = [(ends[0][death], ends[1][death]) for death in ends[0].keys() & ends[1].keys()]
+    matched = [(classes[0][a], classes[1][b]) for a, b in cells_matched]
+    left = []
+    for k, found in enumerate(classes):
+        others = found.keys() - {pair[k] for pair in cells_matched}
+        left.append([found[birth] for birth in others])
     return matched, *left

@@ -310,7 +310,7 @@ def _entry_order(image: _Image) -> Points:
     shown = image.levels.shown
     if shown is None:
         return order
-    return np.concatenate([order[shown[order]], order[~shown[order]]])
+    return np.concatenate([order[shown[order]], np.flatnonzero(~shown)])
 
 
 def _ranks(order: Points) -> Array:
