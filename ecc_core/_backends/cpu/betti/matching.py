@@ -26,7 +26,9 @@ from ecc_core._backends.cpu.betti.image_tunnels import image_pairs
 from ecc_core._backends.cpu.betti.launch import volume_pairs
 from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
-from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_key, unsigned
+from ecc_core._backends.cpu.llvm import bare
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import Source
@@ -95,17 +97,23 @@ class _Images(NamedTuple):
         shown = self.union.levels.shown
         return None if shown is None else shown.reshape(self.union.keys.shape)
 
-    def trees(self, image: _Image, complement: bool, others: list[Points]) -> Trees:
-        """Return the trees of an image or of its complement."""
-        if image.keys.ndim == 3:
-            kind = kind_of(self.filtration, complement=complement)
-            return volume_trees(image.keys, self.shown, kind, others)
-        return self.scan(image).trees(int(complement), others)
-
     def scan(self, image: _Image) -> Scan:
         lead = (None,) * (3 - image.keys.ndim)
         shown = None if self.shown is None else Source(self.shown[lead], "mask")
         return Scan(Field(Source(image.keys[lead]), shown, image.keys.ndim), self.filtration)
+
+
+class _Grown(NamedTuple):
+    """Trees of components, and of those of the complement if these are classes, too."""
+
+    below: list[Trees]
+    """Of both images."""
+    union: Trees
+    """Of the union, with the nodes of the minima of both images."""
+    maxima: Points
+    """Of the union, the eldest first."""
+    above: list[Trees]
+    """Of the complements of both images, with the nodes of the maxima of the union."""
 
 
 def betti_matching(
@@ -136,12 +144,40 @@ def betti_matching(
 
 def _matched(images: _Images) -> list[Matched]:
     """Match the classes of two images, by dimension."""
-    found = [_components(images)]
-    if images.filtration.ndim == 3:
+    ndim = images.filtration.ndim
+    grown = _grow_volumes(images) if ndim == 3 else _grow_planes(images)
+    found = [_components(images, grown)]
+    if ndim == 3:
         found.append(_tunnels(images))
-    if images.filtration.ndim > 1:
-        found.append(_holes(images))
+    if ndim > 1:
+        found.append(_holes(images, grown))
     return found
+
+
+def _grow_planes(images: _Images) -> _Grown:
+    """Return the trees of planes or lines; each scan finds those of both sides."""
+    maxima = np.empty(0, np.int64)
+    if images.filtration.ndim > 1:
+        maxima = images.scan(images.union).extrema(1)
+    below, above = [], []
+    for image in images[:2]:
+        scan = images.scan(image)
+        below.append(scan.trees(0, []))
+        if images.filtration.ndim > 1:
+            above.append(scan.trees(1, [maxima]))
+    union = images.scan(images.union).trees(0, [trees.starts for trees in below])
+    return _Grown(below, union, maxima, above)
+
+
+def _grow_volumes(images: _Images) -> _Grown:
+    """Return the trees of volumes."""
+    shown, filtration = images.shown, images.filtration
+    own, around = (kind_of(filtration, complement=complement) for complement in (False, True))
+    maxima = volume_trees(images.union.keys, shown, around, []).starts
+    below = [volume_trees(image.keys, shown, own, []) for image in images[:2]]
+    above = [volume_trees(image.keys, shown, around, [maxima]) for image in images[:2]]
+    minima = [trees.starts for trees in below]
+    return _Grown(below, volume_trees(images.union.keys, shown, own, minima), maxima, above)
 
 
 def _images_of(
@@ -153,41 +189,77 @@ def _images_of(
     begin at the same points where they can.
     """
     own, other = _levels_of(prediction, target, filtration.superlevel)
-    both = np.minimum(own, other), np.maximum(own, other)
+    keys = np.empty((3, own.size), np.uint64)
+    union = np.empty_like(own)
+    write_keys(own, other, union, keys)
     flat = None if shown is None else shown.reshape(-1)
     found = []
-    for first, second in ((own, other), (other, own), both):
-        keys = first.astype(np.uint64) << np.uint64(HALF_KEY) | second
-        keys = narrowed(keys.reshape(prediction.shape), shown is not None)
-        found.append(_Image(Levels(first, flat), keys))
+    for levels, in_order in zip((own, other, union), keys, strict=True):
+        in_order = narrowed(in_order.reshape(prediction.shape), shown is not None)
+        found.append(_Image(Levels(levels, flat), in_order))
     entering = Filtration(filtration.ndim, filtration.connectivity)
     return _Images(*found, entering, sets)
 
 
+@kernel()
+def write_keys(own, other, union, keys):
+    """Write the levels of the union, and keys of two levels for both images and the union."""
+    own, other, union = bare(own), bare(other), bare(union)
+    first, second, third = keys[0], keys[1], keys[2]
+    for i in range(own.size):
+        one, two = np.uint64(own[i]), np.uint64(other[i])
+        low, high = min(one, two), max(one, two)
+        first[i] = one << np.uint64(HALF_KEY) | two
+        second[i] = two << np.uint64(HALF_KEY) | one
+        third[i] = low << np.uint64(HALF_KEY) | high
+        union[i] = low
+
+
 def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array, Array]:
-    """Return the values of two images as unsigned integers of at most 32 bits."""
-    values = np.concatenate([prediction.reshape(-1), target.reshape(-1)])
-    if values.dtype.kind == "b":
-        entering = (values != superlevel).view(np.uint8)
-    else:
+    """Return the values of two images as unsigned integers of 32 bits."""
+    dtype = prediction.dtype
+    if 8 * dtype.itemsize > HALF_KEY:
+        values = np.concatenate([prediction.reshape(-1), target.reshape(-1)])
         entering = entry_values(values, superlevel)
-    if entering.dtype.kind == "f":
-        entering = entering + entering.dtype.type(0)  # no -0.0
-    narrow = 8 * entering.dtype.itemsize <= HALF_KEY
-    levels = ordered_keys(entering) if narrow else distinct(entering)[1]
-    return levels[: prediction.size], levels[prediction.size :]
+        if dtype.kind == "f":
+            entering = entering + dtype.type(0)  # no -0.0
+        levels = distinct(entering)[1]
+        return levels[: prediction.size], levels[prediction.size :]
+    flip = np.uint32((1 << 8 * dtype.itemsize) - 1 if superlevel else 0)
+    if dtype.kind == "b":
+        flip = np.uint32(superlevel)
+    sign, negative = map(np.uint32, bits_to_invert(dtype))
+    found = []
+    for image in (prediction, target):
+        bits, levels = image.reshape(-1).view(unsigned(dtype)), np.empty(image.size, np.uint32)
+        write_levels(bits, sign, negative, dtype.kind == "f", flip, levels)
+        found.append(levels)
+    return found[0], found[1]
 
 
-def _components(images: _Images) -> Matched:
+@kernel()
+def write_levels(bits, sign, negative, floating, flip, levels):
+    """Write the order of values, which is opposite with `flip`, the bits of the dtype."""
+    bits, levels = bare(bits), bare(levels)
+    for i in range(bits.size):
+        own = np.uint32(bits[i])
+        if floating and own == sign:  # -0.0
+            own = np.uint32(0)
+        levels[i] = ordered_key(own, sign, negative) ^ flip
+
+
+def _components(images: _Images, grown: _Grown) -> Matched:
     """Match components."""
     classes, numbers, eldest = [], [], []
-    for image in images[:2]:
-        births, deaths = _components_of(images, image)
+    for image, own in zip(images[:2], grown.below, strict=True):
+        births, deaths = _components_of(own)
         lasts = image.levels.lasts(births, image.levels, deaths)
+        if images.sets:
+            lasts &= _is_inside(image, births)
         classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
         numbers.append(_numbers(lasts))
         eldest.append(births)
-    trees = images.trees(images.union, False, eldest)
+    trees = grown.union
     if images.sets:
         inside = trees.places[_is_inside(images.union, trees.places)]
         trees = trees._replace(ends=trees.ends[: inside.size], places=inside)
@@ -211,9 +283,8 @@ def _components(images: _Images) -> Matched:
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
 
 
-def _components_of(images: _Images, image: _Image) -> tuple[Points, Points]:
+def _components_of(trees: Trees) -> tuple[Points, Points]:
     """Return where the components of an image begin and end, oldest first, even at one value."""
-    trees = images.trees(image, False, [])
     (ended,), _, _ = trees.joined()
     deaths = np.full(trees.starts.size, NEVER)
     ends = ended != JOINED
@@ -233,17 +304,11 @@ def _numbers(chosen: NDArray[np.bool_]) -> Points:
     return np.where(chosen, np.cumsum(chosen) - 1, NO_CLASS)
 
 
-def _holes(images: _Images) -> Matched:
+def _holes(images: _Images, grown: _Grown) -> Matched:
     """Match the components of the complement: holes of a plane, cavities of a volume."""
-    union = images.union
-    if union.keys.ndim == 3:
-        kind = kind_of(images.filtration, complement=True)
-        maxima = volume_trees(union.keys, images.shown, kind, []).starts
-    else:
-        maxima = images.scan(union).extrema(1)
+    union, maxima = images.union, grown.maxima
     classes, numbers = [], []
-    for image in images[:2]:
-        trees = images.trees(image, True, [maxima])
+    for image, trees in zip(images[:2], grown.above, strict=True):
         (own, others), _, _ = trees.joined()
         ends = own != JOINED
         births, own, others = trees.places[ends], own[ends], others[ends]

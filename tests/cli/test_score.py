@@ -1,0 +1,143 @@
+"""``ecc score``: scores by the definitions, and the errors of its inputs."""
+
+import csv
+
+import nibabel
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+
+def blobs(*places, shape=(12, 16)):
+    image = np.zeros(shape, np.uint8)
+    for y, x in places:
+        image[y : y + 3, x : x + 3] = 1
+    return image
+
+
+TARGETS = {"a": blobs((1, 1), (6, 9)), "b": blobs((4, 4)), "c": blobs((2, 8), (7, 2))}
+PREDICTIONS = {
+    "a": blobs((1, 1), (6, 2)) * np.float32(0.9),  # one is missing, one is false
+    "b": np.where(blobs((4, 4)), 0.8, 0.3),
+    "c": blobs((2, 8)) * 255,
+}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    found = []
+    for name, images in (("predictions", PREDICTIONS), ("targets", TARGETS)):
+        folder = tmp_path / name
+        folder.mkdir()
+        for stem, image in images.items():
+            np.save(folder / f"{stem}.npy", image)
+        found.append(folder)
+    return found
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_scores(folders, tmp_path, capsys):
+    out, plot = tmp_path / "scores.csv", tmp_path / "worst.png"
+    assert main(["score", *map(str, folders), "--out", str(out), "--plot", str(plot)]) == 0
+    first, second, third = rows_of(out)
+    assert plot.stat().st_size > 10_000
+    assert [float(row["betti_error_b0"]) for row in (first, second, third)] == [0, 0, 1]
+    assert [float(row["matched_error_b0"]) for row in (first, second, third)] == [2, 0, 1]
+    assert [first["false_b0"], first["missing_b0"]] == ["1", "1"]
+    assert float(first["dice"]) == pytest.approx(0.5)
+    assert [second[name] for name in ("dice", "cldice", "surface_distance")] == [
+        "1.0",
+        "1.0",
+        "0.0",
+    ]
+    curves = [
+        ecc.euler_curve(image, (np.arange(64) + 0.5) / 64, superlevel=True).values
+        for image in (PREDICTIONS["b"], TARGETS["b"].astype(float))
+    ]
+    assert float(second["euler_distance"]) == pytest.approx(np.abs(curves[0] - curves[1]).mean())
+    assert "dice              0.7222 [0.5" in capsys.readouterr().out
+
+
+def test_surface_distance(folders, tmp_path):
+    """The distances of all points next to one of the background, measured one by one."""
+    out = tmp_path / "scores.csv"
+    pair = [str(folder / "c.npy") for folder in folders]
+    assert main(["score", *pair, "--out", str(out), "--spacing", "2,1", "--quiet"]) == 0
+    surfaces = []
+    for image in (PREDICTIONS["c"], TARGETS["c"]):
+        padded = np.pad(image > 0, 1)
+        inner = padded[1:-1, 2:] & padded[1:-1, :-2] & padded[2:, 1:-1] & padded[:-2, 1:-1]
+        surfaces.append(np.argwhere((image > 0) & ~inner) * [2, 1])
+    apart = cdist(*surfaces)
+    wanted = np.concatenate([apart.min(axis=1), apart.min(axis=0)])
+    (row,) = rows_of(out)
+    assert float(row["surface_distance"]) == pytest.approx(wanted.mean())
+
+
+def test_classes(tmp_path):
+    target = blobs((1, 1), (1, 8)) + 2 * blobs((7, 4))
+    prediction = np.where(target == 2, 0, target)
+    paths = [tmp_path / "prediction.npy", tmp_path / "target.npy"]
+    for path, image in zip(paths, (prediction, target), strict=True):
+        np.save(path, image)
+    out = tmp_path / "scores.csv"
+    assert main(["score", *map(str, paths), "--out", str(out)]) == 0
+    rows = rows_of(out)
+    assert [row["class"] for row in rows] == ["1", "2"]
+    assert [row["matched_error_b0"] for row in rows] == ["0", "1"]
+
+
+def test_compare_reads_scores(tmp_path, say):
+    rows = [("x", 0.9), ("x", 0.8), ("x", 0.85), ("y", 0.1), ("y", 0.2), ("y", 0.15)]
+    table = tmp_path / "scores.csv"
+    lines = [f"{group}{i}.npy,t.npy,{group},{dice}" for i, (group, dice) in enumerate(rows)]
+    table.write_text("\n".join(["input,target,group,dice", *lines]) + "\n")
+    text = say("compare", table, "--by", "group", "--measure", "dice")
+    assert "p = 0.1 (all 20 permutations" in text
+    assert "mean dice: x 0.85, y 0.15\n" in text
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target", "message"),
+    [
+        (blobs((1, 1)), blobs((1, 1), shape=(12, 15)), "the target must have the shape (12, 16)"),
+        (blobs((1, 1)), blobs(), "the target must have points inside, got an empty mask"),
+        (
+            blobs((1, 1)) * 1.5,
+            blobs((1, 1)),
+            "the prediction must be probabilities between 0 and 1",
+        ),
+        (blobs((1, 1)) * np.nan, blobs((1, 1)), "between 0 and 1, got NaN"),
+        (blobs((1, 1)) * 0.5, blobs((1, 1)) * 0.5, "the target must be a mask or class indices"),
+        (blobs((1, 1)) * 3, blobs((1, 1)) + 2 * blobs((7, 7)), "must have classes of the target"),
+        (blobs((1, 1)) * 0.5, 7 * blobs((1, 1)), "must hold class indices where the target does"),
+    ],
+)
+def test_refusals(tmp_path, capsys, prediction, target, message):
+    paths = [tmp_path / "prediction.npy", tmp_path / "target.npy"]
+    for path, image in zip(paths, (prediction, target), strict=True):
+        np.save(path, image)
+    assert main(["score", *map(str, paths)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_spacings_that_differ(tmp_path, capsys):
+    paths = []
+    for name, step in (("prediction", 1.0), ("target", 2.0)):
+        paths.append(str(tmp_path / f"{name}.nii"))
+        image = np.stack([blobs((1, 1))] * 3)
+        nibabel.save(nibabel.Nifti1Image(image, np.diag([step, 1, 1, 1])), paths[-1])
+    assert main(["score", *paths]) == 1
+    assert "the target must lie where the image does" in capsys.readouterr().err
+
+
+def test_missing_targets(folders, refuse):
+    (folders[1] / "b.npy").unlink()
+    assert "b.npy" in refuse("score", *folders)
