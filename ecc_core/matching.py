@@ -266,15 +266,16 @@ def _check_objects(targets: Array, shown: Array | None) -> None:
 
 def _result(matched: Sequence[Any], images: Sequence[Array], request: Request) -> BettiMatching:
     """Return the result for two images, whose classes of each dimension are matched."""
-    pairs = [
+    prediction_pairs, target_pairs = (
         _pairs([of_dimension[i] for of_dimension in matched], image, request)
         for i, image in enumerate(images)
-    ]
+    )
     first, matches = np.zeros(2, np.int64), []
     for prediction, target, numbers in matched:
         matches.append(numbers + first)
         first = first + np.array([prediction.births.size, target.births.size])
-    return BettiMatching(*pairs, request.origin.wrap(np.concatenate(matches)))
+    numbers = request.origin.wrap(np.concatenate(matches))
+    return BettiMatching(prediction_pairs, target_pairs, numbers)
 
 
 def _pairs(classes: Sequence[Any], image: Array, request: Request) -> PersistencePairs[Any]:
@@ -291,14 +292,13 @@ def _pairs(classes: Sequence[Any], image: Array, request: Request) -> Persistenc
         points.append(index)
     wrapped = map(request.origin.wrap, (born, died, *points))
     counts = tuple(own.births.size for own in classes)
-    return PersistencePairs(
-        *wrapped, dimension=None, counts=counts, **curve_facts(request.filtration)
-    )
+    facts = {"dimension": None, "counts": counts, **curve_facts(request.filtration)}
+    return PersistencePairs(*wrapped, **facts)
 
 
 def _with_units(found: Any, unit: str | None) -> Any:
     """Return results that know the unit of values."""
     if isinstance(found, list):
         return [_with_units(one, unit) for one in found]
-    pairs = (replace(pairs, units=unit) for pairs in (found.prediction, found.target))
-    return BettiMatching(*pairs, found.matches)
+    prediction, target = replace(found.prediction, units=unit), replace(found.target, units=unit)
+    return BettiMatching(prediction, target, found.matches)

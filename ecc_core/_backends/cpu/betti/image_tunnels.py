@@ -71,7 +71,7 @@ def cell_ranks(ranks: Array, grid: Grid, dimension: int) -> Array:
                 cells = _without(_without(cells, other, 0), other, -1)
         sides = zip(grid.shape, along, strict=True)
         inside = tuple(slice(n - 1) if spans else slice(n) for n, spans in sides)
-        found[(*inside, axis)] = cells
+        found[..., axis][inside] = cells
     return found.reshape(-1)
 
 
@@ -91,25 +91,30 @@ def cells_in_order(ranks: Array) -> tuple[Points, Array]:
 def loop_edges(edges: Points, grid: Grid) -> NDArray[np.bool_]:
     """Return which edges close a loop, of all in the order in which they enter."""
     closes = np.empty(edges.size, np.bool_)
-    corners = edges // 3
-    join_ends(corners, corners + grid.steps[edges % 3], int(np.prod(grid.shape)), closes)
+    corners, axes = np.divmod(edges, 3)
+    join_ends(corners, corners + grid.steps[axes], int(np.prod(grid.shape)), closes)
     return closes
 
 
 def filling_squares(squares: Points, grid: Grid) -> NDArray[np.bool_]:
     """Return which squares fill a loop: those that join no cubes in the opposite order."""
-    corners, axes = np.divmod(squares, 3)
-    sides = []
-    for back in (0, 1):
-        index = np.stack(np.unravel_index(corners, grid.shape))
-        index[axes, np.arange(axes.size)] -= back
-        inside = ((index >= 0) & (index < np.array(grid.shape)[:, None] - 1)).all(axis=0)
-        numbers = np.ravel_multi_index(tuple(np.where(inside, index, 0)), grid.shape)
-        sides.append(np.where(inside, numbers + 1, 0))
+    lengths = np.array(grid.shape)
     closes = np.empty(squares.size, np.bool_)
-    count = int(np.prod(grid.shape)) + 1
-    join_ends(sides[0][::-1].copy(), sides[1][::-1].copy(), count, closes)
+    above, below = np.empty((2, squares.size), np.int64)
+    write_sides(squares, grid.steps, lengths, above, below)
+    join_ends(above, below, int(lengths.prod()) + 1, closes)
     return closes[::-1]
+
+
+@kernel()
+def write_sides(squares, steps, lengths, above, below):
+    """Write the cubes on both sides of squares, in the opposite order; 0 is outside."""
+    for k in range(squares.size):
+        square = squares[squares.size - 1 - k]
+        corner, axis = square // 3, square % 3
+        at = corner // steps[axis] % lengths[axis]
+        above[k] = corner + 1 if at < lengths[axis] - 1 else 0
+        below[k] = corner - steps[axis] + 1 if at > 0 else 0
 
 
 @kernel()
@@ -122,7 +127,23 @@ def join_ends(first, second, count, closes):
         parents[max(one, other)] = min(one, other)
 
 
-def image_pairs(ranks: Array, union_ranks: Array, vertices: bool) -> tuple[Array, Array, Points]:
+class Squares(NamedTuple):
+    """The squares that fill loops of a union, in the order in which they enter."""
+
+    squares: Points
+    ranks: Array
+    """Of the points with which they enter."""
+
+
+def squares_of(ranks: Array, vertices: bool) -> Squares:
+    """Return the squares of a union, of whose points the ranks are given."""
+    grid = grid_of(ranks.shape, vertices)
+    squares, deaths = cells_in_order(cell_ranks(ranks, grid, 2))
+    fills = filling_squares(squares, grid)
+    return Squares(squares[fills], deaths[fills])
+
+
+def image_pairs(ranks: Array, union: Squares, vertices: bool) -> tuple[Array, Array, Points]:
     """Return where tunnels are born in a volume, and die in the union.
 
     Births are ranks of points of the volume, deaths those of the union, and the last are squares
@@ -134,23 +155,26 @@ def image_pairs(ranks: Array, union_ranks: Array, vertices: bool) -> tuple[Array
     edges, births = edges[closes][::-1], births[closes][::-1]
     rows = np.full(3 * int(np.prod(grid.shape)), NONE, np.int32)
     rows[edges] = np.arange(edges.size, dtype=np.int32)
-    squares, deaths = cells_in_order(cell_ranks(union_ranks, grid, 2))
-    fills = filling_squares(squares, grid)
-    squares, deaths = squares[fills], deaths[fills]
-    corners, axes = np.divmod(squares, 3)
+    squares, deaths = union
     columns = np.empty((squares.size, SIDES), np.int32)
-    for axis in range(3):
-        own = np.flatnonzero(axes == axis)
-        low, high = (other for other in range(3) if other != axis)
-        at = corners[own]
-        columns[own, 0], columns[own, 1] = rows[3 * at + low], rows[3 * at + high]
-        columns[own, 2] = rows[3 * (at + grid.steps[high]) + low]
-        columns[own, 3] = rows[3 * (at + grid.steps[low]) + high]
+    write_columns(squares, grid.steps, rows, columns)
     owners = np.full(edges.size, NONE, np.int32)
     reduce_squares(columns, owners)
     (paired,) = np.nonzero(owners != NONE)
     killed = owners[paired]
     return births[paired], deaths[killed], squares[killed]
+
+
+@kernel()
+def write_columns(squares, steps, rows, columns):
+    """Write the rows of the four edges of squares."""
+    rows, columns = bare(rows), bare(columns)
+    for j in range(squares.size):
+        corner, axis = squares[j] // 3, squares[j] % 3
+        low, high = (1 if axis == 0 else 0), (1 if axis == 2 else 2)
+        columns[j, 0], columns[j, 1] = rows[3 * corner + low], rows[3 * corner + high]
+        columns[j, 2] = rows[3 * (corner + steps[high]) + low]
+        columns[j, 3] = rows[3 * (corner + steps[low]) + high]
 
 
 @kernel()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.forest import Field
-from ecc_core._backends.cpu.betti.image_tunnels import image_pairs
+from ecc_core._backends.cpu.betti.image_tunnels import image_pairs, squares_of
 from ecc_core._backends.cpu.betti.launch import volume_pairs
 from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
@@ -198,7 +198,7 @@ def _images_of(
         in_order = narrowed(in_order.reshape(prediction.shape), shown is not None)
         found.append(_Image(Levels(levels, flat), in_order))
     entering = Filtration(filtration.ndim, filtration.connectivity)
-    return _Images(*found, entering, sets)
+    return _Images(found[0], found[1], found[2], entering, sets)
 
 
 @kernel()
@@ -339,7 +339,8 @@ def _tunnels(images: _Images) -> Matched:
     union, vertices = images.union, not images.filtration.cubes
     order = _entry_order(union)
     ranks = _ranks(order).reshape(union.keys.shape)
-    classes, numbers, squares_of = [], [], []
+    filling = squares_of(ranks, vertices)
+    classes, numbers, killing = [], [], []
     for image in images[:2]:
         births, deaths = _tunnels_of(images, image)
         lasts = image.levels.lasts(births, image.levels, deaths)
@@ -347,7 +348,7 @@ def _tunnels(images: _Images) -> Matched:
         classes.append(Classes(births, deaths))
         own = _entry_order(image)
         own_ranks = _ranks(own)
-        begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), ranks, vertices)
+        begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), filling, vertices)
         begin, end = own[begin], order[end]
         lasts = image.levels.lasts(begin, union.levels, end)
         begin, end, squares = begin[lasts], end[lasts], squares[lasts]
@@ -357,8 +358,9 @@ def _tunnels(images: _Images) -> Matched:
         first = np.searchsorted(births[by_length], begin[of_image])
         nth = np.arange(begin.size) - np.searchsorted(begin[of_image], begin[of_image])
         numbers.append(by_length[first + nth])
-        squares_of.append(squares[of_image])
-    _, *both = np.intersect1d(*squares_of, assume_unique=True, return_indices=True)
+        killing.append(squares[of_image])
+    one, other = killing
+    _, *both = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     matches = [own[chosen] for own, chosen in zip(numbers, both, strict=True)]
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
 
