@@ -58,11 +58,10 @@ def test_windows_and_masks():
 
 
 def test_gradients():
-    images = draw(2, 1, 5, 6).requires_grad_()
-    targets = draw(2, 1, 5, 6, seed=1) > 0.5
-    for window in (None, 4):
-        loss = BettiMatchingLoss(window)
-        assert torch.autograd.gradcheck(lambda x, loss=loss: loss(x, targets), images)
+    images = draw(2, 1, 3, 4).requires_grad_()
+    targets = draw(2, 1, 3, 4, seed=1) > 0.5
+    loss = BettiMatchingLoss(3)
+    assert torch.autograd.gradcheck(lambda x: loss(x, targets), images)
 
 
 def test_moves_the_true_hole():
