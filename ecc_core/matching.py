@@ -105,7 +105,7 @@ def betti_matching(
     0 and 1 among them, are functions, whose last set is the whole image in which all components
     meet, and two of which always match: the oldest ones.
 
-    Tunnels need about 150 bytes a voxel.
+    Tunnels need a few hundred bytes of memory for each voxel.
 
     References
     ----------
