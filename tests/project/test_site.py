@@ -67,10 +67,11 @@ def test_site_builds(tmp_path, builder):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_broken_link_is_noticed(tmp_path):
+@pytest.mark.parametrize("builder", ["dummy", "html"])
+def test_a_broken_link_is_noticed(tmp_path, builder):
     (tmp_path / "conf.py").write_text('extensions = ["myst_parser"]\n')
     (tmp_path / "index.md").write_text("# Page\n\n[link](nowhere.md)\n")
-    assert "nowhere" in build(tmp_path, tmp_path / "site")
+    assert "nowhere" in build(tmp_path, tmp_path / "site", builder)
 
 
 def test_logo(tmp_path):
