@@ -33,7 +33,10 @@ assert os.waitstatus_to_exitcode(ended[1]) == 0
 
 
 @needs_fork
-@pytest.mark.parametrize("delay", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize(
+    "delay",
+    [pytest.param(0.0, marks=pytest.mark.slow), 0.2, pytest.param(0.6, marks=pytest.mark.slow)],
+)
 def test_forks_during_warmup(delay):
     run(FORK_DURING_WARMUP, str(delay))
 
@@ -154,8 +157,8 @@ for of_torch, workers in json.loads(sys.argv[1]):
     [
         ("", "4", {(None, None): 4, (None, 6): 6, (1, None): 1, (2, None): 2}),
         ("1", "", {(None, None): 1, (None, 3): 3, (1, 2): 2}),
-        ("3,2", "", {(None, None): 3}),
-        ("1", "2", {(None, None): 2}),
+        pytest.param("3,2", "", {(None, None): 3}, marks=pytest.mark.slow),
+        pytest.param("1", "2", {(None, None): 2}, marks=pytest.mark.slow),
     ],
 )
 def test_numbers_of_threads(openmp, numba, calls):

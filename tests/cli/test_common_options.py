@@ -171,7 +171,7 @@ def test_the_range_is_that_of_the_smooth_images(tmp_path, say):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory(tmp_path):
     """Smoothing takes little more memory than the image, of which it is 2 times as a whole."""
-    shape = (120, 900, 1200)
+    shape = (80, 900, 1200)
     volume = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint16, shape)
     volume[:] = np.random.default_rng(0).integers(0, 60000, shape[1:])
     volume.flush()

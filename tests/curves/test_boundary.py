@@ -16,8 +16,18 @@ from ecc_core.testing import assert_curves_equal, strategies
 
 BOUNDARIES = ("periodic", "half-open")
 WORDS = ("closed", *BOUNDARIES)
+# Of volumes, each pair of words along each pair of axes; the rest is slow.
+PAIRWISE = {
+    (first, second, WORDS[(i + j) % 3])
+    for i, first in enumerate(WORDS)
+    for j, second in enumerate(WORDS)
+}
 OF_EACH_AXIS = [
-    (shape, boundary)
+    pytest.param(
+        shape,
+        boundary,
+        marks=[pytest.mark.slow] if len(shape) == 3 and boundary not in PAIRWISE else [],
+    )
     for shape in [(4, 5), (1, 4), (4, 1), (2, 2), (5, 70), (2, 3, 4)]
     for boundary in itertools.product(WORDS, repeat=len(shape))
 ]

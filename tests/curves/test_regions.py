@@ -79,7 +79,11 @@ def test_more_regions_than_16_bits_count(backend):
 
 
 @pytest.mark.parametrize(
-    "dtype", ["bool", "uint8", "int8", "uint16", "int32", "uint32", "int64", "uint64", ">i4"]
+    "dtype",
+    [
+        *("bool", "uint8", "uint16", "int32", "int64", ">i4"),
+        *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("int8", "uint32", "uint64")),
+    ],
 )
 def test_dtypes_of_labels(backend, dtype):
     rng = np.random.default_rng(2)

@@ -299,7 +299,7 @@ def test_independent_points_are_corrected_by_their_number():
     assert norm.isf(0.05) > level > norm.isf(0.06)
 
 
-@pytest.mark.parametrize("maps", [1, 12])
+@pytest.mark.parametrize("maps", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_estimated_covariance(maps):
     """The errors are those of repeated estimates, around the level of the known covariance."""
     shape, sigma, repeats = (40, 56), 1.5, 8

@@ -35,24 +35,38 @@ def images():
     return np.random.default_rng(0).normal(size=(10, 12, 9)).astype(np.float32)
 
 
+def run_check(estimator, check):
+    if check.func.__name__ in NOT_RUN:
+        pytest.skip("needs SCIPY_ARRAY_API; the transformer takes NumPy arrays")
+    check(estimator)
+
+
 @parametrize_with_checks(
     [
         EulerCurveTransformer(),
-        EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
-        EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
         EulerTransformTransformer(3, 5, threshold=0.5),
-        RegionCurvesTransformer(),
-        RegionCurvesTransformer([0.0, 1.0], ids=[7, 1], superlevel=True, workers=1),
         RegionCurvesTransformer(9, missing="zero", range=(-1, 1), connectivity=1),
         RegionTransformsTransformer(3, 5),
-        RegionTransformsTransformer(2, [-1.0, 0.0, 1.0], connectivity=1, normalize=None),
     ],
     expected_failed_checks=not_met,
 )
 def test_scikit_learns_own_checks(estimator, check):
-    if check.func.__name__ in NOT_RUN:
-        pytest.skip("needs SCIPY_ARRAY_API; the transformer takes NumPy arrays")
-    check(estimator)
+    run_check(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
+        EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
+        RegionCurvesTransformer(),
+        RegionCurvesTransformer([0.0, 1.0], ids=[7, 1], superlevel=True, workers=1),
+        RegionTransformsTransformer(2, [-1.0, 0.0, 1.0], connectivity=1, normalize=None),
+    ],
+    expected_failed_checks=not_met,
+)
+def test_scikit_learns_own_checks_of_other_parameters(estimator, check):
+    run_check(estimator, check)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])

@@ -269,7 +269,7 @@ def test_saving(directions, tmp_path, messages):
     assert not messages[-1].startswith("Saved")
 
 
-@pytest.mark.parametrize("scope", ["slice", "volume"])
+@pytest.mark.parametrize("scope", [pytest.param("slice", marks=pytest.mark.slow), "volume"])
 def test_a_click_on_the_curve_marks_the_height(directions, qtbot, drag_mouse, scope):
     """The marker lies where the swept part ends, and the set is shown without the explorer."""
     volume = smooth(12, 20, 24)

@@ -55,7 +55,9 @@ def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, q
     assert isinstance(panel.parent(), QDockWidget)
 
 
-@pytest.mark.parametrize(("height", "tabs"), [(1000, 1), (1400, 0)])
+@pytest.mark.parametrize(
+    ("height", "tabs"), [(1000, 1), pytest.param(1400, 0, marks=pytest.mark.slow)]
+)
 def test_docks_become_tabs_rather_than_low(
     make_napari_viewer_proxy, open_panel, qtbot, height, tabs
 ):
@@ -131,7 +133,7 @@ def test_labels_are_explored_as_one_set(explorer, qtbot):
     assert sliced  # the overlay shows the same array, which has changed
 
 
-@pytest.mark.parametrize("height", [180, 400])
+@pytest.mark.parametrize("height", [180, pytest.param(400, marks=pytest.mark.slow)])
 def test_plots_keep_ticks_and_titles(explorer, qtbot, height):
     """The title of the vertical axis is shortened where there is no room for it."""
     _, panel = explorer(smooth(12, 14))
@@ -220,7 +222,9 @@ def test_layers_that_arrive_and_that_are_selected(open_panel, qtbot):
     assert panel.subject.text() == "others, whole image"
 
 
-@pytest.mark.parametrize("dock", DOCKS)
+@pytest.mark.parametrize(
+    "dock", [DOCKS[0], *(pytest.param(dock, marks=pytest.mark.slow) for dock in DOCKS[1:])]
+)
 def test_plots_follow_the_theme_and_help_is_a_section_of_the_guide(open_panel, dock):
     viewer, panel = open_panel(dock, smooth(20, 20))
     for theme in ("light", "dark"):

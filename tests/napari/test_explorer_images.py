@@ -70,7 +70,15 @@ def test_smoothed_slice_lies_where_it_is(explorer, qtbot):
     assert_array_equal(labels.data[0] > 0, blurred >= panel.model.threshold)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.float32, np.int16, np.float64])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        bool,
+        pytest.param(np.float32, marks=pytest.mark.slow),
+        pytest.param(np.int16, marks=pytest.mark.slow),
+        np.float64,
+    ],
+)
 def test_dtypes(explorer, qtbot, dtype):
     image = smooth(40, 50, dtype=float)
     image = image > 0.5 if dtype is bool else (image * 100).astype(dtype)

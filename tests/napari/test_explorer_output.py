@@ -52,7 +52,13 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     assert (tmp_path / "asked.parquet").exists()
 
 
-@pytest.mark.parametrize("case", ["plane", "volume", "smoothed", "labels", "shapes", "dask"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("volume", "smoothed", "labels", "shapes"),
+        *(pytest.param(case, marks=pytest.mark.slow) for case in ("plane", "dask")),
+    ],
+)
 def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
     """The code on the clipboard runs as it is, and gives exactly the curve on the screen."""
     image = smooth(6, 30, 40)

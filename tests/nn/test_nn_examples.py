@@ -72,6 +72,7 @@ def test_direction(example, check_output):
     check_output(names, results, "no direction       accuracy 0.500 (0.000)")
 
 
+@pytest.mark.slow
 def test_segmentation(example, check_output):
     """With the loss there are far fewer pieces and holes too many or too few, for a little Dice."""
     names = example("segmentation")

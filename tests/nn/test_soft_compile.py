@@ -59,7 +59,7 @@ def test_sizes_that_change_share_one_graph(module):
             torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6 * largest)
 
 
-@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("dynamic", [pytest.param(None, marks=pytest.mark.slow), True])
 def test_sharpness_may_change_as_a_float(dynamic):
     def both(image: Tensor, sharpness: float, scale: float) -> tuple[Tensor, Tensor]:
         options = {"direction": [1.0, 2.0], "direction_scale": scale}

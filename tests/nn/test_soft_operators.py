@@ -21,7 +21,7 @@ def opcheck(name: str, *arguments: Any) -> None:
     torch.library.opcheck(getattr(torch.ops.ecc, name).default, arguments)
 
 
-@pytest.mark.parametrize("ties", ["raster", "split"])
+@pytest.mark.parametrize("ties", ["raster", pytest.param("split", marks=pytest.mark.slow)])
 def test_opcheck_of_the_curve(ties):
     arguments = leaf(draw(2, 6, 7)), leaf(THRESHOLDS), leaf(torch.tensor(5.0)), leaf(draw(13))
     opcheck("soft_curve", *arguments, draw(1, 6, 7) < 0.8, 1, False, ties, True)

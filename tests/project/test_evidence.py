@@ -243,6 +243,7 @@ def test_features_of_porous_media(study):
         assert spans[at] == flows.any()
 
 
+@pytest.mark.slow
 def test_regression_is_judged_by_the_test(study):
     score = study("conductivity").score
     rng = np.random.default_rng(0)

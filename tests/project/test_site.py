@@ -81,6 +81,7 @@ def test_logo(tmp_path):
     assert drawn == (DOCS / "_static" / "logo.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_pictures_of_the_concepts(tmp_path):
     script = DOCS.parent / "examples" / "concepts.py"
     subprocess.run([sys.executable, script, "--out", tmp_path], check=True)

@@ -94,7 +94,14 @@ def test_equals_the_cpu(soft, case, small, monkeypatch):
     assert soft.launched == (["soft_gather"] if small else ["soft_levels", "soft_gather"])
 
 
-@pytest.mark.parametrize("shape", [(2, 31), (2, 20, 24), (1, 9, 10, 12)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param((2, 31), marks=pytest.mark.slow),
+        (2, 20, 24),
+        pytest.param((1, 9, 10, 12), marks=pytest.mark.slow),
+    ],
+)
 def test_other_layouts_are_written_anew(soft, shape):
     """Directions, strides, masks of one image for all, and cells divided between equal points."""
     ndim = len(shape) - 1
