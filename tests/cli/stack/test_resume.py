@@ -26,9 +26,9 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> tuple[Path, np.ndarray]:
-    """An image of 768 blocks in two columns: --max-memory makes them small."""
-    image = noise(96, 128, 32)
+def large(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, np.ndarray]:
+    """An image of 384 blocks in two columns, or more: --max-memory makes them small."""
+    image = noise(getattr(request, "param", 48), 128, 32)
     return write_zarr(tmp_path / "large.zarr", image, chunks=(8, 8, 8)), image
 
 
@@ -44,6 +44,7 @@ def parts_of(out: Path) -> list[Path]:
     return sorted(found, key=lambda path: int(path.name.split("-")[1]))
 
 
+@pytest.mark.parametrize("large", [96], indirect=True)  # more parts than runs complete
 def test_killed_at_any_moment(out, arguments, resume):
     """It ends with the right numbers, and computes no part twice."""
     context = multiprocessing.get_context("forkserver")  # its children need no imports
@@ -95,7 +96,7 @@ def test_a_full_disk(interrupted, out, blocks_read, resume):
     assert interrupted == f"ecc: error: {out}: No space left on device\n"
     assert not out.exists()
     resume()
-    assert len(set(blocks_read)) == 768 - 7 * 16
+    assert len(set(blocks_read)) == 384 - 7 * 16
 
 
 def test_damaged_parts_and_files_of_others(interrupted, out, resume):
@@ -151,7 +152,7 @@ def test_changed_points(interrupted, large, blocks_read, resume, removed):
         (changed / "c/0/0/0").rename(path / "c/0/0/0")
     resume(image)
     assert (0, 0, 0) in blocks_read
-    assert len(set(blocks_read)) <= 768 - 7 * 16 + 16 + 32  # its group, and what that needs
+    assert len(set(blocks_read)) <= 384 - 7 * 16 + 16 + 32  # its group, and what that needs
 
 
 def test_a_changed_file(tmp_path, monkeypatch, out):
@@ -175,12 +176,12 @@ def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_re
     chunk.write_bytes(b"damaged")
     start = f"ecc: error: {path}: cannot read chunk [40:48, 32:40, 24:32]: "
     assert refuse(*arguments).startswith(start)
-    # Of 48 parts: the chunk and its earlier neighbours are in 4 to 8 groups.
-    assert len(parts_of(out)) >= 40
+    # Of 24 parts: the chunk and its earlier neighbours are in 4 to 8 groups.
+    assert len(parts_of(out)) >= 16
     chunk.write_bytes(good)
     blocks_read.clear()
     resume(image)
-    assert len(set(blocks_read)) < 500
+    assert len(set(blocks_read)) < 250
 
 
 def test_regions(tmp_path, out, arguments, large):
