@@ -64,7 +64,7 @@ from ecc_core.cli import main
 from ecc_core.errors import InputFileError
 from ecc_core.io import read_file, write_cubical_complex
 
-CUTS, FLIPS = 50, 50
+CUTS, FLIPS = 20, 20
 NEEDLESS = 3
 """Cuts after which all that is needed is still there, at most."""
 COMMANDS = ("curve", "stack", "batch")

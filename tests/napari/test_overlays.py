@@ -85,9 +85,16 @@ class Layers:
 ACTIONS = "open", "choose", "move", "move_overlay", "rename", "remove"
 
 
-@pytest.mark.parametrize("ndim", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
-    """Whatever is opened, chosen, moved, renamed or removed; in 2-D, after whatever else."""
+@pytest.mark.parametrize(
+    ("ndim", "all_pairs"),
+    [
+        (2, False),
+        pytest.param(2, True, marks=pytest.mark.slow),
+        pytest.param(3, False, marks=pytest.mark.slow),  # volumes are drawn slowly
+    ],
+)
+def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim, all_pairs):
+    """Whatever is opened, chosen, moved, renamed or removed, or also after whatever else."""
     viewer, panel = explorer(show=True)
     panel.model.contour = False
     layers = Layers(viewer, panel, ndim)
@@ -95,7 +102,7 @@ def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
     viewer.dims.ndisplay = ndim
     each_after_each = nx.eulerian_circuit(nx.DiGraph(product(ACTIONS, repeat=2)), "remove")
     actions = ["remove", *(action for _, action in each_after_each)]
-    for action in actions if ndim == 2 else ACTIONS:  # volumes are drawn slowly
+    for action in actions if all_pairs else ACTIONS:
         getattr(layers, action)()
         settle(qtbot, panel)
         QApplication.processEvents()

@@ -21,6 +21,7 @@ def live(seconds=0.5):
     end = time.monotonic() + seconds
     while time.monotonic() < end or panel.controller.running:
         QApplication.processEvents()
+        time.sleep(0.01)
 
 viewer = napari.Viewer()
 viewer.add_image(smooth(60, 80), name="flat")

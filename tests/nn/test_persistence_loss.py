@@ -229,7 +229,11 @@ class TestTransforms:
         torch.library.opcheck(operators.pair_errors_backward.default, rows)
         torch.library.opcheck(operators.pair_errors_push.default, (rows[1], *rows[1:]))
 
-    @pytest.mark.parametrize("options", [{}, {"window": 4, "from_logits": True}], ids=str)
+    @pytest.mark.parametrize(
+        "options",
+        [pytest.param({}, marks=pytest.mark.slow), {"window": 4, "from_logits": True}],
+        ids=str,
+    )
     def test_compiles_into_one_graph_for_all_sizes(self, options):
         loss = PersistenceLoss(**options)
         compiled = torch.compile(loss, fullgraph=True, dynamic=True, backend="aot_eager")

@@ -134,9 +134,11 @@ def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
     labels[..., 2:9] = 70
     labels[..., 5] = 0
     at = np.array([0.5, 3, 8, 30])
+    # Each connectivity and each order, in other pairs for images than for volumes.
+    some = sides(len(shape))[1:3] if len(shape) == 3 else sides(len(shape))[::3]
     for dtype in (np.uint8, np.float32):
         image = rng.integers(0, 20, shape).astype(dtype)
-        for side in sides(len(shape)):
+        for side in some:
             emulator.clear()
             filtration = Filtration(len(shape), **side)
             given = image.view(ndarray), labels.view(ndarray), at, filtration
