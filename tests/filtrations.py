@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from ecc_core.testing import strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
+OF_16_BITS = tuple(name for name in EVERY_DTYPE if np.dtype(name).itemsize == 2)
+OTHERS = tuple(name for name in EVERY_DTYPE if name not in OF_16_BITS)
+"""Kernels of persistence are compiled for every width of a value: three widths are enough."""
 ESTIMATORS = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}
 """Of Minkowski functionals, by the number of axes."""
 

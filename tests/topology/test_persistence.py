@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import EVERY_DTYPE, any_side, sides
+from filtrations import EVERY_DTYPE, OF_16_BITS, OTHERS, any_side, sides
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -52,12 +52,12 @@ def check_pairs(pairs, image, shown):
 
 
 @st.composite
-def partly_excluded(draw):
+def partly_excluded(draw, dtypes=OTHERS):
     """Draw an image, the points that enter, the image to pass, and the options that say so."""
     ndim = draw(st.integers(1, 3))
     sides = [st.sampled_from(SIDES)] * (ndim - 1)
     shapes = st.tuples(*sides, st.sampled_from(WIDTHS))
-    image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
+    image = draw(strategies.images(ndim, dtypes=dtypes, shapes=shapes, nan=True))
     shown = draw(st.just(np.ones(image.shape, bool)) | strategies.masks(image.shape))
     options = draw(any_side(ndim))
     passed = image
@@ -71,11 +71,20 @@ def partly_excluded(draw):
     return image, shown, passed, options
 
 
-@given(partly_excluded())
-def test_pairs_equal_gudhi(drawn):
-    image, shown, passed, options = drawn
+def check_every_dimension(image, shown, passed, options):
     for dimension in range(image.ndim):
         check_pairs(ecc.persistence_pairs(passed, dimension, **options), image, shown)
+
+
+@given(partly_excluded())
+def test_pairs_equal_gudhi(drawn):
+    check_every_dimension(*drawn)
+
+
+@pytest.mark.slow
+@given(partly_excluded(OF_16_BITS))
+def test_pairs_of_16_bits_equal_gudhi(drawn):
+    check_every_dimension(*drawn)
 
 
 @given(partly_excluded())
@@ -144,11 +153,14 @@ def python_differences(found):
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)
 def test_persistence_does_not_wrap_around(dtype, superlevel):
-    """Differences of Python's numbers, up to the whole range of each dtype."""
+    """Pairs of GUDHI and differences of Python's numbers, over the whole range of each dtype."""
     dtype = np.dtype(dtype)
     values = [False, True] if dtype.kind == "b" else [-40000.0, -3.25, 0.0, 60000.0]
     values = ends(dtype) if dtype.kind in "iu" else np.array(values, dtype)
     image = np.random.default_rng(8).choice(values, 60)
+    check_pairs(
+        ecc.persistence_pairs(image, 0, superlevel=superlevel), image, np.ones(60, dtype=bool)
+    )
     pairs = ecc.persistence_pairs(image, superlevel=superlevel)
     regions = ecc.persistent_regions(image, 0, superlevel=superlevel)
     for found in (pairs, regions):
