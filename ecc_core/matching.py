@@ -249,7 +249,8 @@ def _check_values(predictions: Array, targets: Array, shown: Array | None, nan: 
     if targets.dtype.kind != "b" or predictions.dtype.kind == "b":
         return
     values = predictions if shown is None else predictions[shown]
-    low, high = values.min(initial=0), values.max(initial=1)
+    low = values.min(initial=0)
+    high = values.max(initial=1)
     if low < 0 or high > 1:
         raise ValueError(
             "`prediction` must be between 0 and 1 where `target` is a mask, got "
@@ -270,7 +271,8 @@ def _result(matched: Sequence[Any], images: Sequence[Array], request: Request) -
         _pairs([of_dimension[i] for of_dimension in matched], image, request)
         for i, image in enumerate(images)
     )
-    first, matches = np.zeros(2, np.int64), []
+    first = np.zeros(2, np.int64)
+    matches = []
     for prediction, target, numbers in matched:
         matches.append(numbers + first)
         first = first + np.array([prediction.births.size, target.births.size])
@@ -282,8 +284,10 @@ def _pairs(classes: Sequence[Any], image: Array, request: Request) -> Persistenc
     """Return the classes of an image of all dimensions."""
     births = np.concatenate([own.births for own in classes])
     deaths = np.concatenate([own.deaths for own in classes])
-    flat, dtype = image.reshape(-1), image.dtype.newbyteorder("=")
-    born, died = flat[births].astype(dtype), flat[deaths].astype(dtype)
+    flat = image.reshape(-1)
+    dtype = image.dtype.newbyteorder("=")
+    born = flat[births].astype(dtype)
+    died = flat[deaths].astype(dtype)
     died[deaths < 0] = last_value(dtype, request.filtration.superlevel)
     points = []
     for numbers in (births, deaths):
@@ -300,5 +304,6 @@ def _with_units(found: Any, unit: str | None) -> Any:
     """Return results that know the unit of values."""
     if isinstance(found, list):
         return [_with_units(one, unit) for one in found]
-    prediction, target = replace(found.prediction, units=unit), replace(found.target, units=unit)
+    prediction = replace(found.prediction, units=unit)
+    target = replace(found.target, units=unit)
     return BettiMatching(prediction, target, found.matches)

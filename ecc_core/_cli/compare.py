@@ -209,7 +209,8 @@ def _means(test: PermutationTest, groups: Groups, arguments: Namespace) -> list[
         means.append(f"{name} {np.ravel(band.mean)[0]:.4g}")
     lines = [f"mean {arguments.measure}: {', '.join(means)}"]
     if len(groups.parts) == 2:
-        difference, effect = np.ravel(test.difference)[0], np.ravel(test.effect_size)[0]
+        difference = np.ravel(test.difference)[0]
+        effect = np.ravel(test.effect_size)[0]
         words = f"{difference:.4g}, {effect:.3g} standard deviations"
         lines.append(f"difference ({_difference(groups)}): {words}")
     return lines

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._cli import options
 from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Lengths, matching_paths, pair_of, read_single, stem_of
@@ -236,7 +237,7 @@ def _plot(rows: Sequence[Row], arguments: Namespace) -> None:
     """Draw the images with the most classes that do not match."""
     errors = [int(np.sum(row.scores.matching.error)) for row in rows]
     worst = sorted(range(len(rows)), key=lambda i: -errors[i])[:MOST_DRAWN]
-    down = -(-len(worst) // MEASURES)
+    down = ceil_div(len(worst), MEASURES)
     figure = new_figure(figsize=(2 * COLUMN, COLUMN * down), layout="constrained")
     axes = np.ravel(figure.subplots(down, MEASURES, squeeze=False))
     for ax, i in zip(axes, worst, strict=False):

@@ -44,7 +44,8 @@ def masks_of(
             raise ValueError(
                 "`prediction` must hold class indices where the target does, got probabilities"
             )
-        low, high = prediction.min(), prediction.max()
+        low = prediction.min()
+        high = prediction.max()
         if not (low >= 0 and high <= 1):
             got = "NaN" if np.isnan(low) else f"{low if low < 0 else high:g}"
             raise ValueError(f"`prediction` must be probabilities between 0 and 1, got {got}")

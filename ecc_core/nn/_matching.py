@@ -36,7 +36,8 @@ def match_errors(
     shown = None if mask is None else mask.cpu().numpy()
     spatial = tuple(range(1, values.ndim))
     options = ImageOptions(connectivity=connectivity, mask=shown, axis=spatial)
-    errors, slopes = np.zeros(len(values)), np.zeros(values.shape)
+    errors = np.zeros(len(values))
+    slopes = np.zeros(values.shape)
     for i, matching in enumerate(match_images(values, true, True, options)):
         errors[i] = _error(matching, min_persistence, slopes[i])
     return _like(images, errors), _like(images, slopes)
@@ -49,7 +50,8 @@ def _error(matching: BettiMatching, least: float, slopes: Floats) -> float:
     born, died = _values(target)
     _add(slopes, prediction, 2 * (births - born), 2 * (deaths - died))
     total = float(((births - born) ** 2 + (deaths - died) ** 2).sum())
-    false, missing = matching.unmatched_prediction, matching.unmatched_target
+    false = matching.unmatched_prediction
+    missing = matching.unmatched_target
     lengths = _lengths(false, least)
     _add(slopes, false, lengths, -lengths)
     return total + float((lengths**2).sum() + (_lengths(missing, least) ** 2).sum()) / 2

@@ -105,7 +105,8 @@ class PersistenceLoss(SegmentationLoss):
         self.min_persistence = check_persistence(min_persistence)
 
     def _errors(self, pair: Pair) -> Tensor:
-        prediction, masks = pair.prediction, pair.masks
+        prediction = pair.prediction
+        masks = pair.masks
         if masks.is_floating_point():
             masks = masks >= INSIDE_FROM
         if prediction.dtype != torch.float64:

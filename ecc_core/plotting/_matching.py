@@ -84,7 +84,8 @@ def plot_matching(
 
 def _places(pairs: PersistencePairs[Any], dimension: int) -> NDArray[np.int64]:
     """Return where classes are: components where they are born, others where they are filled."""
-    births, deaths = on_host(pairs.birth_points), on_host(pairs.death_points)
+    births = on_host(pairs.birth_points)
+    deaths = on_host(pairs.death_points)
     if dimension == 0:
         return births
     return np.where(deaths < 0, births, deaths)

@@ -3,6 +3,7 @@
 import ctypes
 import importlib.util
 import itertools
+import math
 import random
 import struct
 from pathlib import Path
@@ -91,6 +92,12 @@ CASES = {
         | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "PAIRS": (0, 1), "THREADS": (256,)}
         for sets in (0, 1)
     ],
+    "keys": [
+        {"VALUE": ("unsigned",), "CODE": ("unsigned",), "FLOAT": (1,), "BOOL": (0,)}
+        | {"SUPER": (0, 1), "MASK": (0, 1), "THREADS": (256,)},
+        {"VALUE": SHORT, "CODE": CODES[1:], "FLOAT": (0,), "BOOL": (0,)}
+        | {"SUPER": (0, 1), "MASK": (0, 1), "THREADS": (256,)},
+    ],
     "sheets": [{"CODE": CODES}],
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "cells": [
@@ -113,6 +120,11 @@ CASES = {
     "sums": [{"SUPER": (0, 1), "THREADS": (256,)}],
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
+    ],
+    "reduction": [{"MERGED": (2, 256), "THREADS": (128,)}],
+    "tunnels": [
+        {"CODE": CODES[1:], "PLANAR": (0,), "REVERSE": (0,), "COMPLEMENT": (0, 1)}
+        | {"HEAP": (64,), "THREADS": (128,)}
     ],
     "transform_mask": [{"SHARED": (0, 1), "PLACES": (0, 1), "THREADS": (512,)}],
     "transform_pack": [{"THREADS": (256,)}],
@@ -162,8 +174,8 @@ def _variants(cases):
     found = []
     for case in cases:
         variants = list(itertools.product(*case.values()))
-        count = min(-(-MOST // len(cases)), len(variants))
-        found += [dict(zip(case, values, strict=True)) for values in draw.sample(variants, count)]
+        chosen = draw.sample(variants, min(math.ceil(MOST / len(cases)), len(variants)))
+        found += [dict(zip(case, values, strict=True)) for values in chosen]
     draw.shuffle(found)
     return found
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.tunnels import first_row, make_tree, take_out, toggle
+from ecc_core._backends.cpu.betti.bit_trees import first_row, make_tree, take_out, toggle
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import bare
 from ecc_core._backends.cpu.order import sort_keys
@@ -111,7 +111,8 @@ def write_sides(squares, steps, lengths, above, below):
     """Write the cubes on both sides of squares, in the opposite order; 0 is outside."""
     for k in range(squares.size):
         square = squares[squares.size - 1 - k]
-        corner, axis = square // 3, square % 3
+        corner = square // 3
+        axis = square % 3
         at = corner // steps[axis] % lengths[axis]
         above[k] = corner + 1 if at < lengths[axis] - 1 else 0
         below[k] = corner - steps[axis] + 1 if at > 0 else 0
@@ -122,7 +123,8 @@ def join_ends(first, second, count, closes):
     """Join nodes along edges in their order, and write which edges close a loop."""
     parents = np.arange(count)
     for k in range(first.size):
-        one, other = find(parents, first[k]), find(parents, second[k])
+        one = find(parents, first[k])
+        other = find(parents, second[k])
         closes[k] = one == other
         parents[max(one, other)] = min(one, other)
 
@@ -152,7 +154,8 @@ def image_pairs(ranks: Array, union: Squares, vertices: bool) -> tuple[Array, Ar
     grid = grid_of(ranks.shape, vertices)
     edges, births = cells_in_order(cell_ranks(ranks, grid, 1))
     closes = loop_edges(edges, grid)
-    edges, births = edges[closes][::-1], births[closes][::-1]
+    edges = edges[closes][::-1]
+    births = births[closes][::-1]
     rows = np.full(3 * int(np.prod(grid.shape)), NONE, np.int32)
     rows[edges] = np.arange(edges.size, dtype=np.int32)
     squares, deaths = union
@@ -168,11 +171,15 @@ def image_pairs(ranks: Array, union: Squares, vertices: bool) -> tuple[Array, Ar
 @kernel()
 def write_columns(squares, steps, rows, columns):
     """Write the rows of the four edges of squares."""
-    rows, columns = bare(rows), bare(columns)
+    rows = bare(rows)
+    columns = bare(columns)
     for j in range(squares.size):
-        corner, axis = squares[j] // 3, squares[j] % 3
-        low, high = (1 if axis == 0 else 0), (1 if axis == 2 else 2)
-        columns[j, 0], columns[j, 1] = rows[3 * corner + low], rows[3 * corner + high]
+        corner = squares[j] // 3
+        axis = squares[j] % 3
+        low = 1 if axis == 0 else 0
+        high = 1 if axis == 2 else 2
+        columns[j, 0] = rows[3 * corner + low]
+        columns[j, 1] = rows[3 * corner + high]
         columns[j, 2] = rows[3 * (corner + steps[high]) + low]
         columns[j, 3] = rows[3 * (corner + steps[low]) + high]
 
@@ -184,9 +191,11 @@ def reduce_squares(columns, owners):
     Rows are numbered from the last one, and are `NONE` for edges without one. Only what a column
     has become by adding others is listed.
     """
-    columns, owners = bare(columns), bare(owners)
+    columns = bare(columns)
+    owners = bare(owners)
     spans = np.zeros((columns.shape[0], 2), np.int64)
-    listed, size = np.empty(ROOM, np.int32), 0
+    listed = np.empty(ROOM, np.int32)
+    size = 0
     tree, levels = make_tree(owners.size)
     for j in range(columns.shape[0]):
         pivot = np.int64(NONE)

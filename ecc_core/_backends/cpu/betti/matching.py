@@ -159,7 +159,8 @@ def _grow_planes(images: _Images) -> _Grown:
     maxima = np.empty(0, np.int64)
     if images.filtration.ndim > 1:
         maxima = images.scan(images.union).extrema(1)
-    below, above = [], []
+    below = []
+    above = []
     for image in images[:2]:
         scan = images.scan(image)
         below.append(scan.trees(0, []))
@@ -171,7 +172,8 @@ def _grow_planes(images: _Images) -> _Grown:
 
 def _grow_volumes(images: _Images) -> _Grown:
     """Return the trees of volumes."""
-    shown, filtration = images.shown, images.filtration
+    shown = images.shown
+    filtration = images.filtration
     own, around = (kind_of(filtration, complement=complement) for complement in (False, True))
     maxima = volume_trees(images.union.keys, shown, around, []).starts
     below = [volume_trees(image.keys, shown, own, []) for image in images[:2]]
@@ -204,11 +206,17 @@ def _images_of(
 @kernel()
 def write_keys(own, other, union, keys):
     """Write the levels of the union, and keys of two levels for both images and the union."""
-    own, other, union = bare(own), bare(other), bare(union)
-    first, second, third = keys[0], keys[1], keys[2]
+    own = bare(own)
+    other = bare(other)
+    union = bare(union)
+    first = keys[0]
+    second = keys[1]
+    third = keys[2]
     for i in range(own.size):
-        one, two = np.uint64(own[i]), np.uint64(other[i])
-        low, high = min(one, two), max(one, two)
+        one = np.uint64(own[i])
+        two = np.uint64(other[i])
+        low = min(one, two)
+        high = max(one, two)
         first[i] = one << np.uint64(HALF_KEY) | two
         second[i] = two << np.uint64(HALF_KEY) | one
         third[i] = low << np.uint64(HALF_KEY) | high
@@ -231,7 +239,8 @@ def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Arra
     sign, negative = map(np.uint32, bits_to_invert(dtype))
     found = []
     for image in (prediction, target):
-        bits, levels = image.reshape(-1).view(unsigned(dtype)), np.empty(image.size, np.uint32)
+        bits = image.reshape(-1).view(unsigned(dtype))
+        levels = np.empty(image.size, np.uint32)
         write_levels(bits, sign, negative, dtype.kind == "f", flip, levels)
         found.append(levels)
     return found[0], found[1]
@@ -240,7 +249,8 @@ def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Arra
 @kernel()
 def write_levels(bits, sign, negative, floating, flip, levels):
     """Write the order of values, which is opposite with `flip`, the bits of the dtype."""
-    bits, levels = bare(bits), bare(levels)
+    bits = bare(bits)
+    levels = bare(levels)
     for i in range(bits.size):
         own = np.uint32(bits[i])
         if floating and own == sign:  # -0.0
@@ -250,7 +260,9 @@ def write_levels(bits, sign, negative, floating, flip, levels):
 
 def _components(images: _Images, grown: _Grown) -> Matched:
     """Match components."""
-    classes, numbers, eldest = [], [], []
+    classes = []
+    numbers = []
+    eldest = []
     for image, own in zip(images[:2], grown.below, strict=True):
         births, deaths = _components_of(own)
         lasts = image.levels.lasts(births, image.levels, deaths)
@@ -271,7 +283,8 @@ def _components(images: _Images, grown: _Grown) -> Matched:
         ends = np.append(ended[1:], np.zeros((2, 1), np.int64), axis=1)
         places = np.append(trees.places, NEVER)
     known = ((ends != JOINED) & (ends != NOBODY)).all(axis=0)
-    ends, places = ends[:, known], places[known]
+    ends = ends[:, known]
+    places = places[known]
     lasts = np.ones(places.size, np.bool_)
     for image, births, ages_of in zip(images[:2], eldest, ends, strict=True):
         lasts &= image.levels.lasts(births[ages_of], images.union.levels, places)
@@ -306,12 +319,16 @@ def _numbers(chosen: NDArray[np.bool_]) -> Points:
 
 def _holes(images: _Images, grown: _Grown) -> Matched:
     """Match the components of the complement: holes of a plane, cavities of a volume."""
-    union, maxima = images.union, grown.maxima
-    classes, numbers = [], []
+    union = images.union
+    maxima = grown.maxima
+    classes = []
+    numbers = []
     for image, trees in zip(images[:2], grown.above, strict=True):
         (own, others), _, _ = trees.joined()
         ends = own != JOINED
-        births, own, others = trees.places[ends], own[ends], others[ends]
+        births = trees.places[ends]
+        own = own[ends]
+        others = others[ends]
         deaths = trees.starts[own - 1]
         lasts = image.levels.lasts(births, image.levels, deaths)
         classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
@@ -336,22 +353,29 @@ def _tunnels(images: _Images) -> Matched:
 
     Of those that are born at one point, the longest is matched with the longest of the image.
     """
-    union, vertices = images.union, not images.filtration.cubes
+    union = images.union
+    vertices = not images.filtration.cubes
     order = _entry_order(union)
     ranks = _ranks(order).reshape(union.keys.shape)
     filling = squares_of(ranks, vertices)
-    classes, numbers, killing = [], [], []
+    classes = []
+    numbers = []
+    killing = []
     for image in images[:2]:
         births, deaths = _tunnels_of(images, image)
         lasts = image.levels.lasts(births, image.levels, deaths)
-        births, deaths = births[lasts], _dying(images, deaths[lasts])
+        births = births[lasts]
+        deaths = _dying(images, deaths[lasts])
         classes.append(Classes(births, deaths))
         own = _entry_order(image)
         own_ranks = _ranks(own)
         begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), filling, vertices)
-        begin, end = own[begin], order[end]
+        begin = own[begin]
+        end = order[end]
         lasts = image.levels.lasts(begin, union.levels, end)
-        begin, end, squares = begin[lasts], end[lasts], squares[lasts]
+        begin = begin[lasts]
+        end = end[lasts]
+        squares = squares[lasts]
         ends = np.where(deaths == NEVER, union.keys.size, own_ranks[np.maximum(deaths, 0)])
         by_length = np.lexsort((-ends.astype(np.int64), births))
         of_image = np.lexsort((-ranks.reshape(-1)[end].astype(np.int64), begin))

@@ -66,7 +66,8 @@ def compare_ring(builder, keys, at, step, rows, sides, flip, rings):
     on the narrow side.
     """
     own = keys.load(at, LANES)
-    narrow, ring = [], splat(I8, LANES, 0)
+    narrow = []
+    ring = splat(I8, LANES, 0)
     for i, (y, x) in enumerate(RING):
         key = neighbour_keys(builder, keys, at, [step, step], (0, y, x))
         before = "<=" if (y, x) < (0, 0) else "<"
@@ -101,14 +102,16 @@ def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
     """
     offsets = np.array([y * step + x for y, x in RING])
     counts = np.zeros(256, np.uint8)
-    members, ways = np.zeros((2, 256, 4), np.int64), np.zeros((2, 256), np.int64)
+    members = np.zeros((2, 256, 4), np.int64)
+    ways = np.zeros((2, 256), np.int64)
     narrow, wide = members[::-1] if wide_below else members
     for ring in range(256):
         inside = [bool(ring >> i & 1) for i in range(8)]
         ends = [i for i in SIDES if inside[i] and not (inside[i - 7] and inside[i - 6])]
         after = [i - 6 if inside[i - 7] else i - 7 for i in ends]
         count = counts[ring] = len(ends)
-        narrow[ring, :count], wide[ring, :count] = offsets[ends], offsets[after]
+        narrow[ring, :count] = offsets[ends]
+        wide[ring, :count] = offsets[after]
         for side, own in ((int(wide_below), inside), (int(not wide_below), np.invert(inside))):
             deepest = (-1, 0)
             choices = [i for i in range(8) if own[i] and (i % 2 or side != int(wide_below))]
@@ -116,7 +119,8 @@ def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
                 gaps = [min((i - j) % 8, (j - i) % 8) for j in range(8) if not own[j]]
                 depth = min(gaps, default=8), i % 2
                 if depth > deepest:
-                    deepest, ways[side, ring] = depth, offsets[i]
+                    deepest = depth
+                    ways[side, ring] = offsets[i]
         if wide_below:  # narrow, wide: U1 L2 U2 L3 ... Uk L1
             wide[ring, :count] = np.roll(wide[ring, :count], 1)
         members[1, ring, :count] = np.roll(members[1, ring, :count], 1)
@@ -129,10 +133,12 @@ def star_of(step: int) -> tuple[Array, Array]:
 
     These are their number and steps to them, for each of the 256 sets of neighbours.
     """
-    counts, members = np.zeros(256, np.uint8), np.zeros((256, 4), np.int64)
+    counts = np.zeros(256, np.uint8)
+    members = np.zeros((256, 4), np.int64)
     for ring in range(256):
         steps = [RING[i][0] * step + RING[i][1] for i in STAR if ring >> i & 1]
-        counts[ring], members[ring, : len(steps)] = len(steps), steps
+        counts[ring] = len(steps)
+        members[ring, : len(steps)] = steps
     return counts, members
 
 
@@ -151,10 +157,15 @@ def scan_rings(keys, shape, flip, rings, minima, maxima, forks):
     """Find the rings, and list the minima, maxima and forks of an image; return their numbers."""
     rows, columns = shape
     step = columns + 2
-    keys, rings, forks = bare(keys), bare(rings), bare(forks)
-    minima, maxima = bare(minima), bare(maxima)
+    keys = bare(keys)
+    rings = bare(rings)
+    forks = bare(forks)
+    minima = bare(minima)
+    maxima = bare(maxima)
     beyond = np.uint8(0 if flip else 255)  # nothing to go on to
-    lows, highs, count = np.uint64(0), np.uint64(0), np.uint64(0)
+    lows = np.uint64(0)
+    highs = np.uint64(0)
+    count = np.uint64(0)
     for y in range(rows):
         row = (y + 1) * step + 1
         around = ALL if y > 0 else NONE, ALL if y < rows - 1 else NONE
@@ -183,7 +194,9 @@ def node_of(rings, ways, labels, start):
 
     The points of long paths are labelled.
     """
-    place, step, rounds = np.int64(start), np.int64(1), 0
+    place = np.int64(start)
+    step = np.int64(1)
+    rounds = 0
     while step:
         for _ in range(FEW):  # without branches, which nobody can predict: at the end, steps are 0
             place += ways[rings[np.uint64(place)]]
@@ -207,9 +220,16 @@ def list_edges(keys, rings, forks, tables, chained, labels, edges):
     They form a chain through all components of that side around a fork, or a star from the first.
     Returns their number.
     """
-    counts, members, ways = bare(tables[0]), bare(tables[1]), bare(tables[2])
-    keys, rings, forks, labels = bare(keys), bare(rings), bare(forks), bare(labels)
-    ends, edge_keys, places = bare(edges.nodes), bare(edges.keys), bare(edges.places)
+    counts = bare(tables[0])
+    members = bare(tables[1])
+    ways = bare(tables[2])
+    keys = bare(keys)
+    rings = bare(rings)
+    forks = bare(forks)
+    labels = bare(labels)
+    ends = bare(edges.nodes)
+    edge_keys = bare(edges.keys)
+    places = bare(edges.places)
     edge = np.uint64(0)
     for f in range(forks.size):
         place = np.int64(forks[f])
@@ -217,8 +237,10 @@ def list_edges(keys, rings, forks, tables, chained, labels, edges):
         first = node_of(rings, ways, labels, place + members[ring, 0])
         for i in range(1, counts[ring]):
             node = node_of(rings, ways, labels, place + members[ring, np.uint64(i)])
-            places[edge], edge_keys[edge] = place, keys[np.uint64(place)]
-            ends[edge, 0], ends[edge, 1] = first, node
+            places[edge] = place
+            edge_keys[edge] = keys[np.uint64(place)]
+            ends[edge, 0] = first
+            ends[edge, 1] = node
             first = node if chained else first
             edge += ONE
     return edge
@@ -227,7 +249,9 @@ def list_edges(keys, rings, forks, tables, chained, labels, edges):
 @kernel()
 def nodes_at(rings, ways, labels, starts, nodes):
     """Write the nodes to which steps lead from points."""
-    rings, ways, labels = bare(rings), bare(ways), bare(labels)
+    rings = bare(rings)
+    ways = bare(ways)
+    labels = bare(labels)
     for i in range(starts.size):
         nodes[i] = node_of(rings, ways, labels, starts[i])
 
@@ -240,7 +264,8 @@ def root_of(parents, node):
     root = np.uint64(parents[above])
     parents[node] = above
     while above != root:
-        node, above = above, np.uint64(parents[root])
+        node = above
+        above = np.uint64(parents[root])
         root = np.uint64(parents[above])
         parents[node] = above
     return root
@@ -253,11 +278,15 @@ def join_edges(order, backwards, ends, parents, sorted_ends, ended):
     Nodes are numbered by age: the one with the smaller number goes on. Ends are brought into order
     first, as reading them waits for memory, and much of it at once if nothing else is to be done.
     """
-    order, ends, parents = bare(order), bare(ends), bare(parents)
-    sorted_ends, ended = bare(sorted_ends), bare(ended)
+    order = bare(order)
+    ends = bare(ends)
+    parents = bare(parents)
+    sorted_ends = bare(sorted_ends)
+    ended = bare(ended)
     for k in range(order.size):
         edge = np.uint64(order[k])
-        sorted_ends[k, 0], sorted_ends[k, 1] = ends[edge, 0], ends[edge, 1]
+        sorted_ends[k, 0] = ends[edge, 0]
+        sorted_ends[k, 1] = ends[edge, 1]
     for k in range(order.size):
         at = np.uint64(order.size - 1 - k if backwards else k)
         first = root_of(parents, sorted_ends[at, 0])
@@ -274,10 +303,14 @@ def end_minima(order, ended, deaths, left):
 
     Returns the number of the latter.
     """
-    order, ended, deaths, left = bare(order), bare(ended), bare(deaths), bare(left)
+    order = bare(order)
+    ended = bare(ended)
+    deaths = bare(deaths)
+    left = bare(left)
     count = np.uint64(0)
     for k in range(order.size):
-        edge, node = order[k], np.int64(ended[k])
+        edge = order[k]
+        node = np.int64(ended[k])
         deaths[node] = edge  # of -1 the last one, which is no minimum
         left[count] = edge
         count += np.uint64(node < 0)
@@ -292,16 +325,24 @@ def list_pairs(step, short, hides, never, births, deaths, found):
     and keys of these. If it `hides`, points of the key `never` do not enter. Pairs of one birth are
     sorted by death.
     """
-    first, birth_places, birth_keys = bare(births[0]), bare(births[1]), bare(births[2])
-    second, death_places, death_keys = bare(deaths[0]), bare(deaths[1]), bare(deaths[2])
-    born, died = bare(found[0]), bare(found[1])
-    rows, count = 1 / np.float64(step), np.uint64(0)
+    first = bare(births[0])
+    birth_places = bare(births[1])
+    birth_keys = bare(births[2])
+    second = bare(deaths[0])
+    death_places = bare(deaths[1])
+    death_keys = bare(deaths[2])
+    born = bare(found[0])
+    died = bare(found[1])
+    rows = 1 / np.float64(step)
+    count = np.uint64(0)
     for i in range(first.size):
         birth = np.uint64(first[i])
-        place, key = np.int64(birth_places[birth]), np.uint64(birth_keys[birth])
+        place = np.int64(birth_places[birth])
+        key = np.uint64(birth_keys[birth])
         known = np.int64(second[i]) >= 0
         death = np.uint64(second[i]) if known else np.uint64(0)
-        end, last = np.int64(death_places[death]), np.uint64(death_keys[death])
+        end = np.int64(death_places[death])
+        last = np.uint64(death_keys[death])
         ends = known and not (hides and last == never)
         born[count] = place - step + 1 - 2 * np.int64(place * rows)
         died[count] = end - step + 1 - 2 * np.int64(end * rows) if ends else -1
@@ -324,10 +365,12 @@ class Scan:
     def __init__(self, field: Field, filtration: Filtration) -> None:
         staged = Staged(Block((0, 0, 0), field.source.shape), field)
         _, rows, columns, _, self.step = staged.layout
-        dtype, masked = field.source.array.dtype.newbyteorder("="), field.mask is not None
+        dtype = field.source.array.dtype.newbyteorder("=")
+        masked = field.mask is not None
         plan = coefficient_plan(dtype, filtration.superlevel, False, masked)
         self.keys, has_nan, _ = staged.load(plan, filtration.nan)
-        self.hides, self.never = masked or has_nan, np.uint64(plan.never)
+        self.hides = masked or has_nan
+        self.never = np.uint64(plan.never)
         self.rings = scratch.take("rings", self.keys.size, np.uint8)
         index = np.int32 if self.keys.size < 1 << 31 else np.int64
         names = "minima", "maxima", "forks"
@@ -350,7 +393,8 @@ class Scan:
 
     def _edges(self, side: int, keys: Array, labels: Array, table: Any) -> Edges:
         """Return the edges between nodes with these keys, whose points are labelled."""
-        room, index = 3 * self.forks.size, labels.dtype
+        room = 3 * self.forks.size
+        index = labels.dtype
         edges = Edges(
             scratch.take("edge ends", 2 * room, index).reshape(-1, 2),
             scratch.take("edge keys", room, keys.dtype),
@@ -371,7 +415,8 @@ class Scan:
         order = sort_keys(own)[:: -1 if side else 1]
         places = np.zeros(order.size + side, extrema.dtype)
         keys = np.zeros(order.size + side, own.dtype)
-        places[side:], keys[side:] = extrema[order], own[order]
+        places[side:] = extrema[order]
+        keys[side:] = own[order]
         labels[places[side:]] = np.arange(side, places.size)
         return places, keys, labels
 
@@ -381,7 +426,8 @@ class Scan:
         table = self.tables[side]
         if not side and not self.wide_below:
             table = *star_of(self.step), table[2]
-        edges, nodes = self._edges(side, keys, labels, table), []
+        edges = self._edges(side, keys, labels, table)
+        nodes = []
         for points in others:
             found = np.empty(points.size, np.int64)
             nodes_at(self.rings, self.tables[side][2], labels, self._places(points), found)
@@ -423,12 +469,15 @@ def planar_pairs(
 
     Those that die at the value at which they are born are among them only if `short`.
     """
-    scan, order, found = Scan(field, filtration), None, {}
+    scan = Scan(field, filtration)
+    order = None
+    found = {}
     if 0 in dimensions:
         edges, places, keys = scan.edges(0)
         order = sort_keys(edges.keys)
         ended = _joined(order, False, edges.nodes, places.size)
-        deaths, left = np.full(places.size + 1, -1, places.dtype), np.empty_like(order)
+        deaths = np.full(places.size + 1, -1, places.dtype)
+        left = np.empty_like(order)
         order = left[: end_minima(order, ended, deaths, left)]
         minima = np.arange(places.size, dtype=places.dtype), places, keys
         found[0] = scan.pairs(short, minima, (deaths, edges.places, edges.keys))
@@ -437,7 +486,8 @@ def planar_pairs(
         order = sort_keys(edges.keys) if order is None else order
         ended = _joined(order, True, edges.nodes, places.size)
         if 0 not in dimensions:
-            order, ended = order[ended >= 0], ended[ended >= 0]
+            order = order[ended >= 0]
+            ended = ended[ended >= 0]
         found[1] = scan.pairs(short, (order, edges.places, edges.keys), (ended, places, keys))
     return [found[dimension] for dimension in dimensions]
 

@@ -63,16 +63,19 @@ class Trees(NamedTuple):
 @kernel()
 def join_eldest(ends, parents, eldest, ended):
     """Join components along edges, and write which eldest points end with the younger ones."""
-    parents, ends = bare(parents), bare(ends)
+    parents = bare(parents)
+    ends = bare(ends)
     for k in range(ends.shape[0]):
-        first, second = find(parents, ends[k, 0]), find(parents, ends[k, 1])
+        first = find(parents, ends[k, 0])
+        second = find(parents, ends[k, 1])
         if first == second:
             ended[:, k] = JOINED
             continue
         root, other = (first, second) if first < second else (second, first)
         parents[other] = root
         for a in range(eldest.shape[0]):
-            one, two = eldest[a, root], eldest[a, other]
+            one = eldest[a, root]
+            two = eldest[a, other]
             eldest[a, root] = min(one, two)
             ended[a, k] = max(one, two)
     for node in range(parents.size):
@@ -82,7 +85,8 @@ def join_eldest(ends, parents, eldest, ended):
 @kernel()
 def basins_of(labels, ways, places, nodes):
     """Write the nodes to which steps lead from places."""
-    labels, ways = bare(labels), bare(ways)
+    labels = bare(labels)
+    ways = bare(ways)
     for i in range(places.size):
         nodes[i] = labels[end_of(labels, ways, np.uint64(places[i]))]
 
@@ -90,18 +94,23 @@ def basins_of(labels, ways, places, nodes):
 @kernel()
 def list_stars(keys, labels, ways, offsets, forks, ends):
     """Write the pairs of the first lower neighbour of each fork and each of the others."""
-    keys, labels, ways = bare(keys), bare(labels), bare(ways)
+    keys = bare(keys)
+    labels = bare(labels)
+    ways = bare(ways)
     count = 0
     for i in range(forks.size):
         first = np.int64(-1)
         for k in range(offsets.size):
             beside = np.uint64(forks[i] + offsets[k])
-            own, other = keys[np.uint64(forks[i])], keys[beside]
+            own = keys[np.uint64(forks[i])]
+            other = keys[beside]
             if labels[beside] == OUTSIDE or not (other < own or (other == own and offsets[k] < 0)):
                 continue
             node = labels[end_of(labels, ways, beside)]
             if first >= 0:
-                ends[count, 0], ends[count, 1], ends[count, 2] = first, node, forks[i]
+                ends[count, 0] = first
+                ends[count, 1] = node
+                ends[count, 2] = forks[i]
                 count += 1
             else:
                 first = np.int64(node)
@@ -114,7 +123,8 @@ def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> t
     Where more than two components meet, they are joined in the order of the edges to neighbours:
     by their lowest corner, then by axis.
     """
-    places, ends = basins.edges.places, basins.edges.nodes
+    places = basins.edges.places
+    ends = basins.edges.nodes
     several = np.zeros(places.size, np.bool_)
     several[1:] = places[1:] == places[:-1]
     forks = np.unique(places[several])
@@ -134,9 +144,11 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
     Points enter in the order of unsigned values, of the complement in the opposite one. It is
     searched as one block, since what ends within a part of it depends on points elsewhere.
     """
-    last, shape = values.size - 1, values.shape
+    last = values.size - 1
+    shape = values.shape
     if kind.complement:
-        values, shown = np.flip(values), None if shown is None else np.flip(shown)
+        values = np.flip(values)
+        shown = None if shown is None else np.flip(shown)
         others = [last - points for points in others]
     field = Field(Source(values), None if shown is None else Source(shown, "mask"), 3)
     grid = grid_of(shape, shape)
@@ -151,7 +163,8 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
     by_age = sort_keys(keys[begin])
     ages = np.arange(basins.minima)
     ages[framed + by_age] = np.arange(framed, basins.minima)
-    joins, forks = basins.edges.nodes, basins.edges.places
+    joins = basins.edges.nodes
+    forks = basins.edges.places
     if not kind.complement and kind.connectivity == 1:
         joins, forks = in_star_order(keys, basins, staged.steps)
     by_place = np.argsort(forks, kind="stable")
@@ -167,6 +180,7 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
     starts = staged.in_image(begin[by_age].astype(np.int64))
     entered = staged.in_image(forks[order].astype(np.int64))
     if kind.complement:
-        starts, entered = last - starts, last - entered
+        starts = last - starts
+        entered = last - entered
     ends = ages[joins[order]]
     return Trees(starts, kind.complement, ends, entered, nodes)
