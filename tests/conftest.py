@@ -125,18 +125,28 @@ def pytest_runtestloop(session: pytest.Session) -> Any:
     return _call(lambda: session.config.hook.pytest_runtestloop(session=session))
 
 
+def _values(case: pytest.Item) -> set[tuple[str, int]]:
+    """Return the values of the parameters of a case.
+
+    They are told apart by identity, as values may be arrays. All cases share the objects that their
+    test lists.
+    """
+    return {(name, id(value)) for name, value in case.callspec.params.items()}
+
+
 def _cases_that_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """Return cases of one test in which every value of each parameter occurs."""
+    """Return cases of one test in which every value of each parameter occurs.
+
+    Each is one with the most values that no other has yet, so that they are few.
+    """
     cases = list(items)
     random.Random(0).shuffle(cases)
-    covered: set[tuple[str, int]] = set()
+    missing = set().union(*map(_values, cases))
     kept = set()
-    for case in cases:
-        # By identity, as values may be arrays. All cases share the objects that their test lists.
-        values = {(name, id(value)) for name, value in case.callspec.params.items()}
-        if not values <= covered:
-            covered |= values
-            kept.add(case)
+    while missing:
+        case = max(cases, key=lambda case: len(_values(case) & missing))
+        kept.add(case)
+        missing -= _values(case)
     return kept
 
 
