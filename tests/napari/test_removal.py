@@ -44,6 +44,7 @@ viewer.close()
 """
 
 
+@pytest.mark.slow
 def test_the_explored_volume_is_removed_beside_an_image():
     """Its overlay goes with it, hidden by the user or not; in a process, as napari could crash."""
     done = run_python(SCRIPT, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))

@@ -150,7 +150,8 @@ def test_changes_in_place_and_undo_are_shown(open_panel, qtbot):
     assert panel.scatter.empty
 
 
-@pytest.mark.parametrize("end", ["closed", pytest.param("left open", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["closed", "left open"])
 def test_a_window_closes_while_it_prepares(tmp_path, end):
     """Without a crash, and without waiting for the first kernel."""
     done = run_python(CLOSING, end, NUMBA_CACHE_DIR=str(tmp_path))

@@ -46,8 +46,9 @@ def build(source: Path, target: Path, builder: str = "html", **settings: object)
     return warnings.getvalue()
 
 
+@pytest.mark.slow  # `make docs`, which a workflow runs for every change, finds the same faults
 @pytest.mark.filterwarnings("ignore")  # of Sphinx and its extensions
-@pytest.mark.parametrize("builder", ["dummy", pytest.param("html", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("builder", ["dummy", "html"])
 def test_site_builds(tmp_path, builder):
     """Without running the gallery, whose examples have tests of their own.
 
