@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, on_host
 from ecc_core._optional import import_optional
-from ecc_core.plotting import plot_matching
 from ecc_core.results._topology import PersistencePairs
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 NO_MATCH = -1
@@ -140,7 +140,11 @@ class BettiMatching:
         table.attrs.update(self.prediction.facts)
         return table
 
-    plot = plot_matching
+    def plot(self, image: Any = None, ax: Axes | None = None, **markers: Any) -> Axes:
+        """Plot what does not match; see :func:`ecc_core.plotting.plot_matching`."""
+        from ecc_core.plotting import plot_matching
+
+        return plot_matching(self, image, ax, **markers)
 
 
 def _chosen(pairs: PersistencePairs[Any], numbers: NDArray[np.int64]) -> PersistencePairs[Any]:

@@ -106,7 +106,7 @@ def test_groups_on_different_thresholds():
 def test_more_values_than_fit_in_a_block(monkeypatch):
     curves = group(np.random.default_rng(14), 8)
     band = mean_band(curves, n_resamples=100, rng=0)
-    monkeypatch.setattr("ecc_core.features._permutations.BLOCK", 7 * T.size)
+    monkeypatch.setattr("ecc_core.features._permutations.RESAMPLED_AT_ONCE", 7 * T.size)
     small = mean_band(curves, n_resamples=100, rng=0)
     assert_allclose(small.upper, band.upper)
     assert permutation_test(curves, curves, n_permutations=100, rng=0).null.shape == (100,)

@@ -24,6 +24,7 @@ NEEDED = {
     "euler_curve": {"image": IMAGE},
     "betti_curves": {"image": IMAGE},
     "betti_numbers": {"image": IMAGE},
+    "betti_matching": {"prediction": IMAGE, "target": IMAGE.T.reshape(8, 9)},
     "persistence_pairs": {"image": IMAGE, "dimension": 0},
     "persistent_regions": {"image": IMAGE, "min_persistence": 1},
     "component_curves": {"image": IMAGE},
@@ -105,6 +106,8 @@ SPECIAL = {
         (name, "complete"): ({"simplices": [[[0, 1, 2]]], "complete": True}, {})
         for name in ("simplicial_curve", "simplicial_transform")
     },
+    ("betti_matching", "nan"): ({"prediction": HOLED, "nan": "omit"}, {}),
+    ("betti_matching", "axis"): ({"axis": (1, 0)}, {}),
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
     ("persistence_pairs", "axis"): ({"axis": (1, 0)}, {}),
@@ -140,6 +143,8 @@ def call(name, **options):
     parts = result if isinstance(result, tuple) or hasattr(result, "_fields") else (result,)
     if name == "component_curves":
         parts = (*parts, result.volume)  # the rest does not depend on `spacing`
+    if name == "betti_matching":
+        parts = result.matches, result.prediction.births, result.target.births
     return [np.asarray(part) for part in parts]
 
 
