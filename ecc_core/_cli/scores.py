@@ -135,7 +135,7 @@ def centreline_dice(prediction: Mask, target: Mask) -> float:
 def _distances(prediction: Mask, target: Mask, spacing: NDArray[np.float64]) -> dict[str, float]:
     """Return the mean and the 95th percentile of the distances of surfaces, inf if one is empty.
 
-    The surface of a mask are its points next to one that does not belong to it.
+    The surface of a mask consists of its points beside points outside.
     """
     ndimage = import_optional("scipy.ndimage", extra="features", purpose="surface distances")
     if not prediction.any():

@@ -223,8 +223,12 @@ def _box(box: Any) -> Any:
 def _read(path: Path, take: Callable[[Any], Any]) -> Any:
     """Return what is taken of the arrays of a part."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return take(arrays)
+        with path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
+            if isinstance(arrays, np.ndarray):
+                raise ValueError("it is a single array")
+            with arrays:
+                return take(arrays)
     except (KeyError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         reason = " ".join(str(error).split())
         raise InputFileError(

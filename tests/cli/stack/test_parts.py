@@ -288,3 +288,11 @@ def test_from_python(tmp_path, stored, parts, whole):
     assert (part.number, part.count, part.path) == (2, 2, files[1])
     assert part.image["shape"] == list(SHAPE)
     assert part.settings["thresholds"] == list(range(9))
+
+
+def test_an_array_is_no_part(tmp_path, refuse):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    message = refuse("merge", tmp_path / "a.npy", "--out", tmp_path / "m.csv")
+    assert message.strip().endswith(
+        "is no part of ecc stack, or is truncated or damaged: it is a single array"
+    )
