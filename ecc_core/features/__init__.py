@@ -9,6 +9,7 @@
 - :class:`EulerCurveTransformer`, :class:`RegionCurvesTransformer`,
   :class:`EulerTransformTransformer`, :class:`RegionTransformsTransformer`: curves and transforms as
   steps of a scikit-learn pipeline
+- :func:`track_regions`: regions that are followed from frame to frame, with splits and merges
 - :func:`to_anndata`: curves and transforms of objects as an AnnData table
 
 Curves are step functions, so that integrals are exact: for sublevel sets, a value holds from its
@@ -34,6 +35,7 @@ from ecc_core.features.distances import (
 from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
 from ecc_core.features.groups import mean_band, permutation_test
 from ecc_core.features.inference import GaussianThreshold, gaussian_threshold
+from ecc_core.features.tracking import RegionTracks, track_regions
 
 __all__ = [
     "CurveBand",
@@ -45,6 +47,7 @@ __all__ = [
     "MixedUnitsError",
     "PermutationTest",
     "RegionCurvesTransformer",
+    "RegionTracks",
     "RegionTransformsTransformer",
     "align_curves",
     "curve_descriptors",
@@ -57,6 +60,7 @@ __all__ = [
     "mean_band",
     "permutation_test",
     "to_anndata",
+    "track_regions",
 ]
 
 
