@@ -12,7 +12,7 @@ from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.filtration import check_flag
-from ecc_core._request.levels import Levels, changes, round_to_levels
+from ecc_core._request.levels import changes, round_to_levels
 from ecc_core._request.simplicial import (
     as_point_weights,
     as_points,
@@ -86,7 +86,7 @@ def simplicial_curve(
         one of its faces unless `complete`, several arrays with the same k, and thresholds that
         decrease or are NaN.
     BackendError
-        For arrays that are not in host memory.
+        For arrays on devices other than CUDA.
 
     See Also
     --------
@@ -109,38 +109,41 @@ def simplicial_curve(
         raise ValueError("`values` must have shape (..., n), one for each point, got a number")
     superlevel = check_flag(superlevel, "superlevel")
     threads = origin.workers(workers)
-    points = given.shape[-1]
-    batch = given.shape[:-1]
-    rows = _complex(origin, simplices, points, complete)
-    flat = given.reshape(math.prod(batch), points)
-    flat = flat.astype(given.dtype.newbyteorder("="), copy=False)
-    if flat.dtype.kind == "f" and np.isnan(flat).any():
-        raise ValueError("`values` must not contain NaN, got NaN")
-    asked = parse_thresholds(given_on_host(thresholds), range)
-    if asked.exact:
-        if batch:
-            raise ValueError(
-                f'`thresholds` must not be "exact" for a batch of values, got shape {given.shape}'
-            )
-        at = np.unique(flat)
-    else:
-        at = asked.over(lambda: _finite_range(flat), given.shape, what="a complex")
-    levels = round_to_levels(at, flat.dtype, superlevel)
-    ranks = _ranks(flat, levels)
-    bins = levels.values.size + 1
-    curves = backend.rank_curves(ranks, bins, rows, workers=threads)
-    padded = np.concatenate([np.zeros((len(flat), 1), np.int64), curves], axis=1)
-    found = padded[:, levels.entered].reshape(*batch, at.size)
-    if asked.exact:
-        at, found = changes(at, found, superlevel)
-        return EulerCurve(origin.wrap(at), origin.wrap(found), superlevel=superlevel)
-    shown = origin.thresholds(thresholds, at)
-    return EulerCurve(shown, origin.wrap(found), superlevel=superlevel)
+    with origin.transforms().numbers(given) as numbers:
+        points = numbers.shape[-1]
+        batch = numbers.shape[:-1]
+        flat = numbers.reshape(math.prod(batch), points)
+        flat = flat.astype(numbers.dtype.newbyteorder("="), copy=False)
+        if flat.dtype.kind == "f" and bool(np.isnan(flat).any()):
+            raise ValueError("`values` must not contain NaN, got NaN")
+        complex_ = _complex(origin, simplices, points, complete)
+        asked = parse_thresholds(given_on_host(thresholds), range)
+        if asked.exact:
+            if batch:
+                raise ValueError(
+                    '`thresholds` must not be "exact" for a batch of values, got shape '
+                    f"{numbers.shape}"
+                )
+            at = given_on_host(np.unique(flat))
+        else:
+            shape = tuple(numbers.shape)
+            at = asked.over(lambda: _finite_range(flat), shape, what="a complex")
+        levels = round_to_levels(at, flat.dtype, superlevel)
+        curves = backend.value_curves(flat, levels, complex_, workers=threads)
+        curves = curves.reshape(*batch, at.size)
+        if asked.exact:
+            at, found = changes(at, given_on_host(curves), superlevel)
+            return EulerCurve(origin.wrap(at), origin.wrap(found), superlevel=superlevel)
+        shown = origin.thresholds(thresholds, at)
+        return EulerCurve(shown, origin.wrap(curves), superlevel=superlevel)
 
 
-def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> list[Array]:
-    """Return the sorted edges, triangles and so on of a complex."""
-    given, alone = as_simplices(simplices, lambda part: origin.unwrap(part, "simplices"))
+def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> Any:
+    """Return the edges, triangles and so on of a complex, as the backend has them."""
+    backend = origin.simplicial_complexes()
+    given, alone = as_simplices(
+        simplices, lambda part: origin.unwrap(part, "simplices"), backend.place
+    )
     add_faces = check_flag(complete, "complete") or alone
     widest = max((part.shape[1] for part in given), default=0)
     if add_faces and widest > MOST_POINTS:
@@ -148,22 +151,15 @@ def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> lis
             f"`simplices` must have at most {MOST_POINTS} points each for their faces to be added, "
             f"got {widest}"
         )
-    rows: list[Array] = origin.simplicial_complexes().make_complex(given, points, add_faces)
-    return rows
+    return backend.make_complex(given, points, add_faces)
 
 
 def _finite_range(values: Array) -> tuple[Any, Any]:
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    return (finite.min(), finite.max()) if finite.size else (None, None)
-
-
-def _ranks(values: Array, levels: Levels) -> NDArray[np.int64]:
-    """Return the number of levels at which each value has not entered yet."""
-    if values.dtype == np.bool_:  # True may be stored as any byte but 0
-        values = np.where(values, levels.values.dtype.type(1), levels.values.dtype.type(0))
-    side: Literal["left", "right"] = "right" if levels.superlevel else "left"
-    ranks = np.searchsorted(levels.values, values, side=side)
-    return levels.values.size - ranks if levels.superlevel else ranks
+    if finite.size == 0:
+        return None, None
+    least, most = (given_on_host(end)[()] for end in (finite.min(), finite.max()))
+    return least, most
 
 
 def simplicial_transform(
@@ -222,7 +218,7 @@ def simplicial_transform(
         that are zero or have not d components, heights that decrease or are NaN, and simplices as
         for :func:`simplicial_curve`.
     BackendError
-        For arrays that are not in host memory.
+        For arrays on devices other than CUDA.
 
     See Also
     --------
@@ -234,6 +230,10 @@ def simplicial_transform(
     product and sum is rounded. A simplex belongs to its highest point, so that each direction is a
     histogram of the points that have a sum of signs, which is zero almost everywhere on smooth
     meshes. Superlevel sets at (u, t) are the sublevel sets at (-u, -t).
+
+    Arrays on CUDA devices are processed there. Integers are the same as on the CPU, except that the
+    mean of the points that `center` removes may be rounded differently; sums of floats are the same
+    in every run.
 
     References
     ----------
@@ -253,22 +253,25 @@ def simplicial_transform(
     """
     origin = origin_of(points, "points")
     backend = origin.simplicial_complexes()
-    placed = place_points(as_points(origin.image(points, "points")), center, normalize)
+    given = origin.image(points, "points")
     threads = origin.workers(workers)
-    count, ndim = placed.shape
-    vectors = _unit_vectors(directions, ndim)
-    at, number = parse_heights(given_on_host(thresholds), range, name="thresholds")
-    if at is None:
-        reach = radius_of(placed) if count else None
-        at = spread_heights(number, range, reach, what="a complex")
-    rows = _complex(origin, simplices, count, complete)
-    own = None
-    if weights is not None:
-        own = _weights(origin, weights, rows, count)
-    values = backend.simplicial_transform(placed, rows, own, vectors, at, workers=threads)
-    return EulerTransform(
-        origin.wrap(vectors), origin.wrap(at), origin.wrap(values), weighted=own is not None
-    )
+    with origin.transforms().numbers(given) as numbers:
+        placed = place_points(as_points(numbers), center, normalize)
+        count, ndim = placed.shape
+        vectors = _unit_vectors(directions, ndim)
+        at, number = parse_heights(given_on_host(thresholds), range, name="thresholds")
+        if at is None:
+            reach = radius_of(placed) if count else None
+            at = spread_heights(number, range, reach, what="a complex")
+        complex_ = _complex(origin, simplices, count, complete)
+        own = None
+        if weights is not None:
+            own = backend.place(origin.image(weights, "weights"))
+            own = as_point_weights(own, count, sum(map(len, complex_)))
+        values = backend.simplicial_transform(placed, complex_, own, vectors, at, workers=threads)
+        return EulerTransform(
+            origin.wrap(vectors), origin.wrap(at), origin.wrap(values), weighted=own is not None
+        )
 
 
 def _unit_vectors(directions: int | ArrayLike, ndim: int) -> NDArray[np.float64]:
@@ -280,10 +283,3 @@ def _unit_vectors(directions: int | ArrayLike, ndim: int) -> NDArray[np.float64]
             f"`directions` must be vectors for points of {ndim} coordinates, got {number}"
         )
     return _descriptors.sample_directions(number, ndim)
-
-
-def _weights(origin: Origin, weights: Any, rows: list[Array], points: int) -> list[Array]:
-    """Return the weights of points, edges and so on: each that of its heaviest point."""
-    given = origin.image(weights, "weights")
-    own = as_point_weights(given, points, sum(map(len, rows)))
-    return [own, *(own[simplices].max(axis=1) for simplices in rows)]

@@ -189,6 +189,7 @@ register(
     surfaces="ecc_core._backends.cuda.surface",
     cell_counts="ecc_core._backends.cuda.cells",
     soft_curves="ecc_core._torch.cuda",
+    simplicial_complexes="ecc_core._backends.cuda.simplicial",
     needs=need_cupy,
 )
 
@@ -201,6 +202,7 @@ if TYPE_CHECKING:  # the backends have these signatures
     from ecc_core._backends.cuda import cells as cuda_cells
     from ecc_core._backends.cuda import launch as cuda_launch
     from ecc_core._backends.cuda import shards as cuda_shards
+    from ecc_core._backends.cuda import simplicial as cuda_simplicial
     from ecc_core._backends.cuda import surface as cuda_surface
     from ecc_core._backends.cuda import transform as cuda_transform
     from ecc_core._backends.plain import curves as plain
@@ -208,7 +210,7 @@ if TYPE_CHECKING:  # the backends have these signatures
     _curves: tuple[Backend, Backend, Backend] = launch, cuda_launch, plain
     _planners: tuple[Planner, Planner] = launch, cuda_launch
     _transforms: tuple[Transforms, Transforms] = transform, cuda_transform
-    _simplicial: SimplicialComplexes = simplicial
+    _simplicial: tuple[SimplicialComplexes, SimplicialComplexes] = simplicial, cuda_simplicial
     _shards: tuple[Shards, Shards] = cpu_shards, cuda_shards
     _betti_numbers: tuple[HostBettiNumbers, BettiNumbers] = betti, cuda_betti
     _surfaces: tuple[Surfaces, Surfaces, Surfaces] = surface, cuda_surface, plain

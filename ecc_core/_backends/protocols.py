@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
+from ecc_core._request.levels import Levels as RoundedLevels
 from ecc_core._request.thresholds import Thresholds
 
 DeviceArray = Any
@@ -394,36 +395,49 @@ class Surfaces(Protocol):
 
 
 class SimplicialComplexes(Protocol):
-    """Curves and transforms of simplicial complexes."""
+    """Curves and transforms of simplicial complexes.
+
+    Arrays are those that :meth:`Transforms.numbers` gives, on the current device.
+    """
+
+    def place(self, array: DeviceArray, /) -> DeviceArray:
+        """Return an array of the device, or a NumPy array, as NumPy's functions take it."""
 
     def make_complex(
-        self, given: Sequence[NDArray[Any]], points: int, complete: bool, /
-    ) -> list[NDArray[Any]]:
-        """Return the edges, triangles and so on of a complex, with all faces."""
+        self, given: Sequence[DeviceArray], points: int, complete: bool, /
+    ) -> Sequence[DeviceArray]:
+        """Return the edges, triangles and so on of a complex, by dimension.
 
-    def rank_curves(
+        `given` are int64 arrays of increasing width, not more than one of each. With `complete`
+        faces that are missing are added, otherwise they are an error.
+        """
+
+    def value_curves(
         self,
-        ranks: NDArray[np.int64],
-        bins: int,
-        simplices: Sequence[NDArray[Any]],
+        values: DeviceArray,
+        levels: RoundedLevels,
+        simplices: Sequence[DeviceArray],
         /,
         *,
         workers: int | None = None,
-    ) -> NDArray[np.int64]:
-        """Return the curves (orders, bins - 1) of the bins of points, (orders, points)."""
+    ) -> DeviceArray:
+        """Return the curves (orders, thresholds) of values (orders, points) without NaN, int64."""
 
     def simplicial_transform(
         self,
-        points: Floats,
-        simplices: Sequence[NDArray[Any]],
-        weights: Sequence[NDArray[Any]] | None,
+        points: DeviceArray,
+        simplices: Sequence[DeviceArray],
+        weights: DeviceArray | None,
         directions: Floats,
         heights: Floats,
         /,
         *,
         workers: int | None = None,
-    ) -> NDArray[Any]:
-        """Return the transform (directions, heights), int64 or in the dtype of the weights."""
+    ) -> DeviceArray:
+        """Return the transform (directions, heights), int64 or in the dtype of the weights.
+
+        Weights (points,) are int64 or float64. A simplex weighs as much as its heaviest point.
+        """
 
 
 class CellCounts(Protocol):

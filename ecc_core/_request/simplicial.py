@@ -16,19 +16,56 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MOST_SUM = 2**63
+NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
 WANTED = "an (m, k) array of indices of points, or a sequence of such arrays, one for each k"
 
 
-def as_simplices(given: Any, unwrap: Callable[[Any], Any]) -> tuple[list[NDArray[np.int64]], bool]:
+def name_of(size: int) -> str:
+    """Return what a simplex of so many points is called."""
+    return NAMES.get(size, f"simplex of {size} points")
+
+
+def _shown(row: Array) -> str:
+    return f"{name_of(row.size)} ({', '.join(map(str, row.tolist()))})"
+
+
+def outside_error(row: Array, points: int) -> ValueError:
+    """Return the error of a simplex with an index that no point has."""
+    return ValueError(
+        f"`simplices` must hold indices of points from 0 to {points - 1}, got the {_shown(row)}"
+    )
+
+
+def repeated_error(row: Array) -> ValueError:
+    """Return the error of a simplex that has a point twice."""
+    return ValueError(
+        f"`simplices` must not repeat a point within a simplex, got the {_shown(row)}"
+    )
+
+
+def open_error(row: Array, left_out: int) -> ValueError:
+    """Return the error of a simplex without its face that lacks one of its points."""
+    return ValueError(
+        "`simplices` must hold all faces of each simplex unless `complete` is True, got the "
+        f"{_shown(row)} without its {_shown(np.delete(row, left_out))}"
+    )
+
+
+def as_simplices(
+    given: Any, unwrap: Callable[[Any], Any], place: Callable[[Any], Any] = lambda array: array
+) -> tuple[list[NDArray[np.int64]], bool]:
     """Return arrays of simplices by size, and whether they came as one array.
 
-    `unwrap` converts an array of any library to one of NumPy.
+    `unwrap` converts an array of any library to what a backend takes, and `place` that, or a NumPy
+    array that a list is converted to, to one that NumPy's functions take.
     """
     alone = getattr(given, "ndim", None) == 2 or _is_table(given)
     if not alone and not isinstance(given, list | tuple):
         raise TypeError(f"`simplices` must be {WANTED}, got {_described(given)}")
-    parts = [_as_table(part) for part in ([given] if alone else given)]
-    arrays = [_as_rows(unwrap(part), getattr(part, "dtype", None)) for part in parts]
+    arrays = []
+    for part in [given] if alone else given:
+        table = _as_table(part) if isinstance(part, list | tuple) else unwrap(part)
+        arrays.append(_as_rows(place(table), getattr(part, "dtype", None)))
     sizes = [rows.shape[1] for rows in arrays]
     if len(set(sizes)) < len(sizes):
         raise ValueError(
@@ -53,10 +90,8 @@ def _described(given: Any) -> str:
     return type(given).__name__ if shape is None else f"an array of shape {tuple(shape)}"
 
 
-def _as_table(part: Any) -> Any:
-    """Return a list of simplices as an array; arrays are as they are."""
-    if not isinstance(part, list | tuple):
-        return part
+def _as_table(part: Sequence[Any]) -> Array:
+    """Return a list of simplices as an array."""
     try:
         return np.asarray(part)
     except ValueError:
@@ -79,7 +114,12 @@ def _as_rows(array: Array, stored: Any) -> NDArray[np.int64]:
         )
     if array.dtype == np.uint64 and array.size and (most := int(array.max())) >= 2**63:
         raise ValueError(f"`simplices` must hold indices of points, got {most}")
-    return np.ascontiguousarray(array, np.int64)
+    return array.astype(np.int64, order="C", copy=False)
+
+
+def _largest(array: Array) -> Any:
+    """Return the largest number of an array, 0 if it has none. NaN counts as the largest."""
+    return array.max() if array.size else 0
 
 
 def as_points(points: Array) -> Floats:
@@ -88,11 +128,12 @@ def as_points(points: Array) -> Floats:
         raise ValueError(
             f"`points` must have shape (n, d), one row of coordinates each, got {points.shape}"
         )
-    found = np.ascontiguousarray(points, np.float64)
-    if not np.isfinite(found).all():
+    found: Floats = points.astype(np.float64, order="C", copy=False)
+    most = float(_largest(np.abs(found)))
+    if not math.isfinite(most):
         i = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
         raise ValueError(f"`points` must be finite, got {found[i].tolist()} in row {i}")
-    if (most := np.abs(found).max(initial=0.0)) >= MOST_REACH:
+    if most >= MOST_REACH:
         raise ValueError(f"`points` must be below {MOST_REACH:g} in magnitude, got {most:g}")
     return found
 
@@ -123,11 +164,15 @@ def place_points(points: Floats, center: Any, normalize: Any) -> Floats:
 
 def radius_of(points: Floats) -> float:
     """Return the largest distance from the origin."""
-    most = float(np.abs(points).max(initial=0.0))
+    most = float(_largest(np.abs(points)))
     if most == 0.0:
         return 0.0
     scale = 2.0 ** math.frexp(most)[1]  # so that squares neither overflow nor vanish
-    return float(np.sqrt(np.square(points / scale).sum(axis=1).max())) * scale
+    squares = np.square(points / scale)
+    total = squares[:, 0]
+    for axis in range(1, points.shape[1]):  # in an order that does not depend on the library
+        total = total + squares[:, axis]
+    return math.sqrt(float(total.max())) * scale
 
 
 def as_point_weights(weights: Array, points: int, simplices: int) -> Array:
@@ -141,14 +186,14 @@ def as_point_weights(weights: Array, points: int, simplices: int) -> Array:
         )
     if weights.dtype.kind == "f":
         found = weights.astype(np.float64)
-        if not np.isfinite(found).all():
+        most = float(_largest(np.abs(found)))
+        if not math.isfinite(most):
             i = int(np.flatnonzero(~np.isfinite(found))[0])
             raise ValueError(f"`weights` must be finite, got {found[i]} at point {i}")
-        most = float(np.abs(found).max(initial=0.0))
         if not math.isfinite(most * (points + simplices)):
             raise ValueError(f"`weights` must have finite sums, got values up to {most:g}")
         return found
-    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
+    largest = max(int(weights.max()), -int(weights.min())) if weights.size else 0
     if largest * (points + simplices) >= MOST_SUM:
         raise ValueError(
             "`weights` must be integers whose sums over all simplices are below 2**63 (or floats), "

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cpu.simplicial.complexes import name_of
 from ecc_core._backends.cpu.soft.simplices import (
     OUTSIDE,
     VALID,
     SoftComplexes,
     check_simplices,
 )
+from ecc_core._request.simplicial import name_of
 from ecc_core._torch.cpu import threads
 from ecc_core._torch.operators import no_second_derivatives, operator
 

@@ -23,6 +23,7 @@ FLAGS = {"MASK": (0,), "DIRECTIONAL": (0,), "VECTOR": (0, 1), "SHARED_TABLE": (0
 FLAGS |= BLOCK
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT, PIECES = range(8)
 COUNTS = ("int", "long long")
+VALUES = ("unsigned char", "short", "unsigned long long", "float", "double")
 LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
 
 
@@ -109,6 +110,15 @@ CASES = {
     ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "same": [{"THREADS": (256,)}],
+    "simplices": [{"SIZE": (2, 3, 4, 7), "THREADS": (256,)}],
+    "simplicial": [
+        {"LANES": (1, 8, 32), "PACKED": (0,), "SHARED": (0, 1), "PARTS": (1,), "WEIGHTED": (0,)}
+        | {"VALUE": VALUES, "WEIGHT": ("long long",), "THREADS": (256, 1024)},
+        {"LANES": (32,), "PACKED": (0, 1), "SHARED": (0, 1), "PARTS": (1,), "WEIGHTED": (0, 1)}
+        | {"VALUE": ("double",), "WEIGHT": ("long long",), "THREADS": (1024,)},
+        {"LANES": (4, 32), "PACKED": (1,), "SHARED": (0, 1), "PARTS": (2,), "WEIGHTED": (1,)}
+        | {"VALUE": ("double",), "WEIGHT": ("double",), "THREADS": (1024,)},
+    ],
     "soft_increasing": [{"REAL": ("float", "double")}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],

@@ -5,7 +5,6 @@ results do not differ between runs.
 """
 
 import contextlib
-import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from ecc_core._backends.cuda.transform_sampling import (
     sample,
     split,
 )
+from ecc_core._backends.cuda.wide_sums import join_parts, scales_of
 from ecc_core._orthants import Frame, coefficient_table
 from ecc_core._request.filtration import uses_cubes
 from ecc_core._request.transform import MOST_WEIGHT
@@ -45,7 +45,7 @@ RUN_BYTES = 96
 BIN_BYTES = 64 << 10  # of shared memory, or more if one direction needs more
 RESIDENT = 3  # blocks on a multiprocessor
 MOST_BLOCKS = 1 << 16
-SAFE_EXPONENT = 900  # weights of 2**900 and more are scaled before they are added
+CELLS_OF_A_POINT = 8  # whose weights a coefficient adds up, at most
 
 
 @contextlib.contextmanager
@@ -79,19 +79,11 @@ def weighted_transform(
     points = _lines(frame) * len(frame.positions[2])
     if weights.dtype.kind != "f":
         return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
-    # A coefficient sums up to 8 cells. With so many bits after those of the largest weight, the sum
-    # over all points does not overflow.
-    bits = 62 - (8 * points - 1).bit_length()
-    largest = max(float(weights.max()), -float(weights.min()))
-    exponent = math.frexp(largest)[1]
-    moved = 0
-    if abs(exponent) > SAFE_EXPONENT:
-        weights, exponent, moved = cupy.ldexp(weights, -exponent), 0, exponent
-    scales = 2.0 ** (bits - exponent), 2.0**bits
-    first, second = _weighted(weights, directions, heights, frame, grid, scales)
-    carry = second >> bits
-    sums = (first + carry).astype(np.float64) + (second - (carry << bits)) * 2.0**-bits
-    return cupy.ldexp(sums, exponent - bits + moved)
+    # A coefficient sums up to 8 cells.
+    weights, scales = scales_of(weights, CELLS_OF_A_POINT * points)
+    scaled = scales.first, scales.second
+    first, second = _weighted(weights, directions, heights, frame, grid, scaled)
+    return join_parts(first, second, scales)
 
 
 def _weighted(

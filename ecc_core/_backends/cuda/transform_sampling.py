@@ -71,10 +71,12 @@ def sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampli
     levels = np.frombuffer(heights)
     starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1))
     rows = by_orthant.order.astype(np.int32)
-    return Sampling(by_orthant.vectors, levels, rows, tuple(starts.tolist()), *_even(levels, reach))
+    return Sampling(
+        by_orthant.vectors, levels, rows, tuple(starts.tolist()), *evenness(levels, reach)
+    )
 
 
-def _even(levels: Floats, reach: float) -> tuple[float, float, float]:
+def evenness(levels: Floats, reach: float) -> tuple[float, float, float]:
     """Return the first level, levels a unit of height, and how far levels are from even places.
 
     All are 0 unless this tells all levels well enough.

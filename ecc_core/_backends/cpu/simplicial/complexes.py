@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._request.simplicial import open_error, outside_error, repeated_error
 
 Rows = NDArray[Any]
 
@@ -23,7 +24,6 @@ VALID = 0
 OUTSIDE = 1
 REPEATED = 2
 COMPARED_ONE_BY_ONE = 16  # More simplices with the same first point are sorted.
-NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
 
 
 @kernel()
@@ -187,29 +187,14 @@ def _find_missing_face(rows, faces, points):
     return -1, 0
 
 
-def name_of(size: int) -> str:
-    """Return what a simplex of so many points is called."""
-    return NAMES.get(size, f"simplex of {size} points")
-
-
-def _shown(row: Rows) -> str:
-    return f"({', '.join(map(str, row.tolist()))})"
-
-
 def _ordered(given: Rows, points: int) -> Rows:
     """Return simplices with increasing indices of points."""
     rows = np.empty(given.shape, np.int32 if points < 2**31 else np.int64)
     wrong, i = _order_points(given, points, rows)
     if wrong == OUTSIDE:
-        raise ValueError(
-            f"`simplices` must hold indices of points from 0 to {points - 1}, got the "
-            f"{name_of(given.shape[1])} {_shown(given[i])}"
-        )
+        raise outside_error(given[i], points)
     if wrong == REPEATED:
-        raise ValueError(
-            "`simplices` must not repeat a point within a simplex, got the "
-            f"{name_of(given.shape[1])} {_shown(given[i])}"
-        )
+        raise repeated_error(given[i])
     return rows
 
 
@@ -262,12 +247,5 @@ def make_complex(given: Sequence[Rows], points: int, complete: bool) -> list[Row
 
 def _check_faces(rows: Rows, faces: Rows, points: int) -> None:
     i, left_out = _find_missing_face(rows, faces, points)
-    if i < 0:
-        return
-    simplex = rows[i]
-    size = rows.shape[1]
-    face = np.delete(simplex, left_out)
-    raise ValueError(
-        "`simplices` must hold all faces of each simplex unless `complete` is True, got the "
-        f"{name_of(size)} {_shown(simplex)} without its {name_of(size - 1)} {_shown(face)}"
-    )
+    if i >= 0:
+        raise open_error(rows[i], left_out)

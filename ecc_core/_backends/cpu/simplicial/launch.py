@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from ecc_core._backends.cpu.simplicial.codes import Cells, divide_bins, encode_h
 from ecc_core._backends.cpu.simplicial.complexes import Rows, make_complex
 from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices, add_sums, count_simplices
 from ecc_core._backends.cpu.transforms.heights import Floats, make_grid, workers_for
+from ecc_core._request.levels import Levels
 
-__all__ = ["make_complex", "rank_curves", "simplicial_transform"]
+__all__ = ["make_complex", "place", "simplicial_transform", "value_curves"]
 
 Array = NDArray[Any]
 Encode = Callable[[slice, Array], None]
@@ -85,17 +86,22 @@ class Complex(NamedTuple):
         return np.cumsum(histograms[:, :-1], axis=1, dtype=self.dtype)
 
 
+def place(array: Array) -> Array:
+    """Return the array itself, which is where it is needed."""
+    return array
+
+
 def simplicial_transform(
     points: Floats,
     simplices: Sequence[Rows],
-    weights: Sequence[Array] | None,
+    weights: Array | None,
     directions: Floats,
     heights: Floats,
     workers: int | None = 1,
 ) -> Array:
     """Return the transform (directions, heights) of a complex, in int64 or the dtype of weights.
 
-    `points` (n, d) are C-contiguous.
+    `points` (n, d) are C-contiguous. A simplex weighs as much as its heaviest point.
     """
     reach = float(np.abs(points).max(initial=0.0)) * points.shape[1]
     grid = make_grid(heights, reach)
@@ -104,14 +110,19 @@ def simplicial_transform(
     def encode(part: slice, codes: Array) -> None:
         encode_heights(points, in_lanes(directions[part]), grid, cells.shift, codes)
 
-    found = Complex(len(points), simplices, weights)
+    own = None
+    if weights is not None:
+        own = [weights, *(weights[rows].max(axis=1) for rows in simplices)]
+    found = Complex(len(points), simplices, own)
     return found.curves((len(directions), heights.size + 1), encode, cells, workers)
 
 
-def rank_curves(
-    ranks: NDArray[np.int64], bins: int, simplices: Sequence[Rows], workers: int | None = 1
+def value_curves(
+    values: Array, levels: Levels, simplices: Sequence[Rows], workers: int | None = 1
 ) -> NDArray[np.int64]:
-    """Return the curves (orders, bins - 1) of points whose bins `ranks` (orders, points) gives."""
+    """Return the curves (orders, thresholds) of values (orders, points) in native byte order."""
+    ranks = _ranks(values, levels)
+    bins = levels.values.size + 1
     cells = Cells(0, np.dtype(np.uint16 if bins <= 2**16 else np.uint32))
 
     def encode(part: slice, codes: Array) -> None:
@@ -120,4 +131,15 @@ def rank_curves(
         codes[:, : len(own)] = own.T
 
     found = Complex(ranks.shape[1], simplices, None)
-    return found.curves((len(ranks), bins), encode, cells, workers)
+    curves = found.curves((len(ranks), bins), encode, cells, workers)
+    before = np.zeros((len(ranks), 1), np.int64)
+    return np.concatenate([before, curves], axis=1)[:, levels.entered]
+
+
+def _ranks(values: Array, levels: Levels) -> NDArray[np.int64]:
+    """Return the number of levels at which each value has not entered yet."""
+    if values.dtype == np.bool_:  # True may be stored as any byte but 0
+        values = np.where(values, levels.values.dtype.type(1), levels.values.dtype.type(0))
+    side: Literal["left", "right"] = "right" if levels.superlevel else "left"
+    ranks = np.searchsorted(levels.values, values, side=side)
+    return levels.values.size - ranks if levels.superlevel else ranks

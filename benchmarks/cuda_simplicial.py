@@ -1,0 +1,142 @@
+"""Transforms of triangle meshes on a CUDA device, beside pyECT and a plain read of the heights.
+
+    python -m benchmarks.cuda_simplicial [--output benchmarks/results/cuda_simplicial] [--kernels]
+
+64 directions and 128 heights of a bumpy torus whose arrays are on the device already, by the clock,
+from the call until the device has finished; the least of several calls. Values are compared with
+those of the CPU first. "Read" is the maximum over an array that holds a float32 height for every
+simplex and direction. pyECT is measured where it can be imported, on a complex made before.
+`--kernels` prints the time of each kernel of one call. Writes JSON and Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+import torch
+
+import ecc_core as ecc
+from benchmarks.cuda_peers import seconds
+from benchmarks.cuda_timing import events
+from benchmarks.meshes import Mesh, torus
+
+DIRECTIONS = 64
+HEIGHTS = 128
+SIZES = [(100, 50), (1000, 500), (3000, 1500)]
+REPEATS = 20
+Call = Callable[[], Any]
+
+
+def finished(call: Call) -> Call:
+    def run() -> Any:
+        found = call()
+        torch.cuda.synchronize()
+        return found
+
+    return run
+
+
+def by_pyect(mesh: Mesh, directions: np.ndarray) -> Call | None:
+    """The transform of pyECT in float32, where it can be imported."""
+    if find_spec("pyect") is None:
+        return None
+    from pyect import WECT
+
+    complex_ = [(torch.tensor(part).cuda(), torch.ones(len(part), device="cuda")) for part in mesh]
+    module = WECT(torch.tensor(directions, dtype=torch.float32), HEIGHTS).cuda()
+
+    def transform() -> Any:
+        with torch.inference_mode():
+            return module(complex_)
+
+    return finished(transform)
+
+
+def print_kernels(call: Call) -> None:
+    """Print the time of each kernel of a call on the device."""
+    from torch.profiler import ProfilerActivity, profile
+
+    call()
+    with profile(activities=[ProfilerActivity.CUDA]) as record:
+        call()
+        torch.cuda.synchronize()
+    print(record.key_averages().table(sort_by="cuda_time_total", row_limit=15))
+
+
+def measure(rows: int, columns: int, kernels: bool) -> dict[str, Any]:
+    mesh = torus(rows, columns)
+    directions = ecc.sample_directions(DIRECTIONS, 3)
+    reach = float(np.linalg.norm(mesh.points, axis=1).max())
+    heights = np.linspace(-reach, reach, HEIGHTS)
+    points, edges, triangles = (cupy.asarray(part) for part in mesh)
+
+    def transform(simplices: Any) -> Call:
+        return finished(
+            lambda: ecc.simplicial_transform(points, simplices, directions, heights).values
+        )
+
+    calls = {
+        "ours": transform([edges, triangles]),
+        "ours, triangles alone": transform(triangles),
+    }
+    known = ecc.simplicial_transform(mesh.points, list(mesh[1:]), directions, heights).values
+    same = {name: bool((call().get() == known).all()) for name, call in calls.items()}
+    peer = by_pyect(mesh, directions)
+    differ = None
+    if peer is not None:
+        calls["pyECT"] = peer
+        differ = float((peer().cpu().numpy() != known).mean())
+    values = cupy.asarray(np.random.default_rng(0).normal(size=len(mesh.points)))
+    calls["one curve"] = finished(
+        lambda: ecc.simplicial_curve(values, [edges, triangles], heights).values
+    )
+    count = sum(map(len, mesh))
+    ms = {name: 1e3 * seconds(call, REPEATS) for name, call in calls.items()}
+    data = cupy.ones(count * DIRECTIONS, np.float32)
+    ms["read"] = 1e3 * events(lambda: cupy.max(data), REPEATS)
+    ms["ours, on the device"] = 1e3 * events(calls["ours"], REPEATS)
+    if kernels:
+        print_kernels(calls["ours"])
+        print_kernels(calls["ours, triangles alone"])
+        if peer is not None:
+            print_kernels(peer)
+    return {"triangles": len(mesh.triangles), "ms": ms, "same": same, "pyect_differs": differ}
+
+
+def markdown(report: list[dict[str, Any]], device: str) -> str:
+    names = list(report[0]["ms"])
+    lines = ["# Transforms of meshes on a CUDA device", "", (__doc__ or "").splitlines()[0], ""]
+    lines += [f"{DIRECTIONS} directions, {HEIGHTS} heights, {device}, milliseconds.", ""]
+    lines += ["| triangles | " + " | ".join(names) + " | equal to the CPU | pyECT differs |"]
+    lines += ["|---" * (len(names) + 3) + "|"]
+    for row in report:
+        times = " | ".join(f"{row['ms'][name]:.3g}" for name in names)
+        equal = "yes" if all(row["same"].values()) else "no"
+        lines.append(f"| {row['triangles']:,} | {times} | {equal} | {row['pyect_differs']} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", default="benchmarks/results/cuda_simplicial")
+    parser.add_argument("--kernels", action="store_true")
+    arguments = parser.parse_args()
+    report = [measure(*size, arguments.kernels) for size in SIZES]
+    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    text = markdown(report, device)
+    print(text)
+    output = Path(arguments.output)
+    content = {"device": device, "rows": report}
+    output.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+    output.with_suffix(".md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

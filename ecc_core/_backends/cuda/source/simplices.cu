@@ -1,0 +1,143 @@
+// Simplicial complexes: simplices with increasing points, without repetitions, and their faces.
+//
+// Simplices of a dimension are rows of indices. A hash table holds the numbers of distinct rows, so
+// that repeated rows and missing faces are found without sorting.
+#include "common.cuh"
+
+constexpr int kSize = ECC_SIZE;  // points of a simplex
+constexpr int kEmpty = -1;       // an entry of a table
+
+struct Row {
+    int points[kSize];
+};
+
+ECC_DEVICE Row read(const int* rows, long long index) {
+    Row row;
+#pragma unroll
+    for (int j = 0; j < kSize; ++j) row.points[j] = rows[index * kSize + j];
+    return row;
+}
+
+ECC_DEVICE bool is_same(const Row& a, const Row& b) {
+    bool same = true;
+#pragma unroll
+    for (int j = 0; j < kSize; ++j) same = same && a.points[j] == b.points[j];
+    return same;
+}
+
+// The place in a table of a power of two of entries where the search for a row begins.
+ECC_DEVICE unsigned first_place(const Row& row, unsigned mask) {
+    unsigned hash = 0;
+#pragma unroll
+    for (int j = 0; j < kSize; ++j) {
+        hash = (hash ^ (unsigned)row.points[j]) * 0x9E3779B1u;
+        hash ^= hash >> 15;
+    }
+    return hash & mask;
+}
+
+// The grid's threads, each with every so many of `count` items.
+struct Items {
+    long long at, step;
+
+    ECC_DEVICE Items()
+        : at((long long)blockIdx.x * blockDim.x + threadIdx.x),
+          step((long long)gridDim.x * blockDim.x) {}
+};
+
+// Writes rows with increasing points. `wrong` becomes the least 2 * i + kind of the rows i that are no
+// simplices of so many points: kind 0 has a point outside, and kind 1 one that is repeated.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    order_points(const long long* given, long long count, long long points, int* rows,
+                 unsigned long long* wrong) {
+    for (Items item; item.at < count; item.at += item.step) {
+        Row row;
+        int kind = -1;
+#pragma unroll
+        for (int j = 0; j < kSize; ++j) {
+            const long long number = given[item.at * kSize + j];
+            const bool outside = number < 0 || number >= points;
+            int own = outside ? 0 : (int)number;
+            bool repeated = false;
+#pragma unroll
+            for (int k = 0; k < j; ++k) {
+                repeated = repeated || row.points[k] == own;
+                const int other = row.points[k];
+                row.points[k] = min(other, own);
+                own = max(other, own);
+            }
+            row.points[j] = own;
+            if (kind < 0 && (outside || repeated)) kind = outside ? 0 : 1;
+        }
+        if (kind >= 0) atomicMin(wrong, 2ull * (unsigned long long)item.at + kind);
+#pragma unroll
+        for (int j = 0; j < kSize; ++j) rows[item.at * kSize + j] = row.points[j];
+    }
+}
+
+// Writes the faces of rows, each of which lacks one point.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    list_faces(const int* rows, long long count, int* faces) {
+    for (Items item; item.at < count; item.at += item.step) {
+        const Row row = read(rows, item.at);
+#pragma unroll
+        for (int left_out = 0; left_out < kSize; ++left_out) {
+            int* face = faces + (item.at * kSize + left_out) * (kSize - 1);
+#pragma unroll
+            for (int j = 0; j < kSize - 1; ++j) face[j] = row.points[j + (j >= left_out)];
+        }
+    }
+}
+
+// Enters rows in a table of `mask` + 1 entries that are empty at first, more than there are rows, and
+// writes the distinct ones to `kept`, whose number is added to `kept_count`.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    keep_distinct(const int* rows, long long count, int* table, unsigned mask, int* kept,
+                  unsigned long long* kept_count) {
+    for (Items item; item.at - threadIdx.x % 32 < count; item.at += item.step) {
+        const bool given = item.at < count;
+        bool first = false;
+        Row row = {};
+        if (given) {
+            row = read(rows, item.at);
+            for (unsigned place = first_place(row, mask);; place = (place + 1) & mask) {
+                const int other = atomicCAS(table + place, kEmpty, (int)item.at);
+                first = other == kEmpty;
+                if (first || is_same(row, read(rows, other))) break;
+            }
+        }
+        // A warp takes places for all its rows at once.
+        const unsigned lanes = __ballot_sync(kWarp, first);
+        const int lane = threadIdx.x & 31;
+        unsigned long long start = 0;
+        if (lane == 0 && lanes) start = atomicAdd(kept_count, (unsigned long long)__popc(lanes));
+        start = __shfl_sync(kWarp, start, 0);
+        if (!first) continue;
+        const long long own = (long long)start + __popc(lanes & ((1u << lane) - 1));
+#pragma unroll
+        for (int j = 0; j < kSize; ++j) kept[own * kSize + j] = row.points[j];
+    }
+}
+
+// `missing` becomes the least kSize + 1 times i, plus j, where the larger row i without its point j is not
+// among the rows of a table.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    find_faces(const int* larger, long long count, const int* rows, const int* table, unsigned mask,
+               unsigned long long* missing) {
+    for (Items item; item.at < count * (kSize + 1); item.at += item.step) {
+        const long long index = item.at / (kSize + 1);
+        const int left_out = (int)(item.at - index * (kSize + 1));
+        Row face;
+#pragma unroll
+        for (int j = 0; j < kSize; ++j)
+            face.points[j] = larger[index * (kSize + 1) + j + (j >= left_out)];
+        for (unsigned place = first_place(face, mask);; place = (place + 1) & mask) {
+            const int other = table[place];
+            if (other == kEmpty) {
+                atomicMin(missing, (unsigned long long)item.at);
+                break;
+            }
+            if (is_same(face, read(rows, other))) break;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+"""Curves and transforms of simplicial complexes by the CUDA kernels, on the CPU."""
+
+import itertools
+from unittest import mock
+
+import numpy as np
+import pytest
+from fake_cupy import guarded
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+from ecc_core._backends.cpu.simplicial.complexes import make_complex
+from ecc_core._backends.cpu.simplicial.launch import value_curves
+from ecc_core._request.levels import round_to_levels
+
+RNG = np.random.default_rng(5)
+POINTS = 75
+SIMPLICES = [
+    np.array([RNG.permutation(POINTS)[:size] for _ in range(count)])
+    for size, count in ((2, 40), (3, 70), (5, 3))
+]
+
+
+@pytest.fixture
+def part(emulator):
+    """The backend, with blocks of few threads."""
+    with mock.patch.object(emulator.backend.simplicial, "THREADS", 64):
+        yield emulator.backend.simplicial
+
+
+def as_sets(rows):
+    return {tuple(row) for row in np.asarray(rows).tolist()}
+
+
+SLOW = pytest.mark.slow  # each case compiles kernels of its own
+
+
+def complex_of(part, given=SIMPLICES[:2], complete=True):
+    arrays = [guarded(np.ascontiguousarray(rows, np.int64)) for rows in given]
+    return part.make_complex(arrays, POINTS, complete)
+
+
+@pytest.mark.parametrize("largest", [2, pytest.param(3, marks=SLOW)])
+def test_complexes_are_those_of_the_cpu(part, largest):
+    given = [np.concatenate([rows, rows[:9, ::-1]]) for rows in SIMPLICES[:largest]]  # repeated
+    found = complex_of(part, given)
+    known = make_complex([rows.astype(np.int64) for rows in given], POINTS, True)
+    assert len(found) == len(known)
+    for rows, expected in zip(found, known, strict=True):
+        assert len(rows) == len(expected)
+        assert as_sets(rows) == as_sets(expected)
+    again = complex_of(part, found, complete=False)
+    assert [as_sets(rows) for rows in again] == [as_sets(rows) for rows in found]
+
+
+WRONG = {
+    "outside": ([[[0, 1], [3, POINTS]]], r"from 0 to 74, got the edge \(3, 75\)"),
+    "negative": ([[[0, 1, -1]]], r"got the triangle \(0, 1, -1\)"),
+    "repeated": ([[[2, 0, 2]]], r"repeat a point .* triangle \(2, 0, 2\)"),
+    "open": (
+        [[[0, 1], [2, 1]], [[2, 1, 0]]],
+        r"the triangle \(0, 1, 2\) without its edge \(0, 2\)",
+    ),
+    "no edges": ([[[0, 1, 2]]], r"the triangle \(0, 1, 2\) without its edge \(1, 2\)"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_simplices(part, case):
+    given, message = WRONG[case]
+    with pytest.raises(ValueError, match=message):
+        complex_of(part, given, complete=False)
+
+
+# Directions and levels: one lane, several simplices at a time, packed codes, bins in global memory.
+TRANSFORMS = {
+    "one": (1, np.linspace(-3, 3, 9)),
+    "few": (5, np.linspace(-3, 3, 25)),
+    "lanes": (32, np.array([-1.0, 0.0, 0.1, 2.0])),
+    "packed": (70, np.linspace(-3, 3, 128)),
+    "many levels": (2, np.linspace(-3, 3, 70_000)),
+}
+
+
+KINDS = (None, np.int64, np.float64)  # of weights
+USUAL = ("few", None), ("packed", np.float64)
+MORE = [pair for pair in itertools.product(TRANSFORMS, KINDS) if pair not in USUAL]
+
+
+@pytest.mark.parametrize(
+    ("case", "kind"), [*USUAL, *(pytest.param(*pair, marks=SLOW) for pair in MORE)]
+)
+def test_transforms_equal_those_of_the_cpu(part, case, kind):
+    number, heights = TRANSFORMS[case]
+    axes = 2 if case == "few" else 3
+    points = RNG.normal(size=(POINTS, axes)).round(1)
+    directions = ecc.sample_directions(number, axes)
+    weights = None if kind is None else RNG.integers(-4, 9, POINTS).astype(kind) / 4
+    weights = weights if weights is None else weights.astype(kind)
+    own = None if weights is None else guarded(weights)
+    found = part.simplicial_transform(guarded(points), complex_of(part), own, directions, heights)
+    known = ecc.simplicial_transform(
+        points, SIMPLICES[:2], directions, heights, weights=weights, complete=True
+    ).values
+    assert_array_equal(found, known)
+    assert found.dtype == known.dtype
+
+
+DTYPES = (bool, np.int64, np.uint64, np.float16, np.float64)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, *(pytest.param(d, marks=SLOW) for d in DTYPES)])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_curves_of_values(part, dtype, superlevel):
+    values = RNG.integers(0, 7, (3, POINTS)).astype(dtype)
+    levels = round_to_levels(np.array([-1, 0, 0.5, 1, 3, 300]), np.dtype(dtype), superlevel)
+    complex_ = complex_of(part)
+    found = part.value_curves(guarded(values), levels, complex_)
+    host = [np.array(rows) for rows in complex_]
+    assert_array_equal(found, value_curves(values, levels, host))
+
+
+def test_sums_of_floats_do_not_depend_on_their_order(part):
+    """Weights of very different sizes, which a sum of floats would lose."""
+    weights = np.array([2.0**60, 1.0, -(2.0**60)])
+    points = np.zeros((3, 1))
+    found = part.simplicial_transform(
+        guarded(points), [], guarded(weights), np.ones((1, 1)), np.zeros(1)
+    )
+    assert_array_equal(found, [[1.0]])
