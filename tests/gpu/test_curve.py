@@ -16,6 +16,7 @@ launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 bins = pytest.importorskip("ecc_core._backends.cuda.bins")
 rules = pytest.importorskip("ecc_core._backends.cuda.rules")
 recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
+programs = pytest.importorskip("ecc_core._backends.cuda.programs")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
@@ -188,9 +189,9 @@ def test_volumes_of_16_bits(draw, cubes, superlevel, dtype, shape):
 def one_processor(monkeypatch):
     """Blocks are as large as on a device with a single multiprocessor."""
     monkeypatch.setattr(recipe, "processors", lambda _: 1)
-    recipe.recipe.cache_clear()
+    programs.forget_plans()
     yield
-    recipe.recipe.cache_clear()
+    programs.forget_plans()
 
 
 @pytest.mark.usefixtures("one_processor")

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda import programs
 from ecc_core.errors import BackendError
 
 STAGED_BYTES = 1 << 16  # Up to this size, our own copies take less time than those of CuPy.
@@ -94,7 +94,7 @@ def borrowed_stream(device: int) -> Any:
     return _stream_at(torch._C._cuda_getCurrentRawStream(device), device)
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def _stream_at(address: int, device: int) -> Any:
     """Return the current stream of torch, which has this address, as CuPy's."""
     import torch
@@ -107,7 +107,7 @@ def _stream_at(address: int, device: int) -> Any:
     return cupy.cuda.ExternalStream(address, device)
 
 
-@lru_cache(maxsize=64)
+@programs.fact
 def element_of(dtype: np.dtype[Any]) -> str:
     """Return the name of the element type, whatever the byte order."""
     return dtype.name
@@ -125,7 +125,7 @@ def as_cupy(array: Any) -> Any:
     return cupy.ndarray(tuple(tensor.shape), dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
 
 
-@lru_cache(maxsize=64)
+@programs.fact
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(str(dtype).removeprefix("torch."))
 
@@ -161,7 +161,7 @@ def on_device(array: NDArray[Any]) -> Any:
     For small arrays this takes less time than `cupy.asarray`, which copies by pinned memory. While
     the stream is being captured, CuPy copies: the graph would read `array` again at every replay.
     """
-    if not 0 < array.nbytes <= STAGED_BYTES or is_capturing():
+    if not 0 < array.nbytes <= STAGED_BYTES or programs.is_capturing():
         return cupy.asarray(array)
     host = np.asarray(array, order="C")
     stream = cupy.cuda.get_current_stream()
@@ -204,14 +204,9 @@ def has_nan(view: ArrayView, mask: Any) -> bool:
     return bool(bad.any())
 
 
-def is_capturing() -> bool:
-    """Return whether the current stream is being captured in a graph."""
-    return bool(cupy.cuda.get_current_stream().is_capturing())
-
-
 def check_not_capturing() -> None:
     """Refuse to wait for the device while the current stream is being captured in a graph."""
-    if is_capturing():
+    if programs.is_capturing():
         raise BackendError(
             "a call captured in a CUDA graph must not wait for the device: give `thresholds` as an "
             'array in host memory and nan="omit", and call once with them before the capture'
@@ -247,7 +242,7 @@ class Layout(NamedTuple):
     lines: bool = False  # whether the images have a few long rows, and are read in tiles
 
 
-@lru_cache(maxsize=1024)
+@programs.plan
 def arrange(placement: Placement, itemsize: int, keep_order: bool) -> Layout | None:
     """Return the layout of an array (batch, *spatial), or None if no axis is contiguous.
 

@@ -4,13 +4,12 @@ Thresholds are rounded to values of the image's type, copied to the device, and 
 which a kernel finds the bin of a value (``rules.py``).
 """
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.kernels import Struct, Variant
 from ecc_core._backends.cuda.rules import (
     CELLS,
@@ -70,15 +69,12 @@ def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
     """Return thresholds for images of a type on the current device, which is number `device`."""
     key = thresholds.tobytes(), thresholds.dtype.str, variant.element, variant.superlevel, device
     prepared = _prepare(*key)
-    if cupy.cuda.get_current_stream().is_capturing():
-        captured.append(prepared)
+    if programs.is_capturing():
+        programs.captured.append(prepared)
     return prepared
 
 
-captured: list[Any] = []  # what graphs use, which may be replayed at any time
-
-
-@lru_cache(maxsize=128)
+@programs.of_data
 def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: int) -> Prepared:
     thresholds = np.frombuffer(raw, dtype)
     own = np.dtype(np.float32 if element == "bfloat16" else element)
@@ -93,7 +89,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     memory: list[Any] = []
 
     def upload(field: str, values: Array, target: Array) -> None:
-        memory.append(cupy.asarray(values))
+        memory.append(programs.upload(values))
         target[field] = memory[-1].data.ptr
 
     rule, cells = _rule(values, keys, bins)
@@ -117,9 +113,6 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
             pair_bins[name] = value
         if (tables := pairs.memory()).size:
             upload("table", tables, pair_bins)
-    # Other streams may use the memory next, and kernels on any stream may still use that of
-    # thresholds which the cache drops.
-    cupy.cuda.Device().synchronize()
     return Prepared(
         Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *of_pairs),
         bins.view(np.int64),
@@ -204,4 +197,4 @@ def _pick(levels: Levels) -> Any:
     index = count - entered if levels.superlevel else entered - 1
     if np.array_equal(index, np.arange(count)):
         return None
-    return cupy.asarray(np.where(entered == 0, -1, index).astype(np.int64))
+    return programs.upload(np.where(entered == 0, -1, index).astype(np.int64))

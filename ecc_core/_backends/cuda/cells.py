@@ -1,6 +1,5 @@
 """Numbers of cells of images and of labelled regions, from histograms of recoded samples."""
 
-from functools import lru_cache
 from typing import Any
 
 import cupy
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
@@ -130,7 +130,7 @@ def _counts(
     return counts
 
 
-@lru_cache(maxsize=128)
+@programs.of_data
 def _entered(
     raw: bytes, dtype: str, element: str, superlevel: bool, every: bool
 ) -> NDArray[np.int64]:
@@ -145,7 +145,7 @@ def _entered(
     return np.append(0, admitted + 1)[levels.entered]
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _plan(
     placement: Placement,
     code: np.dtype[Any],

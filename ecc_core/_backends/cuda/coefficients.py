@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import cupy
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import Placement, arrange, on_host
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, Reply, is_set, plan_call, take_reply
@@ -120,7 +121,7 @@ def prepared_coefficients(images: Arrangement) -> tuple[Callable[..., None], boo
     return launch, "float" in variant.element
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _point_coefficients(arrangement: Arrangement) -> Call:
     """Return the launch that writes the coefficients of images of any strides."""
     return plan_points(placed_samples(arrangement, vector=False), {"OUTPUT": 0})
@@ -169,7 +170,7 @@ def _launch(
     return flag
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call | None:
     """Return the launch that writes coefficients, or adds them by these rules for bins."""
     shape = placement.shape
@@ -266,7 +267,7 @@ def counted_curves(
     return values, flag, (found, flag, bins, given, heights)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _plan_counts(arrangement: Arrangement, rules: Rules, line: bool) -> tuple[Call, Any]:
     """Return the launch that adds coefficients to bins, and heights on the device that it reads."""
     samples = placed_samples(arrangement, not line)
@@ -341,7 +342,7 @@ def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any)
     call.launch(itertools.chain(*(enumerate(w, place) for place, w in places)), blocks=blocks)
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def _exact_call(name: str, is_float: bool, sizes: tuple[int, ...], _device: int) -> Call:
     """Return a launch whose arguments are words, or as many as `sizes` tells; all are to be set."""
     arguments = [np.zeros(size, np.int64) for size in sizes]

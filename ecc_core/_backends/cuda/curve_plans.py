@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     address_of,
     copy_of,
-    is_capturing,
     keeping,
 )
-from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import WORDS, lasting_zeros, plan_call, take_reply
 from ecc_core._backends.cuda.coefficients import every_value
 from ecc_core._backends.cuda.curves import run_scan, scan_for, without_flat_axes
@@ -90,7 +90,7 @@ def _at_thresholds(
 ) -> Run:
     """Return a function for thresholds that the caller has `given`, or that results need."""
     shape = (*geometry.batch, at.size)
-    kept = None if given else cupy.asarray(at)
+    kept = None if given else programs.upload(at)
 
     def run_at_once(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
         """One launch writes the result; the most frequent calls, of which each step counts."""
@@ -98,7 +98,7 @@ def _at_thresholds(
         hidden = 0 if mask is None else address_of(mask)
         if not wanted:
             return None, scan.shaped(address_of(image), hidden, shape)
-        if is_capturing():  # the host cannot look at the flags
+        if programs.is_capturing():  # the host cannot look at the flags
             return None
         flag = take_reply(scan.device, wanted)
         values = scan.shaped(address_of(image), hidden, shape, flag.address)
@@ -111,7 +111,7 @@ def _at_thresholds(
         return run_at_once
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
-        if scan.flags_wanted and is_capturing():  # the host cannot look at the flags
+        if scan.flags_wanted and programs.is_capturing():  # the host cannot look at the flags
             return None
         values, flag = run_scan(scan, address_of(image), address_of(mask))
         if flag is not None:
@@ -120,7 +120,7 @@ def _at_thresholds(
         if kept is None:
             return None, values
         thresholds = copy_of(kept)
-        return thresholds, keeping(values, thresholds) if is_capturing() else values
+        return thresholds, keeping(values, thresholds) if programs.is_capturing() else values
 
     return run
 
@@ -147,13 +147,11 @@ def _over_range(images: Arrangement, omits: bool, geometry: Geometry, levels: Th
             return None
         if len(kept) == KEPT_RANGES:
             kept.clear()
-        kept[found] = scan, cupy.asarray(at)
-        # Other streams may use the thresholds next, or still use those that were dropped.
-        cupy.cuda.Device().synchronize()
+        kept[found] = scan, programs.upload(at)
         return kept[found]
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
-        if is_capturing():
+        if programs.is_capturing():
             return None
         data = address_of(image)
         hidden = address_of(mask)
@@ -207,7 +205,7 @@ def _plan_even_bytes(images: Arrangement, geometry: Geometry, count: int) -> Run
         pick.launch(zip(pick.places, given, strict=True), stream.ptr)
         thresholds = cupy.ndarray((count,), np.float64, memory)
         if stream.is_capturing():
-            captured.append((scan, find, pick))
+            programs.captured.append((scan, find, pick))
             found = keeping(found, (values, counted, memory))
         return thresholds, found
 
@@ -245,7 +243,7 @@ def _plan_even_curve(
     shape = (*geometry.batch, count)
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
-        if is_capturing():
+        if programs.is_capturing():
             return None
         data = address_of(image)
         hidden = address_of(mask)

@@ -7,15 +7,15 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     check_not_capturing,
     has_nan,
-    is_capturing,
     keeping,
     thresholds_on_host,
 )
-from ecc_core._backends.cuda.bins import captured, prepare
+from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import WORDS, is_set, take_reply
 from ecc_core._backends.cuda.coefficients import counted_curves, image_coefficients
 from ecc_core._backends.cuda.kernels import NAN_REPORT
@@ -53,7 +53,7 @@ def enqueue(
     prepared = prepare(thresholds, images.variant, array.device.id)
     values, flag, memory = counted_curves(images, prepared, own)
     picked = pick_levels(values, prepared)
-    return keeping(picked, (values, memory)) if is_capturing() else picked, flag
+    return keeping(picked, (values, memory)) if programs.is_capturing() else picked, flag
 
 
 def without_flat_axes(
@@ -91,7 +91,7 @@ def run_scan(
     """Return the curves at the thresholds of a scan, and flags as :func:`enqueue` does."""
     wanted = scan.flags_wanted
     flag = None
-    if 0 < wanted <= WORDS and for_host and scan.simple and not is_capturing():
+    if 0 < wanted <= WORDS and for_host and scan.simple and not programs.is_capturing():
         flag = take_reply(scan.device, wanted)
         values, memory = scan.curves(data, mask, flag.address, flag.memory.data.ptr)
     else:
@@ -100,8 +100,9 @@ def run_scan(
     if scan.prepared.pick is not None:
         memory = values, memory
         values = pick_levels(values, scan.prepared)
-    if isinstance(memory, tuple) and is_capturing():  # otherwise the values are all that is needed
-        captured.append(scan)
+    # Outside a graph, the values are all that is needed.
+    if isinstance(memory, tuple) and programs.is_capturing():
+        programs.captured.append(scan)
         values = keeping(values, memory)
     return values, flag
 
@@ -127,7 +128,7 @@ def with_coefficients(
     NaN is omitted, the coefficients are computed again by a kernel that omits it.
     """
     images = Images.of(view, filtration, mask)
-    for scans in (not ("float" in images.variant.element and is_capturing()), False):
+    for scans in (not ("float" in images.variant.element and programs.is_capturing()), False):
         if images.variant.nan == NAN_REPORT and for_host:
             check_not_capturing()
         found, flag = image_coefficients(images, scans=scans, for_host=for_host)

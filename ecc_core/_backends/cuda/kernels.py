@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.tiling import REGISTERS
 from ecc_core._request.filtration import Filtration
 
@@ -63,7 +63,7 @@ class Struct:
         return int(self.dtype.fields[field][1]) // size
 
 
-@cache
+@programs.fact
 def _text(source: str) -> str:
     """Return a file with those that it includes, without comments."""
     text = re.sub(r"//.*", "", (SOURCE / source).read_text())
@@ -142,7 +142,7 @@ def variant_of(filtration: Filtration, element: str, mask: Any = None) -> Varian
     return Variant(filtration.cubes, filtration.superlevel, nan, element, mask is not None)
 
 
-@cache
+@programs.fact
 def _digest() -> str:
     """Return a hash of all sources; CuPy's cache depends on the main file and the options only."""
     files = sorted(SOURCE.iterdir())
@@ -158,7 +158,7 @@ def function(source: str, name: str, device: int, macros: Mapping[str, Any]) -> 
     return _compiled(source, name, device, tuple(macros.items()))
 
 
-@lru_cache(maxsize=512)
+@programs.kernel
 def _compiled(source: str, name: str, device: int, macros: tuple[tuple[str, Any], ...]) -> Any:
     options = [f"-DECC_{macro}={value}" for macro, value in macros]
     if source in REGISTERS:
@@ -172,14 +172,14 @@ def _compiled(source: str, name: str, device: int, macros: tuple[tuple[str, Any]
     return found
 
 
-@cache
+@programs.fact
 def shared_limit(device: int) -> int:
     """Return the number of bytes of shared memory that a block may have."""
     attributes = cupy.cuda.Device(device).attributes
     return int(attributes["MaxSharedMemoryPerBlockOptin"])
 
 
-@cache
+@programs.fact
 def processors(device: int) -> int:
     """Return the number of multiprocessors."""
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

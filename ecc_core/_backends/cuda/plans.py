@@ -9,6 +9,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     Placement,
@@ -18,7 +19,6 @@ from ecc_core._backends.cuda.arrays import (
     as_tensor,
     borrowed_stream,
     has_nan,
-    is_capturing,
     is_stream_of_torch,
     on_device,
     on_host,
@@ -74,7 +74,7 @@ def plan(
         return None
     with adopt(images) as view:
         array = view.array
-        if array.size == 0 or is_capturing():
+        if array.size == 0 or programs.is_capturing():
             return None
         runs: list[Run | None] = []
         # Without a copy, images are stacked where they are.
@@ -93,8 +93,6 @@ def plan(
         usable = [run for run in runs if run is not None]
         if not usable:
             return None
-        # Kernels on any stream may still use memory of a plan that its cache drops.
-        cupy.cuda.Device().synchronize()
         return partial(_run, usable, array.device.id)
 
 
@@ -123,12 +121,12 @@ def _plan_number(
     view, filtration = without_flat_axes(view, None, filtration)
     scan = scan_for(Arrangement.of(Images.of(view, filtration)), levels.array)
     if isinstance(scan, Number):
-        return lambda image: None if is_capturing() else scan.number(address_of(image))
+        return lambda image: None if programs.is_capturing() else scan.number(address_of(image))
     if scan is None or scan.flags_wanted:
         return None
 
     def run(image: Any) -> int | None:
-        if is_capturing():
+        if programs.is_capturing():
             return None
         values, _ = run_scan(scan, address_of(image))
         return int(on_host(values)[0, 0])
@@ -151,7 +149,7 @@ def _plan_region_curves(
     regions = plan_regions(*given, labels.dtype, labels.size)
 
     def run(image: Any, labels: Any) -> tuple[Any, Any] | None:
-        if is_capturing():
+        if programs.is_capturing():
             return None
         return regions.find([(DATA, address_of(image))], as_cupy(labels), prepared)
 
@@ -167,7 +165,7 @@ def _plan_checked_curve(levels: Thresholds, filtration: Filtration, geometry: Ge
     omitting = replace(filtration, nan="omit")  # once the range is known, there is no NaN
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
-        if is_capturing():
+        if programs.is_capturing():
             return None
         with _stacked(geometry, image, mask) as (view, hidden):
             now = at
@@ -188,7 +186,7 @@ def _plan_checked_coefficients(
     _levels: Thresholds, filtration: Filtration, geometry: Geometry
 ) -> Run:
     def run(image: Any, mask: Any = None) -> tuple[Any] | None:
-        if is_capturing():
+        if programs.is_capturing():
             return None
         with _stacked(geometry, image, mask) as (view, hidden):
             return (checked_coefficients(view, filtration, hidden)[0],)
@@ -204,7 +202,7 @@ def _plan_coefficients(
     device, (launch, reports) = images.placement.device, prepared_coefficients(images)
 
     def run(image: Any, mask: Any = None) -> tuple[Any] | None:
-        if reports and is_capturing():
+        if reports and programs.is_capturing():
             return None
         out = cupy.ndarray(geometry.shape, np.int8)
         flag = take_reply(device) if reports else None

@@ -1,12 +1,12 @@
 """Small arrays that were read before, which the device compares with what they held then."""
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import cupy
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import check_not_capturing, on_host
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 
@@ -58,6 +58,6 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     return host, is_same
 
 
-@cache
+@programs.fact
 def _comparison(_device: int) -> Call:
     return plan_call("same", "same", {}, (1,), THREADS, [0] * 4)

@@ -1,13 +1,13 @@
 """Everything about a call of a scanning kernel that depends on shapes and types only."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
 from ecc_core._backends.cuda.calls import Call
@@ -106,7 +106,7 @@ def image_struct(layout: Layout) -> NDArray[np.int64]:
     return IMAGE(batch=batch, slice=step, row=row, depth=depth, height=height, width=width)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def recipe(
     layout: Layout,
     ndim: int,

@@ -5,7 +5,6 @@ than float32, images along a direction, strides of samples that are not next to 
 images of few columns. The curve of the integers at every integer is that of the image.
 """
 
-from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import cupy
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare, table_memory
 from ecc_core._backends.cuda.calls import Call
@@ -43,7 +43,7 @@ CODES_DATA, NOT_FINITE, TICKET = map(CODES.word, ("data", "not_finite", "ticket"
 COLUMNS = 16  # rows of codes are multiples of it
 
 
-@lru_cache(maxsize=1024)
+@programs.plan
 def _order(
     shape: tuple[int, ...], strides: tuple[int, ...], keep: bool, keep_visits: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...], bool, Array]:
@@ -120,7 +120,7 @@ def codes_of(
     return codes, flag, (codes, flag, images, recoding.heights)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _recoding(arrangement: Arrangement, rules: Rules, keep: bool, repeat: bool) -> Recoding:
     """Return how images are recoded; the options are those of :func:`codes_of`."""
     placement, _, variant, mask, direction = arrangement
@@ -224,7 +224,7 @@ def _codes_placement(recoding: Recoding, device: int) -> Placement:
     return Placement(recoding.shape, tuple(reversed(strides)), 0, device)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _scan_of_codes(
     placement: Placement, own: tuple[int, int] | None, variant: Variant, levels: int, device: int
 ) -> Scan | None:
@@ -234,7 +234,7 @@ def _scan_of_codes(
     return found and Scan(found, every, device, reports=False)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _every_code(levels: int, variant: Variant, device: int) -> Prepared:
     """Return all codes that enter: those below `levels`, or for superlevels those above 0.
 

@@ -1,12 +1,12 @@
 """Curves of labelled regions: which labels occur, the number of each region, and its counts."""
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import (
     Placement,
     adopt,
@@ -259,7 +259,7 @@ def region_curves(
         return view.wrap(ids), view.wrap(values)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def plan_regions(
     placement: Placement, variant: Variant, rules: Rules, label: np.dtype[Any], size: int
 ) -> Regions:

@@ -1,7 +1,6 @@
 """Images with any strides, which kernels read sample by sample: their range and coefficients."""
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import cupy
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, check_not_capturing, is_alike
 from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
@@ -127,7 +127,7 @@ def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool
     return kept._replace(image=image, options=kept.options | rule, memory=memory)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def placed_samples(arrangement: Arrangement, vector: bool) -> Samples:
     """Return samples without the addresses of images and masks, and without a rule for bins."""
     placement, element, variant, mask, direction = arrangement
@@ -144,7 +144,7 @@ def placed_samples(arrangement: Arrangement, vector: bool) -> Samples:
     return plain._replace(image=image, memory=heights)
 
 
-@lru_cache(maxsize=1024)
+@programs.plan
 def plain_samples(
     images: Placement,
     variant: Variant,
@@ -187,14 +187,11 @@ def plain_samples(
     return Samples(samples, variant.options() | {"ELEMENT": element, **options}, sizes, device)
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def _heights(direction: Direction, _device: int) -> Any:
     """Return the heights of slices, rows and columns, on the device; 0 along missing axes."""
     along = direction.terms
-    heights = cupy.asarray(np.concatenate([np.zeros(3 - len(along)), *along]))
-    # Other streams may use them next, and kernels on any stream may still use what the cache drops.
-    cupy.cuda.Device().synchronize()
-    return heights
+    return programs.upload(np.concatenate([np.zeros(3 - len(along)), *along]))
 
 
 def find_range(images: Images) -> tuple[Any, Any, bool]:
@@ -261,7 +258,7 @@ def plan_range(source: str, name: str, placement: Placement, variant: Variant, *
     return samples.plan(source, name, {"BLOCKS": resident}, 0, 0, *more, resident=resident)
 
 
-_kept_plan = lru_cache(maxsize=256)(plan_range)
+_kept_plan = programs.plan(plan_range)
 
 
 def plan_range_of_samples(arrangement: Arrangement, source: str, name: str, *more: Any) -> Call:
@@ -270,7 +267,7 @@ def plan_range_of_samples(arrangement: Arrangement, source: str, name: str, *mor
     return samples.plan(source, name, {}, 0, 0, *more)
 
 
-_kept_samples_plan = lru_cache(maxsize=256)(plan_range_of_samples)
+_kept_samples_plan = programs.plan(plan_range_of_samples)
 
 
 def _value(bits: int, element: str) -> Any:

@@ -1,6 +1,5 @@
 """Curves by the scanning kernels, which read an image once, in its own memory."""
 
-from functools import lru_cache
 from typing import Any
 
 import cupy
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import (
     Layout,
     Placement,
@@ -16,7 +16,7 @@ from ecc_core._backends.cuda.arrays import (
     arrange_channels,
     in_tiles,
 )
-from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import (
     WORDS,
     Call,
@@ -48,7 +48,6 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = map(
 # Types that the kernels read. Others are recoded, except for 2-D images in pairs.
 SCANNED = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "float16", "bfloat16", "float32")
 THIN_COLUMNS = 32  # Narrower images leave lanes of a warp idle.
-KEPT_LEVELS = 4096  # The most thresholds of scans that are kept.
 SMALL_IMAGE = 1 << 16  # Samples; the order of axes of smaller images does not matter.
 
 
@@ -90,7 +89,7 @@ class Scan:
         stream = cupy.cuda.get_current_stream()
         lasting = 0
         if stream.is_capturing():
-            captured.append(self.prepared)
+            programs.captured.append(self.prepared)
             if not plan.accumulate:
                 lasting = pooled_zeros(self.zeros, self.device)
         elif not plan.accumulate:
@@ -147,22 +146,17 @@ def scan_of(
 ) -> "Scan | Number | None":
     """Return the scan of images (batch, *spatial), or None if they must be recoded.
 
-    Masks are of the same layout (:func:`is_alike`). The device is the current one. Scans are kept
-    for later calls.
+    Masks are of the same layout (:func:`is_alike`). The device is the current one.
     """
-    key = placement, own, variant, thresholds.tobytes(), thresholds.dtype.str
-    return (_scan_of.__wrapped__ if thresholds.size > KEPT_LEVELS else _scan_of)(*key)
+    return _scan_of(placement, own, variant, thresholds.tobytes(), thresholds.dtype.str)
 
 
-@lru_cache(maxsize=512)
+@programs.of_data
 def _scan_of(
     placement: Placement, own: tuple[int, int] | None, variant: Variant, raw: bytes, dtype: str
 ) -> "Scan | Number | None":
     device = placement.device
     thresholds = np.frombuffer(raw, dtype)
-    if thresholds.size <= KEPT_LEVELS and not cupy.cuda.get_current_stream().is_capturing():
-        # Kernels on any stream may still use memory of a scan that the cache drops.
-        cupy.cuda.Device().synchronize()
     prepared = prepare(thresholds, variant, device)
     if variant.nan == NAN_OMIT and prepared.reaches_last:
         return None
@@ -176,7 +170,7 @@ def _scan_of(
     return found and Scan(found, prepared, device, reports=variant.nan == NAN_REPORT)
 
 
-@lru_cache(maxsize=1024)
+@programs.plan
 def plan_scan(
     placement: Placement, own: tuple[int, int] | None, variant: Variant, rules: Rules
 ) -> Recipe | None:
@@ -234,7 +228,7 @@ def running_sums(counts: Any, superlevel: bool, sign: int = 1) -> Any:
     return values
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _sums_call(rows: int, superlevel: bool, _device: int) -> Call:
     macros = {"SUPER": int(superlevel)}
     return plan_call("sums", "sum_rows", macros, (rows,), SUM_THREADS, [0] * 4)
@@ -255,7 +249,7 @@ def pick_levels(values: Any, prepared: Prepared) -> Any:
     return found
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _pick_call(size: int, _device: int) -> Call:
     grid = (ceil_div(size, SUM_THREADS),)
     return plan_call("sums", "pick_levels", {"SUPER": 0}, grid, SUM_THREADS, [0] * 6)

@@ -9,7 +9,7 @@ sum, so no memory is overwritten or used again too early.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, adopt, is_capturing, keeping
+from ecc_core._backends.cuda import programs
+from ecc_core._backends.cuda.arrays import ArrayView, adopt, keeping
 from ecc_core._backends.cuda.curves import enqueue, raise_for_nan
 from ecc_core._request.filtration import Filtration
 
@@ -53,7 +54,7 @@ class _Queue(NamedTuple):
         return self._replace(stream=_stream_beside(self.device.id, turn))
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def _stream_beside(_device: int, _turn: int) -> Any:
     return cupy.cuda.Stream(non_blocking=True)
 
@@ -104,7 +105,7 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtratio
     with adopt(shards[0]) as first:
         queue = _Queue(first.array.device, cupy.cuda.get_current_stream())
         rows = cupy.empty((seams + len(shards), thresholds.size), np.int64)
-        table = _Table(queue, rows, queue.mark(), is_capturing())
+        table = _Table(queue, rows, queue.mark(), programs.is_capturing())
     begin = partial(enqueue, thresholds=thresholds, filtration=filtration)
     parts = [_count(shard, table, begin) for shard in shards]  # so that all devices begin early
     shares = [_count_between(*pair, begin) for pair in pairwise(parts)]

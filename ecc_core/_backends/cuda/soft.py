@@ -7,7 +7,6 @@ is allocated by torch.
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
 from typing import NamedTuple
 
 import cupy
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
@@ -301,7 +301,7 @@ def _launch_orthants(
         launch(call, stream, (weights.data_ptr(),), *((t.data_ptr(),) for t in arguments))
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _orthants(
     name: str,
     shape: tuple[int, ...],
@@ -380,7 +380,7 @@ class _Projection(NamedTuple):
     vector_totals: Call
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def _plan_projection(
     shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, _device: int
 ) -> _Projection:

@@ -1,13 +1,13 @@
 """Launches of the kernels of soft curves, whose arguments are laid out once per shape."""
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.coefficients import coefficient_call
@@ -36,7 +36,7 @@ FLUSH_POINTS = 1 << 16
 SMALL_POINTS, SMALL_LEVELS = 15 << 10, 128  # at most, for one block an image
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def values(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -68,7 +68,7 @@ def element_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def coefficients(
     shape: tuple[int, ...],
     dtype: torch.dtype,
@@ -103,7 +103,7 @@ def total_blocks(levels: int) -> int:
     return ceil_div(levels, 32) + 1
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Call:
     """Return the launch that computes the windows around levels and clears moments.
 
@@ -115,7 +115,7 @@ def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Cal
     return plan_call("soft_levels", "soft_prepare", macros, (images,), threads, given)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device: int) -> Call:
     """Return the launch that computes curves from moments.
 
@@ -127,7 +127,7 @@ def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device
     return plan_call("soft_levels", "soft_evaluate", macros, grid, 256, (*[0] * 7, *sizes))
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def tabulation(
     images: int, first: int, batch: int, levels: int, totals: bool, superlevel: bool, _device: int
 ) -> Call:
@@ -146,7 +146,7 @@ def tabulation(
     return plan_call("soft_levels", "soft_tabulate", macros, grid, 256, given)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
     """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
     given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
@@ -163,7 +163,7 @@ class Scan(NamedTuple):
     scale: float = 0  # of the moments
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def scan(
     images: int, points: int, dtype: torch.dtype, superlevel: bool, levels: int, device: int
 ) -> Scan:
@@ -218,7 +218,7 @@ def _scale(points: int) -> float:
     return 2.0 ** min(28 - math.ceil(math.log2(points)), 20)
 
 
-@lru_cache(maxsize=256)
+@programs.plan
 def gather(
     images: int,
     points: int,

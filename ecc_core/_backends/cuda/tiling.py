@@ -1,10 +1,10 @@
 """How an image is divided into units of work that fill the device evenly."""
 
 import itertools
-from functools import lru_cache
 from typing import NamedTuple
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 
 WARP_WIDTH = 128  # columns of a warp
 # Rows that a warp processes at a time: two samples in a register, bit by bit.
@@ -43,7 +43,7 @@ class Tiling(NamedTuple):
     blocks: int  # of an image
 
 
-@lru_cache(maxsize=4096)
+@programs.plan
 def plan_pairs(
     images: int,
     deep: bool,

@@ -6,7 +6,6 @@ results do not differ between runs.
 
 import contextlib
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 import cupy
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
 from ecc_core._backends.cuda.calls import plan_call
@@ -169,16 +169,14 @@ class Regions(NamedTuple):
     connectivity: int
 
 
-@cache
+@programs.fact
 def _tables(ndim: int, connectivity: int, _device: int) -> tuple[Any, Any]:
     """Return coefficients by (orthant, pattern), and the orthants where they are not zero."""
     table = np.zeros((8, 256), np.int8)
     known = coefficient_table(ndim, connectivity)
     table[:, : known.shape[1]] = known
     critical = np.packbits(table != 0, axis=0, bitorder="little")[0]
-    arrays = cupy.asarray(table), cupy.asarray(critical)
-    cupy.cuda.get_current_stream().synchronize()  # other streams may use them next
-    return arrays
+    return programs.upload(table), programs.upload(critical)
 
 
 def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:

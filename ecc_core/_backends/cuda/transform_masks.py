@@ -1,7 +1,6 @@
 """The transform of a mask on the device: its planes of bits, and how blocks count them."""
 
 import math
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import Struct, processors, shared_limit
 from ecc_core._backends.cuda.transform_sampling import (
@@ -69,7 +69,7 @@ def mask_transform(
     return values
 
 
-@lru_cache(maxsize=16)
+@programs.of_data
 def _plan(
     shape: tuple[int, ...],
     directions: bytes,
@@ -181,7 +181,7 @@ def _share(
     return jobs, width, QUEUE_BYTES + size
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def _jobs(
     starts: tuple[int, ...], most: int, units: int, blocks: int, fewest: int
 ) -> NDArray[np.int32]:

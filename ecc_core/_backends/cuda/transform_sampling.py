@@ -1,6 +1,5 @@
 """Directions, levels and coordinates of points on the device, and how blocks share the work."""
 
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import Struct
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
@@ -56,15 +56,12 @@ class Sampling(NamedTuple):
         )
 
 
-@lru_cache(maxsize=16)
+@programs.of_data
 def _on_device(data: bytes, _device: int) -> Any:
-    memory = cupy.asarray(np.frombuffer(data, np.uint8))
-    # Other streams may use it next, and kernels on any stream may still use what the cache drops.
-    cupy.cuda.Device().synchronize()
-    return memory
+    return programs.upload(np.frombuffer(data, np.uint8))
 
 
-@lru_cache(maxsize=16)
+@programs.of_data
 def sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampling:
     """Return the directions and levels of a transform; no height is larger than `reach`."""
     by_orthant = sort_directions(np.frombuffer(directions).reshape(-1, ndim))
@@ -90,7 +87,7 @@ def evenness(levels: Floats, reach: float) -> tuple[float, float, float]:
     return (low, scale, error) if error < QUARTER else (0.0, 0.0, 0.0)
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
     """Divide each orthant into runs of at most `size` directions: (first, last, orthant)."""
     jobs = []
@@ -103,7 +100,7 @@ def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
     return np.array(jobs, np.int32)
 
 
-@lru_cache(maxsize=64)
+@programs.plan
 def place_grid(
     shape: tuple[int, ...], spacing: tuple[float, ...], connectivity: int
 ) -> tuple[Frame, Any]:

@@ -6,7 +6,6 @@ all columns are reduced at once. The few that need more memory than a thread has
 with more, and reduced on the host.
 """
 
-from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import cupy
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import on_device, on_host
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, SLICES, Forests
@@ -258,10 +258,10 @@ class _Matrix:
         return cupy.asarray(found)
 
 
-@lru_cache(maxsize=16)
+@programs.plan
 def _trees(_device: int, macros: tuple[tuple[str, Any], ...]) -> Any:
     """Return the forest of each link on the current device."""
     trees = cupy.empty(LINKS, np.uint32)
     arguments = (LINKS // THREADS,), THREADS, (trees,)
     plan_call("tunnels", "list_trees", dict(macros), *arguments).launch()
-    return trees
+    return programs.lasting(trees)

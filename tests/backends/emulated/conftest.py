@@ -32,7 +32,7 @@ sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
-    "arrays bins calls kernels recipe scan samples recode "
+    "programs arrays bins calls kernels recipe scan samples recode "
     "regions coefficients curves curve_plans launch forests tunnels betti surface cells "
     "transform_sampling transform_masks wide_sums transform complexes simplicial"
 )
@@ -115,17 +115,7 @@ class Emulator:
     def clear(self) -> None:
         """Forget plans, which depend on the number of multiprocessors."""
         self.launched.clear()
-        self.backend.recipe.recipe.cache_clear()
-        self.backend.scan.plan_scan.cache_clear()
-        self.backend.scan._scan_of.cache_clear()
-        self.backend.coefficients._plan.cache_clear()
-        self.backend.coefficients._plan_counts.cache_clear()
-        self.backend.coefficients._point_coefficients.cache_clear()
-        self.backend.samples._kept_samples_plan.cache_clear()
-        self.backend.recode._recoding.cache_clear()
-        self.backend.recode._scan_of_codes.cache_clear()
-        self.backend.regions.plan_regions.cache_clear()
-        self.backend.cells._plan.cache_clear()
+        self.backend.programs.forget_plans()
 
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
         """The curves of a batch."""

@@ -122,6 +122,8 @@ def fake_cupy() -> ModuleType:
         memsetAsync=lambda address, value, size, _stream: ctypes.memset(address, value, size),
     )
     module.cuda = SimpleNamespace(
+        UnownedMemory=lambda address, _size, owner, _device: Pointer(address, owner),
+        MemoryPointer=lambda memory, _offset: memory,
         alloc=_alloc,
         alloc_pinned_memory=_alloc_pinned,
         get_current_stream=lambda: stream,

@@ -613,7 +613,7 @@ def test_graphs_do_not_read_host_arrays_again(emulator, monkeypatch, captured):
         ctypes.memmove(to, start, size)
 
     monkeypatch.setattr(arrays.cupy.cuda.runtime, "memcpyAsync", copy)
-    monkeypatch.setattr(arrays, "is_capturing", lambda: captured)
+    monkeypatch.setattr(emulator.backend.programs, "is_capturing", lambda: captured)
     np.testing.assert_array_equal(arrays.on_device(EVEN), EVEN)
     assert copies == ([] if captured else [EVEN.nbytes])
 

@@ -30,8 +30,6 @@ def soft(emulator):
     modules.soft_plans.function = emulator._function
     modules.soft_plans.processors = lambda _: 1
     modules.soft.launching = lambda _: nullcontext((0, 0))
-    for name in ("values", "coefficients", "scan", "gather", "increasing"):
-        getattr(modules.soft_plans, name).cache_clear()
     modules.launched = emulator.launched
     return modules
 
