@@ -8,7 +8,7 @@ BASE := $(VENV)/base
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-gui test system lint docs bench clean
+.PHONY: help demo demo-gui test suite system lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
@@ -25,14 +25,19 @@ demo: $(BASE)
 demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
-# As root on Debian this installs the system packages that tests need, after naming them. Each process
-# takes whole files; kernels that one has compiled are read by the others from numba's cache. Tests
-# marked as slow run once a week.
+# Linters run beside the suite, so that no core is idle. Each process of the suite takes whole files;
+# kernels that one has compiled are read by the others from numba's cache, and modules from the byte
+# code of Python, which many processes of tests import: it is written even where the shell's settings
+# say otherwise. Tests marked as slow run once a week.
 test:
-	$(MAKE) --jobs 2 --output-sync=line lint system
+	$(MAKE) --jobs 2 lint suite
+
+suite: export PYTHONDONTWRITEBYTECODE :=
+suite: $(READY) system
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile -m "not slow" --durations 15
 
-# After the base, whose environment may need a system package, too.
+# As root on Debian this installs the system packages that tests need, after naming them.
+# It comes after the base, whose environment may need a system package, too.
 system: $(BASE)
 	sh tools/ensure_system.sh
 
