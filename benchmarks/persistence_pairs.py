@@ -2,8 +2,9 @@
 
 Run with ``python -m benchmarks.persistence_pairs [SIDE ...]`` for volumes, with ``--planar`` for
 images in 2-D, for which GUDHI has a way of its own, with ``--file PATH`` for a volume that nibabel
-reads, beside CubicalRipser only, and with ``--large SIDE SIGMA`` for one smooth volume on two
-workers. Times are processor seconds of one thread unless said otherwise.
+reads, beside CubicalRipser only, with ``--large SIDE SIGMA`` for one smooth volume on two
+workers, and with ``--memory SIDE SIGMA CONNECTIVITY WORKERS`` for the memory that a call takes
+(on Linux). Times are processor seconds of one thread unless said otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import cripser
@@ -104,6 +106,32 @@ def main_large(side: int, sigma: float) -> None:
     )
 
 
+def in_memory(key: str) -> int:
+    """Return an entry of the state of this process, such as its memory, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (entry,) = (line for line in lines if line.startswith(key))
+    return 1024 * int(entry.split()[1])
+
+
+def main_memory(side: int, sigma: float, connectivity: int, workers: int) -> None:
+    """The most memory that all dimensions take, beside the image."""
+    volume = np.random.default_rng(1).random((side, side, side), np.float32)
+    volume = ndimage.gaussian_filter(volume, sigma) if sigma else volume
+    options = {"connectivity": connectivity, "workers": workers}
+    ecc.persistence_pairs(volume[:24, :24, :24].copy(), **options)  # kernels are loaded
+    before = in_memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    pairs = ecc.persistence_pairs(volume, **options)
+    most = in_memory("VmHWM") - before
+    arrays = pairs.births, pairs.deaths, pairs.birth_points, pairs.death_points
+    result = sum(array.nbytes for array in arrays)
+    print(
+        f"{side}^3 sigma {sigma:g} float32 connectivity {connectivity}, {workers} workers: at most "
+        f"{most / volume.size:.1f} bytes a voxel beyond the image, {result / volume.size:.1f} of "
+        f"them the result"
+    )
+
+
 def compare_planar(image: Any) -> str:
     """Pairs and filtered Betti curves; GUDHI's diagrams are those of connectivity 2."""
     wide = image.astype(np.float64)
@@ -156,6 +184,9 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["--large"]:
         main_large(int(sys.argv[2]), float(sys.argv[3]))
+        return
+    if sys.argv[1:2] == ["--memory"]:
+        main_memory(int(sys.argv[2]), float(sys.argv[3]), *map(int, sys.argv[4:6]))
         return
     ecc.persistence_pairs(np.zeros((4, 4, 4), np.float32), workers=1)
     sides = [int(side) for side in sys.argv[1:]] or [32, 64, 128]

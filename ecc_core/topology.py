@@ -22,6 +22,9 @@ from ecc_core.errors import BackendError
 from ecc_core.quantities.betti import BETTI, BettiOptions
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
+POINTS_AT_ONCE = 1 << 18
+"""Points whose indices are computed at once, with small arrays in between."""
+
 __all__ = ["betti_curves", "betti_numbers", "persistence_pairs", "region_betti_curves"]
 
 
@@ -482,6 +485,7 @@ def persistence_pairs(
         found = find(array[None], asked, filtration, **pruned, **request.options)
         births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
         counts = [len(born) for born, _ in found]
+        del found
         essential = deaths < 0
         flat = array.reshape(-1)
         native = array.dtype.newbyteorder("=")
@@ -505,12 +509,16 @@ def persistence_pairs(
 def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the indices of points in C order, (k, d); -1 for -1."""
     found = np.empty_like(points, np.int64, shape=(points.size, len(shape)))
-    rest = points
-    for axis in reversed(range(1, len(shape))):
-        rest, inner = rest // shape[axis], rest
-        found[:, axis] = inner - rest * shape[axis]
-    found[:, 0] = rest
-    found[points < 0] = -1
+    for first in range(0, points.size, POINTS_AT_ONCE):
+        part = slice(first, first + POINTS_AT_ONCE)
+        rest = points[part]
+        absent = rest < 0
+        own = found[part]
+        for axis in reversed(range(1, len(shape))):
+            rest, inner = rest // shape[axis], rest
+            own[:, axis] = inner - rest * shape[axis]
+        own[:, 0] = rest
+        own[absent] = -1
     return found
 
 

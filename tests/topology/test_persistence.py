@@ -15,7 +15,8 @@ from oracles.components import betti_numbers
 from topology_helpers import assert_diagrams, check_points, diagram, intervals, sorted_pairs
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import launch, tunnels
+from ecc_core import topology
+from ecc_core._backends.cpu.betti import cells, launch, tunnels
 from ecc_core.testing import strategies
 
 SIDES = (1, 2, 3, 5, 8)
@@ -384,6 +385,8 @@ def test_tunnels_that_do_not_fit_in_memory_are_refused_before_the_work_begins(
 def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, connectivity):
     """Columns that leave their slab meet younger ones in others, and take their place.
 
+    Nor does it matter how many cells and points are located at once.
+
     On a slope, paths lead from a column to more rows than are sorted as they are listed.
     """
     monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers)
@@ -391,9 +394,9 @@ def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, co
     monkeypatch.setattr(tunnels, "NEAR", 8)
     noise = np.random.default_rng(5).integers(0, levels, (40, 41, 42))
     image = (noise + slope * np.arange(42)).astype(np.float32)
-    alone, shared = (
-        ecc.persistence_pairs(image, connectivity=connectivity, workers=workers)
-        for workers in (1, 4)
-    )
+    alone = ecc.persistence_pairs(image, connectivity=connectivity, workers=1)
+    monkeypatch.setattr(cells, "AT_ONCE", 1000)
+    monkeypatch.setattr(topology, "POINTS_AT_ONCE", 1000)
+    shared = ecc.persistence_pairs(image, connectivity=connectivity, workers=4)
     assert alone == shared
     assert_diagrams(alone.to_gudhi(), intervals(image, connectivity))

@@ -26,6 +26,7 @@ from ecc_core._backends.cpu.betti.basins import (
     number_nodes,
     open_points,
 )
+from ecc_core._backends.cpu.betti.halo import index_type
 from ecc_core._backends.cpu.betti.links import LINKS, MOST
 from ecc_core._backends.cpu.betti.scan import scan_links
 from ecc_core._backends.cpu.betti.volume import Volume, keep_gradient, staged_stars
@@ -297,6 +298,8 @@ class Forest:
             order = np.lexsort((edges.places, edges.keys))
         _, more, closed = join(nodes, edges, order, histogram)
         roots = nodes.tree == np.arange(nodes.tree.size)
+        places = closed.places.astype(index_type(math.prod(self.grid.shape)))
+        closed = closed._replace(places=places)
         loops = zip(*(part.loops for part in self.parts), closed, strict=True)
         return (
             np.concatenate([pairs, more]),
@@ -497,5 +500,5 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
             *(part if forest.volume is None else part[left] for part in edges[3:]),
         ),
         in_image(pairs),
-        loops._replace(places=in_image(loops.places)),
+        loops._replace(places=in_image(loops.places).astype(index_type(math.prod(grid.shape)))),
     )

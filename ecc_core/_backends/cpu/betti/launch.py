@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.betti.cells import tunnel_pairs
 from ecc_core._backends.cpu.betti.forest import (
     Field,
     Forest,
@@ -20,9 +21,7 @@ from ecc_core._backends.cpu.betti.forest import (
     grow_block,
 )
 from ecc_core._backends.cpu.betti.planar import planar_pairs
-from ecc_core._backends.cpu.betti.stars import cycles_around, ends_at
 from ecc_core._backends.cpu.betti.torus import periodic_pairs
-from ecc_core._backends.cpu.betti.tunnels import Cells, reduced
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
@@ -258,7 +257,8 @@ def persistence_pairs(
         listed = [periodic_pairs(values, never, k, filtration) for k in dimensions]
     else:
         listed = volume_pairs(values, shown, dimensions, filtration, workers)
-    for births, deaths in listed:
+    while listed:  # so that what is known of each dimension is dropped when it has been used
+        births, deaths = listed.pop(0)
         begin, end = (
             absent(flat[points], None if known is None else known[points])
             for points in (births, deaths)
@@ -353,7 +353,9 @@ def volume_pairs(
             births = np.concatenate([births, roots])
             found[k] = births, np.concatenate([deaths, np.full(births.size - deaths.size, -1)])
     if volume is not None:
-        found[1] = tunnel_pairs(values, shown, volume, loops, filtration, workers)
+        plan = order_plan(values.dtype, filtration, shown is not None)
+        threads = worker_count(workers, values.size, 1)
+        found[1] = tunnel_pairs(values, shown, volume, loops, plan, filtration.cubes, threads)
     return [found[k] for k in dimensions]
 
 
@@ -368,72 +370,3 @@ def check_memory(points: int, threads: int) -> None:
             f"{available / 2**30:.1f} GiB are available: {alone}`dimension` 0 or 2 a small part "
             "of it, and boxes of the image in proportion"
         )
-
-
-def tunnel_pairs(
-    values: Array,
-    shown: Array | None,
-    volume: Volume,
-    loops: dict[int, Loops],
-    filtration: Filtration,
-    workers: int | None,
-) -> tuple[Array, Array]:
-    """Return where tunnels begin and end, from the loops of both forests by their connectivity.
-
-    Places are those of the image in whose order points along axes enter: it is flipped if they
-    belong to the complement.
-    """
-    last = values.size - 1
-    edges = loops[1]
-    squares = loops[3]
-    roots = ends_at(edges.members)
-    cycles = cycles_around(flipped(squares.lower_links), np.uint8(25) - squares.members)
-    in_image = [edges.places, last - squares.places]
-    if filtration.cubes:
-        values = np.flip(values)
-        shown = None if shown is None else np.flip(shown)
-    keys = [keys_at(values, shown, places, filtration) for places in in_image]
-    places = [in_layers(places, values.shape, volume) for places in in_image]
-    threads = worker_count(workers, values.size, 1)
-    rows, columns = map(Cells, places, keys, (roots, cycles))
-    found = reduced(volume, rows, columns, threads)
-    births, deaths = (in_volume(part, values.shape, volume) for part in found[:2])
-    lives = births != deaths
-    births = births[lives]
-    deaths = deaths[lives]
-    if filtration.cubes:
-        return last - deaths, last - births
-    return births, deaths
-
-
-def flipped(links: Array) -> Array:
-    """Return the sets of the 26 neighbours that are opposite to those of other sets."""
-    found = np.zeros_like(links)
-    for bit in range(26):
-        found |= (links >> np.uint32(bit) & np.uint32(1)) << np.uint32(25 - bit)
-    return found
-
-
-def keys_at(values: Array, shown: Array | None, places: Array, filtration: Filtration) -> Array:
-    """Return the keys of points in the order in which those along axes enter."""
-    index = np.unravel_index(places, values.shape)
-    plan = order_plan(values.dtype, filtration, shown is not None)
-    mask = None if shown is None else Source(shown[index][None, None], "mask")
-    box = Block((0, 0, 0), (1, 1, places.size))
-    keys = np.empty(places.size, plan.key_dtype)
-    load_box(plan, Source(values[index][None, None]), mask, box, keys, 0, (0, 0))
-    return plan.key_dtype.type(plan.top) - keys if filtration.cubes else keys
-
-
-def in_layers(places: Array, shape: tuple[int, ...], volume: Volume) -> Array:
-    """Convert places in an image to those in a volume with layers."""
-    index = [along + 1 for along in np.unravel_index(places, shape)]
-    found: Array = np.ravel_multi_index(index, volume.shape)
-    return found
-
-
-def in_volume(places: Array, shape: tuple[int, ...], volume: Volume) -> Array:
-    """Convert places in a volume with layers to those in the image."""
-    index = [along - 1 for along in np.unravel_index(places, volume.shape)]
-    found: Array = np.ravel_multi_index(index, shape)
-    return found

@@ -1,7 +1,8 @@
 """Kernel: the reduction of the columns of tunnels, whose paths are followed when they are needed.
 
-Columns are sorted lists of words, one for each row: its position in the opposite order of entry,
-and in the lower half its number. So the first word is that of the pivot.
+The column that is being reduced is a sorted list of words, one for each row: its position in the
+opposite order of entry, and in the lower half its number. So the first word is that of the pivot.
+Of columns that are reduced only the numbers are kept, behind how many there are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ecc_core._backends.cpu.llvm import ONE, bare
 NONE = -1
 FEW = 32  # words that are sorted as they are listed
 ROOM = 1 << 10  # elements of a list at first
+ROOM_OF_COLUMN = 6  # numbers that are listed for a column of noise
 POSITION_BITS = np.uint64(32)
 NUMBER = np.uint64((1 << 32) - 1)
 
@@ -30,8 +32,8 @@ class Rows(NamedTuple):
     """Their positions in the opposite order of entry, uint32."""
     owners: Any
     """The column that each row is the pivot of, or `NONE`, int32."""
-    spans: Any
-    """Where the words of these columns are listed: (first, end)."""
+    firsts: Any
+    """Where these columns are listed, int64."""
 
 
 class Columns(NamedTuple):
@@ -44,19 +46,28 @@ class Columns(NamedTuple):
 
 
 @subroutine()
-def add_column(column, size, listed, first, end, spare):
-    """Write the sum of two columns with the same pivot to the spare one; return its size."""
+def word_of(number, positions):
+    """Return the word of a row."""
+    return np.uint64(positions[np.uint64(number)]) << POSITION_BITS | np.uint64(number)
+
+
+@subroutine()
+def add_column(column, size, listed, first, positions, spare):
+    """Write the sum of two columns with the same pivot to the spare one; return its size.
+
+    The other column is listed from `first` on.
+    """
     column = bare(column)
     listed = bare(listed)
     spare = bare(spare)
     i = np.uint64(1)
-    k = np.uint64(first + 1)
-    last = np.uint64(end)
+    k = np.uint64(first + 2)
+    last = np.uint64(first + 1) + np.uint64(listed[first])
     count = np.uint64(0)
     size = np.uint64(size)
     while i < size and k < last:
         word = column[i]
-        other = listed[k]
+        other = word_of(listed[k], positions)
         if word == other:
             i = i + ONE
             k = k + ONE
@@ -73,10 +84,20 @@ def add_column(column, size, listed, first, end, spare):
         count = count + ONE
         i = i + ONE
     while k < last:
-        spare[count] = listed[k]
+        spare[count] = word_of(listed[k], positions)
         count = count + ONE
         k = k + ONE
     return np.int64(count)
+
+
+@subroutine()
+def list_column(column, count, listed, size):
+    """Append a column to a list; return the list, which may be a longer one, and its size."""
+    listed = longer(listed, size + count + 1)
+    listed[size] = count
+    for k in range(count):
+        listed[size + 1 + k] = column[k] & NUMBER
+    return listed, size + count + 1
 
 
 @subroutine()
@@ -84,7 +105,7 @@ def write_words(edges, count, gradient, rows, column):
     """Write the words of the rows with these edges, sorted."""
     for k in range(count):
         number = row_number(edges[k], gradient, rows.starts)
-        word = np.uint64(rows.positions[number]) << POSITION_BITS | np.uint64(number)
+        word = word_of(number, rows.positions)
         i = k
         while count <= FEW and i > 0 and column[i - 1] > word:
             column[i] = column[i - 1]
@@ -102,34 +123,34 @@ def reduce_columns(volume, tables, rows, columns, chosen, within, given, listed,
     come to another row are returned. A column that enters before the owner of its pivot takes its
     place, and the other one is reduced further.
 
-    The words of reduced columns are `listed`, `size` of them so far. If the columns are `given`,
-    these are the spans of their words there; otherwise their paths are followed, for which `tables`
-    are :func:`far_offsets` and :func:`path_offsets`. Returns the list, its size, and the columns
-    that are left as (column, first, end).
+    Reduced columns are `listed`, in `size` elements so far. If the columns are `given`, this is
+    where they are listed; otherwise their paths are followed, for which `tables` are
+    :func:`far_offsets` and :func:`path_offsets`. Returns the list, its size, and the columns that
+    are left with where they are listed.
     """
     gradient = bare(volume.gradient)
     states = bare(states)
     home = volume.home
     far = bare(tables[0])
     paths = (bare(tables[1]), home, gradient.size // 3)
-    rows = Rows(bare(rows.starts), bare(rows.positions), bare(rows.owners), bare(rows.spans))
+    rows = Rows(bare(rows.starts), bare(rows.positions), bare(rows.owners), bare(rows.firsts))
     owners = rows.owners
-    spans = rows.spans
+    firsts = rows.firsts
     far_edges = np.empty(MOST_FAR, np.int64)
     stack = np.empty(ROOM, np.int64)
     edges = np.empty(ROOM, np.int64)
     column = np.empty(ROOM, np.uint64)
     spare = np.empty(ROOM, np.uint64)
-    late = np.empty((chosen.size, 3), np.int64)
+    late = np.empty((chosen.size, 2), np.int64)
     left = 0
     for chosen_index in range(chosen.size):
         j = np.int64(chosen[chosen_index])
         if given.size:
-            first, end = given[chosen_index]
-            count = end - first
+            first = given[chosen_index]
+            count = np.int64(listed[first])
             column = longer(column, count)
             for k in range(count):
-                column[k] = listed[first + k]
+                column[k] = word_of(listed[first + 1 + k], rows.positions)
         else:
             cycle = np.int64(columns.cycles[j])
             count = list_far(4 * columns.places[j], cycle, gradient, far, paths, far_edges)
@@ -142,26 +163,20 @@ def reduce_columns(volume, tables, rows, columns, chosen, within, given, listed,
             pivot = np.int64(column[0] & NUMBER)
             own = within[0] <= pivot < within[1]
             other = np.int64(owners[pivot]) if own else np.int64(NONE)
-            first = spans[pivot, 0]
-            end = spans[pivot, 1]
+            first = firsts[pivot]
             if other == NONE or other > j:
-                listed = longer(listed, size + count)
-                for k in range(count):
-                    listed[size + k] = column[k]
                 if own:
                     owners[pivot] = j
-                    spans[pivot, 0] = size
-                    spans[pivot, 1] = size + count
+                    firsts[pivot] = size
                 else:
                     late[left, 0] = j
                     late[left, 1] = size
-                    late[left, 2] = size + count
                     left += 1
-                size += count
+                listed, size = list_column(column, count, listed, size)
                 if other == NONE:
                     break
                 j = other
-            spare = longer(spare, count + end - first)
-            count = add_column(column, count, listed, first, end, spare)
+            spare = longer(spare, count + np.int64(listed[first]))
+            count = add_column(column, count, listed, first, rows.positions, spare)
             column, spare = spare, column
     return listed, size, late[:left]

@@ -25,7 +25,12 @@ from ecc_core._backends.cpu.betti.stars import (
     tree_words,
     write_star,
 )
-from ecc_core._backends.cpu.betti.tunnels import Cells, reduced
+from ecc_core._backends.cpu.betti.tunnels import (
+    Cells,
+    numbered_rows,
+    ordered_columns,
+    reduced,
+)
 from ecc_core._backends.cpu.betti.volume import Volume, no_gradient
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.order import entry_order
@@ -68,7 +73,7 @@ def torus_tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tu
     cycles = cycles_around(links.astype(np.uint32), members)
     rows = Cells(row_places, ranks[row_places].astype(np.uint64), roots.astype(np.uint8))
     columns = Cells(column_places, ranks[column_places].astype(np.uint64), cycles)
-    found = reduced(volume, rows, columns, 1)
+    found = reduced(volume, numbered_rows(volume, rows), ordered_columns(volume, columns), 1)
     births = found.rows
     deaths = found.columns
     left = found.rows_left

@@ -24,8 +24,8 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.paths import number_rows
 from ecc_core._backends.cpu.betti.reduction import (
     NONE,
-    POSITION_BITS,
     ROOM,
+    ROOM_OF_COLUMN,
     Columns,
     Rows,
     reduce_columns,
@@ -50,7 +50,7 @@ class Cells(NamedTuple):
     """Rows or columns in any order."""
 
     places: Array
-    """Places of their points in the volume."""
+    """Places of their points in the volume, int32 if all fit, or int64."""
     keys: Array
     """Keys of the points, which enter in the order of keys, equal ones in that of places."""
     parts: Array
@@ -66,19 +66,29 @@ class Paired(NamedTuple):
     columns_left: Array
 
 
-def reduced(volume: Volume, rows: Cells, columns: Cells, workers: int) -> Paired:
+class NumberedRows(NamedTuple):
+    """Rows by their numbers, which are those of places and axes."""
+
+    places: Array
+    """Places of their points in the volume."""
+    starts: Array
+    """The number of the first row of each group of edges."""
+    positions: Array
+    """Their positions in the opposite order of entry."""
+
+
+def reduced(volume: Volume, rows: NumberedRows, columns: Columns, workers: int) -> Paired:
     """Pair the edges that close loops with the squares that close those of the complement."""
-    row_places, by_number = _number_rows(volume, rows)
-    order = _entry_order(columns, volume.width)
-    in_order = Columns(columns.places[order], columns.parts[order])
-    _reduce_slabs(volume, by_number, in_order, workers)
-    paired = by_number.owners != NONE
-    owners = by_number.owners[paired]
+    owners = np.full(rows.places.size, NONE, np.int32)
+    firsts = np.zeros(owners.size, np.int64)
+    _reduce_slabs(volume, Rows(*rows[1:], owners, firsts), columns, workers)
+    paired = owners != NONE
+    owners = owners[paired]
     return Paired(
-        row_places[paired],
-        in_order.places[owners],
-        row_places[~paired],
-        np.delete(in_order.places, owners),
+        rows.places[paired],
+        columns.places[owners],
+        rows.places[~paired],
+        np.delete(columns.places, owners),
     )
 
 
@@ -89,53 +99,59 @@ def _entry_order(cells: Cells, places: int) -> Array:
     return order
 
 
-def _number_rows(volume: Volume, rows: Cells) -> tuple[Array, Rows]:
-    """Mark the rows in the gradient; return them and their places by number."""
+def ordered_columns(volume: Volume, cells: Cells) -> Columns:
+    """Return columns in the order in which they enter."""
+    order = _entry_order(cells, volume.width)
+    return Columns(cells.places[order], cells.parts[order])
+
+
+def numbered_rows(volume: Volume, cells: Cells) -> NumberedRows:
+    """Mark rows in the gradient, and number them."""
     places = volume.width
-    count = rows.places.size
-    edges = 4 * rows.places + edge_offsets(volume.steps, volume.width)[rows.parts]
+    count = cells.places.size
+    edges = edge_offsets(volume.steps, volume.width)[cells.parts]
+    edges += 4 * cells.places.astype(np.int64)
     if volume.home is not None:
         in_layers = (edges >> 2) - (edges & 3) * volume.width
         edges += 4 * (volume.home[in_layers] - in_layers)
     starts = np.zeros(3 * (places // LANES) + 1, np.uint32)
     numbers = np.empty(count, np.uint32)
     number_rows(edges, volume.gradient, starts, numbers)
-    positions, by_number = np.empty((2, count), np.uint32)
-    positions[numbers[_entry_order(rows, places)[::-1]]] = np.arange(count, dtype=np.uint32)
-    by_number[numbers] = np.arange(count, dtype=np.uint32)
-    owners = np.full(count, NONE, np.int32)
-    return rows.places[by_number], Rows(starts, positions, owners, np.zeros((count, 2), np.int64))
+    positions = np.empty(count, np.uint32)
+    positions[numbers[_entry_order(cells, places)[::-1]]] = np.arange(count, dtype=np.uint32)
+    by_number = np.empty_like(cells.places)
+    by_number[numbers] = cells.places
+    return NumberedRows(by_number, starts, positions)
 
 
 def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) -> None:
     """Reduce the columns of slabs of the volume, and then those that leave their slab."""
     ends = _slab_ends(columns.places, volume.shape, workers)
-    order, firsts = _near_order(columns.places, volume.shape, ends)
+    order, slab_firsts = _near_order(columns.places, volume.shape, ends)
     groups = 3 * (ends * volume.steps[0] // LANES)
     bounds = rows.starts[groups].astype(np.int64)
     bounds[-1] = rows.owners.size
     tables = far_offsets(volume.steps, volume.width), path_offsets(volume.steps, volume.width)
     given = volume, tables, rows, columns
-    followed = np.empty((0, 2), np.int64)
+    followed = np.empty(0, np.int64)
     found: list[tuple[int, Array, Array]] = []
 
     def work(queue: Iterator[int]) -> None:
         states = np.zeros(volume.gradient.size, np.uint8)
         for slab in queue:
-            own = order[firsts[slab] : firsts[slab + 1]]
+            own = order[slab_firsts[slab] : slab_firsts[slab + 1]]
             within = (bounds[slab], bounds[slab + 1])
-            listed = np.empty(ROOM, np.uint64)
+            listed = np.empty(ROOM + ROOM_OF_COLUMN * own.size, np.uint32)
             listed, size, late = reduce_columns(*given, own, within, followed, listed, 0, states)
             found.append((slab, listed[:size], late))
 
     share(range(ends.size - 1), work, workers)
-    late, listed = _joined_lists(rows, bounds, found)
+    late, listed, size = _joined_lists(rows, bounds, found)
     if late.size:
         chosen = late[:, 0].astype(order.dtype)
-        spans = late[:, 1:].copy()
         whole = (0, bounds[-1])
         states = np.empty(0, np.uint8)  # no path is followed
-        reduce_columns(*given, chosen, whole, spans, listed, listed.size, states)
+        reduce_columns(*given, chosen, whole, late[:, 1].copy(), listed, size, states)
 
 
 def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> None:
@@ -145,46 +161,56 @@ def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> No
     the `rows` of each column are listed, (first, end). No path is followed.
     """
     counts = spans[:, 1] - spans[:, 0]
-    ends = np.cumsum(counts)
-    firsts = ends - counts
+    firsts = np.cumsum(counts + 1) - counts - 1
+    begins = np.cumsum(counts) - counts
     column_of = np.repeat(np.arange(counts.size), counts)
-    listed = rows[np.arange(column_of.size) + np.repeat(spans[:, 0] - firsts, counts)]
-    listed = listed[np.lexsort((listed, column_of))].astype(np.uint64)
-    words = listed << POSITION_BITS | listed
-    in_words = np.stack([firsts, ends], axis=1)
-    of_rows = np.zeros((owners.size, 2), np.int64)
+    rank = np.arange(column_of.size) - begins[column_of]
+    own = rows[spans[column_of, 0] + rank]
+    listed = np.empty(counts.size + own.size, np.uint32)
+    listed[firsts] = counts
+    listed[firsts[column_of] + 1 + rank] = own[np.lexsort((own, column_of))]
+    of_rows = np.zeros(owners.size, np.int64)
     owned = owners != NONE
-    of_rows[owned] = in_words[owners[owned]]
+    of_rows[owned] = firsts[owners[owned]]
     numbers = np.arange(owners.size, dtype=np.uint32)
     volume = empty_volume((1, 1, 1))
     tables = far_offsets(volume.steps, volume.width), path_offsets(volume.steps, volume.width)
-    nowhere = np.empty(0, np.int64)
     reduce_columns(
         volume,
         tables,
         Rows(np.zeros(1, np.uint32), numbers, owners, of_rows),
-        Columns(nowhere, nowhere),
-        chosen,
+        Columns(np.empty(0, np.int32), np.empty(0, np.uint16)),
+        chosen.astype(np.uint32),
         (0, owners.size),
-        in_words[chosen],
-        words,
-        words.size,
+        firsts[chosen],
+        listed,
+        listed.size,
         np.empty(0, np.uint8),
     )
 
 
 def _joined_lists(
     rows: Rows, bounds: Array, found: list[tuple[int, Array, Array]]
-) -> tuple[Array, Array]:
-    """Join what was found in slabs: the columns that are left, as they enter, and all words."""
+) -> tuple[Array, Array, int]:
+    """Join what was found in slabs: the columns that are left, as they enter, and all lists.
+
+    Returns the list, which has room for more, and its size. Nothing is left in `found`.
+    """
+    if not any(late.size for *_, late in found):
+        return np.empty((0, 2), np.int64), np.empty(0, np.uint32), 0
+    total = sum(listed.size for _, listed, _ in found)
+    joined = np.empty(total + total // 2, np.uint32)
     size = 0
-    for slab, listed, late in found:
-        rows.spans[bounds[slab] : bounds[slab + 1]] += size
-        late[:, 1:] += size
+    parts = []
+    while found:  # so that the memory of each list is returned when it has been copied
+        slab, listed, late = found.pop()
+        joined[size : size + listed.size] = listed
+        rows.firsts[bounds[slab] : bounds[slab + 1]] += size
+        late[:, 1] += size
+        parts.append(late)
         size += listed.size
-    late = np.concatenate([late for *_, late in found])
-    listed = np.concatenate([listed for _, listed, _ in found]) if late.size else np.empty(0)
-    return late[np.argsort(late[:, 0])], listed
+    late = np.concatenate(parts)
+    return late[np.argsort(late[:, 0])], joined, size
 
 
 def _slab_ends(places: Array, shape: tuple[int, int, int], workers: int) -> Array:
