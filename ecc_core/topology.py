@@ -405,8 +405,10 @@ def persistence_pairs(
         As :func:`betti_curves`; ValueError for another dimension, and for a persistence that is
         negative or NaN; BackendError for tunnels of a volume on a device.
     MemoryError
-        If the tunnels of a volume do not fit in memory: they need 3 bytes a voxel, and as much for
-        each thread. It is said before the work begins.
+        If the pairs cannot fit in memory. Beyond the image, tunnels of a volume need 3 bytes a
+        voxel and as many for each thread, images in 2-D 6 to 13 bytes a pixel, and periodic ones 30
+        bytes a point or 64 with tunnels. It is said before the work begins, with what would fit.
+        Classes of noise need up to 30 bytes a voxel in addition.
 
     See Also
     --------

@@ -13,6 +13,7 @@ import pytest
 from oracles import euler as reference
 
 import ecc_core as ecc
+from ecc_core._backends.cpu.betti import launch, tunnels
 from ecc_core.testing import assert_curves_equal
 
 
@@ -90,3 +91,32 @@ def test_an_interrupt_ends_a_call_and_harms_nothing():
     for workers in (1, 2):
         found = ecc.euler_curve(image, 64, workers=workers)
         np.testing.assert_array_equal(found.values, expected)
+
+
+def test_an_interrupt_ends_the_reduction_of_tunnels_in_all_threads(monkeypatch):
+    """Columns are reduced in parts, and no thread begins another one."""
+    image = noise((40, 41, 42), "float32")
+    expected = ecc.persistence_pairs(image, workers=1)
+    interrupted = threading.Event()
+    calls = {"here": 0, "elsewhere": 0}
+    reduce_columns = tunnels.reduce_columns
+
+    def interrupt(*arguments):
+        here = threading.current_thread() is threading.main_thread()
+        calls["here" if here else "elsewhere"] += 1
+        if here:
+            interrupted.set()
+            raise KeyboardInterrupt
+        interrupted.wait(60)
+        time.sleep(0.2)  # until the other threads have been told
+        return reduce_columns(*arguments)
+
+    monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers)
+    monkeypatch.setattr(tunnels, "COLUMNS_AT_ONCE", 100)
+    with monkeypatch.context() as patch:
+        patch.setattr(tunnels, "reduce_columns", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ecc.persistence_pairs(image, workers=2)
+        assert calls["here"] == 1
+        assert calls["elsewhere"] <= 1
+    assert ecc.persistence_pairs(image, workers=2) == expected

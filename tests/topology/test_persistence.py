@@ -16,7 +16,7 @@ from topology_helpers import assert_diagrams, check_points, diagram, intervals, 
 
 import ecc_core as ecc
 from ecc_core import topology
-from ecc_core._backends.cpu.betti import cells, launch, tunnels
+from ecc_core._backends.cpu.betti import cells, launch, memory, tunnels
 from ecc_core.testing import strategies
 
 SIDES = (1, 2, 3, 5, 8)
@@ -369,15 +369,27 @@ def test_curves_of_pairs_at_even_and_large_thresholds():
 
 
 @pytest.mark.parametrize(
-    ("workers", "said"), [(1, "tunnels of 4096 voxels"), (2, "workers=1 needs")]
+    ("shape", "options", "said"),
+    [
+        ((16, 16, 16), {"dimension": 1, "workers": 1}, r"at most 170 points. In addition"),
+        ((16, 16, 16), {"workers": 2}, "`workers=1`, which needs .* GiB, or `dimension` 0 or 2"),
+        ((16, 16, 16), {"boundary": "periodic"}, "blocks of at most 16 points"),
+        ((64, 64), {"dimension": 1}, "at most 170 points. In addition, each class takes 34 bytes"),
+        ((64, 64), {"boundary": "periodic"}, "blocks of at most 34 points"),
+    ],
 )
-def test_tunnels_that_do_not_fit_in_memory_are_refused_before_the_work_begins(
-    monkeypatch, workers, said
+def test_pairs_that_do_not_fit_in_memory_are_refused_before_the_work_begins(
+    monkeypatch, shape, options, said
 ):
-    monkeypatch.setattr(launch, "available_memory", lambda: 1 << 10)
-    image = np.zeros((16, 16, 16), np.uint8)
-    with pytest.raises(MemoryError, match=said):
-        ecc.persistence_pairs(image, 1, workers=workers)
+    """The message says how many points fit, and what else does."""
+    monkeypatch.setattr(memory, "FEW", 100)
+    monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers or 1)
+    available = 25_000 if options.get("workers") == 2 else 1 << 10
+    monkeypatch.setattr(memory, "available_memory", lambda: available)
+    image = np.zeros(shape, np.uint8)
+    with pytest.raises(MemoryError, match=said) as caught:
+        ecc.persistence_pairs(image, **options)
+    assert "`min_persistence` leaves it out" in str(caught.value)
 
 
 @pytest.mark.parametrize(("levels", "slope"), [(6, 0), (300, 100)])

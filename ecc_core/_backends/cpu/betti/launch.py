@@ -20,6 +20,7 @@ from ecc_core._backends.cpu.betti.forest import (
     grid_of,
     grow_block,
 )
+from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.torus import periodic_pairs
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
@@ -31,7 +32,6 @@ from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.persistence import lasting
-from ecc_core._request.resources import available_memory
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
@@ -241,51 +241,76 @@ def persistence_pairs(
     shown = None if mask is None else mask[0]
     if values.size == 0:
         return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
+    threads = worker_count(workers, values.size, 1)
+    check_memory(values.shape, values.dtype, dimensions, filtration, threads)
     periodic = any(filtration.boundary.wraps)
     if filtration.ndim < 3 and not periodic:
         field = laid_out(narrowed(values, shown is not None), shown)
         planar = planar_pairs(field, dimensions, filtration, short=short)
-        return [pairs_that_last(values, pairs, least) for pairs in planar]
+        return [pairs_that_last(values.reshape(-1), pairs, least) for pairs in planar]
     flat = values.reshape(-1)
-    found = []
     known = None if shown is None else shown.reshape(-1)
     if periodic:
-        never = absent(flat, known)
-        hidden = np.zeros_like(never) if known is None else ~known
-        if filtration.nan == "raise" and (never & ~hidden).any():
-            raise ValueError(NAN_MESSAGE)
-        listed = [periodic_pairs(values, never, k, filtration) for k in dimensions]
+        listed = all_periodic_pairs(values, known, dimensions, filtration)
     else:
         listed = volume_pairs(values, shown, dimensions, filtration, workers)
-    while listed:  # so that what is known of each dimension is dropped when it has been used
-        births, deaths = listed.pop(0)
-        begin, end = (
-            absent(flat[points], None if known is None else known[points])
-            for points in (births, deaths)
-        )
-        deaths = np.where((deaths >= 0) & end, -1, deaths)
-        lives = ~begin & (short | (deaths < 0) | (flat[births] != flat[deaths]))
-        births, deaths = pairs_that_last(values, (births[lives], deaths[lives]), least)
-        if ordered:  # by the value at birth, then by the points of birth and death
-            bits = values.size.bit_length()
-            order = sort_keys((deaths + 1).astype(np.uint64), bits)
-            order = order[sort_keys(births[order].astype(np.uint64), bits)]
-            order = order[stable_order(entry_values(flat[births[order]], filtration.superlevel))]
-            births = births[order]
-            deaths = deaths[order]
-        found.append((births, deaths))
-    return found
+    found = {}
+    for k, births, deaths in listed:  # what is short is dropped before the next ones are found
+        found[k] = pairs_of_interest(flat, known, (births, deaths), short=short, least=least)
+        if ordered:
+            found[k] = in_order(flat, found[k], filtration.superlevel)
+        del births, deaths
+    return [found[k] for k in dimensions]
+
+
+def pairs_of_interest(
+    flat: Array,
+    known: Array | None,
+    pairs: tuple[Values, Values],
+    *,
+    short: bool,
+    least: float,
+) -> tuple[Values, Values]:
+    """Return the pairs of classes that are born, and die later unless they may be `short`."""
+    births, deaths = pairs
+    begin, end = (
+        absent(flat[points], None if known is None else known[points]) for points in pairs
+    )
+    deaths = np.where((deaths >= 0) & end, -1, deaths)
+    lives = ~begin & (short | (deaths < 0) | (flat[births] != flat[deaths]))
+    return pairs_that_last(flat, (births[lives], deaths[lives]), least)
+
+
+def in_order(flat: Array, pairs: tuple[Values, Values], superlevel: bool) -> tuple[Values, Values]:
+    """Sort pairs by the value at birth, then by the points of birth and death."""
+    births, deaths = pairs
+    bits = flat.size.bit_length()
+    order = sort_keys((deaths + 1).astype(np.uint64), bits)
+    order = order[sort_keys(births[order].astype(np.uint64), bits)]
+    order = order[stable_order(entry_values(flat[births[order]], superlevel))]
+    return births[order], deaths[order]
+
+
+def all_periodic_pairs(
+    values: Array, known: Array | None, dimensions: Sequence[int], filtration: Filtration
+) -> Iterator[tuple[int, Array, Array]]:
+    """Give each dimension with where its classes begin and end, in any order."""
+    never = absent(values.reshape(-1), known)
+    hidden = np.zeros_like(never) if known is None else ~known
+    if filtration.nan == "raise" and (never & ~hidden).any():
+        raise ValueError(NAN_MESSAGE)
+    for k in dimensions:
+        yield k, *periodic_pairs(values, never, k, filtration)
 
 
 def pairs_that_last(
-    values: Array, pairs: tuple[Values, Values], least: float
+    flat: Array, pairs: tuple[Values, Values], least: float
 ) -> tuple[Values, Values]:
     """Return the points of those pairs that last for at least `least`, or have no death."""
     if least == 0:
         return pairs
     births, deaths = pairs
-    flat = values.reshape(-1)
-    native = values.dtype.newbyteorder("=")
+    native = flat.dtype.newbyteorder("=")
     born, died = (flat[points].astype(native, copy=False) for points in pairs)
     kept = (deaths < 0) | lasting(born, died, least)
     return births[kept], deaths[kept]
@@ -297,17 +322,17 @@ def absent(values: Array, shown: Array | None) -> NDArray[np.bool_]:
     return never | np.isnan(values) if values.dtype.kind == "f" else never
 
 
-def joined_forest(
+def forest_pairs(
     values: Array,
     shown: Array | None,
     kind: Kind,
     filtration: Filtration,
     workers: int | None,
     volume: Volume | None,
-) -> tuple[Array, Array, Loops]:
-    """Return where components end, (birth, death), where others begin, and loops, in C order.
+) -> tuple[Values, Values, Loops]:
+    """Return where components, or those of the complement, begin and end, and loops, in C order.
 
-    Those of the complement belong to the flipped image: points enter in the opposite order there,
+    Loops of the complement belong to the flipped image: points enter in the opposite order there,
     equal ones too.
     """
     if kind.complement:
@@ -317,7 +342,12 @@ def joined_forest(
     field = laid_out(values, shown)
     options: dict[str, Any] = {"workers": workers, "volume": volume}
     (forest,), (histogram,) = grow(field, [kind], [plan], 0, filtration.nan, **options)
-    return forest.join(histogram)
+    pairs, roots, loops = forest.join(histogram)
+    if kind.complement:
+        deaths, births = values.size - 1 - pairs.T
+        return births, deaths, loops
+    births = np.concatenate([pairs[:, 0], roots])
+    return births, np.concatenate([pairs[:, 1], np.full(roots.size, -1)]), loops
 
 
 def order_plan(dtype: np.dtype[Any], filtration: Filtration, masked: bool) -> Plan:
@@ -331,42 +361,21 @@ def volume_pairs(
     dimensions: Sequence[int],
     filtration: Filtration,
     workers: int | None,
-) -> list[tuple[Array, Array]]:
-    """Return where the classes of a volume begin and end, in any order."""
+) -> Iterator[tuple[int, Array, Array]]:
+    """Give each dimension with where the classes of a volume begin and end, in any order."""
     values = narrowed(values, shown is not None)
-    volume = None
-    if 1 in dimensions:
-        check_memory(values.size, worker_count(workers, values.size, 1))
-        volume = empty_volume(values.shape)
-    found: dict[int, tuple[Array, Array]] = {}
+    volume = empty_volume(values.shape) if 1 in dimensions else None
     loops: dict[int, Loops] = {}
     for k in (0, 2):
         if k not in dimensions and volume is None:
             continue
         kind = kind_of(filtration, complement=k > 0)
         given = values, shown, kind, filtration, workers, volume
-        pairs, roots, loops[kind.connectivity] = joined_forest(*given)
-        births, deaths = pairs.T
-        if kind.complement:
-            found[k] = values.size - 1 - deaths, values.size - 1 - births
-        else:
-            births = np.concatenate([births, roots])
-            found[k] = births, np.concatenate([deaths, np.full(births.size - deaths.size, -1)])
+        births, deaths, loops[kind.connectivity] = forest_pairs(*given)
+        if k in dimensions:
+            yield k, births, deaths
+        del births, deaths
     if volume is not None:
         plan = order_plan(values.dtype, filtration, shown is not None)
         threads = worker_count(workers, values.size, 1)
-        found[1] = tunnel_pairs(values, shown, volume, loops, plan, filtration.cubes, threads)
-    return [found[k] for k in dimensions]
-
-
-def check_memory(points: int, threads: int) -> None:
-    """Raise if the tunnels of so many points do not fit in memory: a byte an edge, twice."""
-    needed = 3 * points * (1 + threads)
-    available = available_memory()
-    if available is not None and needed > available:
-        alone = f"workers=1 needs {6 * points / 2**30:.1f} GiB, " if threads > 1 else ""
-        raise MemoryError(
-            f"tunnels of {points} voxels need {needed / 2**30:.1f} GiB besides the image, but "
-            f"{available / 2**30:.1f} GiB are available: {alone}`dimension` 0 or 2 a small part "
-            "of it, and boxes of the image in proportion"
-        )
+        yield 1, *tunnel_pairs(values, shown, volume, loops, plan, filtration.cubes, threads)

@@ -24,6 +24,7 @@ from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.forest import Field
 from ecc_core._backends.cpu.betti.image_tunnels import image_pairs, squares_of
 from ecc_core._backends.cpu.betti.launch import volume_pairs
+from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
 from ecc_core._backends.cpu.compiling import kernel
@@ -391,8 +392,10 @@ def _tunnels(images: _Images) -> Matched:
 
 def _tunnels_of(images: _Images, image: _Image) -> tuple[Points, Points]:
     """Return where the tunnels of an image begin and end."""
-    (found,) = volume_pairs(image.keys, images.shown, [1], images.filtration, 1)
-    return found
+    keys = image.keys
+    check_memory(keys.shape, keys.dtype, [1], images.filtration, 1)
+    ((_, births, deaths),) = volume_pairs(keys, images.shown, [1], images.filtration, 1)
+    return births, deaths
 
 
 def _entry_order(image: _Image) -> Points:

@@ -14,6 +14,7 @@ tunnels of the image.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ from ecc_core._backends.cpu.pool import share
 Array = NDArray[Any]
 
 SLABS_A_WORKER = 2
+COLUMNS_AT_ONCE = 1 << 17  # of noise, which take some tenths of a second
 NEAR = 32  # points along the side of a cube whose columns are reduced one after another
 
 
@@ -135,15 +137,32 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
     given = volume, tables, rows, columns
     followed = np.empty(0, np.int64)
     found: list[tuple[int, Array, Array]] = []
+    stopped = threading.Event()
+
+    def reduce_slab(slab: int, states: Array) -> None:
+        own = order[slab_firsts[slab] : slab_firsts[slab + 1]]
+        within = (bounds[slab], bounds[slab + 1])
+        listed = np.empty(ROOM + ROOM_OF_COLUMN * own.size, np.uint32)
+        size = 0
+        lates = [np.empty((0, 2), np.int64)]
+        for first in range(0, own.size, COLUMNS_AT_ONCE):  # an interrupt is noticed in between
+            if stopped.is_set():
+                return
+            some = own[first : first + COLUMNS_AT_ONCE]
+            listed, size, late = reduce_columns(
+                *given, some, within, followed, listed, size, states
+            )
+            lates.append(late.copy())
+        found.append((slab, listed[:size], np.concatenate(lates)))
 
     def work(queue: Iterator[int]) -> None:
         states = np.zeros(volume.gradient.size, np.uint8)
-        for slab in queue:
-            own = order[slab_firsts[slab] : slab_firsts[slab + 1]]
-            within = (bounds[slab], bounds[slab + 1])
-            listed = np.empty(ROOM + ROOM_OF_COLUMN * own.size, np.uint32)
-            listed, size, late = reduce_columns(*given, own, within, followed, listed, 0, states)
-            found.append((slab, listed[:size], late))
+        try:
+            for slab in queue:
+                reduce_slab(slab, states)
+        except BaseException:
+            stopped.set()  # the other threads, too
+            raise
 
     share(range(ends.size - 1), work, workers)
     late, listed, size = _joined_lists(rows, bounds, found)
