@@ -27,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.cells import split_coefficients
+from ecc_core._torch.cells import coefficients_of
 from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 from tests.oracles import soft as reference
@@ -178,7 +178,7 @@ def measure_curve(
         row["peak"] = peak(step) / size
         steps["fused, graph"] = captured(step)
         row["floor"] = 3 * size / rate
-    weights = split_coefficients(image.detach(), 1).flatten(1)
+    weights = coefficients_of(image.detach(), 1, "split").flatten(1)
     plains = {
         "plain, points": lambda *numbers: over_points(numbers[0], weights, *numbers[1:]),
         "plain, cells": over_cells,

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.soft import over_cells, over_heights, over_points
-from ecc_core._torch.cells import split_coefficients
+from ecc_core._torch.cells import coefficients_of
 from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve
 
@@ -88,7 +88,7 @@ def rows() -> list[dict[str, Any]]:
     image = torch.rand(1, 1, 64, 64).requires_grad_()
     large = torch.rand(1, 1, 512, 512).requires_grad_()
     volume = torch.rand(1, 1, 64, 64, 64).requires_grad_()
-    weights = split_coefficients(image.detach()[0], 1).flatten(1)
+    weights = coefficients_of(image.detach()[0], 1, "split").flatten(1)
     slope = torch.tensor(sharpness)
     layers = [
         EulerCurveLayer(LEVELS, range=(0, 1), directions=k, direction_scale=1 / 64 if k else None)

@@ -27,6 +27,7 @@ def nan_message(name: str) -> str:
 
 
 NAN_MESSAGE = nan_message("image")
+NAN_SHOWN_MESSAGE = "`image` must not contain NaN where `mask` keeps it, got NaN"
 PACKAGE = str(Path(__file__).parent)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from ecc_core._backends.forks import paused
 from ecc_core._backends.plain.namespaces import Standard, make_known
 from ecc_core._backends.soft import SoftCurves as SoftCurves
 from ecc_core._optional import INSTALL
-from ecc_core.errors import BackendError
+from ecc_core.errors import BackendError, warn_caller
 
 if TYPE_CHECKING:
     from ecc_core._backends.protocols import (
@@ -57,6 +58,9 @@ PARTS = (
     "simplicial_complexes",
 )
 """What a backend may have besides curves."""
+
+CUPY = f"{INSTALL.format('cuda12')} or {INSTALL.format('cuda13')}"
+"""How CuPy is installed."""
 
 _registered: dict[str, dict[str, Any]] = {}
 """The modules of each backend, or their names."""
@@ -155,8 +159,29 @@ def simplicial_complexes(device: str) -> SimplicialComplexes:
 
 
 def soft_curves(device: str) -> SoftCurves:
-    found: SoftCurves = _part("soft_curves", device)
+    """Return what computes soft curves: kernels, or operators of torch where there are none."""
+    found: SoftCurves = _part("soft_curves", device) if has_kernels(device) else _in_torch(device)
     return found
+
+
+@cache
+def has_kernels(device: str) -> bool:
+    """Whether the kernels of a device can be used; those of CUDA devices need CuPy."""
+    try:
+        _registered[_kind(device)]["needs"]()
+    except BackendError:
+        return False
+    return True
+
+
+@cache
+def _in_torch(device: str) -> Any:
+    """Return soft curves in operators of torch, and say so when it is called first."""
+    warn_caller(
+        f"soft curves on {device} are computed by operators of torch: kernels, which take less "
+        f"time and memory, need CuPy ({CUPY})"
+    )
+    return import_module("ecc_core._torch.plain")
 
 
 def need_cupy(what: str = "arrays on CUDA devices") -> None:
@@ -164,9 +189,7 @@ def need_cupy(what: str = "arrays on CUDA devices") -> None:
     try:
         import_module("cupy")
     except ImportError as error:
-        raise BackendError(
-            f"{what} need CuPy: {INSTALL.format('cuda12')} or {INSTALL.format('cuda13')}"
-        ) from error
+        raise BackendError(f"{what} need CuPy: {CUPY}") from error
 
 
 register(

@@ -48,6 +48,11 @@ class SoftCurves(Protocol):
         The coefficients are those that `gradient` takes, in any form, empty without `keep`.
         """
 
+    def weighted_curves(
+        self, images: SoftImages, coefficients: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Curves of points with these coefficients (images, points) of int8, and derivatives."""
+
     def gradient(
         self,
         upstream: Tensor,

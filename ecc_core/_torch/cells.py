@@ -59,17 +59,21 @@ def cell_values(
             yield extent, sign * torch.stack(_points_of_cells(grid, size)).amax(0)
 
 
-def split_coefficients(values: Tensor, connectivity: int) -> Tensor:
-    """Coefficients of the points, each cell split evenly among the points that have its value.
+def coefficients_of(values: Tensor, connectivity: int, ties: Ties) -> Tensor:
+    """Coefficients of the points, as a tensor of the shape and dtype of `values`.
 
-    The result has the shape and dtype of `values`.
+    A cell belongs to the first point in raster order that has its value (`ties` "raster") or is
+    split evenly among all of them.
     """
     sign = 1.0 if connectivity == 1 else -1.0
     total = torch.zeros_like(values)
     for extent, grid, size in _kinds(sign * values, connectivity):
         views = _points_of_cells(grid, size)
         owners = torch.stack(views)
-        owners = (owners == owners.amax(0)).to(values.dtype)
+        owners = owners == owners.amax(0)
+        if ties == "raster":
+            owners &= owners.cumsum(0) == 1
+        owners = owners.to(values.dtype)
         owners *= (-1) ** sum(extent) / owners.sum(0)
         shares = torch.zeros_like(grid)
         for own, share in zip(owners, _points_of_cells(shares, size), strict=True):

@@ -17,8 +17,8 @@ from ecc_core._backends.cpu.soft.transform import Projection
 from ecc_core._backends.soft import Projected, SoftImages
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.resources import AtMost
-from ecc_core._torch.cells import filtration, split_coefficients
-from ecc_core.errors import NAN_MESSAGE
+from ecc_core._torch.cells import coefficients_of, filtration
+from ecc_core.errors import NAN_MESSAGE, NAN_SHOWN_MESSAGE
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -26,14 +26,24 @@ Floats = NDArray[np.float64]
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     values = _values(images)
+    weights = _coefficients(values, images.connectivity)
+    kept = torch.from_numpy(weights if keep else weights[:, :0].copy())
+    return *_sums(values, weights, images), kept
+
+
+def weighted_curves(images: SoftImages, coefficients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return _sums(_values(images), coefficients.contiguous().numpy(), images)
+
+
+def _sums(values: Array, weights: Array, images: SoftImages) -> tuple[Tensor, Tensor, Tensor]:
+    """Curves of values with coefficients, and their derivatives by threshold and sharpness."""
     levels = _doubles(images.thresholds)
     slope = _checked(levels, images.sharpness, "thresholds")
-    weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
     sums = Sums(_points(values), weights, sign * levels, slope, threads()).curves()
     sums[1] *= sign
     curve, slopes, spreads = map(torch.from_numpy, sums.astype(values.dtype))
-    return curve, slopes, spreads, torch.from_numpy(weights if keep else weights[:, :0].copy())
+    return curve, slopes, spreads
 
 
 def gradient(
@@ -53,7 +63,7 @@ def gradient(
     values = _values(images)
     weights = coefficients.contiguous().numpy()
     if split:
-        divided = split_coefficients(torch.from_numpy(values), images.connectivity)
+        divided = coefficients_of(torch.from_numpy(values), images.connectivity, "split")
         weights = _points(divided.numpy())
     elif not coefficients.shape[1]:
         weights = _coefficients(values, images.connectivity)
@@ -144,8 +154,7 @@ def _coefficients(values: Array, connectivity: int) -> Array:
     except ValueError as error:
         if str(error) != NAN_MESSAGE:
             raise
-        message = "`image` must not contain NaN where `mask` keeps it, got NaN"
-        raise ValueError(message) from None
+        raise ValueError(NAN_SHOWN_MESSAGE) from None
     return _points(found.reshape(values.shape))
 
 

@@ -19,9 +19,11 @@ from ecc_core._backends.cuda.soft import projection_gradients as projection_grad
 from ecc_core._backends.cuda.soft import projections as projections
 from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._backends.soft import SoftImages
-from ecc_core._torch.cells import split_coefficients
+from ecc_core._torch import plain
+from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.operators import is_plain
+from ecc_core._torch.plain import weighted_curves as weighted_curves
 
 
 def arguments(images: SoftImages, fill: bool = False) -> Arguments:
@@ -40,9 +42,7 @@ def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tens
     shape = values.shape[0], thresholds.numel()
     if values.dtype == torch.float64:
         weights = soft.coefficients(given)
-        curve, slopes, spreads = _exact_curves(*_points(given, weights), given.sharpness)
-        kept = weights if keep else kept
-        return curve, -slopes if given.superlevel else slopes, spreads, kept
+        return *plain.weighted_curves(images, weights), weights if keep else kept
     curve, slopes, spreads = (thresholds.new_empty(shape) for _ in range(3))
     if not (values.numel() and thresholds.numel()):
         return curve.zero_(), slopes.zero_(), spreads.zero_(), kept
@@ -65,14 +65,12 @@ def gradient(
     if split:  # cells are divided between points of equal values
         wide = values if values.dtype == torch.float64 else values.float()
         signed = -wide if given.superlevel else wide
-        weights = split_coefficients(signed, given.connectivity)
+        weights = coefficients_of(signed, given.connectivity, "split")
         weights = weights.masked_fill(signed.isposinf(), 0).flatten(1)
     else:
         weights = coefficients.contiguous() if coefficients.numel() else soft.coefficients(given)
     if values.dtype == torch.float64:
-        signed = upstream if given.superlevel else -upstream
-        found = _exact_gradients(*_points(given, weights), given.sharpness, signed)
-        return found.reshape(values.shape)
+        return plain.gradient(upstream, weights, images, False, dtype, double)
     out = torch.empty(values.shape, dtype=torch.float32 if split else dtype, device=values.device)
     if not (values.numel() and given.thresholds.numel()):
         return out.zero_()
@@ -80,51 +78,6 @@ def gradient(
     memory = soft.windows(given)
     soft.gradients(given, Forward(0, 0, 0, memory.data_ptr(), ones.data_ptr()), upstream, out)
     return (out * weights.reshape(values.shape)).to(dtype) if split else out
-
-
-def _points(given: Arguments, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Values (batch, points) of the sublevel filtration, their weights, and the levels."""
-    values = given.values.flatten(1)
-    levels = given.thresholds
-    return (-values, weights, -levels) if given.superlevel else (values, weights, levels)
-
-
-def _exact_curves(
-    values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums of weight * s(z), z = sharpness * (level - value), and derivatives by level, sharpness.
-
-    Points at -inf have entered at every level and points at +inf never enter. Neither contributes
-    to the derivatives. No temporary array is larger than the values.
-    """
-    sums = weights.new_zeros((3, weights.shape[0], levels.numel()), dtype=values.dtype)
-    first = torch.where(values == -torch.inf, weights, 0).sum(1)
-    values, weights = _finite(values, weights)
-    for j, level in enumerate(levels):
-        s = torch.sigmoid(sharpness * (level - values))
-        slope = weights * s * (1 - s)
-        sums[0, :, j] = first + (weights * s).sum(1)
-        sums[1, :, j] = sharpness * slope.sum(1)
-        sums[2, :, j] = (slope * (level - values)).sum(1)
-    sums[2].masked_fill_(levels.isinf(), 0)
-    return sums[0].clone(), sums[1].clone(), sums[2].clone()
-
-
-def _finite(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Set infinite values and their weights to zero, since they have no derivatives."""
-    return values.masked_fill(values.isinf(), 0), weights * values.isfinite()
-
-
-def _exact_gradients(
-    values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor, upstream: Tensor
-) -> Tensor:
-    """Weight of each point times the sum of upstream * sharpness * s'(z) over the levels."""
-    values, weights = _finite(values, weights)
-    total = values.new_zeros((upstream.shape[0], values.shape[1]))
-    for j, level in enumerate(levels):
-        s = torch.sigmoid(sharpness * (level - values))
-        total += upstream[:, j, None] * (s * (1 - s))
-    return weights * sharpness * total
 
 
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:

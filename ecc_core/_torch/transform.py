@@ -25,10 +25,10 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
     if bypasses_torch((weights,)) and not weights.is_meta:
         found: Tensor = _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
         return found
-    return _orthants_in_torch(weights, connectivity, extension)
+    return orthants_in_torch(weights, connectivity, extension)
 
 
-def _orthants_in_torch(weights: Tensor, connectivity: int, extension: str) -> Tensor:
+def orthants_in_torch(weights: Tensor, connectivity: int, extension: str) -> Tensor:
     """The same in operators of torch, for compiled graphs, `torch.func` and exported models."""
     ndim = weights.dim() - 1
     sign = 1 if extension == "max" else -1
@@ -71,7 +71,7 @@ class _Orthants(torch.autograd.Function):
             gradients = soft_curves(weights.device.type).gradients_by_orthant
             return gradients(weights, gradient, *ctx.options), None, None
         with torch.enable_grad():
-            sums = _orthants_in_torch(weights, *ctx.options)
+            sums = orthants_in_torch(weights, *ctx.options)
         return *torch.autograd.grad(sums, weights, gradient, create_graph=True), None, None
 
 

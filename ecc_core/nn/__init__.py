@@ -1,4 +1,4 @@
-"""Euler characteristic curves and transforms as PyTorch layers, and topological losses."""
+"""Euler characteristic and Betti curves and transforms as PyTorch layers, and losses."""
 
 from ecc_core._optional import import_optional
 
@@ -6,9 +6,11 @@ import_optional("torch", extra="torch", purpose="`ecc_core.nn`")
 
 from ecc_core.nn import functional  # noqa: E402 (after the check that torch is there)
 from ecc_core.nn.layers import (  # noqa: E402
+    BettiCurveLayer,
     EulerCurveLayer,
     EulerCurveMap,
     EulerTransformLayer,
+    LifetimeLayer,
     SimplicialTransformLayer,
     parameter_groups,
 )
@@ -18,12 +20,14 @@ from ecc_core.nn.metrics import BettiError  # noqa: E402
 from ecc_core.nn.persistence import PersistenceLoss  # noqa: E402
 
 __all__ = [
+    "BettiCurveLayer",
     "BettiError",
     "BettiMatchingLoss",
     "EulerCurveLayer",
     "EulerCurveLoss",
     "EulerCurveMap",
     "EulerTransformLayer",
+    "LifetimeLayer",
     "PersistenceLoss",
     "SimplicialTransformLayer",
     "functional",

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ecc_core._backends import has_kernels
 from ecc_core._torch.operators import operator
 from ecc_core.curves import euler_curve
 from ecc_core.nn._arguments import plain
@@ -19,6 +20,11 @@ def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
     fixed = [plain(a).detach() if isinstance(a, Tensor) else a for a in arguments]
     exact: Tensor = operator(*fixed).reshape(soft.shape).to(soft.dtype)
     return exact + (soft - soft.detach())
+
+
+def place_of_curves(images: Tensor) -> torch.device:
+    """Return where exact curves are computed: in host memory, where a device has no kernels."""
+    return images.device if has_kernels(images.device.type) else torch.device("cpu")
 
 
 def flatten(image: Tensor, n_spatial: int) -> Tensor:
@@ -43,10 +49,11 @@ def exact_curve(
     superlevel: bool,
 ) -> Tensor:
     """Curves (batch, n) of images (batch, *spatial) with a mask (batch or 1, *spatial)."""
-    return euler_curve(
-        image,
-        thresholds,
-        mask=None if mask is None else mask.expand(image.shape),
+    place = place_of_curves(image)
+    found: Tensor = euler_curve(
+        image.to(place),
+        thresholds.to(place),
+        mask=None if mask is None else mask.expand(image.shape).to(place),
         direction=None if direction is None else direction.tolist(),
         direction_scale=None if direction_scale is None else direction_scale.item(),
         spacing=None if direction is None else spacing,
@@ -54,6 +61,7 @@ def exact_curve(
         superlevel=superlevel,
         axis=range(1, image.ndim),
     ).values
+    return found.to(image.device)
 
 
 def _fake_transform(weights: Tensor, directions: Tensor, heights: Tensor, *_: Any) -> Tensor:
@@ -72,7 +80,9 @@ def exact_transform(
     """Transforms (batch, k, n) of weights (batch, *spatial)."""
     options: dict[str, Any] = {"spacing": spacing, "connectivity": connectivity, "weighted": True}
     values = weights.new_empty((len(weights), len(directions), len(heights)), dtype=torch.float64)
-    for row, image in zip(values, weights, strict=True):
-        found: Any = euler_transform(image, directions, heights, **options).values
+    place = place_of_curves(weights)
+    given, vectors, levels = (part.to(place) for part in (weights, directions, heights))
+    for row, image in zip(values, given, strict=True):
+        found: Any = euler_transform(image, vectors, levels, **options).values
         row.copy_(found)
     return values

@@ -1,4 +1,4 @@
-"""Differentiable Euler characteristic curves and transforms."""
+"""Differentiable Euler characteristic curves and transforms, Betti curves and lifetimes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ecc_core._backends import has_kernels
 from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.operators import bypasses_torch
@@ -20,9 +21,16 @@ from ecc_core._torch.transform import (
 )
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
+from ecc_core.nn._betti import longest_lifetimes, soft_betti_curves
 from ecc_core.nn._simplicial import soft_simplicial_transform
 
-__all__ = ["soft_euler_curve", "soft_euler_transform", "soft_simplicial_transform"]
+__all__ = [
+    "longest_lifetimes",
+    "soft_betti_curves",
+    "soft_euler_curve",
+    "soft_euler_transform",
+    "soft_simplicial_transform",
+]
 
 
 def soft_euler_curve(
@@ -145,7 +153,7 @@ def soft_euler_curve(
     )
     slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
     others = (levels, slope, terms, mask, connectivity, superlevel, ties, keep)
-    if image.is_cuda and bypasses_torch((image, *others)):
+    if image.is_cuda and has_kernels("cuda") and bypasses_torch((image, *others)):
         from ecc_core._torch import cuda
 
         if cuda.fuses(image, *others):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ecc_core.nn import PersistenceLoss, _pairs
+from ecc_core.nn import PersistenceLoss, _classes
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.gpu
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("shape", [(3, 2, 17, 20), (2, 1, 6, 7, 9)])
 def test_persistence_loss_and_its_gradient(monkeypatch, shape, masked):
-    monkeypatch.setattr(_pairs, "LEAST_ON_DEVICE", 0)
+    monkeypatch.setattr(_classes, "LEAST_ON_DEVICE", 0)
     torch.manual_seed(0)
     images, targets = torch.rand(shape), (torch.rand(shape) < 0.5).float()
     mask = torch.rand(shape) < 0.8 if masked else None

@@ -13,6 +13,7 @@ from torch.nn import functional as torch_functional
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import given_on_host
+from ecc_core._backends import has_kernels
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core._request.thresholds import as_count, parse_thresholds
 from ecc_core._torch.operators import bypasses_torch, is_plain
@@ -362,7 +363,10 @@ def parameter_groups(module: nn.Module, **options: Any) -> list[dict[str, Any]]:
 def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Add up a first number and the softplus of all others, in units of `step`."""
     by_kernels = (
-        free.is_cuda and free.dtype in (torch.float32, torch.float64) and free.is_contiguous()
+        free.is_cuda
+        and has_kernels("cuda")
+        and free.dtype in (torch.float32, torch.float64)
+        and free.is_contiguous()
     )
     if by_kernels and bypasses_torch((free, step)):
         found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]

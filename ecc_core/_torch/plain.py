@@ -1,0 +1,177 @@
+"""Soft curves and transforms in operators of torch, for devices without kernels.
+
+Sums are taken over points and levels at once, as many levels as fit into a bounded memory. They
+need neither kernels nor a compiler, and take longer than kernels, which visit only the levels near
+a point.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from ecc_core._backends.soft import Projected, SoftImages
+from ecc_core._torch.cells import Ties, coefficients_of, filtration
+from ecc_core._torch.transform import orthants_in_torch, orthants_of, positions
+
+TERMS_AT_ONCE = 1 << 24
+"""Points times levels whose logistic functions are in memory together."""
+
+Sums = tuple[Tensor, Tensor, Tensor]
+"""Curves, and their derivatives by the level and by the sharpness."""
+
+
+def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    weights = _coefficients(images, "raster").to(torch.int8)
+    kept = weights if keep else weights[:, :0].clone()
+    return *weighted_curves(images, weights), kept
+
+
+def weighted_curves(images: SoftImages, coefficients: Tensor) -> Sums:
+    sign = -1 if images.superlevel else 1
+    values = _values(images).flatten(1)
+    found = sums(values, coefficients[:, None], sign * images.thresholds, images.sharpness)
+    curve, slopes, spreads = (rows[:, 0] for rows in found)
+    return curve, sign * slopes, spreads
+
+
+def gradient(
+    upstream: Tensor,
+    coefficients: Tensor,
+    images: SoftImages,
+    split: bool,
+    dtype: torch.dtype,
+    double: bool,
+) -> Tensor:
+    """Gradient of the images; sums of float32 are in float32, `double` or not."""
+    weights = coefficients
+    if split or not coefficients.shape[1]:
+        weights = _coefficients(images, "split" if split else "raster")
+    sign = -1 if images.superlevel else 1
+    values = _values(images)
+    levels = sign * images.thresholds
+    slopes = sums_of_slopes(values.flatten(1), upstream[:, None], levels, images.sharpness)
+    return (-sign * _weights(values.flatten(1), weights) * slopes[:, 0]).view_as(values).to(dtype)
+
+
+def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
+    return orthants_in_torch(weights, connectivity, extension)
+
+
+def gradients_by_orthant(
+    weights: Tensor, upstream: Tensor, connectivity: int, extension: str
+) -> Tensor:
+    with torch.enable_grad():
+        given = weights.detach().requires_grad_()
+        found = orthants_in_torch(given, connectivity, extension)
+    return torch.autograd.grad(found, given, upstream)[0]
+
+
+def projections(given: Projected) -> Sums:
+    heights, weights = _projected(given)
+    curve, slopes, spreads = sums(heights, weights, given.heights, given.sharpness)
+    return tuple(rows.transpose(0, 1) for rows in (curve, slopes, spreads))  # type: ignore[return-value]
+
+
+def projection_gradients(
+    given: Projected, upstream: Tensor, of_weights: bool
+) -> tuple[Tensor, Tensor]:
+    heights, weights = _projected(given)
+    rows = upstream.transpose(0, 1)
+    slopes = weights * sums_of_slopes(heights, rows, given.heights, given.sharpness)
+    places = positions(given.weights.shape[2:], given.vectors)
+    by_vectors = -_product(slopes, places.T).transpose(0, 1)
+    by_weights = torch.zeros_like(given.weights)
+    if of_weights:
+        entered = _sums_of_steps(heights, rows, given.heights, given.sharpness)
+        orthants = orthants_of(given.vectors)
+        by_weights.flatten(2).index_add_(1, orthants, entered.transpose(0, 1))
+    return by_weights, by_vectors
+
+
+def sums(values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor) -> Sums:
+    """Sums (rows, sets, n) of weight * s(z), z = sharpness * (level - value), and derivatives.
+
+    Values are (rows, points) and weights (rows, sets, points). Points at -inf have entered at every
+    level and points at +inf never enter. Neither contributes to the derivatives. For NaN, and a
+    sharpness that is not positive and finite, sums are NaN.
+    """
+    dtype = values.dtype
+    sharpness = torch.where((sharpness > 0) & sharpness.isfinite(), sharpness, torch.nan)
+    first = (weights * (values == -torch.inf)[:, None]).sum(2, dtype=dtype)
+    weights = _weights(values[:, None], weights.to(dtype))
+    values = _finite(values)
+    curves, slopes, spreads = (
+        values.new_empty((*weights.shape[:2], levels.numel())) for _ in range(3)
+    )
+    for some in _levels_at_once(values, levels):
+        distances = _distances(values, levels[some])
+        s = torch.sigmoid(sharpness * distances)
+        curves[:, :, some] = first[:, :, None] + _product(weights, s)
+        s = s * (1 - s)
+        slopes[:, :, some] = sharpness * _product(weights, s)
+        spreads[:, :, some] = _product(weights, (s * distances).masked_fill_(distances.isinf(), 0))
+    return curves, slopes, spreads
+
+
+def sums_of_slopes(values: Tensor, upstream: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+    """Sums (rows, sets, points) over the levels of upstream (rows, sets, n) * sharpness * s'(z)."""
+    values = _finite(values)
+    total = values.new_zeros((*upstream.shape[:2], values.shape[1]))
+    for some in _levels_at_once(values, levels):
+        s = torch.sigmoid(sharpness * _distances(values, levels[some]))
+        total += _product(upstream[:, :, some] * sharpness, (s * (1 - s)).transpose(1, 2))
+    return total
+
+
+def _sums_of_steps(values: Tensor, upstream: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+    """Sums (rows, sets, points) over the levels of upstream (rows, sets, n) * s(z)."""
+    total = values.new_zeros((*upstream.shape[:2], values.shape[1]))
+    for some in _levels_at_once(values, levels):
+        s = torch.sigmoid(sharpness * _distances(values, levels[some]))
+        total += _product(upstream[:, :, some], s.transpose(1, 2))
+    return total
+
+
+def _product(first: Tensor, second: Tensor) -> Tensor:
+    """The matrix product in the dtype of its factors, where autocast would round them, too."""
+    with torch.autocast(first.device.type, enabled=False):
+        return first @ second
+
+
+def _levels_at_once(values: Tensor, levels: Tensor) -> Iterator[slice]:
+    step = max(1, TERMS_AT_ONCE // max(values.numel(), 1))
+    for first in range(0, levels.numel(), step):
+        yield slice(first, first + step)
+
+
+def _distances(values: Tensor, levels: Tensor) -> Tensor:
+    """Level less value, (rows, points, n)."""
+    return levels - values[:, :, None]
+
+
+def _finite(values: Tensor) -> Tensor:
+    return values.masked_fill(values.isinf(), 0)
+
+
+def _weights(values: Tensor, weights: Tensor) -> Tensor:
+    """The weights of points, without those of infinite points, which have no derivatives."""
+    return weights * values.isfinite()
+
+
+def _values(images: SoftImages) -> Tensor:
+    """Values (batch, *spatial) of the sublevel filtration, of the levels' dtype."""
+    image = images.image.to(images.thresholds.dtype)
+    return filtration(image, images.direction_terms, images.mask, images.superlevel)
+
+
+def _coefficients(images: SoftImages, ties: Ties) -> Tensor:
+    """Coefficients (batch, points); those of points at +inf are undefined."""
+    return coefficients_of(_values(images), images.connectivity, ties).flatten(1)
+
+
+def _projected(given: Projected) -> tuple[Tensor, Tensor]:
+    """Heights (k, points) of a grid along each vector, and weights (k, batch, points)."""
+    heights = _product(given.vectors, positions(given.weights.shape[2:], given.vectors))
+    own = given.weights.flatten(2).index_select(1, orthants_of(given.vectors))
+    return heights, own.transpose(0, 1)

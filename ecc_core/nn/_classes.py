@@ -1,0 +1,225 @@
+"""The homology classes of batches of images, and what layers need of them as operators of torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ecc_core._backends import has_kernels
+from ecc_core._torch.operators import operator
+from ecc_core.errors import NAN_MESSAGE, NAN_SHOWN_MESSAGE
+from ecc_core.nn._exact import place_of_curves
+from ecc_core.results import PersistencePairs
+from ecc_core.topology import betti_curves, persistence_pairs
+
+LEAST_ON_DEVICE = 1 << 17
+"""Points of a batch. For fewer, launches on a device take longer than a core of the host."""
+
+
+class Classes(NamedTuple):
+    """The homology classes of images, with the points that cause their births and deaths."""
+
+    groups: Tensor
+    """The number of the image and dimension: image * n_spatial + dimension."""
+    births: Tensor
+    """Flat indices of points."""
+    deaths: Tensor
+    """The same; the number of points for a class that never dies."""
+
+
+def check_no_export() -> None:
+    """Refuse models that are exported to ONNX."""
+    if torch.onnx.is_in_onnx_export():
+        raise RuntimeError("ONNX has no operators for persistence pairs")
+
+
+def place_of_pairs(images: Tensor) -> torch.device:
+    """Return where the pairs of images are found: on their device, or in host memory."""
+    many = images.is_cuda and images.numel() >= LEAST_ON_DEVICE
+    return images.device if many and has_kernels("cuda") else torch.device("cpu")
+
+
+def classes_of(
+    images: Tensor,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    min_persistence: float = 0,
+) -> Classes:
+    """The classes of all images (batch, *spatial), with a mask of the same shape.
+
+    All images are computed at once, side by side with points between them that never enter.
+    """
+    spatial = images.shape[1:]
+    side = spatial[-1]
+    row = _side_by_side(images)
+    shown = torch.arange(row.shape[-1], device=row.device) % (side + 1) < side
+    shown = shown.expand(row.shape) if mask is None else _side_by_side(mask)
+    try:
+        found = persistence_pairs(
+            row,
+            mask=shown,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            min_persistence=min_persistence,
+        )
+    except ValueError as error:
+        if str(error) != NAN_MESSAGE:
+            raise
+        raise ValueError(NAN_SHOWN_MESSAGE) from None
+    pairs = cast(PersistencePairs[Tensor], found)  # of the same library as `row`
+    image = pairs.birth_points[:, -1] // (side + 1)
+    births, deaths = (
+        _flat_index(image, points, spatial)
+        for points in (pairs.birth_points, pairs.death_points.clamp(min=0))
+    )
+    deaths = torch.where(pairs.essential, images.numel(), deaths)
+    dimensions = torch.as_tensor(pairs.dimensions, device=row.device)
+    return Classes(len(spatial) * image + dimensions, births, deaths)
+
+
+def _flat_index(image: Tensor, points: Tensor, spatial: torch.Size) -> Tensor:
+    """Return the flat indices in a batch of points of its images side by side."""
+    found = image
+    for axis, length in enumerate(spatial[:-1]):
+        found = found * length + points[:, axis]
+    return found * spatial[-1] + points[:, -1] % (spatial[-1] + 1)
+
+
+def _side_by_side(images: Tensor) -> Tensor:
+    """Images (batch, *spatial) along the last axis, each followed by points of value 0."""
+    return pad(images, (0, 1)).movedim(0, -2).flatten(-2)
+
+
+def _given_classes(
+    images: Tensor,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    min_persistence: float = 0,
+) -> Classes:
+    """The classes of images that an operator is given; the mask is (batch or 1, *spatial)."""
+    place = place_of_pairs(images)
+    shown = None if mask is None else mask.expand(images.shape).to(place)
+    options = connectivity, superlevel, min_persistence
+    return classes_of(widest(images).to(place), shown, *options)
+
+
+def widest(images: Tensor) -> Tensor:
+    """Convert floats of 16 bits, whose classes are those of the same values in float32."""
+    return images.detach().float() if images.dtype.itemsize < 4 else images.detach()
+
+
+def _fake_coefficients(images: Tensor, *_: Any) -> Tensor:
+    shape = images.shape[0], images.dim() - 1, math.prod(images.shape[1:])
+    return images.new_empty(shape, dtype=torch.int8)
+
+
+@operator(_fake_coefficients, stacked=(0, 1))
+def betti_coefficients(
+    images: Tensor,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    min_persistence: float,
+) -> Tensor:
+    """Births less deaths of each dimension at each point: (batch, dimensions, points), int8.
+
+    Images are (batch, *spatial). Only classes count that last at least `min_persistence`.
+    """
+    count = len(images)
+    ndim = images.dim() - 1
+    points = math.prod(images.shape[1:])
+    if not images.numel():
+        return images.new_zeros((count, ndim, points), dtype=torch.int8)
+    found = _given_classes(images, mask, connectivity, superlevel, min_persistence)
+    dies = found.deaths < images.numel()
+    at = torch.cat([found.births, found.deaths[dies]]) % points
+    groups = torch.cat([found.groups, found.groups[dies]])
+    amounts = torch.ones_like(at, dtype=torch.int8)
+    amounts[len(found.births) :] = -1
+    total = amounts.new_zeros(count * ndim * points)
+    total.index_add_(0, groups * points + at, amounts)
+    return total.view(count, ndim, points).to(images.device)
+
+
+def _fake_longest(images: Tensor, _mask: Tensor | None, count: int, *_: Any) -> Tensor:
+    shape = images.shape[0], images.dim() - 1, count, 2
+    return images.new_empty(shape, dtype=torch.int64)
+
+
+@operator(_fake_longest, stacked=(0, 1))
+def longest_classes(
+    images: Tensor, mask: Tensor | None, count: int, connectivity: int, superlevel: bool
+) -> Tensor:
+    """Where the classes that last longest are born and die: (batch, dimensions, count, 2), int64.
+
+    Points are numbered in C order within their image (batch, *spatial). A class that never dies
+    dies with the last point that enters. Where there are fewer classes, the number is that of the
+    points.
+    """
+    ndim = images.dim() - 1
+    points = math.prod(images.shape[1:])
+    total = images.new_full((len(images) * ndim, count, 2), points, dtype=torch.int64)
+    if not images.numel():
+        return total.view(len(images), ndim, count, 2)
+    found = _given_classes(images, mask, connectivity, superlevel)
+    place = found.births.device
+    values = widest(images).to(place)
+    values = -values if superlevel else values
+    if mask is not None:
+        values = values.masked_fill(~mask.to(place), -torch.inf)
+    values = values.flatten()
+    of_image = found.groups // ndim
+    last = of_image * points + values.view(len(images), points).argmax(1)[of_image]
+    deaths = torch.where(found.deaths < images.numel(), found.deaths, last)
+    lengths = values[deaths].double() - values[found.births].double()
+    ranks = ranks_by_length(lengths, found.groups)
+    kept = ranks < count
+    rows = torch.stack([found.births, deaths], 1)[kept] % points
+    total = total.to(place)
+    total[found.groups[kept], ranks[kept]] = rows
+    return total.view(len(images), ndim, count, 2).to(images.device)
+
+
+def ranks_by_length(lengths: Tensor, groups: Tensor) -> Tensor:
+    """The rank of each class in its group, the longest first; of equal ones, the first."""
+    order = torch.argsort(lengths, descending=True, stable=True)
+    order = order[torch.argsort(groups[order], stable=True)]
+    ordered = groups[order]
+    places = torch.arange(len(ordered), device=ordered.device)
+    ranks = torch.empty_like(places)
+    ranks[order] = places - torch.searchsorted(ordered, ordered)
+    return ranks
+
+
+def _fake_curves(images: Tensor, thresholds: Tensor, *_: Any) -> Tensor:
+    shape = images.shape[0], images.dim() - 1, thresholds.shape[0]
+    return images.new_empty(shape, dtype=torch.int64)
+
+
+@operator(_fake_curves, stacked=(0, 2))
+def exact_betti_curves(
+    images: Tensor,
+    thresholds: Tensor,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    min_persistence: float,
+) -> Tensor:
+    """Betti curves (batch, dimensions, n) of images (batch, *spatial)."""
+    place = place_of_curves(images)
+    found = betti_curves(
+        widest(images).to(place),
+        thresholds.to(place),
+        mask=None if mask is None else mask.expand(images.shape).to(place),
+        connectivity=connectivity,
+        superlevel=superlevel,
+        min_persistence=min_persistence,
+        axis=range(1, images.dim()),
+    ).values
+    return cast(Tensor, found).to(images.device)

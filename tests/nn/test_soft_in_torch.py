@@ -1,0 +1,124 @@
+"""Soft curves and transforms in operators of torch, which devices without CuPy compute with."""
+
+import sys
+import warnings
+
+import pytest
+import torch
+from nn_helpers import noise
+from soft_helpers import check_transform, draw, gradients, leaves, plain_curve, relative
+
+from ecc_core import _backends
+from ecc_core._torch import plain
+from ecc_core.nn import EulerCurveLoss
+from ecc_core.nn.functional import soft_betti_curves, soft_euler_curve
+
+SHAPES = [((2, 33), 1), ((2, 11, 13), 1), ((2, 11, 13), 2), ((2, 5, 1, 6), 1), ((2, 5, 4, 6), 3)]
+
+
+@pytest.fixture
+def in_torch(monkeypatch):
+    monkeypatch.setitem(_backends._registered["cpu"], "soft_curves", plain)
+
+
+@pytest.mark.usefixtures("in_torch")
+class TestValues:
+    @pytest.mark.parametrize("superlevel", [False, True], ids=["sub", "super"])
+    @pytest.mark.parametrize("ties", ["raster", "split"])
+    @pytest.mark.parametrize(("shape", "connectivity"), SHAPES)
+    def test_curve_equals_the_reference(self, monkeypatch, shape, connectivity, superlevel, ties):
+        """With infinite points, equal values, directions and a mask, a few levels at a time."""
+        monkeypatch.setattr(plain, "TERMS_AT_ONCE", 200)
+        ndim = len(shape) - 1
+        image = (draw(shape, torch.float64) * 20).round() / 20
+        image[0, ..., 3], image[1, ..., 4] = torch.inf, -torch.inf
+        thresholds = torch.linspace(-0.4, 1.3, 9, dtype=torch.float64)
+        numbers = [torch.tensor(x, dtype=torch.float64) for x in (9.0, [0.3, 1, 0.8][:ndim], 0.11)]
+        options = {"spacing": 0.5, "connectivity": connectivity, "superlevel": superlevel}
+        options |= {"mask": draw(shape, seed=1) < 0.85, "ties": ties}
+        found, wanted = leaves([image, thresholds, *numbers])
+        vector = {"direction": found[3], "direction_scale": found[4], "n_spatial": ndim}
+        curve = soft_euler_curve(*found[:2], sharpness=found[2], **vector, **options)
+        oracle = plain_curve(*wanted, **options)
+        assert relative(curve, oracle) < 1e-11
+        pairs = zip(gradients(curve, found), gradients(oracle, wanted), strict=True)
+        for name, (own, true) in zip(("image", "t", "l", "u", "a"), pairs, strict=True):
+            if not (ndim == 1 and name == "u"):  # where a direction has one way to go
+                assert relative(own, true) < 1e-11, name
+
+    @pytest.mark.parametrize("extension", ["max", "min"])
+    @pytest.mark.parametrize(("shape", "connectivity"), SHAPES)
+    def test_transform_equals_the_reference(self, shape, connectivity, extension):
+        tolerances = 1e-11, 1e-11
+        check_transform(shape, connectivity, extension, torch.float64, tolerances=tolerances)
+
+    @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by forward mode
+    def test_betti_curves_and_forward_mode(self):
+        thresholds = torch.linspace(0, 1, 5, dtype=torch.float64)
+
+        def curves(image, sharpness):
+            return soft_betti_curves(image, thresholds, sharpness=sharpness)
+
+        given = noise(2, 6, 7, dtype=torch.float64), torch.tensor(5.0, dtype=torch.float64)
+        tangents = torch.ones_like(given[0]) * 0.3, torch.tensor(0.2, dtype=torch.float64)
+        step = 1e-6
+        ends = [
+            curves(*(x + sign * step * y for x, y in zip(given, tangents, strict=True)))
+            for sign in (1, -1)
+        ]
+        _, found = torch.func.jvp(curves, given, tangents)
+        torch.testing.assert_close(found, (ends[0] - ends[1]) / (2 * step), atol=1e-6, rtol=0)
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    def test_sums_are_in_float32_under_autocast(self, dtype):
+        image = noise(2, 20, 21).to(dtype).requires_grad_()
+        thresholds = torch.linspace(0, 1, 5)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = soft_euler_curve(image, thresholds, sharpness=9.0)
+        wanted = plain_curve(image.detach().double(), thresholds.double(), 9.0, connectivity=2)
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found.double(), wanted, atol=1e-4, rtol=1e-5)
+
+    def test_what_has_no_curve_is_nan(self):
+        image = noise(3, 6, 7)
+        image[1, 2, 2] = torch.nan
+        found = soft_euler_curve(image, [0.2, 0.6], sharpness=9.0)
+        assert found.isnan().all(1).tolist() == [False, True, False]
+        flat = soft_euler_curve(image[0], [0.2], sharpness=torch.tensor(0.0))
+        assert flat.isnan().all()
+
+    def test_empty(self):
+        for shape in ((0, 4, 5), (2, 0, 5)):
+            image = torch.zeros(shape).requires_grad_()
+            curve = soft_euler_curve(image, [0.2, 0.6], sharpness=9.0)
+            assert curve.tolist() == [[0, 0]] * shape[0]
+            curve.sum().backward()
+
+
+@pytest.fixture
+def without_cupy(monkeypatch):
+    """A device of the kind "fake", whose kernels need CuPy, and no CuPy."""
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    modules = dict(_backends._registered["cuda"])
+    monkeypatch.setitem(_backends._registered, "fake", modules)
+    yield
+    for remembered in (_backends.has_kernels, _backends._in_torch):
+        remembered.cache_clear()
+
+
+@pytest.mark.usefixtures("without_cupy")
+def test_a_device_without_cupy_computes_in_torch_and_says_so_once():
+    with pytest.warns(UserWarning, match="on fake are computed by operators of torch.*need CuPy"):
+        found = _backends.soft_curves("fake")
+    assert found is plain
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _backends.soft_curves("fake") is plain
+
+
+def test_losses_and_layers_do_without_kernels(monkeypatch, in_torch):
+    """As for a tensor on a device without kernels: the answers of the kernels."""
+    image, target = noise(2, 1, 12, 13), noise(2, 1, 12, 13, seed=1) > 0.5
+    found = EulerCurveLoss(window=4)(image, target)
+    monkeypatch.undo()
+    torch.testing.assert_close(found, EulerCurveLoss(window=4)(image, target))
