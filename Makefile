@@ -34,7 +34,7 @@ test:
 
 suite: export PYTHONDONTWRITEBYTECODE :=
 suite: $(READY) system
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile -m "not slow" --durations 15
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15
 
 # As root on Debian this installs the system packages that tests need, after naming them.
 # It comes after the base, whose environment may need a system package, too.

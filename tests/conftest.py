@@ -5,6 +5,7 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ settings.register_profile(
 )
 settings.register_profile("many", settings.get_profile("suite"), max_examples=11_500)
 settings.load_profile("suite")
+
+
+TESTS = Path(__file__).parent
 
 
 class Backend(NamedTuple):
@@ -152,13 +156,28 @@ def _cases_that_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of sweeps as slow that the others cover."""
+    """Mark the cases of sweeps as slow that the others cover, and begin with the longest files."""
     sweeps = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sweep"):
+        if item.get_closest_marker("sweep") and not item.get_closest_marker("slow"):
             sweeps[item.nodeid.partition("[")[0]].append(item)
     for cases in sweeps.values():
         kept = _cases_that_cover(cases)
         for case in cases:
             if case not in kept:
                 case.add_marker(pytest.mark.slow)
+    items.sort(key=_place_of_file)
+
+
+# A process of several takes whole files: one that is long is not to be the last. Those that compile
+# the same kernels are apart.
+LONGEST_FILES = (
+    "backends/emulated/test_kernels.py",
+    "topology/test_betti.py",
+)
+
+
+def _place_of_file(item: pytest.Item) -> int:
+    """Return the place of the file of a test among the longest ones, which come first."""
+    name = item.path.relative_to(TESTS).as_posix() if TESTS in item.path.parents else ""
+    return LONGEST_FILES.index(name) if name in LONGEST_FILES else len(LONGEST_FILES)

@@ -144,7 +144,7 @@ CASES = {
         {"SHARED": (0, 1), "PARTS": (1, 2), "WEIGHT": ("double", "long long"), "THREADS": (256,)}
     ],
 }
-FEW, MOST = 2, 5  # variants of a source that are compiled each time, and every week
+FEW, MOST = 1, 5  # variants of a source that are compiled each time, and every week
 STL, ALWAYS = 0x387, 7  # opcode of stores to local memory, and the predicate that always holds
 
 

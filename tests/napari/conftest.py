@@ -1,5 +1,6 @@
 """A napari window on a virtual display, and panels in it."""
 
+import copy
 import gc
 import itertools
 import os
@@ -32,6 +33,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if HERE in item.path.parents:
                 item.add_marker(pytest.mark.skip(reason=WHY_NOT))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_windows():
+    """Ask once for what napari asks for with each window.
+
+    These are the resolution of the display, for which vispy starts programs, and the manifests of
+    plugins, which are read without libyaml: together a third of the time that a window takes.
+    """
+    from npe2.manifest import _bases
+    from vispy.app import canvas
+
+    known: dict[str, object] = {}
+    load = getattr(_bases, "_load_yaml_no_duplicates", None)
+
+    def load_once(stream):
+        text = stream.read()
+        if text not in known:
+            known[text] = load(text)
+        return copy.deepcopy(known[text])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "get_dpi", lambda raise_error=True: 96.0, raising=False)
+        if load is not None:
+            patch.setattr(_bases, "_load_yaml_no_duplicates", load_once)
+        yield
 
 
 @pytest.fixture(autouse=True)

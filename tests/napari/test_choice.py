@@ -13,7 +13,10 @@ from napari_ecc._controller.fields import Field, find_classes
 from napari_ecc._workers import result
 
 
-@pytest.mark.parametrize(("connectivity", "shape"), [(None, (23, 26)), (1, (9, 11, 10))])
+@pytest.mark.parametrize(
+    ("connectivity", "shape"),
+    [(None, (23, 26)), pytest.param(1, (9, 11, 10), marks=pytest.mark.slow)],
+)
 def test_labels_of_classes(connectivity, shape):
     """Each class that the set has is one of its components, or one of those of its complement."""
     image = np.random.default_rng(0).random(shape, np.float32)

@@ -11,6 +11,7 @@ from napari_ecc._controller.lasting import find_lasting
 from napari_ecc._workers import result
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("superlevel", [True, False])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
 @pytest.mark.parametrize("shape", [(18, 22), (7, 8, 9)])

@@ -122,7 +122,7 @@ def look_between_pixels(viewer):
     viewer.scene.camera.center = (0, middle, middle)
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
     """Pixels of the window next to those outside of the set, at the edges of the image's pixels."""
     inner = np.random.default_rng(0).integers(0, 200, (10, 10)).astype(np.uint8)
@@ -152,7 +152,7 @@ def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
     assert_array_equal(coloured(), outline)
 
 
-@pytest.mark.parametrize("smoothed", [False, True])
+@pytest.mark.parametrize("smoothed", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_of_large_images_some_points_are_drawn(explorer, qtbot, monkeypatch, smoothed):
     """Evenly spaced ones, each in the middle of those that it stands for."""
     monkeypatch.setattr(napari_ecc._controller.set_overlay, "MOST_DRAWN", 100)

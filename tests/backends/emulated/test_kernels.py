@@ -178,7 +178,7 @@ def test_sums_beyond_those_of_a_block(emulator):
 
 
 # Each kernel is compiled for both sides, but most levels and shapes are tested with one of them.
-BOTH_SIDES = {"1-D", "3 rows", "2-D", "2-D bytes", "2-D single", "3-D", "3-D bytes", "3-D shorts"}
+BOTH_SIDES = {"2-D", "2-D bytes", "2-D single", "3-D", "3-D bytes", "3-D shorts"}
 
 
 # Other shapes, levels and dtypes for kernels and rules that the other cases run.
@@ -197,6 +197,8 @@ SLOW = {
     *("3-D many percentiles", "3-D narrow bytes", "3-D few bytes", "2 channels of shorts"),
     *("3-D 12 bits", "3-D odd shorts", "thin bytes", "flat", "very narrow"),
     *("1-D many shorts", "3 channels", "3-D narrow", "3-D complements", "many", "narrow"),
+    *("2-D float64", "2-D infinite", "3-D many", "3-D percentiles", "3-D odd", "batch"),
+    *("3-D some shorts", "4 channels of bytes", "one column", "uneven", "recoded float64"),
 }
 
 
@@ -224,7 +226,14 @@ def test_curves(emulator, case, side):
         check(emulator, images, levels, side, kernel)
 
 
-@pytest.mark.parametrize("case", ["2-D float32 levels", "3-D percentiles", "3-D random"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "2-D float32 levels",
+        pytest.param("3-D percentiles", marks=pytest.mark.slow),
+        pytest.param("3-D random", marks=pytest.mark.slow),
+    ],
+)
 def test_repeated_tables(emulator, monkeypatch, case):
     monkeypatch.setattr(emulator.backend.recipe, "SAMPLES_A_TABLE", 1)
     kernel, shape, dtype, levels = CASES[case]
@@ -390,7 +399,7 @@ def test_directions(emulator, shape, side):
         pytest.param("f4", (37, 300), SIDES[1], marks=pytest.mark.slow),
         pytest.param("f4", (9, 23, 128), SIDES[0], marks=pytest.mark.slow),
         ("f4", (5, 9, 35), SIDES[1]),
-        ("u1", (11, 125), SIDES[0]),
+        pytest.param("u1", (11, 125), SIDES[0], marks=pytest.mark.slow),
         pytest.param("i4", (9, 124), SIDES[1], marks=pytest.mark.slow),
         ("i8", (17, 90), SIDES[0]),
         ("b1", (40,), SIDES[1]),
@@ -463,7 +472,10 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     assert values.shape == (0, 1)
 
 
-@pytest.mark.parametrize("shape", [(40, 75), (5, 12, 40), (64, 6, 30)])
+@pytest.mark.parametrize(
+    "shape",
+    [(5, 12, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((40, 75), (64, 6, 30)))],
+)
 def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, shape):
     rng = np.random.default_rng(11)
     image = rng.normal(size=shape).astype(np.float32)
@@ -534,8 +546,8 @@ def test_single_images_are_searched_for_nan(emulator, shape, levels):
         ((8, 40_003), "float32", EVEN, "pairs2d"),
         ((3, 3, 8100), "float32", EVEN, "pairs2d"),
         ((30, 70, 150), "float32", EVEN, "pairs2d"),
-        ((2, 130, 260), "float64", EVEN, "pairs2d"),
-        ((6, 5, 37, 272), "float32", PERCENTILES, "pairs3d"),
+        pytest.param((2, 130, 260), "float64", EVEN, "pairs2d", marks=pytest.mark.slow),
+        pytest.param((6, 5, 37, 272), "float32", PERCENTILES, "pairs3d", marks=pytest.mark.slow),
         pytest.param((6, 5, 37, 272), "float16", EVEN, "pairs3d", marks=pytest.mark.slow),
         pytest.param((6, 5, 50, 60), "float32", EVEN, "pairs3d", marks=pytest.mark.slow),
         ((6, 5, 20, 133), "float32", CROWDED, "pairs3d"),
@@ -558,7 +570,13 @@ def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
     np.testing.assert_array_equal(flags != 0, with_nan)
 
 
-@pytest.mark.parametrize(("shape", "superlevel"), [((1, 40, 260), False), ((1, 5, 20, 132), True)])
+@pytest.mark.parametrize(
+    ("shape", "superlevel"),
+    [
+        ((1, 40, 260), False),
+        pytest.param((1, 5, 20, 132), True, marks=pytest.mark.slow),
+    ],
+)
 def test_even_thresholds_over_the_range(emulator, shape, superlevel):
     rng = np.random.default_rng(13)
     filtration = Filtration(len(shape) - 1, len(shape) - 1, superlevel)
