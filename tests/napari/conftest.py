@@ -55,7 +55,7 @@ def _quick_windows():
         return copy.deepcopy(known[text])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canvas, "get_dpi", lambda raise_error=True: 96.0, raising=False)
+        patch.setattr(canvas, "get_dpi", lambda **_: 96.0, raising=False)
         if load is not None:
             patch.setattr(_bases, "_load_yaml_no_duplicates", load_once)
         yield

@@ -27,3 +27,10 @@ def unite(touched, spanning, root, sides):
         span(spanning, touched[root], -1)
         span(spanning, both, 1)
         touched[root] = both
+
+
+@subroutine()
+def write_spanning(found, key, spanning):
+    """Write the numbers of components that touch both ends to the rows of `found` from 2 on."""
+    for axis in range(spanning.size):
+        found[2 + axis, key] = spanning[axis]

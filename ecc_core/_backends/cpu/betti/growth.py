@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.ends import OPEN, span, unite
+from ecc_core._backends.cpu.betti.ends import OPEN, span, unite, write_spanning
 from ecc_core._backends.cpu.betti.forest import Field, Staged, section
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
 from ecc_core._backends.cpu.betti.links import neighbours
@@ -243,7 +243,9 @@ def with_room(changes, count, more):
     if len(changes) >= count + more:
         return changes
     longer = np.empty((2 * (count + more), 3), np.int64)
-    longer[:count] = changes[:count]
+    for i in range(count):  # see `paths.longer`
+        for column in range(3):
+            longer[i, column] = changes[i, column]
     return longer
 
 
@@ -353,7 +355,7 @@ def _joining(opened: bool) -> Any:
                     largest = max(largest, size)
             done = found[0, key]
             found[1, key] = largest
-            found[2:, key] = spanning
+            write_spanning(found, key, spanning)
         return nodes, changes[:count].copy()
 
     return join

@@ -38,7 +38,10 @@ def longer(array, size):
     if size <= array.size:
         return array
     room = np.empty(max(size, array.size + (array.size >> 1)), array.dtype)
-    room[: array.size] = array
+    for i in range(
+        array.size
+    ):  # to assign a slice, numba compiles messages about shapes for seconds
+        room[i] = array[i]
     return room
 
 

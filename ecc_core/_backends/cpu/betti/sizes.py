@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.ends import OPEN, span, unite
+from ecc_core._backends.cpu.betti.ends import OPEN, span, unite, write_spanning
 from ecc_core._backends.cpu.betti.growth import (
     EACH,
     GAIN,
@@ -153,7 +153,7 @@ def _join(changes, numbers, found):
         change = code & 3
         while done < key:
             found[1, done] = largest
-            found[2:, done] = spanning
+            write_spanning(found, done, spanning)
             done += 1
         if i == changes.shape[0]:
             break

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.ends import span, unite
+from ecc_core._backends.cpu.betti.ends import span, unite, write_spanning
 from ecc_core._backends.cpu.betti.forest import Staged
 from ecc_core._backends.cpu.betti.halo import home_of
 from ecc_core._backends.cpu.compiling import kernel, subroutine
@@ -141,4 +141,4 @@ def _join(order, steps, apart, home, shape, wraps, winding, parents, turns, touc
             largest = max(largest, -np.int64(parents[root]))
         done = found[0, key]
         found[1, key] = largest
-        found[2:, key] = spanning
+        write_spanning(found, key, spanning)
