@@ -5,14 +5,18 @@
 
 Rates in GB/s of a uint8 volume: a plain pinned copy to all devices at once, the curve from pinned
 memory, and the curve of a quarter of it as an ordinary NumPy array against a plain copy of that.
-Then milliseconds of volumes of which every device holds its part. `--large` adds that of 64 GiB on
-two devices to the results. Curves of shards are compared with those of other cuts. Earlier
-results of more devices than this machine has are kept.
+Then milliseconds of volumes of which every device holds its part. `--large` adds volumes of 64 GiB
+of uint8 and of as much float32 as fits on two devices to the results; it also measures curves and
+Minkowski functionals of dask arrays whose chunks are on two devices. Curves of shards are compared
+with those of other cuts. Large volumes repeat one period, and their curves are compared with those
+that follow from small volumes on the host. Earlier results of more devices than this machine has
+are kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +41,8 @@ SHARDED = [
     ((2048, 2048, 2048), "float32"),
     ((4096, 2048, 2048), "float32"),
 ]
-LARGE = ((4096, 4096, 4096), "uint8")
+LARGE = [((4096, 4096, 4096), "uint8"), ((4096, 4096, 4096), "float32")]
+PERIOD = 64  # points along each axis, of large volumes
 REST = 0.05  # seconds after which a device that was busy has its full clock again
 
 
@@ -75,12 +80,12 @@ def copy_only(volume: np.ndarray, devices: Sequence[int]) -> None:
         list(pool.map(run, range(len(devices))))
 
 
-def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[str, float]:
-    """Milliseconds for a volume of which each device holds its part: a call, and its replay.
+def levels_of(dtype: str) -> np.ndarray:
+    return LEVELS if dtype == "uint8" else np.linspace(0, 1, 256)
 
-    Both wait for the curve, and begin after a rest.
-    """
-    levels = LEVELS if dtype == "uint8" else np.linspace(0, 1, 256)
+
+def noise(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> list[Any]:
+    """Parts of a volume along its first axis, one on each device."""
     depth = shape[0] // len(devices)
     parts = []
     for device in devices:
@@ -93,6 +98,50 @@ def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[s
             cupy.cuda.Device().synchronize()
             cupy.get_default_memory_pool().free_all_blocks()
         parts.append(part)
+    return parts
+
+
+def period(dtype: str) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    if dtype == "float32":
+        return rng.random((PERIOD,) * 3, np.float32)
+    return rng.integers(0, 256, (PERIOD,) * 3, np.uint8)
+
+
+def repeated(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> list[Any]:
+    """Parts of a volume that repeats one period along all axes."""
+    depth = shape[0] // len(devices)
+    split = [count for length in (depth, *shape[1:]) for count in (length // PERIOD, PERIOD)]
+    parts = []
+    for device in devices:
+        with cupy.cuda.Device(device):
+            part = cupy.empty((depth, *shape[1:]), dtype)
+            part.reshape(split)[...] = cupy.asarray(period(dtype))[:, None, :, None, :]
+            cupy.cuda.Device().synchronize()
+        parts.append(part)
+    return parts
+
+
+def expected(shape: tuple[int, ...], dtype: str, compute: Callable[[np.ndarray], Any]) -> Any:
+    """What is known of a repeated volume, from those of 1 or 2 periods along each axis.
+
+    A number of cells that add up is a polynomial of the numbers of periods, linear in each of them.
+    """
+    total: Any = 0
+    for counts in itertools.product((1, 2), repeat=3):
+        weight = 1
+        for count, length in zip(counts, shape, strict=True):
+            weight *= length // PERIOD - 1 if count == 2 else 2 - length // PERIOD
+        total = total + weight * compute(np.tile(period(dtype), counts))
+    return total
+
+
+def shards(parts: list[Any], levels: np.ndarray, known: Any = None) -> dict[str, float]:
+    """Milliseconds for a volume of which each device holds its part: a call, and its replay.
+
+    Both wait for the curve, and begin after a rest.
+    """
+    depth = len(parts[0])
 
     def curve() -> Any:
         if len(parts) == 1:
@@ -102,6 +151,8 @@ def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[s
     pieces = [piece for part in parts for piece in (part[: depth // 3], part[depth // 3 :])]
     recut = ecc.euler_curve_shards(pieces, levels, nan="omit").values
     assert bool((recut == curve()).all())
+    if known is not None:
+        np.testing.assert_array_equal(recut.get(), known)
     with parts[0].device, cupy.cuda.Stream(non_blocking=True) as queue:
 
         def call() -> None:
@@ -122,6 +173,58 @@ def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[s
     return {"call_ms": direct * 1e3, "replay_ms": replayed * 1e3}
 
 
+def large(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
+    """The row of a large volume, or one with why there is none."""
+    row = {"shape": shape, "dtype": dtype, "devices": 2, "equal_to_periods": True}
+    levels = levels_of(dtype)
+    known = expected(shape, dtype, lambda volume: ecc.euler_curve(volume, levels).values)
+    try:
+        found = shards(repeated(shape, dtype, [0, 1]), levels, known)
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        return {"shape": shape, "dtype": dtype, "devices": 2, "error": str(error)}
+    finally:
+        for device in (0, 1):
+            with cupy.cuda.Device(device):
+                cupy.get_default_memory_pool().free_all_blocks()
+    return row | found | {"rate": np.prod(shape) / found["replay_ms"] * 1e3}
+
+
+COMPUTES: dict[str, Callable[[Any, np.ndarray], Any]] = {
+    "euler_curve": lambda volume, levels: ecc.euler_curve(volume, levels, nan="omit").values,
+    "minkowski_curves": lambda volume, levels: (
+        ecc.minkowski_curves(volume, levels, nan="omit").values
+    ),
+}
+
+
+def lazy(size: int, dtype: str, name: str) -> dict[str, Any]:
+    """Milliseconds for an array on one device, a dask array of its halves, and of two devices."""
+    import dask
+    import dask.array as da
+
+    shape = (size,) * 3
+    levels = levels_of(dtype)
+    function = COMPUTES[name]
+    known = expected(shape, dtype, partial(function, levels=levels))
+
+    def compute(volume: Any) -> np.ndarray:
+        values = function(volume, levels)
+        return cupy.asnumpy(values.compute() if isinstance(volume, da.Array) else values)
+
+    row: dict[str, Any] = {"shape": shape, "dtype": dtype, "function": name}
+    (whole,) = repeated(shape, dtype, [0])
+    halves = {"whole": None, "one": np.array_split(whole, 2), "two": repeated(shape, dtype, [0, 1])}
+    with dask.config.set(scheduler="threads", num_workers=2):
+        for key, parts in halves.items():
+            volume = whole
+            if parts is not None:
+                chunks = [da.from_array(p, -1, f"{key}-{i}-{dtype}") for i, p in enumerate(parts)]
+                volume = da.concatenate(chunks)
+            assert np.allclose(compute(volume), known, rtol=1e-12, atol=1e-6)
+            row[f"{key}_ms"] = 1e3 * seconds(partial(compute, volume), 5)
+    return row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=2048)
@@ -130,11 +233,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.large:
         report = json.loads(arguments.output.read_text())
-        shape, dtype = LARGE
-        found = shards(shape, dtype, [0, 1])
-        rate = np.prod(shape) / found["replay_ms"] * 1e3
-        report["large"] = {"shape": shape, "dtype": dtype, "devices": 2, **found, "rate": rate}
-        print(json.dumps(report["large"]))
+        report["large"] = [large(*given) for given in LARGE]
+        cases = itertools.product(("uint8", "float32"), COMPUTES)
+        report["lazy"] = [lazy(2048, dtype, name) for dtype, name in cases]
+        print(json.dumps([report["large"], report["lazy"]]))
         arguments.output.write_text(json.dumps(report, indent=1) + "\n")
         return
     size = arguments.size
@@ -166,13 +268,14 @@ def main() -> None:
         )
         for shape, dtype in SHARDED:
             name = "x".join(map(str, shape))
-            row[f"shards_{dtype}_{name}"] = shards(shape, dtype, devices)
+            found = shards(noise(shape, dtype, devices), levels_of(dtype))
+            row[f"shards_{dtype}_{name}"] = found
         report["rows"].append(row)
         print(row, flush=True)
     if arguments.output.exists():
         earlier = json.loads(arguments.output.read_text())
         report["rows"] += [row for row in earlier["rows"] if row["devices"] > count]
-        report["large"] = earlier.get("large")
+        report |= {name: earlier[name] for name in ("large", "lazy") if name in earlier}
     print(json.dumps(report))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(report, indent=1) + "\n")

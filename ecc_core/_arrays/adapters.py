@@ -3,6 +3,7 @@
 import sys
 import weakref
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from typing import Any
 
@@ -90,6 +91,14 @@ class Adapter:
     def place(self, array: Any) -> str:
         """Return the library and the device, for messages."""
         return f"{self.name} on {self.device(array)}"
+
+    def current(self, array: Any) -> AbstractContextManager[Any]:
+        """Return a context in which the device of an array is the library's current one."""
+        return nullcontext()
+
+    def beside(self, array: Any, other: Any) -> Any:
+        """Return an array on the device of another one, a copy if it is elsewhere."""
+        return array
 
     def standard(self, array: Any) -> Standard | None:
         """Return the functions of the array API standard for arrays on a device without kernels.
@@ -361,6 +370,17 @@ class CuPy(Adapter):
 
         with device_of(like):
             return on_device(result)
+
+    def current(self, array: Any) -> AbstractContextManager[Any]:
+        device: AbstractContextManager[Any] = array.device
+        return device
+
+    def beside(self, array: Any, other: Any) -> Any:
+        if array.device.id == other.device.id:
+            return array
+        from ecc_core._backends.cuda.arrays import copied_to
+
+        return copied_to(array, other.device)
 
     def on_host(self, array: Any) -> NDArray[Any]:
         from ecc_core._backends.cuda.arrays import on_host

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._arrays import Adapter, adapter_of
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array, BlockSums
 from ecc_core._blocks.window import PURPOSE
@@ -101,12 +102,39 @@ def _share_tasks(work: Work, emitted: str, share: str, shared: Any) -> Graph:
         near_rows = [rows[other] for other in itertools.product(*steps)]
         for i in range(length):
             near = [key for row in near_rows for key in row[i : i + 2]]
-            tasks[share, *at, i] = (Work.share, shared, (*at, i), near)
+            tasks[share, *at, i] = (_share, shared, (*at, i), near)
     return tasks
 
 
 def _emit(*arrays: Array, work: Work) -> BlockSums:
-    return work.emitted(arrays)
+    with adapter_of(arrays[0]).current(arrays[0]):
+        return work.emitted(arrays)
+
+
+def _share(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
+    """Return the share of a block, on its device; planes of neighbours elsewhere are copied."""
+    home = emitted[0].first[0][0]
+    adapter = adapter_of(home)
+    with adapter.current(home):
+        near = [emitted[0], *(_beside(other, home, adapter) for other in emitted[1:])]
+        return work.share(block, near)
+
+
+def _beside(sums: BlockSums, home: Array, adapter: Adapter) -> BlockSums:
+    """Return what is kept of a block, its planes on the device of an array."""
+    first, last = (
+        tuple(tuple(adapter.beside(array, home) for array in box) for box in planes)
+        for planes in (sums.first, sums.last)
+    )
+    return sums._replace(first=first, last=last)
+
+
+def _sum(work: Work, shares: Sequence[Array]) -> Array:
+    """Return the sum of shares, on the device of the first of them."""
+    home = shares[0]
+    adapter = adapter_of(home)
+    with adapter.current(home):
+        return work.sum([adapter.beside(share, home) for share in shares])
 
 
 def sums_of_blocks(
@@ -163,9 +191,9 @@ def _chain(
     so_far: list[Any] = []
     groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
     for i, group in enumerate(groups[:-1]):
-        tasks[name, *images, i] = (Work.sum, work, [*so_far, *group])
+        tasks[name, *images, i] = (_sum, work, [*so_far, *group])
         so_far = [(name, *images, i)]
-    tasks[last] = (Work.sum, work, [*so_far, *groups[-1]])
+    tasks[last] = (_sum, work, [*so_far, *groups[-1]])
     return tasks
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ecc_core as ecc
+from ecc_core.errors import BackendError
 from ecc_core.testing import assert_arrays_equal, assert_curves_equal
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -143,3 +144,56 @@ def test_parts_must_all_be_on_devices():
     message = "`shards` must have one library and kind of memory, got cupy on cuda:0, numpy"
     with pytest.raises(ValueError, match=message):
         ecc.euler_curve_shards(parts, LEVELS)
+
+
+def lazily_spread(array, chunks):
+    """A dask array whose chunks are on all devices in turn."""
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    lazy = da.from_array(array, chunks=chunks)
+
+    def put(chunk, block_info=None):
+        number = sum(block_info[0]["chunk-location"])
+        with cupy.cuda.Device(number % cupy.cuda.runtime.getDeviceCount()):
+            return cupy.asarray(chunk)
+
+    return lazy.map_blocks(put, meta=cupy.empty((0,) * array.ndim, array.dtype))
+
+
+def result_on_host(values):
+    return cupy.asnumpy(values.compute())
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+def test_chunks_on_several_devices_add_up(dtype, connectivity):
+    """Curves, Minkowski functionals and those of regions, of dask arrays."""
+    image = VOLUME.astype(dtype)
+    labels = (np.indices(image.shape).sum(axis=0) // 30).astype(np.int32)
+    chunks = (13, 12, 30)
+    options = {"connectivity": connectivity, "nan": "omit"}
+    given = lazily_spread(image, chunks)
+    found = result_on_host(ecc.euler_curve(given, LEVELS, **options).values)
+    np.testing.assert_array_equal(found, ecc.euler_curve(image, LEVELS, **options).values)
+    found = result_on_host(ecc.minkowski_curves(given, LEVELS, **options).values)
+    np.testing.assert_array_equal(found, ecc.minkowski_curves(image, LEVELS, **options).values)
+    regions = lazily_spread(labels, chunks)
+    for function in (ecc.region_curves, ecc.region_minkowski):
+        found = function(given, regions, LEVELS, connectivity=connectivity)
+        known = function(image, labels, LEVELS, connectivity=connectivity)
+        np.testing.assert_array_equal(result_on_host(found.labels), known.labels)
+        np.testing.assert_array_equal(result_on_host(found.values), known.values)
+
+
+def test_what_is_not_computed_of_parts():
+    """Boxes of an image that is on devices are not glued, and a list of parts is no image."""
+    parts = spread(np.split(VOLUME, 2))
+    for function in (ecc.minkowski_curves, ecc.betti_curves):
+        with pytest.raises(TypeError, match="`image` must be one array, got a list of 2"):
+            function(parts, LEVELS)
+    with pytest.raises(TypeError, match="`image` must be one array, got a list of 2"):
+        ecc.persistence_pairs(parts, dimension=0)
+    lazy = lazily_spread(VOLUME.astype("u1"), (20, 21, 30))
+    with pytest.raises(BackendError, match="copy the arrays to the host"):
+        ecc.betti_curves(lazy, LEVELS).values.compute()
+    with pytest.raises(TypeError, match="dask"):
+        ecc.persistence_pairs(lazy, dimension=0)

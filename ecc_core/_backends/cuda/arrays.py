@@ -180,6 +180,20 @@ def copy_of(array: Any) -> Any:
     return cupy.ndarray(array.shape, array.dtype, memory)
 
 
+def copied_to(array: Any, device: Any) -> Any:
+    """Return a copy of a CuPy array on another device, in the order of both current streams."""
+    with array.device:
+        source = cupy.cuda.get_current_stream()
+        ready = source.record()
+    with device:
+        target = cupy.cuda.get_current_stream()
+        target.wait_event(ready)
+        found = cupy.asarray(array)
+        copied = target.record()
+    source.wait_event(copied)  # so that the memory is not used again before
+    return found
+
+
 def address_of(array: Any) -> int:
     """Return the address of a CuPy array or tensor; 0 for None."""
     if array is None:
