@@ -8,8 +8,8 @@ A volume repeats a period of 500^3 points, in a sharded Zarr array whose shards 
 of the first period: any reader decodes all of it, and the disk holds one period. `time` measures
 the sum of all points, as dask computes it, and `ecc stack`, by turns and in processes of two
 threads. `parts` computes the parts that are not there yet, one after another, and merges them, so
-that it goes on where it was stopped; it measures the sum of every shard of one layer of the volume
-for comparison. Both compare the numbers with those of one period, and add rows to
+that it goes on where it was stopped; after each part it measures the sum of 10^9 points for
+comparison. Both compare the numbers with those of one period, and add rows to
 benchmarks/results/scale.json, of which `table` makes the table.
 
 The curve of a volume whose opposite sides touch is that of its periods. Where the image ends, each
@@ -46,7 +46,7 @@ WORKERS = 2
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 ESTIMATOR = "crofton-13"
 TOLERANCE = 1e-9  # of sums of floating-point products
-LAYER = 1  # shards of the layer whose sum is measured beside parts
+SAMPLE = 10**9  # points whose sum is measured beside each part
 
 
 def scene(side: int = PERIOD) -> np.ndarray:
@@ -138,7 +138,7 @@ def assert_true(table: Path, expected: np.ndarray) -> None:
             np.testing.assert_allclose(found, values, rtol=TOLERANCE)
 
 
-def measure(what: str, path: str, layer: bool) -> None:
+def measure(what: str, path: str, sample: bool) -> None:
     """Print seconds of wall and processor, and the peak of memory, of one computation."""
     from ecc_core.cli import main as ecc_command
 
@@ -148,8 +148,8 @@ def measure(what: str, path: str, layer: bool) -> None:
     processor = time.process_time()
     if what == "sum":
         points = da.from_zarr(path, chunks=volume.shards)
-        if layer:
-            points = points[: LAYER * volume.shards[0]]
+        if sample:
+            points = rows_of_shards(points, volume.shards)
         points.sum().compute(scheduler="threads", num_workers=WORKERS)
         count = points.size
     else:
@@ -158,6 +158,13 @@ def measure(what: str, path: str, layer: bool) -> None:
     seconds = time.perf_counter() - start
     used = time.process_time() - processor
     print(json.dumps({"points": count, "wall": seconds, "cpu": used, "memory": peak_memory()}))
+
+
+def rows_of_shards(points: da.Array, shards: Sequence[int]) -> da.Array:
+    """Return whole rows of shards of the first layer, of about as many points as a sample."""
+    of_row = shards[0] * shards[1] * points.shape[2]
+    rows = max(1, round(SAMPLE / of_row))
+    return points[: shards[0], : rows * shards[1]]
 
 
 def peak_memory() -> float:
@@ -224,8 +231,8 @@ def by_parts(folder: Path, points: str, parts: int, boundary: str) -> None:
             continue
         share = f"--part {number}/{parts} --out {out} --resume"
         one = measured(f"{share} --boundary {boundary} --workers {WORKERS}", path)
-        beside = measured("sum", path, "--layer")
-        note.write_text(json.dumps({"part": one, "sum of a layer": beside}))
+        beside = measured("sum", path, "--sample")
+        note.write_text(json.dumps({"part": one, "sum of a sample": beside}))
         print(number, json.dumps(one), json.dumps(beside), flush=True)
     merged = kept / "curve.csv"
     start = time.perf_counter()
@@ -235,7 +242,7 @@ def by_parts(folder: Path, points: str, parts: int, boundary: str) -> None:
     assert_true(merged, known(folder, "curve", periods, boundary))
     notes = [json.loads(note.read_text()) for note in kept.glob("part-*.json")]
     ones = [note["part"] for note in notes]
-    sums = [note["sum of a layer"] for note in notes]
+    sums = [note["sum of a sample"] for note in notes]
     total = {key: sum(one[key] for one in ones) for key in ("wall", "cpu")}
     scale = ones[0]["points"] / sum(one["points"] for one in sums)
     scaled = {key: scale * sum(one[key] for one in sums) for key in ("wall", "cpu")}
@@ -262,7 +269,7 @@ def write_table() -> None:
         "Measured by `python -m benchmarks.scale`: periodic volumes of uint8, as sharded Zarr",
         f"(shards of {SHARD}^3, chunks of {CHUNK}^3 points), {WORKERS} threads, files in the page",
         "cache, kernels loaded before. All numbers equal those that follow from one period. The",
-        "sum beside parts follows from that of a layer of shards, measured after each part.",
+        "sum beside parts follows from that of 10^9 points, measured after each part.",
         "",
         "| points | what | boundary | parts | stack, wall s | CPU s | MiB | sum, wall s | CPU s "
         "| wall / sum | CPU / sum |",
@@ -294,7 +301,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=16)
     parser.add_argument("--what")
     parser.add_argument("--path")
-    parser.add_argument("--layer", action="store_true")
+    parser.add_argument("--sample", action="store_true")
     arguments = parser.parse_args()
     folder = arguments.folder
     points = arguments.points
@@ -304,7 +311,7 @@ def main() -> None:
         ),
         "parts": partial(by_parts, folder, points, arguments.parts, arguments.boundary),
         "table": write_table,
-        "measure": partial(measure, arguments.what, arguments.path, arguments.layer),
+        "measure": partial(measure, arguments.what, arguments.path, arguments.sample),
     }
     run[arguments.case]()
 
