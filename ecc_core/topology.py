@@ -374,10 +374,12 @@ def persistence_pairs(
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
-        As for :func:`betti_curves`.
+        As for :func:`betti_curves`. For a dask array, results are dask arrays of unknown length,
+        and nothing is read before they are computed.
     dimension : int, optional
         0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them,
-        and d, the torus itself, if the image is periodic along all axes.
+        and d, the torus itself, if the image is periodic along all axes. It must be 0 or d - 1 for
+        a dask array: chunks are reduced to what others can change of these, and joined in a tree.
     min_persistence : float, default 0
         Leave out classes whose values of birth and death differ by less. Those that never die stay.
         Differences are those of :func:`betti_curves`.
@@ -402,8 +404,9 @@ def persistence_pairs(
     Raises
     ------
     TypeError, ValueError, BackendError
-        As :func:`betti_curves`; ValueError for another dimension, and for a persistence that is
-        negative or NaN; BackendError for tunnels of a volume on a device.
+        As :func:`betti_curves`; ValueError for another dimension, for a persistence that is
+        negative or NaN, and for dask arrays of 64-bit integers with a mask; BackendError for
+        tunnels of a volume on a device.
     MemoryError
         If the pairs cannot fit in memory. Beyond the image, tunnels of a volume need 3 bytes a
         voxel and as many for each thread, images in 2-D 6 to 13 bytes a pixel, and periodic ones 30
@@ -470,6 +473,10 @@ def persistence_pairs(
         return call_unlabelled(
             persistence_pairs, image, dimension, min_persistence=least, **options.given()
         )
+    if is_lazy(image):
+        from ecc_core._dask.pairs import whole_pairs
+
+        return whole_pairs(image, dimension, options, least)
     request = single_request(image, options)
     origin = request.origin
     filtration = request.filtration

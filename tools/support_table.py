@@ -34,7 +34,7 @@ def table() -> str:
 def _cells(function: Function, quantity: Quantity) -> tuple[str, ...]:
     lazily = NO
     if function.lazy:
-        lazily = "yes, lazily"
+        lazily = ", ".join(filter(None, ["yes, lazily", function.lazy_limit]))
         joined = quantity.joins.boundaries.names
         if not {*quantity.boundaries.names} <= {*joined}:
             lazily = f"{lazily}, boundary {' or '.join(joined)}"

@@ -1,5 +1,6 @@
 """Array libraries: one adapter each, found by the array."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ __all__ = [
     "HOST_TYPES",
     "Adapter",
     "adapter_of",
+    "all_on_host",
     "given_on_host",
     "is_lazy",
     "on_host",
@@ -46,6 +48,15 @@ def is_lazy(array: Any) -> bool:
 def on_host(array: Any) -> NDArray[Any]:
     """Return a small array as a NumPy array, copied from its device if necessary."""
     return adapter_of(array).on_host(array)
+
+
+def all_on_host(arrays: Sequence[Any]) -> list[NDArray[Any]]:
+    """Return arrays as `on_host` does, those that are lazy computed in one pass."""
+    lazy = [array for array in arrays if is_lazy(array)]
+    if lazy:
+        ready = iter(adapter_of(lazy[0]).computed(lazy))
+        arrays = [next(ready) if is_lazy(array) else array for array in arrays]
+    return [on_host(array) for array in arrays]
 
 
 def given_on_host(given: Any) -> Any:

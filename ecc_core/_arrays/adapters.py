@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from typing import Any
@@ -67,6 +67,10 @@ class Adapter:
     def on_host(self, array: Any) -> NDArray[Any]:
         """Return a small array as a NumPy array, copied from its device if necessary."""
         return widened(np.asarray(array))
+
+    def computed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return what lazy arrays are when all of them are computed in one pass."""
+        return arrays
 
     def read_once(self, array: Any) -> NDArray[Any]:
         """`on_host`, without a copy if the library says that the array has not changed since."""
@@ -405,6 +409,10 @@ class Dask(Adapter):
 
     def unwrap(self, array: Any, name: str) -> Any:
         raise TypeError(f"`{name}` must be an array in memory, got a dask array (compute it first)")
+
+    def computed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        found: Sequence[Any] = sys.modules["dask"].compute(*arrays)
+        return found
 
     def place(self, array: Any) -> str:
         return "a dask array"

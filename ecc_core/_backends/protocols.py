@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.pairs import PairOptions, Pairs
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
@@ -198,6 +199,8 @@ class HostBettiNumbers(BettiNumbers, Protocol):
 
     betti_pieces: "BettiPieces"
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
+    pair_pieces: "PairPieces"
+    """Boxes of an image for pairs of birth and death."""
     size_pieces: "SizePieces"
     """Boxes of an image for component curves, (pairs + 2, n) of a whole image."""
 
@@ -325,6 +328,32 @@ class BettiPieces(Protocol):
 
     def unpack_piece(self, values: Counts, /) -> Any:
         """Return the piece of such an array."""
+
+
+class PairPieces(Protocol):
+    """Boxes of an image, from which its pairs of birth and death follow.
+
+    The image has no batch axis. A piece is any object.
+    """
+
+    def piece_of(
+        self,
+        image: DeviceArray,
+        options: PairOptions,
+        start: Sequence[int],
+        whole: Sequence[int],
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+    ) -> Any:
+        """Return the piece of a box that begins at `start`; the image has the shape `whole`."""
+
+    def join_pieces(self, low: Any, high: Any, axis: int, options: PairOptions, /) -> Any:
+        """Return the piece of two boxes that touch across an axis."""
+
+    def pairs_of(self, piece: Any, options: PairOptions, /) -> Pairs:
+        """Return the pairs of a whole image, by birth, then by the places of birth and death."""
 
 
 class SizePieces(Protocol):

@@ -27,6 +27,7 @@ class Function(NamedTuple):
 
     name: str
     lazy: bool = False  # whether it takes dask arrays, and computes them block by block
+    lazy_limit: str = ""  # what of them it computes
     device: str = "yes"  # on CUDA devices: "yes", "yes, ..." with a limit, or "no"
     plain: bool = False  # whether it computes slowly on devices without kernels
 

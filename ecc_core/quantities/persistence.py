@@ -8,10 +8,15 @@ from ecc_core.results import PersistencePairs
 class Persistence(Quantity):
     name = "persistence"
     boundaries = COMPLEXES
-    joins = Joins("not", "a class may be born in one box and die in another")
+    joins = Joins("glue", boundaries=COMPLEXES, regions=False)
     result = PersistencePairs
     functions = (
-        Function("persistence_pairs", device="yes, boundary closed"),
+        Function(
+            "persistence_pairs",
+            lazy=True,
+            lazy_limit="dimensions 0 and d - 1",
+            device="yes, boundary closed",
+        ),
         Function("persistent_regions", device="no"),
         Function("betti_matching", device="no"),
     )

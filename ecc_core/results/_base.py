@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays import is_lazy, on_host
+from ecc_core._arrays import all_on_host, is_lazy, on_host
 from ecc_core._optional import import_optional
 from ecc_core._request.batch import BatchAxis
 
@@ -156,8 +156,8 @@ class Result(Sequence[ArrayT]):
 
     def to_numpy(self) -> Self:
         """Return the result with NumPy arrays, copied from a device or computed by dask."""
-        arrays = self._asdict().items()
-        host = {name: None if array is None else on_host(array) for name, array in arrays}
+        arrays = {name: array for name, array in self._asdict().items() if array is not None}
+        host = dict(zip(arrays, all_on_host([*arrays.values()]), strict=True))
         return replace(self, **host)  # type: ignore[type-var]
 
     def to_pandas(self) -> DataFrame:
@@ -305,6 +305,7 @@ def axes_of(result: Result[Any]) -> dict[str, NDArray[Any]]:
 
 def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
     """Return the columns of a table with one row for each value, in C order."""
+    result = result.to_numpy()
     values = on_host(result.values)
     found: dict[str, NDArray[Any]] = {}
     for place, (name, array) in enumerate(axes_of(result).items()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays import adapter_of, given_on_host, on_host
+from ecc_core._arrays import adapter_of, all_on_host, given_on_host, on_host
 from ecc_core._request.batch import BatchAxis
 from ecc_core._request.boundary import COMPLEXES, boundary_of
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
@@ -140,14 +140,14 @@ class DiagramResult(Result[ArrayT]):
         The difference of the values at its birth and its death, which cannot wrap around as that
         of two integers of the image's dtype can; infinity for a class that never dies.
         """
-        parts = (on_host(a) for a in (self.births, self.deaths, self.essential))
+        parts = all_on_host([self.births, self.deaths, self.essential])
         found: ArrayT = adapter_of(self.births).wrap(persistences(*parts), self.births)
         return found
 
     @property
     def values(self) -> NDArray[Any]:  # type: ignore[override]
         """Return births and deaths as one NumPy array, (k, 2)."""
-        return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
+        return np.stack(all_on_host([self.births, self.deaths]), axis=1)
 
     def plot(
         self, ax: Axes | None = None, *, min_persistence: float | None = None, **markers: Any
@@ -236,6 +236,9 @@ class PersistencePairs(DiagramResult[ArrayT]):
     def dimensions(self) -> ArrayT:
         """Dimension of each class: (k,) int64 array."""
         found: ArrayT = self.birth_points[:, 0] * 0
+        if self.counts is None:
+            found += self.dimension or 0
+            return found
         for k, rows in self._rows().items():
             found[rows] = k
         return found

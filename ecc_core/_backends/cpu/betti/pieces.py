@@ -145,7 +145,7 @@ def piece_of(
     plans = counting.plans
     bins = plans[-1].top + 1 if least == 0 else 0
     forests, histograms = grow(field, counting.kinds, plans, bins, filtration.nan, workers, sides)
-    faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
+    faces = {side: face_keys(field, plans[-1], *side) for side in sides}
     graphs = []
     for forest, histogram in zip(forests, histograms, strict=True):
         nodes, (edges, keys, *_), pairs = forest.joined()
@@ -162,7 +162,7 @@ def piece_of(
     return Piece(euler, faces, graphs)
 
 
-def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
+def face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
     """Return the keys of the points on one side."""
     shape = field.source.shape
     box = section(Block((0, 0, 0), shape), axis, side * (shape[axis] - 1))

@@ -1,0 +1,119 @@
+"""Pairs of an image that is periodic along some axes, from the piece of the whole of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.betti.pair_joins import (
+    COLUMNS_WRAP,
+    ROWS_WRAP,
+    edges_between,
+    join_around,
+)
+from ecc_core._backends.cpu.betti.pairing import (
+    Array,
+    Pairing,
+    PairPiece,
+    Side,
+    face_of,
+    layout_of,
+    together,
+)
+from ecc_core._backends.pairs import Pairs, Places
+
+
+class _Around(NamedTuple):
+    """Edges that lead around an image, and the sides that they cross."""
+
+    edges: Array
+    keys: Array
+    places: Places
+    crossed: NDArray[np.uint8]
+    """A bit for each axis."""
+
+
+def joined_around(piece: PairPiece, pairing: Pairing) -> Pairs:
+    """Join opposite sides of an image; return all of its pairs."""
+    graph = piece.graph
+    inner = np.zeros(graph.keys.size, np.uint8)
+    found = [_Around(graph.edges, graph.keys, graph.edge_places, inner)]
+    for axis in range(3):
+        if pairing.wraps[axis]:
+            found.append(_across(piece, axis, pairing))
+        elif pairing.has_layer and pairing.stays_open(axis):
+            found += [_to_layer(piece, (axis, side)) for side in (0, 1)]
+    edges, keys, places, crossed = map(np.concatenate, zip(*found, strict=True))
+    order = np.lexsort((places, keys))
+    ages = np.empty(graph.births.size, np.int64)
+    ages[np.lexsort((graph.places, graph.births))] = np.arange(ages.size)
+    ended = np.empty((ages.size, 2), np.int64)
+    loops = np.empty(3, np.int64)
+    count, closed = join_around(
+        edges[order], crossed[order], ages, _loops_of_layers(pairing), ended, loops
+    )
+    young, at = ended[:count].T
+    at = order[at]
+    whole = piece.box.whole
+    begins = pairing.events(graph.births[young], graph.places[young], whole)
+    ends = pairing.events(keys[at], places[at], whole)
+    listed = [piece.pairs, pairing.listed(begins, ends)]
+    if pairing.kind.complement:
+        # A class of loops that the complement loses is one of the image that begins and stays.
+        lost = order[loops[:closed]]
+        listed.append(pairing.listed(pairing.events(keys[lost], places[lost], whole)))
+    else:
+        last = np.setdiff1d(np.arange(ages.size), young)
+        listed.append(pairing.listed(pairing.events(graph.births[last], graph.places[last], whole)))
+    return together(listed)
+
+
+def _across(piece: PairPiece, axis: int, pairing: Pairing) -> _Around:
+    """Return the edges across an axis; those across axes before it are known already."""
+    wraps = [touch and other < axis for other, touch in enumerate(pairing.wraps)]
+    edges, keys, places, sides = edges_between(
+        *face_of(piece.graph.faces, piece, (axis, 1)),
+        *face_of(piece.graph.faces, piece, (axis, 0)),
+        *layout_of(piece.box, axis, wraps),
+        pairing.kind.connectivity > 1,
+    )
+    along = [other for other in range(3) if other != axis]
+    crossed = np.full(sides.size, 1 << axis, np.uint8)
+    crossed[sides & ROWS_WRAP > 0] |= np.uint8(1 << along[0])
+    crossed[sides & COLUMNS_WRAP > 0] |= np.uint8(1 << along[1])
+    return _Around(edges, keys, places, crossed)
+
+
+def _to_layer(piece: PairPiece, side: Side) -> _Around:
+    """Return the edges between a side and the layer beyond it, which is node 0.
+
+    Each node is joined to it with its first point on this side.
+    """
+    nodes, keys, first = face_of(piece.graph.faces, piece, side)
+    steps, _ = layout_of(piece.box, side[0], (False, False, False))
+    rows = steps[0] * np.arange(nodes.shape[0])
+    columns = steps[1] * np.arange(nodes.shape[1])
+    places = (first + rows[:, None] + columns).reshape(-1)
+    own = nodes.reshape(-1)
+    order = np.lexsort((places, keys.reshape(-1), own))
+    order = order[np.flatnonzero(np.diff(own[order], prepend=-1))]
+    edges = np.zeros((order.size, 2), np.int32)
+    edges[:, 1] = own[order]
+    crossed = np.full(order.size, side[1] << side[0], np.uint8)
+    return _Around(edges, keys.reshape(-1)[order], places[order], crossed)
+
+
+def _loops_of_layers(pairing: Pairing) -> int:
+    """Return the classes of loops within layers, a bit for each; that of a point is one of them.
+
+    A layer across an axis has the loops along all others.
+    """
+    lead = 3 - pairing.filtration.ndim
+    layers = [axis for axis in range(lead, 3) if pairing.has_layer and not pairing.wraps[axis]]
+    if not layers:
+        return 1
+    if len(layers) > 1:
+        return 0xFF
+    return sum(1 << loop for loop in range(8) if not loop >> layers[0] & 1)

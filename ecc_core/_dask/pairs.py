@@ -1,0 +1,126 @@
+"""Pairs of birth and death of dask arrays: a piece for each chunk, and a tree of joins."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+from numpy.typing import NDArray
+
+from ecc_core._arrays.origin import origin_of
+from ecc_core._backends import betti_numbers
+from ecc_core._backends.pairs import PairOptions
+from ecc_core._backends.protocols import PairPieces
+from ecc_core._blocks.glued import Box, halves
+from ecc_core._dask.arguments import lazy_request
+from ecc_core._dask.graph import Graph, da, dask, graphs
+from ecc_core._request.boundary import COMPLEXES, check_boundary
+from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.options import ImageOptions
+from ecc_core.results import PersistencePairs, curve_facts
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PairBoxes:
+    """What the tasks of an image compute."""
+
+    options: PairOptions
+    whole: tuple[int, ...]
+    """The shape of the image."""
+
+    def functions(self, chunk: Any) -> PairPieces:
+        """Return the functions for chunks of this kind, or raise BackendError."""
+        return origin_of(chunk).betti_numbers().pair_pieces
+
+    def piece(self, chunk: Array, mask: Array | None, start: tuple[int, ...]) -> Any:
+        """Return the piece of a chunk."""
+        values = as_booleans(chunk) if chunk.dtype.kind == "b" else chunk
+        piece_of = self.functions(chunk).piece_of
+        return piece_of(values, self.options, start, self.whole, mask=mask, workers=1)
+
+    def joined(self, low: Any, high: Any, axis: int) -> Any:
+        """Return the piece of two boxes that touch across an axis."""
+        return betti_numbers("cpu").pair_pieces.join_pieces(low, high, axis, self.options)
+
+    def arrays(self, piece: Any) -> tuple[Array, ...]:
+        """Return births, deaths and their points, of the piece of the whole image."""
+        pairs = betti_numbers("cpu").pair_pieces.pairs_of(piece, self.options)
+        points = [np.stack(np.unravel_index(pairs.birth_places, self.whole), axis=1)]
+        dies = pairs.death_places >= 0
+        points.append(np.full_like(points[0], -1))
+        points[1][dies] = np.stack(np.unravel_index(pairs.death_places[dies], self.whole), axis=1)
+        return pairs.births, pairs.deaths, *points
+
+
+def whole_pairs(
+    image: Any, dimension: Any, options: ImageOptions, least: float
+) -> PersistencePairs[Any]:
+    """Return the result of :func:`ecc_core.persistence_pairs` for a dask array."""
+    check_boundary(options.boundary, COMPLEXES)
+    if options.axis is None:
+        options = options._replace(axis=all_axes(image))
+    request = lazy_request(image, (), options)
+    request.geometry.check_single()
+    filtration = request.filtration
+    asked = _check_dimension(dimension, filtration)
+    alone = (0,) * len(request.geometry.batch)
+    values = request.images[alone]
+    mask = None if request.mask is None else request.mask[alone]
+    dtype = values.dtype.newbyteorder("=")
+    boxes = PairBoxes(PairOptions(dtype, filtration, asked, mask is not None, least), values.shape)
+    facts = curve_facts(filtration) | {"dimension": asked}
+    return PersistencePairs(*_tasks(boxes, values, mask), **facts)
+
+
+def _check_dimension(dimension: Any, filtration: Filtration) -> int:
+    known = sorted({0, filtration.ndim - 1})
+    if isinstance(dimension, bool) or dimension not in known:
+        raise ValueError(
+            f"`dimension` must be {' or '.join(map(str, known))} for a {filtration.ndim}-D dask "
+            f"array, whose other classes are found in memory only, got {dimension!r}"
+        )
+    return int(dimension)
+
+
+def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
+    """Return births, deaths and their points as dask arrays of unknown length."""
+    dtype = boxes.options.dtype
+    ndim = len(boxes.whole)
+    values = np.empty(0, dtype)
+    points = np.empty((0, ndim), np.int64)
+    metas = [values, values, points, points]
+    if image.size == 0:
+        return [da.from_array(meta) for meta in metas]
+    boxes.functions(image._meta)
+    given = dask.delayed(boxes, traverse=False, pure=True)
+    name = "ecc-pairs-" + dask.base.tokenize(image, mask, given.key)
+    edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks]
+    tasks: Graph = {}
+
+    def join(box: Box) -> tuple[Any, ...]:
+        """Add the tasks of a box of chunks, and return the key of its piece."""
+        key = (f"{name}-box", *itertools.chain(*box))
+        if cut := halves(box, edges):
+            axis, low, high = cut
+            tasks[key] = (PairBoxes.joined, given.key, join(low), join(high), axis)
+            return key
+        place = tuple(first for first, _ in box)
+        chunk = (image.name, *place)
+        shown = None if mask is None else (mask.name, *place)
+        start = tuple(along[i] for along, i in zip(edges, place, strict=True))
+        tasks[key] = (PairBoxes.piece, given.key, chunk, shown, start)
+        return key
+
+    whole = join(tuple((0, n) for n in image.numblocks))
+    tasks[name] = (PairBoxes.arrays, given.key, whole)
+    inputs = [one for one in (image, mask, given) if one is not None]
+    layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
+    arrays = Delayed(name, layers, length=len(metas))
+    pairs = zip(arrays, metas, strict=True)
+    return [da.from_delayed(array, (np.nan, ndim)[: meta.ndim], meta=meta) for array, meta in pairs]

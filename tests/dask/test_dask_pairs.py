@@ -1,0 +1,132 @@
+"""Pairs of dask arrays are those of the image in memory, with their points, for all chunks."""
+
+import itertools
+
+import dask.array as da
+import numpy as np
+import pytest
+from filtrations import omitting
+from hypothesis import given
+from hypothesis import strategies as st
+from topology_helpers import assert_diagrams, intervals
+
+import ecc_core as ecc
+from ecc_core._backends.cpu.betti import launch, pair_pieces
+from ecc_core._backends.pairs import PairOptions
+from ecc_core._request.filtration import filtration_of
+from ecc_core.testing import strategies
+
+
+def assert_alike(image, chunks, dimension, **options):
+    lazy = ecc.persistence_pairs(da.from_array(image, chunks=chunks), dimension, **options)
+    assert lazy.to_numpy() == ecc.persistence_pairs(image, dimension, **options)
+
+
+@given(st.data())
+def test_any_chunks_masks_and_boundaries(data):
+    dtypes = "uint8", "float32"
+    image = data.draw(strategies.images(data.draw(st.integers(1, 3)), dtypes=dtypes, nan=True))
+    options = data.draw(omitting(image))
+    words = st.sampled_from(["closed", "periodic"])
+    options["boundary"] = tuple(data.draw(words) for _ in range(image.ndim))
+    options["min_persistence"] = data.draw(st.sampled_from([0, 0, 2, 50]))
+    chunks = data.draw(strategies.chunkings(image.shape))
+    for dimension in {0, image.ndim - 1}:
+        assert_alike(image, chunks, dimension, **options)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("boundary", ["closed", "periodic", ("closed", "periodic", "closed")])
+@pytest.mark.parametrize("levels", [2, 4, 200])
+def test_chunks_of_several_blocks(connectivity, superlevel, boundary, levels, monkeypatch):
+    """Of few levels, so that it is the places of points that tell which class is older."""
+    monkeypatch.setattr(launch, "BLOCK", (2, 3, 4))
+    image = np.random.default_rng(levels).integers(0, levels, (11, 12, 13), np.uint8)
+    options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+    for dimension in (0, 2):
+        assert_alike(image, (6, (1, 4, 7), 5), dimension, **options)
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_diagrams_are_those_of_gudhi(connectivity):
+    image = np.random.default_rng(5).integers(0, 9, (14, 17), np.uint8)
+    lazy = da.from_array(image, chunks=(5, 6))
+    found = [
+        ecc.persistence_pairs(lazy, dimension, connectivity=connectivity).to_gudhi()
+        for dimension in (0, 1)
+    ]
+    assert_diagrams(found, intervals(image, connectivity))
+
+
+def test_masked_axes_and_batch_axes():
+    rng = np.random.default_rng(3)
+    image = rng.integers(0, 9, (1, 10, 11), np.uint8)
+    shown = rng.random((10, 11)) < 0.8
+    for axis in ((1, 2), (2, 1)):
+        mask = shown if axis == (1, 2) else shown[None]
+        assert_alike(image, (1, 4, 5), 0, axis=axis, mask=mask)
+    lazy = da.from_array(image, chunks=4)
+    masked = da.ma.masked_array(lazy, mask=lazy > 6)
+    found = ecc.persistence_pairs(masked, 0, axis=(1, 2)).to_numpy()
+    assert found == ecc.persistence_pairs(np.ma.masked_greater(image, 6), 0, axis=(1, 2))
+    with pytest.raises(ValueError, match="axes of length 1 only"):
+        ecc.persistence_pairs(da.zeros((2, 4, 5)), 0, axis=(1, 2))
+
+
+def test_nothing_is_read_before_it_is_computed():
+    def read(block):
+        raise OSError("damaged")
+
+    image = da.zeros((8, 9), chunks=4).map_blocks(read, meta=np.empty((0, 0)))
+    pairs = ecc.persistence_pairs(image, 1)
+    assert pairs.dimension == 1
+    assert pairs.birth_points.shape[1] == 2
+    with pytest.raises(OSError, match="damaged"):
+        pairs.to_numpy()
+
+
+def test_chunks_are_read_once():
+    reads = []
+
+    def read(block):
+        reads.append(block.shape)
+        return block
+
+    image = np.random.default_rng(4).integers(0, 9, (12, 13), np.uint8)
+    lazy = da.from_array(image, chunks=5).map_blocks(read, meta=np.empty((0, 0), np.uint8))
+    pairs = ecc.persistence_pairs(lazy, 1)
+    known = ecc.persistence_pairs(image, 1)
+    for convert in (lambda p: p.to_numpy().births, lambda p: p.persistence, lambda p: p.to_gudhi()):
+        reads.clear()
+        np.testing.assert_array_equal(convert(pairs), convert(known))
+        assert len(reads) == 9
+    assert pairs.to_pandas().equals(known.to_pandas())
+    np.testing.assert_array_equal(pairs.dimensions, known.dimensions)
+
+
+def test_invalid_input():
+    image = da.zeros((3, 4, 5), chunks=2)
+    for dimension in (None, 1, 3, True):
+        with pytest.raises(ValueError, match=r"`dimension` must be 0 or 2 for a 3-D dask array"):
+            ecc.persistence_pairs(image, dimension)
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.persistence_pairs(image * np.nan, 0).to_numpy()
+    with pytest.raises(ValueError, match="masked int64 must be in memory"):
+        ecc.persistence_pairs(image.astype(int), 0, mask=np.ones((3, 4, 5), bool))
+    with pytest.raises(ValueError, match="half-open"):
+        ecc.persistence_pairs(image, 0, boundary="half-open")
+    assert len(ecc.persistence_pairs(da.zeros((0, 4)), 0).to_numpy().births) == 0
+
+
+def test_pieces_are_as_large_as_their_surface():
+    """Whatever is inside: of noise, too, only classes that last are kept."""
+    image = np.random.default_rng(0).integers(0, 256, (40, 40, 40), np.uint8)
+    options = PairOptions(image.dtype, filtration_of(3), 0, False, 200.0)
+    corners = itertools.product((0, 40), repeat=3)
+    pieces = {at: pair_pieces.piece_of(image, options, at, (80, 80, 80)) for at in corners}
+    for piece in pieces.values():
+        assert piece.graph.births.size <= sum(face.size for face in piece.faces.values()) // 3
+        assert piece.graph.keys.size < piece.graph.births.size
+        assert piece.pairs.births.size < 20
