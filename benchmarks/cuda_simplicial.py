@@ -25,12 +25,15 @@ import torch
 import ecc_core as ecc
 from benchmarks.cuda_peers import seconds
 from benchmarks.cuda_timing import events
-from benchmarks.meshes import Mesh, torus
+from benchmarks.meshes import Mesh, direct_sum, shapes_of, torus
+from ecc_core.nn.functional import soft_simplicial_transform
 
 DIRECTIONS = 64
 HEIGHTS = 128
 SIZES = [(100, 50), (1000, 500), (3000, 1500)]
 REPEATS = 20
+SHARPNESS = 8.0
+STEPS = 32  # directions and heights of soft transforms
 Call = Callable[[], Any]
 
 
@@ -110,7 +113,35 @@ def measure(rows: int, columns: int, kernels: bool) -> dict[str, Any]:
     return {"triangles": len(mesh.triangles), "ms": ms, "same": same, "pyect_differs": differ}
 
 
-def markdown(report: list[dict[str, Any]], device: str) -> str:
+def soft(name: str) -> dict[str, Any]:
+    """Forward and backward, with gradients of points and directions."""
+    shapes = shapes_of(name)
+    points = shapes.points.cuda().requires_grad_()
+    simplices = [rows.cuda() for rows in shapes.simplices]
+    batch = shapes.batch.cuda()
+    unit = torch.tensor(ecc.sample_directions(STEPS, points.shape[1]), dtype=torch.float32).cuda()
+    unit.requires_grad_()
+    heights = torch.linspace(-1.1, 1.1, STEPS).cuda()
+    options = {"batch": batch, "shapes": shapes.count}
+
+    def ours() -> Any:
+        given = points, simplices, unit, heights
+        return soft_simplicial_transform(*given, sharpness=SHARPNESS, **options)
+
+    def direct() -> Any:
+        return direct_sum(points, simplices, unit, heights, batch, shapes.count, SHARPNESS)
+
+    def learned(transform: Call) -> Call:
+        return finished(lambda: torch.autograd.grad(transform().square().sum(), [points, unit]))
+
+    calls = {"ours": learned(ours), "sum over simplices": learned(direct)}
+    ms = {key: 1e3 * seconds(call, REPEATS) for key, call in calls.items()}
+    expected = direct().detach()
+    difference = float((ours().detach() - expected).abs().max() / expected.abs().max())
+    return {"name": name, "ms": ms, "difference": difference}
+
+
+def markdown(report: list[dict[str, Any]], learned: list[dict[str, Any]], device: str) -> str:
     names = list(report[0]["ms"])
     lines = ["# Transforms of meshes on a CUDA device", "", (__doc__ or "").splitlines()[0], ""]
     lines += [f"{DIRECTIONS} directions, {HEIGHTS} heights, {device}, milliseconds.", ""]
@@ -120,6 +151,11 @@ def markdown(report: list[dict[str, Any]], device: str) -> str:
         times = " | ".join(f"{row['ms'][name]:.3g}" for name in names)
         equal = "yes" if all(row["same"].values()) else "no"
         lines.append(f"| {row['triangles']:,} | {times} | {equal} | {row['pyect_differs']} |")
+    lines += ["", f"Soft, forward and backward, {STEPS} directions and heights, float32.", ""]
+    lines += ["| batch | ours | sum over simplices | difference |", "|---|---|---|---|"]
+    for row in learned:
+        times = " | ".join(f"{ms:.3g}" for ms in row["ms"].values())
+        lines.append(f"| {row['name']} | {times} | {row['difference']:.1g} |")
     return "\n".join(lines) + "\n"
 
 
@@ -130,10 +166,11 @@ def main() -> None:
     arguments = parser.parse_args()
     report = [measure(*size, arguments.kernels) for size in SIZES]
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    text = markdown(report, device)
+    learned = [soft("letters"), soft("meshes")]
+    text = markdown(report, learned, device)
     print(text)
     output = Path(arguments.output)
-    content = {"device": device, "rows": report}
+    content = {"device": device, "exact": report, "soft": learned}
     output.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
     output.with_suffix(".md").write_text(text)
 

@@ -1,8 +1,9 @@
-"""Triangle meshes of any size."""
+"""Triangle meshes of any size, and batches of shapes for soft transforms."""
 
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 
 class Mesh(NamedTuple):
@@ -27,3 +28,48 @@ def torus(rows: int, columns: int) -> Mesh:
     edges = [(here, below), (here, right), (here, across)]
     triangles = [(here, below, across), (here, across, right)]
     return Mesh(points, *(np.hstack(rows).T for rows in (edges, triangles)))
+
+
+class Shapes(NamedTuple):
+    points: torch.Tensor
+    simplices: list[torch.Tensor]
+    batch: torch.Tensor
+    count: int
+
+
+def shapes_of(name: str) -> Shapes:
+    """64 graphs of the size of DECT's letters, or 8 meshes of 4000 triangles."""
+    if name == "letters":
+        count = 64
+        path = torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4]])
+        points = torch.randn(5, 2, generator=torch.Generator().manual_seed(0))
+        rows = [path]
+    else:
+        count = 8
+        mesh = torus(50, 40)
+        points = torch.tensor(mesh.points / 4.2, dtype=torch.float32)
+        rows = [torch.tensor(part) for part in mesh[1:]]
+    size = len(points)
+    simplices = [torch.cat([part + size * i for i in range(count)]) for part in rows]
+    batch = torch.arange(count).repeat_interleave(size)
+    return Shapes(points.repeat(count, 1), simplices, batch, count)
+
+
+def direct_sum(
+    points: torch.Tensor,
+    simplices: list[torch.Tensor],
+    directions: torch.Tensor,
+    heights: torch.Tensor,
+    batch: torch.Tensor,
+    shapes: int,
+    sharpness: float,
+) -> torch.Tensor:
+    """DECT's published method: one step for each simplex, direction and height."""
+    tops = [points @ directions.T]
+    tops += [tops[0][rows].amax(dim=1) for rows in simplices]
+    owners = [batch, *(batch[rows[:, 0]] for rows in simplices)]
+    found = points.new_zeros(len(heights), shapes, len(directions))
+    for dimension, (top, owner) in enumerate(zip(tops, owners, strict=True)):
+        steps = torch.sigmoid(sharpness * (heights[:, None, None] - top))
+        found = found.index_add(1, owner, (-1) ** dimension * steps)
+    return found.permute(1, 2, 0)

@@ -20,7 +20,7 @@ import networkx as nx
 import numpy as np
 import torch
 from evidence.outcome import machine
-from meshes import Mesh, torus
+from meshes import Mesh, direct_sum, shapes_of, torus
 
 import ecc_core as ecc
 from ecc_core.nn.functional import soft_simplicial_transform
@@ -59,25 +59,6 @@ def of_pyect(mesh: Mesh, directions: np.ndarray) -> Call:
     return lambda: transform(complex_).numpy()
 
 
-def direct_sum(
-    points: torch.Tensor,
-    simplices: list[torch.Tensor],
-    directions: torch.Tensor,
-    heights: torch.Tensor,
-    batch: torch.Tensor,
-    shapes: int,
-) -> torch.Tensor:
-    """DECT's published method: one step for each simplex, direction and height."""
-    tops = [points @ directions.T]
-    tops += [tops[0][rows].amax(dim=1) for rows in simplices]
-    owners = [batch, *(batch[rows[:, 0]] for rows in simplices)]
-    found = torch.zeros(len(heights), shapes, len(directions))
-    for dimension, (top, owner) in enumerate(zip(tops, owners, strict=True)):
-        steps = torch.sigmoid(SHARPNESS * (heights[:, None, None] - top))
-        found = found.index_add(1, owner, (-1) ** dimension * steps)
-    return found.permute(1, 2, 0)
-
-
 def least_times(calls: dict[str, Call], turns: int) -> tuple[dict[str, float], dict[str, Any]]:
     """The least processor time of each call in milliseconds, and the results."""
     best = dict.fromkeys(calls, np.inf)
@@ -112,19 +93,8 @@ def exact(rows: int, columns: int, turns: int) -> dict[str, Any]:
 
 def soft(name: str, turns: int) -> dict[str, Any]:
     """Forward and backward, with gradients of points and directions."""
-    if name == "letters":
-        shapes = 64
-        path = torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4]])
-        one = torch.randn(5, 2, generator=torch.Generator().manual_seed(0)), [path]
-    else:
-        shapes = 8
-        mesh = torus(50, 40)
-        scaled = torch.tensor(mesh.points / 4.2, dtype=torch.float32)
-        one = scaled, [torch.tensor(part) for part in mesh[1:]]
-    count = len(one[0])
-    points = one[0].repeat(shapes, 1).requires_grad_()
-    simplices = [torch.cat([rows + count * i for i in range(shapes)]) for rows in one[1]]
-    batch = torch.arange(shapes).repeat_interleave(count)
+    points, simplices, batch, shapes = shapes_of(name)
+    points.requires_grad_()
     unit = torch.tensor(ecc.sample_directions(STEPS, points.shape[1]), dtype=torch.float32)
     unit.requires_grad_()
     heights = torch.linspace(-1.1, 1.1, STEPS)
@@ -135,7 +105,7 @@ def soft(name: str, turns: int) -> dict[str, Any]:
         )
 
     def direct() -> torch.Tensor:
-        return direct_sum(points, simplices, unit, heights, batch, shapes)
+        return direct_sum(points, simplices, unit, heights, batch, shapes, SHARPNESS)
 
     def learned(transform: Call) -> Call:
         return lambda: torch.autograd.grad(transform().square().sum(), [points, unit])
@@ -144,7 +114,13 @@ def soft(name: str, turns: int) -> dict[str, Any]:
     found = ours().detach()
     expected = direct().detach()
     difference = float((found - expected).abs().max() / expected.abs().max())
-    return {"name": name, "shapes": shapes, "points": count, "ms": best, "difference": difference}
+    return {
+        "name": name,
+        "shapes": shapes,
+        "points": len(points) // shapes,
+        "ms": best,
+        "difference": difference,
+    }
 
 
 def markdown(report: dict[str, Any]) -> str:

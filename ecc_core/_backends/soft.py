@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
     from torch import Tensor
 
@@ -39,8 +41,31 @@ class Projected(NamedTuple):
     sharpness: Tensor
 
 
+class SoftShapes(NamedTuple):
+    """A batch of simplicial complexes, and what their soft transforms are computed from.
+
+    The numbers have the dtype of the points, float32 or float64.
+    """
+
+    points: Tensor
+    """(n, d)."""
+    weights: Tensor | None
+    """(n,); None if all weigh 1. A simplex weighs as much as its heaviest point."""
+    simplices: Sequence[Tensor]
+    """int64, one tensor (m, k) for each number k of points."""
+    vectors: Tensor
+    """(k, d)."""
+    levels: Tensor
+    """In any order."""
+    sharpness: Tensor
+    batch: Tensor
+    """The shape of each point, int64."""
+    shapes: int
+    """Number of shapes."""
+
+
 class SoftCurves(Protocol):
-    """Soft curves of images, and of weighted points projected on directions."""
+    """Soft curves of images, of weighted points projected on directions, and of complexes."""
 
     def curves(self, images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Curves (images, n), their derivatives by threshold and sharpness, and coefficients.
@@ -91,3 +116,16 @@ class SoftCurves(Protocol):
 
         Those of the weights are undefined unless `of_weights`.
         """
+
+    def simplicial_curves(
+        self, given: SoftShapes, derivatives: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Curves (shapes, k, n), and their derivatives by the level and by the sharpness.
+
+        Unless `derivatives`, these are empty: (0, k, n). Values are checked.
+        """
+
+    def simplicial_gradients(
+        self, given: SoftShapes, upstream: Tensor, of_weights: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradients of points, of weights (zero unless `of_weights`) and of vectors."""

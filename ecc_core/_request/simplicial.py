@@ -43,6 +43,11 @@ def repeated_error(row: Array) -> ValueError:
     )
 
 
+def apart_error(row: Array) -> ValueError:
+    """Return the error of a simplex with points of several shapes of a batch."""
+    return ValueError(f"`simplices` must have all their points in one shape, got the {_shown(row)}")
+
+
 def open_error(row: Array, left_out: int) -> ValueError:
     """Return the error of a simplex without its face that lacks one of its points."""
     return ValueError(

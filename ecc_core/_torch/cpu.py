@@ -16,8 +16,10 @@ from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._backends.cpu.soft.transform import Projection
 from ecc_core._backends.soft import Projected, SoftImages
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.resources import AtMost
 from ecc_core._torch.cells import coefficients_of, filtration
+from ecc_core._torch.host_shapes import simplicial_curves as simplicial_curves
+from ecc_core._torch.host_shapes import simplicial_gradients as simplicial_gradients
+from ecc_core._torch.threads import threads
 from ecc_core.errors import NAN_MESSAGE, NAN_SHOWN_MESSAGE
 
 Array = NDArray[Any]
@@ -169,8 +171,3 @@ def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:
     if not 0 < slope < math.inf:
         raise ValueError(f"`sharpness` must be positive and finite, got {slope:g}")
     return slope
-
-
-def threads() -> int:
-    """Use at most as many threads as torch."""
-    return AtMost(torch.get_num_threads())

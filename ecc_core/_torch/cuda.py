@@ -11,17 +11,18 @@ import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import soft
+from ecc_core._backends.cuda import soft, soft_simplices
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft import by_orthant as by_orthant
 from ecc_core._backends.cuda.soft import gradients_by_orthant as gradients_by_orthant
 from ecc_core._backends.cuda.soft import projection_gradients as projection_gradients
 from ecc_core._backends.cuda.soft import projections as projections
 from ecc_core._backends.cuda.soft_plans import window_words
-from ecc_core._backends.soft import SoftImages
+from ecc_core._backends.soft import SoftImages, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.curve import by_direction_terms, gradients_of
+from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import is_plain
 from ecc_core._torch.plain import weighted_curves as weighted_curves
 
@@ -78,6 +79,20 @@ def gradient(
     memory = soft.windows(given)
     soft.gradients(given, Forward(0, 0, 0, memory.data_ptr(), ones.data_ptr()), upstream, out)
     return (out * weights.reshape(values.shape)).to(dtype) if split else out
+
+
+def simplicial_curves(given: SoftShapes, derivatives: bool) -> tuple[Tensor, Tensor, Tensor]:
+    found = soft_simplices.curves(given, derivatives)
+    if found is None:
+        raise_for_values(given)
+        raise RuntimeError("a CUDA kernel refused what is valid")
+    return found
+
+
+def simplicial_gradients(
+    given: SoftShapes, upstream: Tensor, of_weights: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    return soft_simplices.gradients(given, upstream, of_weights)
 
 
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:

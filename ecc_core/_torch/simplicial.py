@@ -3,18 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cpu.soft.simplices import (
-    OUTSIDE,
-    VALID,
-    SoftComplexes,
-    check_simplices,
-)
-from ecc_core._request.simplicial import name_of
-from ecc_core._torch.cpu import threads
+from ecc_core._backends import soft_curves
+from ecc_core._backends.soft import SoftShapes
 from ecc_core._torch.operators import no_second_derivatives, operator
 
 FORWARD = no_second_derivatives("soft simplicial transforms have no forward-mode derivatives, and")
@@ -82,10 +75,8 @@ def soft_simplices(
 
     Unless `derivatives`, these are empty.
     """
-    given = _given(points, weights, vectors, levels, sharpness, shapes, count, simplices)
-    _check(given)
-    curves, slopes, spreads = map(torch.from_numpy, given.curves(derivatives))
-    return curves, slopes, spreads
+    given = SoftShapes(points, weights, simplices, vectors, levels, sharpness, shapes, count)
+    return soft_curves(points.device.type).simplicial_curves(given, derivatives)
 
 
 def _fake_backward(
@@ -129,9 +120,9 @@ def soft_simplices_backward(
 
     Those of weights, levels and sharpness are zero unless they are asked for.
     """
-    given = _given(points, weights, vectors, levels, sharpness, shapes, count, simplices)
-    arrays = given.gradients(gradient.detach().numpy(), of_weights)
-    by_points, by_weights, by_vectors = (torch.from_numpy(x).to(points.dtype) for x in arrays)
+    given = SoftShapes(points, weights, simplices, vectors, levels, sharpness, shapes, count)
+    find_gradients = soft_curves(points.device.type).simplicial_gradients
+    by_points, by_weights, by_vectors = find_gradients(given, gradient.detach(), of_weights)
     by_levels = torch.zeros_like(levels)
     by_sharpness = torch.zeros_like(sharpness)
     if of_levels:
@@ -139,63 +130,3 @@ def soft_simplices_backward(
     if of_sharpness:
         by_sharpness = (gradient * spreads).sum()
     return by_points, by_weights, by_vectors, by_levels, by_sharpness
-
-
-def _given(
-    points: Tensor,
-    weights: Tensor | None,
-    vectors: Tensor,
-    levels: Tensor,
-    sharpness: Tensor,
-    shapes: Tensor,
-    count: int,
-    simplices: Sequence[Tensor],
-) -> SoftComplexes:
-    """Return what kernels take; tensors must be on the CPU."""
-    return SoftComplexes(
-        points.contiguous().numpy(),
-        None if weights is None else weights.contiguous().numpy(),
-        [part.contiguous().numpy() for part in simplices],
-        vectors.contiguous().numpy(),
-        levels.numpy().astype(np.float64),
-        float(sharpness),
-        shapes.contiguous().numpy(),
-        count,
-        threads(),
-    )
-
-
-def _check(given: SoftComplexes) -> None:
-    """Check values, which kernels rely on."""
-    if not np.isfinite(given.points).all():
-        raise ValueError("`points` must be finite")
-    if given.weights is not None and not np.isfinite(given.weights).all():
-        raise ValueError("`weights` must be finite")
-    if not np.isfinite(given.vectors).all():
-        raise ValueError("`directions` must be finite and not zero")
-    if np.isnan(given.levels).any():
-        raise ValueError("`thresholds` must not contain NaN, got NaN")
-    if not 0 < given.sharpness < np.inf:
-        raise ValueError(f"`sharpness` must be positive and finite, got {given.sharpness:g}")
-    if given.shapes.size:
-        first = int(given.shapes.min())
-        last = int(given.shapes.max())
-        if first < 0 or last >= given.shape_count:
-            raise ValueError(
-                f"`batch` must hold numbers of shapes from 0 to {given.shape_count - 1}, got "
-                f"{first if first < 0 else last}"
-            )
-    for rows in given.simplices:
-        _check_rows(rows, given.shapes)
-
-
-def _check_rows(rows: Any, shapes: Any) -> None:
-    wrong, i = check_simplices(rows, shapes)
-    if wrong == VALID:
-        return
-    what = f"the {name_of(rows.shape[1])} {tuple(rows[i].tolist())}"
-    if wrong == OUTSIDE:
-        raise ValueError(
-            f"`simplices` must hold indices of points from 0 to {len(shapes) - 1}, got {what}"
-        )
-    raise ValueError(f"`simplices` must have all their points in one shape, got {what}")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._backends import simplicial_complexes
+from ecc_core._arrays.origin import origin_of
 from ecc_core._request.simplicial import as_simplices
 from ecc_core._torch.simplicial import soft_simplices
 from ecc_core.errors import BackendError
@@ -17,7 +17,7 @@ from ecc_core.nn._arguments import Scalar, Vector
 
 __all__ = ["soft_simplicial_transform"]
 
-HOST = ("cpu", "meta")  # devices of tensors in host memory, and of those that are shapes alone
+DEVICES = ("cpu", "cuda", "meta")  # the last one of tensors that are shapes alone
 
 
 def soft_simplicial_transform(
@@ -80,7 +80,7 @@ def soft_simplicial_transform(
         finite, a `sharpness` that is not positive, indices of points that do not exist, and
         simplices with points of several shapes.
     BackendError
-        If `points` are not in host memory.
+        If `points` are neither in host memory nor on a CUDA device.
 
     See Also
     --------
@@ -104,10 +104,9 @@ def soft_simplicial_transform(
     given = arguments.widened(arguments.check_tensor(points, "points"))
     if given.dim() != 2:
         raise ValueError(f"`points` must have shape (n, d), got {tuple(given.shape)}")
-    if given.device.type not in HOST:
+    if given.device.type not in DEVICES:
         raise BackendError(
-            "`points` must be in host memory, where simplicial complexes are computed, got "
-            f"{given.device}"
+            f"`points` must be in host memory or on a CUDA device, got {given.device}"
         )
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
     given = given.to(dtype)
@@ -136,7 +135,7 @@ def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int
         if shapes is not None:
             raise ValueError(f"`shapes` must come with a `batch`, got {shapes} and no batch")
         return torch.zeros(len(points), dtype=torch.int64, device=points.device), 1
-    found = _integers(batch, "batch")
+    found = _integers(batch, "batch", points)
     if found.shape != points.shape[:1]:
         wanted = f"({len(points)},)"
         got = tuple(found.shape)
@@ -148,8 +147,12 @@ def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int
     return found, shapes
 
 
-def _integers(tensor: Any, name: str) -> Tensor:
+def _integers(tensor: Any, name: str, points: Tensor) -> Tensor:
     found = arguments.check_tensor(tensor, name)
+    if found.device != points.device:
+        raise ValueError(
+            f"`{name}` must be on the device of `points`, {points.device}, got {found.device}"
+        )
     if found.dtype not in (*arguments.INTEGERS, torch.uint8):
         raise TypeError(f"`{name}` must hold integers, got {found.dtype}")
     return found.to(torch.int64)
@@ -158,18 +161,24 @@ def _integers(tensor: Any, name: str) -> Tensor:
 def _rows(simplices: Any, points: Tensor) -> list[Tensor]:
     """Return the simplices of each dimension; of one tensor with all faces."""
     if isinstance(simplices, Tensor):
-        host = _integers(simplices, "simplices").cpu().numpy()
-        (rows,), _ = as_simplices(host, lambda part: part)
-        found = simplicial_complexes("cpu").make_complex([rows], len(points), True)
-        return [torch.from_numpy(part).to(points.device, torch.int64) for part in found]
+        return _with_faces(_integers(simplices, "simplices", points), points)
     if not isinstance(simplices, list | tuple):
         raise TypeError(
             f"`simplices` must be a tensor or a sequence of tensors, got {type(simplices).__name__}"
         )
-    rows_by_size = [_integers(part, "simplices") for part in simplices]
+    rows_by_size = [_integers(part, "simplices", points) for part in simplices]
     for part in rows_by_size:
         if part.dim() != 2 or part.shape[1] < 2:
             raise ValueError(
                 f"`simplices` must have shape (m, k) with k of at least 2, got {tuple(part.shape)}"
             )
     return rows_by_size
+
+
+def _with_faces(simplices: Tensor, points: Tensor) -> list[Tensor]:
+    """Return the simplices of each dimension of a complex whose largest ones are given."""
+    origin = origin_of(simplices, "simplices")
+    with origin.transforms().numbers(origin.unwrap(simplices, "simplices")) as numbers:
+        (rows,), _ = as_simplices(numbers, lambda part: part)
+        found = origin.simplicial_complexes().make_complex([rows], len(points), True)
+        return [torch.from_dlpack(part).to(points.device, torch.int64) for part in found]

@@ -10,7 +10,11 @@ import torch
 from soft_helpers import check_transform, check_windows, gradients, leaves, plain_curve, relative
 from torch import Tensor
 
-from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+from ecc_core.nn.functional import (
+    soft_euler_curve,
+    soft_euler_transform,
+    soft_simplicial_transform,
+)
 
 SHAPES = [(3, 40), (2, 17, 23), (2, 70, 100), (2, 9, 10, 11), (1, 35, 20, 70)]
 CASES = [
@@ -281,3 +285,67 @@ def test_empty_images_have_zero_curves(shape):
     assert soft_euler_curve(draw((5, 6)), thresholds[:0], sharpness=5.0).shape == (0,)
     transform = soft_euler_transform(image, [[1.0, 0.0]], thresholds, sharpness=5.0)
     assert transform.shape == (shape[0], 1, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_transforms_of_complexes(dtype, shuffled):
+    """Values and gradients of all arguments, against those of the host."""
+    drawn = torch.Generator().manual_seed(0)
+    shapes = 40
+    points = torch.randn(50 * shapes, 3, generator=drawn, dtype=dtype)
+    offsets = 50 * torch.arange(shapes).repeat_interleave(60)[:, None]
+    simplices = [
+        torch.randint(0, 50, (60 * shapes, 1), generator=drawn) + offsets + torch.arange(size)
+        for size in (2, 3)
+    ]
+    simplices = [rows % (50 * shapes) for rows in simplices]
+    batch = torch.arange(shapes).repeat_interleave(50)
+    inside = [(batch[rows] == batch[rows[:, :1]]).all(1) for rows in simplices]
+    simplices = [rows[kept] for rows, kept in zip(simplices, inside, strict=True)]
+    if shuffled:
+        order = torch.randperm(len(points), generator=drawn)
+        place = torch.argsort(order)
+        points = points[order]
+        batch = batch[order]
+        simplices = [place[rows] for rows in simplices]
+    weights = torch.rand(len(points), generator=drawn, dtype=dtype)
+    levels = torch.randn(33, generator=drawn, dtype=dtype)
+    directions = torch.randn(40, 3, generator=drawn, dtype=dtype)
+    numbers = torch.tensor(7.0, dtype=dtype), torch.tensor(0.6, dtype=dtype)
+    upstream = torch.randn(shapes, 40, 33, generator=drawn, dtype=dtype)
+    results = []
+    for device in ("cpu", "cuda"):
+        given = [points, weights, directions, levels, *numbers]
+        leaves = [part.detach().to(device).requires_grad_() for part in given]
+        found = soft_simplicial_transform(
+            leaves[0],
+            [rows.to(device) for rows in simplices],
+            *leaves[2:4],
+            sharpness=leaves[4],
+            scale=leaves[5],
+            weights=leaves[1],
+            batch=batch.to(device),
+            shapes=shapes,
+        )
+        slopes = torch.autograd.grad(found, leaves, upstream.to(device))
+        results.append([found.detach(), *slopes])
+    tolerance = 1e-9 if dtype == torch.float64 else 2e-3
+    for known, found in zip(*results, strict=True):
+        assert found.is_cuda
+        error = (found.cpu() - known).norm()
+        assert error <= tolerance * known.norm()
+
+
+def test_complexes_are_checked():
+    points = torch.randn(9, 2, device="cuda")
+    edges = torch.tensor([[0, 9]], device="cuda")
+    given = [[1.0, 0]], [0.0, 0.5]
+    with pytest.raises(ValueError, match="from 0 to 8, got the edge"):
+        soft_simplicial_transform(points, [edges], *given, sharpness=3.0)
+    with pytest.raises(ValueError, match="`simplices` must be on the device of `points`"):
+        soft_simplicial_transform(points, [edges.cpu()], *given, sharpness=3.0)
+    triangles = torch.tensor([[0, 1, 2], [1, 2, 3]], device="cuda")
+    found = soft_simplicial_transform(points, triangles, *given, sharpness=3.0)
+    known = soft_simplicial_transform(points.cpu(), triangles.cpu(), *given, sharpness=3.0)
+    torch.testing.assert_close(found.cpu(), known, atol=1e-4, rtol=1e-4)

@@ -62,8 +62,7 @@ class SimplicialTransformLayer(EulerLayer):
     Notes
     -----
     The layer is called with points, simplices and, optionally, ``weights=``, ``batch=`` and
-    ``shapes=``. It returns a tensor of shape (k, m), or (shapes, k, m) with a batch. Points must be
-    in host memory.
+    ``shapes=``. It returns a tensor of shape (k, m), or (shapes, k, m) with a batch.
 
     Examples
     --------

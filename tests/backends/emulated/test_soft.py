@@ -12,7 +12,7 @@ import torch
 from fake_cupy import fake_cupy
 
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
-from ecc_core._backends.soft import Projected
+from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
 from ecc_core.nn.functional import soft_euler_curve
 from ecc_core.nn.layers._base import increasing
@@ -21,7 +21,8 @@ from ecc_core.nn.layers._base import increasing
 @pytest.fixture
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
-    packages = "_backends.cuda.soft_plans", "_backends.cuda.soft", "_torch.cuda"
+    parts = "soft_plans", "soft", "soft_simplices"
+    packages = (*(f"_backends.cuda.{part}" for part in parts), "_torch.cuda")
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
         names = [package.split(".")[-1] for package in packages]
@@ -30,6 +31,7 @@ def soft(emulator):
     modules.soft_plans.function = emulator._function
     modules.soft_plans.processors = lambda _: 1
     modules.soft.launching = lambda _: nullcontext((0, 0))
+    modules.soft_simplices.is_current_stream_capturing = lambda: False
     modules.launched = emulator.launched
     return modules
 
@@ -159,3 +161,51 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
     slopes = [part.projection_gradients(given, upstream, True) for part in parts]
     for own, true in zip(*slopes, strict=True):
         torch.testing.assert_close(own, true)
+
+
+SIMPLICES = [
+    torch.tensor([[0, 1], [1, 2], [0, 2], [2, 3], [4, 5], [5, 6], [4, 6], [7, 8]]),
+    torch.tensor([[0, 1, 2], [4, 5, 6]]),
+]
+
+
+@pytest.mark.parametrize("sharpness", [3.0, pytest.param(300.0, marks=pytest.mark.slow)])
+def test_transforms_of_complexes_equal_those_of_the_cpu(soft, sharpness):
+    """Shapes in any order, one of which has no points, and levels in any order."""
+    drawn = torch.Generator().manual_seed(0)
+    points = torch.randn(9, 3, generator=drawn, dtype=torch.float64)
+    weights = torch.rand(9, generator=drawn, dtype=torch.float64)
+    vectors = torch.randn(35, 3, generator=drawn, dtype=torch.float64)
+    levels = torch.tensor(
+        [0.5, -torch.inf, -2, -0.3, 1.1, torch.inf, 0, 0.4, 2], dtype=torch.float64
+    )
+    slope = torch.tensor(sharpness, dtype=torch.float64)
+    batch = torch.tensor([2, 2, 2, 2, 0, 0, 0, 1, 1])
+    for own in (None, weights):
+        given = SoftShapes(points, own, SIMPLICES, vectors, levels, slope, batch, 4)
+        curves = [part.simplicial_curves(given, True) for part in (soft.cuda, cpu)]
+        for found, known in zip(*curves, strict=True):
+            torch.testing.assert_close(found, known, atol=1e-9, rtol=1e-9)
+        upstream = torch.randn(curves[0][0].shape, generator=drawn, dtype=torch.float64)
+        given = given, upstream, own is not None
+        slopes = [part.simplicial_gradients(*given) for part in (soft.cuda, cpu)]
+        for found, known in zip(*slopes, strict=True):
+            torch.testing.assert_close(found, known, atol=1e-9, rtol=1e-9)
+
+
+def test_complexes_are_checked(soft):
+    points = torch.ones(9, 3, dtype=torch.float64)
+    one = torch.ones((), dtype=torch.float64)
+    numbers = points[:1], one[None], one
+    batch = torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2])
+    given = SoftShapes(points, None, SIMPLICES, *numbers, batch, 3)
+    wrong = {
+        "`points` must be finite": {"points": points * torch.nan},
+        "from 0 to 8, got the edge": {"simplices": [torch.tensor([[0, 9]])]},
+        "all their points in one shape": {"simplices": [torch.tensor([[0, 1, 4]])]},
+        "from 0 to 1, got 2": {"shapes": 2},
+        "`sharpness` must be positive": {"sharpness": -one},
+    }
+    for message, changed in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            soft.cuda.simplicial_curves(given._replace(**changed), False)
