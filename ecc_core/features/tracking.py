@@ -172,7 +172,12 @@ class RegionTracks:
         }
 
 
-def track_regions(labels: Iterable[ArrayLike], *, min_overlap: float = 0.25) -> RegionTracks:
+def track_regions(
+    labels: Iterable[ArrayLike],
+    *,
+    min_overlap: float = 0.25,
+    lasting: Iterable[ArrayLike] | None = None,
+) -> RegionTracks:
     """Follow regions from frame to frame by the points that they share.
 
     Two regions of consecutive frames are linked if they share at least `min_overlap` of the points
@@ -189,6 +194,11 @@ def track_regions(labels: Iterable[ArrayLike], *, min_overlap: float = 0.25) -> 
     min_overlap : float, default 0.25
         Share of the smaller region, above 0 and at most 1. A region that moves by more than
         its own size in a frame is lost; a large value loses those that move by less.
+    lasting : iterable of arrays of integers, optional
+        The labels of each frame that count, such as those of a least persistence. Another region is
+        followed only where it is the same as one that counts in an earlier or a later frame: from
+        one to the other, each shares at least half of the points of the larger one with the next.
+        By default all regions count.
 
     Returns
     -------
@@ -200,7 +210,8 @@ def track_regions(labels: Iterable[ArrayLike], *, min_overlap: float = 0.25) -> 
         If labels are not integers.
     ValueError
         If labels are negative, frames differ in shape or have no axes, there is no frame, or
-        `min_overlap` is not above 0 and at most 1.
+        `min_overlap` is not above 0 and at most 1; if `lasting` has not one array for each frame,
+        or labels that the frame does not have.
 
     Notes
     -----
@@ -208,6 +219,10 @@ def track_regions(labels: Iterable[ArrayLike], *, min_overlap: float = 0.25) -> 
     and two regions that touch for a frame merge and split again. Linking by overlap is described in
     [1]_, whose measure is the share of the union; the share of the smaller region, here, is the
     same for a small region that joins a large one as for two of equal size.
+
+    The persistence of a component decreases as another one approaches, because the value at which
+    they meet comes closer to the threshold. Without the rule for `lasting`, it would vanish before
+    it merges.
 
     References
     ----------
@@ -229,37 +244,39 @@ def track_regions(labels: Iterable[ArrayLike], *, min_overlap: float = 0.25) -> 
     """
     if not 0 < min_overlap <= 1:
         raise ValueError(f"`min_overlap` must be above 0 and at most 1, got {min_overlap}")
-    parts: list[_Frame] = []
-    links: list[Integers] = []
-    tracks: list[Integers] = []
-    n_regions = 0
-    n_tracks = 0
+    frames: list[_Frame] = []
+    overlaps: list[_Overlaps] = []
     before: _Numbered | None = None
+    n_regions = 0
     for image in _checked(labels):
         frame, numbered = _measured(image)
-        if before is None:
-            own = np.arange(1, frame.labels.size + 1)
-        else:
-            found = _links_between(before, numbered, min_overlap)
-            first_rows = np.array([n_regions - before.sizes.size, n_regions])
-            links.append(found + first_rows)
-            own = _continued(tracks[-1], found, frame.labels.size, n_tracks)
-        tracks.append(own)
-        n_tracks = max(n_tracks, int(own.max(initial=0)))
-        n_regions += frame.labels.size
-        parts.append(frame)
+        if before is not None:
+            overlaps.append(
+                _overlaps(before, numbered).moved(n_regions - before.n_regions, n_regions)
+            )
+        frames.append(frame)
+        n_regions += numbered.n_regions
         before = numbered
-    if not parts:
+    if not frames:
         raise ValueError("`labels` must have one frame or more, got none")
-    sizes = [frame.labels.size for frame in parts]
+    points = np.concatenate([frame.points for frame in frames])
+    pairs = _joined(overlaps)
+    followed = np.ones(n_regions, np.bool_)
+    if lasting is not None:
+        followed = _followed(_counting(lasting, frames), pairs, points)
+    smaller = np.minimum(points[pairs.first], points[pairs.second])
+    linked = (pairs.shared >= min_overlap * smaller) & followed[pairs.first]
+    linked &= followed[pairs.second]
+    row = np.cumsum(followed) - 1
+    links = np.stack([row[pairs.first[linked]], row[pairs.second[linked]]], axis=1)
     return RegionTracks(
-        frames=np.repeat(np.arange(len(parts)), sizes),
-        labels=np.concatenate([frame.labels for frame in parts]),
-        tracks=np.concatenate(tracks),
-        points=np.concatenate([frame.points for frame in parts]),
-        centroids=np.concatenate([frame.centroids for frame in parts]),
-        links=np.concatenate([np.zeros((0, 2), np.int64), *links]),
-        n_frames=len(parts),
+        frames=np.repeat(np.arange(len(frames)), [at.labels.size for at in frames])[followed],
+        labels=np.concatenate([frame.labels for frame in frames])[followed],
+        tracks=_tracks(links, int(followed.sum())),
+        points=points[followed],
+        centroids=np.concatenate([frame.centroids for frame in frames])[followed],
+        links=links,
+        n_frames=len(frames),
     )
 
 
@@ -272,10 +289,22 @@ class _Frame(NamedTuple):
 
 
 class _Numbered(NamedTuple):
-    """A frame whose regions are numbered from 1 on, without gaps."""
+    """A frame whose regions are numbered from 1 to `n_regions`."""
 
     image: NDArray[np.intp]
-    sizes: Integers
+    n_regions: int
+
+
+class _Overlaps(NamedTuple):
+    """Pairs of regions of consecutive frames, and how many points they share."""
+
+    first: Integers
+    second: Integers
+    shared: Integers
+
+    def moved(self, first_row: int, second_row: int) -> _Overlaps:
+        """Return the pairs as rows among all regions."""
+        return _Overlaps(self.first + first_row, self.second + second_row, self.shared)
 
 
 def _checked(labels: Iterable[ArrayLike]) -> Iterator[NDArray[np.integer[Any]]]:
@@ -307,28 +336,66 @@ def _measured(image: NDArray[np.integer[Any]]) -> tuple[_Frame, _Numbered]:
     numbered = np.zeros(image.shape, np.intp)
     numbered[places] = numbers + 1
     frame = _Frame(labels.astype(np.int64), points, np.stack(sums, axis=1) / points[:, None])
-    return frame, _Numbered(numbered, points)
+    return frame, _Numbered(numbered, labels.size)
 
 
-def _links_between(before: _Numbered, after: _Numbered, min_overlap: float) -> Integers:
-    """Return which regions of two frames are linked, (m, 2), numbered from 0 on."""
+def _overlaps(before: _Numbered, after: _Numbered) -> _Overlaps:
+    """Return the pairs of regions of two frames that share points, numbered from 0 on."""
     both = (before.image > 0) & (after.image > 0)
-    n_after = after.sizes.size
-    pairs = (before.image[both] - 1) * n_after + (after.image[both] - 1)
+    pairs = (before.image[both] - 1) * after.n_regions + (after.image[both] - 1)
     codes, shared = np.unique(pairs, return_counts=True)
-    first, second = np.divmod(codes, max(n_after, 1))
-    smaller = np.minimum(before.sizes[first], after.sizes[second])
-    linked = shared >= min_overlap * smaller
-    return np.stack([first[linked], second[linked]], axis=1)
+    first, second = np.divmod(codes, max(after.n_regions, 1))
+    return _Overlaps(first, second, shared)
 
 
-def _continued(before: Integers, links: Integers, n_regions: int, n_tracks: int) -> Integers:
-    """Return the tracks of a frame: those of the frame before that continue, and new ones."""
-    n_after = np.bincount(links[:, 0], minlength=before.size)
+def _joined(overlaps: list[_Overlaps]) -> _Overlaps:
+    """Return the pairs of all frames."""
+    none = np.zeros(0, np.int64)
+    columns = zip(_Overlaps(none, none, none), *overlaps, strict=True)
+    return _Overlaps(*[np.concatenate(column) for column in columns])
+
+
+def _counting(lasting: Iterable[ArrayLike], frames: list[_Frame]) -> NDArray[np.bool_]:
+    """Return which regions are among the labels of their frame that count."""
+    given = [np.asarray(own) for own in lasting]
+    if len(given) != len(frames):
+        raise ValueError(
+            f"`lasting` must have one array of labels for each of {len(frames)} frames, got "
+            f"{len(given)}"
+        )
+    for number, (own, frame) in enumerate(zip(given, frames, strict=True)):
+        unknown = own[~np.isin(own, frame.labels)]
+        if unknown.size:
+            raise ValueError(
+                f"`lasting` must have labels of its frame, got {unknown.flat[0]} in frame {number}"
+            )
+    pairs = zip(given, frames, strict=True)
+    return np.concatenate([np.isin(frame.labels, own) for own, frame in pairs])
+
+
+def _followed(counting: NDArray[np.bool_], pairs: _Overlaps, points: Integers) -> NDArray[np.bool_]:
+    """Return the regions that count, and those that are the same as one in another frame."""
+    larger = np.maximum(points[pairs.first], points[pairs.second])
+    same = 2 * pairs.shared >= larger
+    first = pairs.first[same]
+    second = pairs.second[same]
+    found = counting.copy()
+    for rows, others in ((slice(None), (first, second)), (slice(None, None, -1), (second, first))):
+        for a, b in zip(others[0][rows].tolist(), others[1][rows].tolist(), strict=True):
+            found[b] |= found[a]
+    return found
+
+
+def _tracks(links: Integers, n_regions: int) -> Integers:
+    """Return the track of each region, numbered from 1 in the order in which they begin."""
+    n_after = np.bincount(links[:, 0], minlength=n_regions)
     n_before = np.bincount(links[:, 1], minlength=n_regions)
     alone = (n_after[links[:, 0]] == 1) & (n_before[links[:, 1]] == 1)
+    continued = np.full(n_regions, -1)
+    continued[links[alone, 1]] = links[alone, 0]
     tracks = np.zeros(n_regions, np.int64)
-    tracks[links[alone, 1]] = before[links[alone, 0]]
-    new = tracks == 0
-    tracks[new] = n_tracks + np.arange(1, int(new.sum()) + 1)
+    new = continued < 0
+    tracks[new] = np.arange(1, int(new.sum()) + 1)
+    for region in np.flatnonzero(~new).tolist():  # a region comes after the one that it continues
+        tracks[region] = tracks[continued[region]]
     return tracks

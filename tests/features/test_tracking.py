@@ -100,6 +100,26 @@ def test_the_overlap_is_a_share_of_the_smaller_region():
     assert track_regions(iter(reversed_frames)).tracks.tolist() == [1, 1]
 
 
+def test_regions_that_count_and_what_they_are_in_other_frames():
+    """A large region shrinks until it does not count; a speck beside it never does."""
+    frames = [
+        [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 0, 3, 3, 3],
+        [1, 1, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 3, 3, 3],
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 4, 0, 0],
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0],
+    ]
+    every = track_regions(frames)
+    assert every.totals() == {"appear": 1, "vanish": 1, "split": 0, "merge": 2}
+    found = track_regions(frames, lasting=[[1], [3], [1], [1]])
+    regions = list(zip(found.frames.tolist(), found.labels.tolist(), strict=True))
+    # 3 is the same in the first frame; 4 has a third of its points
+    assert regions == [(0, 1), (0, 3), (1, 1), (1, 3), (2, 1), (3, 1)]
+    assert found.tracks.tolist() == [1, 2, 1, 2, 1, 1]
+    assert found.totals() == {"appear": 0, "vanish": 1, "split": 0, "merge": 0}
+    assert track_regions(frames, lasting=[[], [], [], []]).tracks.size == 0
+    assert track_regions(frames, lasting=[np.unique(f)[1:] for f in frames]) == every
+
+
 def test_frames_without_regions():
     empty = track_regions(np.zeros((3, 4, 5), int))
     assert empty.tracks.size == 0
@@ -122,6 +142,8 @@ def test_frames_without_regions():
         ([1, 2], {}, ValueError, "must have an axis of frames and others, got one axis"),
         ([[1]], {"min_overlap": 0}, ValueError, "above 0 and at most 1, got 0"),
         ([[1]], {"min_overlap": 1.5}, ValueError, "above 0 and at most 1, got 1.5"),
+        ([[1], [2]], {"lasting": [[1]]}, ValueError, "for each of 2 frames, got 1"),
+        ([[1], [2]], {"lasting": [[1], [3]]}, ValueError, "of its frame, got 3 in frame 1"),
     ],
 )
 def test_bad_input(labels, options, error, message):

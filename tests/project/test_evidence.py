@@ -322,3 +322,13 @@ def test_committed_results_are_those_of_the_script(study, name):
     pixels = io.imread(outcome.IMAGES / f"evidence-{stem.name}.png")[..., :3]
     assert np.mean(pixels.min(axis=-1) < 250) > 0.02  # drawn upon
     assert np.unique(pixels @ [1, 256, 65_536]).size > 100
+
+
+def test_known_splits_and_merges_are_found(study):
+    """All of them, and no others, of components without noise."""
+    outcome = study("tracking").run(quick=True)
+    assert set(outcome.tables) == {"Noise of 0 of the contrast"}
+    for row in outcome.tables["Noise of 0 of the contrast"]:
+        for kinds in ("split and merge", "appear and vanish"):
+            assert row[f"{kinds}: found"]["mean"] == 1
+            assert row[f"{kinds}: false a frame"]["mean"] == 0
