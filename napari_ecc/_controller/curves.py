@@ -27,7 +27,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     values_of,
 )
-from napari_ecc._controller.loading import as_completed, to_device
+from napari_ecc._controller.loading import as_completed, load, to_device
 from napari_ecc._controller.places import axis_name
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
@@ -144,6 +144,13 @@ def compute_curve(
         yield Step((_whole(field, request), field))
     else:
         yield from _by_blocks(request, mask, progress)
+
+
+def field_of(request: Request) -> Generator[Step, None, Field]:
+    """Load what a request is of, and smooth it if requested."""
+    mask = None if request.read_mask is None else request.read_mask()
+    image = yield from load(request.levels[-1])
+    return Field(_smoothed(image, request.sigma), mask)
 
 
 def result_of(curve: Curve, request: Request) -> ecc.EulerCurve:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
-from qtpy.QtWidgets import QLabel, QSizePolicy, QTabWidget
+from qtpy.QtWidgets import QLabel, QTabWidget
 
 from napari_ecc._controller.choice import chosen_in_words
 from napari_ecc._controller.explorer import ExplorerController
@@ -129,10 +129,10 @@ class EulerExplorer(Panel):
 
     def _add_levels(self) -> None:
         """Add the answer, the threshold and the least persistence, and where to go."""
-        self.readout = self._add_line(lines=2)
+        self.readout = self.add_line(lines=2)
         self.readout.setAccessibleName("Numbers at the threshold")
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.lasting = self._add_line(lines=2)
+        self.lasting = self.add_line(lines=2)
         accept = ("", "Count only what lasts, or all again", self._accept)
         self.offer_least = self.add(form.buttons(accept=accept))
         levels = self.add_form(LEVELS)
@@ -143,7 +143,7 @@ class EulerExplorer(Panel):
         for field in (self.value, self.least_value):
             field.native.setSpecialValueText("none")
             field.native.setFixedWidth(96)
-        self.object = self._add_line()
+        self.object = self.add_line()
         jump = self.controller.jump
         to_otsu = partial(self.controller.details.show_histogram, go_to_otsu=True)
         jumps = form.buttons(
@@ -160,13 +160,6 @@ class EulerExplorer(Panel):
         row = jumps.native.layout()
         for place, title in ((0, "Merge"), (3, "Birth")):
             row.insertWidget(place, QLabel(title))
-
-    def _add_line(self, lines: int = 1) -> QLabel:
-        """Add lines of fixed size, because a new layout of the window at every move is slow."""
-        label: QLabel = self.add(QLabel(wordWrap=lines > 1))
-        label.setFixedHeight(lines * label.fontMetrics().height() + 10 // lines)
-        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        return label
 
     def _connect(self) -> None:
         controller = self.controller

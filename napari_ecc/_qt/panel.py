@@ -107,6 +107,16 @@ class Panel(QtWidgets.QWidget):
             form.follow(model, self._links)
         return form
 
+    def add_line(self, lines: int = 1) -> QtWidgets.QLabel:
+        """Append lines of fixed size, because a new layout of the window at every move is slow."""
+        label = QtWidgets.QLabel(wordWrap=lines > 1)
+        self.add(label)
+        label.setFixedHeight(lines * label.fontMetrics().height() + 10 // lines)
+        label.setSizePolicy(
+            QtWidgets.QSizePolicy.Policy.Ignored, QtWidgets.QSizePolicy.Policy.Fixed
+        )
+        return label
+
     def add_settings(self, rows: Rows, *models: Any) -> Form:
         """Append a form with a button that shows and hides it."""
         button = self.add(QtWidgets.QPushButton(checkable=True, styleSheet="text-align: left"))

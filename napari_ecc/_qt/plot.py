@@ -126,6 +126,13 @@ class CurvePlot(Plot):
         self._y_label = label
         self._label_axis()
 
+    def set_x_label(self, label: str) -> None:
+        """Say what the curves are over."""
+        if label != self._x_label:
+            self._x_label = label
+            self.setLabels(bottom=label)
+            self.setAccessibleName(f"{self._y_label} by {label}")
+
     def _label_axis(self) -> None:
         """Name the vertical axis, and say that it is logarithmic if it is."""
         log = " (log)" if self._axes["left"].log else ""

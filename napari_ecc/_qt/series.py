@@ -1,26 +1,45 @@
 """The dock "Series"."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from qtpy.QtWidgets import QTabWidget
 
 from napari_ecc._controller.series import SeriesController
+from napari_ecc._model.explorer import BETTI_NAMES
+from napari_ecc._model.levels import formatted
 from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
-CHOICES = {
+CHOICES: form.Rows = {
     "Image": form.choice("image", "The Image layer, the same as in the dock Threshold"),
-    "Along": form.choice("axis", "The axis that the frames follow one another along"),
-    "Frames": form.choice(
-        "scope",
-        "The last two or three axes of the image are a frame's",
-        {"Planes": "slice", "Volumes": "volume"},
+    "Along": (
+        form.choice("axis", "The axis that the frames follow one another along"),
+        form.choice(
+            "scope",
+            "The last two or three axes of the image are a frame's",
+            {"Planes": "slice", "Volumes": "volume"},
+        ),
+    ),
+}
+ACCEPT_TIP = "Count only what lasts, in all frames, or all again"
+LEVELS: form.Rows = {
+    "Threshold": form.number("t", "The threshold of the numbers, and of Follow", -1e300, 1e300),
+    "Lasts at least": form.number(
+        "min_persistence",
+        "Leave out what has less persistence, as in the dock Threshold; 0 counts all",
+        0,
+        1e300,
     ),
 }
 SETTINGS = {
+    "Smoothing": form.number(
+        "sigma", "Width of a Gaussian filter, as in the dock Threshold", 0, 100, step=0.5
+    ),
     "Sets": form.SUPERLEVEL,
     "Connect": form.CONNECTIVITY,
     "Thresholds": form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),
@@ -35,7 +54,7 @@ class SeriesExplorer(Panel):
     dock = SeriesController
     title = "Series"
     more_settings: ClassVar = {"range": form.checked_range}
-    about = "The curve of every frame."
+    about = "The curve of every frame, and what is followed through them."
 
     def _fill(self) -> None:
         model = self.model
@@ -43,25 +62,54 @@ class SeriesExplorer(Panel):
         events = self.model.events
         self.form = self.add_form(CHOICES, model, self.explorer)
         self.settings = self.add_settings(SETTINGS, model)
-        self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
+        self.tabs = self.add(QTabWidget(), stretch=2)
+        self.tabs.setAccessibleName("Numbers over time, or the curve of a frame")
+        self.times = CurvePlot("frame", "number")
+        self.plot = CurvePlot("threshold t", "χ")
+        self.tabs.addTab(self.times, "Over time")
+        self.tabs.addTab(self.plot, "Curve of the frame")
+        self.readout = self.add_line()
+        self.readout.setAccessibleName("Numbers of the frame at the threshold")
+        self.offer_least = self.add(form.buttons(accept=("", ACCEPT_TIP, controller.accept)))
+        self.levels = self.add_form(LEVELS, model)
         self.map = self.add(HeatMap("threshold t", "frame"), stretch=3)
         self.save = Saver(self, "series.csv", controller.table, self.map)
+        self.save_events = Saver(self, "events.csv", controller.follower.events, self.times)
         limits_tip = "Let the thresholds run between the layer's contrast limits"
-        self.add_actions(
+        follow_tip = (
+            "Link the components of consecutive frames that overlap: tracks with their splits and "
+            "merges, and labels of them"
+        )
+        self.actions = self.add_actions(
+            follow=("Follow", follow_tip, controller.follower.follow),
+            undo=self.undo_button,
             limits=("Contrast range", limits_tip, controller.take_contrast_limits),
+        )
+        self.add_actions(
             save=self.save.button(),
+            events=self.save_events.button("Save events…"),
             copy=self.copy_button,
         )
         for name in ("low", "high"):
             self.settings[name].native.setDecimals(4)
             self.settings[name].changed.connect(self._set_range)
+        for name in ("t", "min_persistence"):
+            self.levels[name].native.setDecimals(4)
+        self.levels["t"].changed.connect(controller.move)
         self.offer(self.form, "image", controller.images)
         self.show(self._show_layer, controller.layer_changed)
         self.show(self._show_cursor, events.index)
         self.show(self._show_range, events.range)
-        shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
+        shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range", "sigma")
         self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
-        self.map.placed.connect(lambda _, row: controller.show_frame(row))
+        self.show(self._show_threshold, events.threshold)
+        self.show(self._show_undo, controller.session.history.changed)
+        self.show(self._show_numbers, controller.counting.busy)
+        self.map.placed.connect(controller.point_at)
+        self.plot.threshold_moved.connect(controller.move)
+        self.plot.stepped.connect(controller.step)
+        self.times.threshold_moved.connect(controller.show_frame)
+        self.times.stepped.connect(controller.step_frames)
 
     def _set_range(self, *_: Any) -> None:
         low = self.settings["low"].value
@@ -92,12 +140,91 @@ class SeriesExplorer(Panel):
             self.map.set_values(model.table(), model.thresholds, frames)
         else:
             self.map.show_nothing()
+        self.times.set_x_label(axis)
+        self._show_times()
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        """Mark the displayed frame on the map, and show its curve."""
+        """Mark the displayed frame, and show its curve and its numbers."""
         model = self.model
-        self.map.set_marker(float(model.cursor) if model.shape else None)
-        values = model.rows.get(model.key(model.index)) if model.shape else None
+        values = model.curve(model.index) if model.shape else None
         lines = [] if values is None else [Line(model.thresholds, values, model.superlevel)]
         self.plot.set_lines(lines)
+        self.times.set_threshold(float(model.cursor) if model.shape else None)
+        self._mark()
+        self._show_numbers()
+
+    def _show_threshold(self) -> None:
+        """Show the threshold, and the numbers there."""
+        model = self.model
+        self.levels["t"].enabled = model.place is not None
+        if model.place is not None:
+            steps = max(1, model.thresholds.size - 1)
+            self.levels["t"].native.setSingleStep(float(np.ptp(model.thresholds)) / steps or 1)
+            self.levels.display("t", model.threshold)
+        self._mark()
+        self._show_times()
+        self._show_numbers()
+
+    def _mark(self) -> None:
+        """Mark the displayed frame and the threshold on the map and in the curve."""
+        model = self.model
+        threshold = None if model.place is None else model.threshold
+        self.map.set_marker(float(model.cursor) if model.shape else None, threshold)
+        self.plot.set_threshold(threshold)
+
+    def _show_times(self) -> None:
+        """Draw the numbers at the threshold against time, of the frames that are known."""
+        model = self.model
+        place = model.place
+        if place is None or not model.shape:
+            self.times.set_lines([])
+            return
+        frames = list(model.frames())
+        counts = [model.numbers(frame) for frame in frames]
+        curves = [model.curve(frame) for frame in frames]
+        names = BETTI_NAMES[2 if model.scope == "slice" else 3]
+        lines = [
+            _over_time(
+                [None if at is None else at.numbers[k] for at in counts], many, BETTI_COLOURS[k]
+            )
+            for k, (_, many) in enumerate(names)
+        ]
+        euler = [None if at is None else int(at[place]) for at in curves]
+        self.times.set_lines([*lines, _over_time(euler, "χ", "curve")])
+
+    def _show_numbers(self) -> None:
+        """Say what the displayed frame has, and offer to count what lasts alone."""
+        model = self.model
+        place = model.place
+        button = self.offer_least["accept"]
+        known = model.counted(model.index) if model.shape else None
+        curve = model.curve(model.index) if model.shape else None
+        offered = None if known is None else known.offer
+        button.visible = place is not None and bool(model.min_persistence or offered)
+        button.text = (
+            "Count all again"
+            if model.min_persistence
+            else f"Count only what lasts at least {formatted(offered or 0.0)}"
+        )
+        self.readout.setText("")
+        if place is None:
+            return
+        counts = model.numbers(model.index)
+        if counts is not None:
+            text = f"<b>χ = {formatted(counts.euler)}</b> &nbsp; {counts.in_words(BETTI_COLOURS)}"
+        elif curve is not None:
+            text = f"<b>χ = {formatted(int(curve[place]))}</b>"
+        else:
+            text = ""
+        if counts is None and self.controller.counting.running:
+            text += " &nbsp; counting …"
+        self.readout.setText(text)
+        self.readout.setToolTip("" if known is None else known.unpaired)
+
+
+def _over_time(values: Sequence[int | None], label: str, colour: str) -> Line:
+    """A curve over frames, of those whose value is known."""
+    frames = [frame for frame, value in enumerate(values) if value is not None]
+    known = [value for value in values if value is not None]
+    return Line(np.array(frames), np.array(known), colour=colour, label=label, name=label)

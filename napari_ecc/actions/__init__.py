@@ -6,11 +6,11 @@ call that gives what the dock shows.
 
 from napari_ecc._controller.curves import curve_table
 from napari_ecc._model.compare import compare_groups
+from napari_ecc.actions.frames import follow_components, frame_betti_curves, frame_curves
 from napari_ecc.actions.layer_pairs import layer_surface, object_curves, region_table
 from napari_ecc.actions.layers import (
     all_frames,
     folder_curves,
-    frame_curves,
     layer_betti_curves,
     layer_curve,
     layer_curves,
@@ -22,6 +22,8 @@ __all__ = [
     "compare_groups",
     "curve_table",
     "folder_curves",
+    "follow_components",
+    "frame_betti_curves",
     "frame_curves",
     "layer_betti_curves",
     "layer_curve",

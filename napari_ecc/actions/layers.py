@@ -21,7 +21,7 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.direction_sweep import Swept, curves_along, sweep_of
 from napari_ecc._controller.fields import count_all, find_classes
-from napari_ecc._controller.layers import Part, checked_part, contrast_limits
+from napari_ecc._controller.layers import Part, checked_part
 from napari_ecc._controller.places import unit_of
 from napari_ecc._model.directions import circle
 from napari_ecc._workers import result
@@ -253,51 +253,6 @@ def folder_curves(
     """
     found: dict[str, EulerCurve] = result(compute_file_curves(images_in(Path(folder)), **options))
     return found
-
-
-def frame_curves(
-    layer: Image,
-    *,
-    axis: int = 0,
-    part: Part | None = None,
-    thresholds: int = 128,
-    range: tuple[float, float] | None = None,
-    superlevel: bool = True,
-    connectivity: int | None = None,
-) -> EulerCurve:
-    """Euler characteristic curves of all frames of a time series, of channels or of slices.
-
-    Parameters
-    ----------
-    layer : napari Image layer
-    axis : int, default 0
-        The axis that the frames follow one another along.
-    part : tuple of (int or slice) or None, default None
-        Any one of the frames, as in `layer_curve`. None: planes of the last two axes.
-    thresholds : int, default 128
-        As in `layer_curve`.
-    range : (float, float) or None, default None
-        First and last threshold; None: the layer's contrast limits.
-    superlevel, connectivity
-        As in `layer_curve`.
-
-    Returns
-    -------
-    EulerCurve
-        With `values` of the shape (frames, thresholds).
-    """
-    planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
-    found = all_frames(
-        layer,
-        axis=axis,
-        part=checked_part(layer, part or planes),  # before its contrast limits are asked for
-        thresholds=thresholds,
-        range=range or contrast_limits(layer),
-        superlevel=superlevel,
-        connectivity=connectivity,
-    )
-    first = next(iter(found.values()))
-    return replace(first, values=np.stack([curve.values for curve in found.values()]))
 
 
 def layer_transform(

@@ -24,7 +24,7 @@ def counted(monkeypatch):
     compute = series_controller.compute_curves
 
     def count(wanted):
-        frames.extend(key[5:] for key in wanted)
+        frames.extend(key[6:] for key in wanted)
         return compute(wanted)
 
     monkeypatch.setattr(series_controller, "compute_curves", count)
