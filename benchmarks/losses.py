@@ -21,9 +21,15 @@ import torch
 from numpy.typing import NDArray
 from report import Row, in_turns, row, run
 from scipy.ndimage import gaussian_filter
-from torch import Tensor
+from torch import Tensor, nn
 
-from ecc_core.nn import EulerCurveLoss, PersistenceLoss
+from ecc_core.nn import (
+    BettiCurveLayer,
+    EulerCurveLayer,
+    EulerCurveLoss,
+    LifetimeLayer,
+    PersistenceLoss,
+)
 
 sys.path.insert(0, str(Path(__file__).parent / "evidence"))
 
@@ -31,6 +37,7 @@ from topological_losses import centreline_dice
 
 TURNS = 5
 WINDOW = 32
+LEVELS = 32  # of layers of curves; layers of lifetimes have half as many classes
 Loss = Callable[[Tensor, Tensor], Tensor]
 ABOUT = """Forward and backward passes of losses of a batch of four probability maps with one
 channel, on one thread; times of the processor. They answer different questions:
@@ -40,7 +47,8 @@ persistence diagrams in the same windows. clDice is written in PyTorch after its
 them trains better is another question: see the evidence.
 
 TopoLoss with GUDHI is the same as `PersistenceLoss` with the pairs of GUDHI's cubical complexes,
-one for each image or window."""
+one for each image or window. Layers that find pairs, `BettiCurveLayer` with 32 thresholds and
+`LifetimeLayer` with 16 classes, are compared with `EulerCurveLayer` with 32 thresholds."""
 
 
 def maps(side: int) -> tuple[Tensor, Tensor]:
@@ -75,9 +83,41 @@ def losses(quick: bool) -> Iterator[Row]:
         for call in calls.values():
             assert call().abs().sum() > 0
         times = in_turns(calls, TURNS, process_time)
+        case = f"4 x {side}x{side} float32"
         for name in ("clDice", "PersistenceLoss"):
-            other = (name, times[name])
-            yield row(f"4 x {side}x{side} float32", 2, 1, times["ours"], other, faster=True)
+            yield row(case, 2, 1, times["ours"], (name, times[name]), faster=True)
+        other = "clDice", times["clDice"]
+        yield row(f"{case}, PersistenceLoss", 2, 1, times["PersistenceLoss"], other, faster=True)
+
+
+def layers(quick: bool) -> Iterator[Row]:
+    """Layers that find pairs against EulerCurveLayer."""
+    torch.set_num_threads(1)
+    modules: dict[str, nn.Module] = {
+        "EulerCurveLayer": EulerCurveLayer(LEVELS, range=(0, 1)),
+        "BettiCurveLayer": BettiCurveLayer(LEVELS, range=(0, 1)),
+        "LifetimeLayer": LifetimeLayer(LEVELS // 2),
+    }
+    rng = np.random.default_rng(0)
+    for count, side in ((32, 64),) if quick else ((32, 64), (4, 256)):
+        noise = rng.random((count, 1, side, side), np.float32)
+        smooth = gaussian_filter(noise, (0, 0, 2, 2))
+        smooth = (smooth - smooth.min()) / np.ptp(smooth)
+        for kind, values in (("noise", noise), ("smooth", smooth)):
+            image = torch.from_numpy(values)
+            calls = {name: partial(step_of, module, image) for name, module in modules.items()}
+            times = in_turns(calls, TURNS, process_time)
+            other = "EulerCurveLayer", times["EulerCurveLayer"]
+            for name in ("BettiCurveLayer", "LifetimeLayer"):
+                yield row(f"{count} x {side}x{side} {kind}, {name}", 2, 1, times[name], other)
+
+
+def step_of(layer: nn.Module, image: Tensor) -> Tensor:
+    """The gradient of the sum of squares of what a layer returns."""
+    asked = image.clone().requires_grad_()
+    layer(asked).square().sum().backward()
+    assert asked.grad is not None
+    return asked.grad
 
 
 def gudhi_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
@@ -140,6 +180,5 @@ def against_gudhi(quick: bool) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    run(
-        "losses", "Topological losses on the CPU", ABOUT, {"losses": losses, "gudhi": against_gudhi}
-    )
+    sections = {"losses": losses, "gudhi": against_gudhi, "layers": layers}
+    run("losses", "Topological losses on the CPU", ABOUT, sections)

@@ -62,6 +62,9 @@ CHECKS = {
         and names["separate"] == 22
         and names["nuclei"].labels.max() == 20
     ),
+    "plot_missing_vessel": lambda names: (
+        names["found"].error.tolist() == [1, 3] and names["difference"].tolist() == [1, 1]
+    ),
     "plot_pipeline": lambda names: names["model"].score(names["test"], names["kinds"]) > 0.9,
     "plot_porous_medium": lambda names: (
         abs(names["zero"] - names["last"]) < 1 and abs(names["zero"] - names["balance"]) < 1
