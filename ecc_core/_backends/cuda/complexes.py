@@ -15,41 +15,61 @@ from ecc_core.errors import BackendError
 THREADS = 256
 MOST_BLOCKS = 1 << 14  # whose threads take several simplices each, if there are more
 MOST_ROWS = 2**30  # whose numbers, and the entries of a table for them, have 32 bits
+MOST_REPEATED = 2**22  # rows whose repetitions take less time than waiting for the device
+ENTRIES_OF_A_POINT = 8  # that lie together in a table, `kNear` in simplices.cu
+EMPTY_BYTE = 0xFF  # of the number -1
 NOTHING_WRONG = 2**64 - 1
+WRONG = 0  # words of a dimension: a simplex that is none, one without a face, and their number
+MISSING = 1
+KEPT = 2
+WORDS = 3
+
+
+class Problems:
+    """Words of the device that tell what is wrong with simplices, read once for a complex."""
+
+    def __init__(self, kinds: int) -> None:
+        self._words = cupy.full((kinds, WORDS), NOTHING_WRONG, np.uint64)
+        self._words[:, KEPT] = 0
+
+    def word(self, kind: int, which: int) -> Any:
+        """Return one word of the simplices of one dimension, as an array."""
+        return self._words[kind, which:]
+
+    def read(self) -> list[list[int]]:
+        """Return all words; waits for the device."""
+        found: list[list[int]] = on_host(self._words).tolist()
+        return found
 
 
 class Table:
-    """Distinct simplices of one dimension, and a hash table of their rows."""
+    """Distinct simplices of one dimension, and a hash table of their rows.
 
-    def __init__(self, rows: Any) -> None:
-        self._candidates = rows
+    Their number is added to the word `number`.
+    """
+
+    def __init__(self, rows: Any, number: Any) -> None:
+        self.candidates = rows
         count, self._size = rows.shape
         if count > MOST_ROWS:
             raise BackendError(
                 f"`simplices` must be at most {MOST_ROWS} of a dimension on a device, got {count}"
             )
-        self._entries = cupy.full(1 << (2 * count).bit_length(), -1, np.int32)
-        kept = cupy.empty_like(rows)
-        number = cupy.zeros(1, np.uint64)
-        _launch(
-            "keep_distinct", self._size, count, rows, count, self._entries, self._mask, kept, number
-        )
-        self.rows = kept[: int(on_host(number)[0])]
+        entries = 1 << (2 * count + ENTRIES_OF_A_POINT).bit_length()
+        self._mask = np.uint32(entries - 1)
+        self._entries = cupy.empty(entries, np.int32)
+        stream = cupy.cuda.get_current_stream().ptr
+        address = self._entries.data.ptr
+        cupy.cuda.runtime.memsetAsync(address, EMPTY_BYTE, self._entries.nbytes, stream)
+        self.kept = cupy.empty_like(rows)
+        given = rows, count, self._entries, self._mask, self.kept, number
+        _launch("keep_distinct", self._size, count, *given)
 
-    @property
-    def _mask(self) -> Any:
-        return np.uint32(self._entries.size - 1)
-
-    def check_faces_of(self, larger: Any) -> None:
-        """Raise an error if simplices with one more point have faces that are missing here."""
-        missing = cupy.full(1, NOTHING_WRONG, np.uint64)
+    def find_faces_of(self, larger: Any, missing: Any) -> None:
+        """Write which simplices with one more point have faces that are missing here."""
         count = len(larger)
-        given = larger, count, self._candidates, self._entries, self._mask, missing
+        given = larger, count, self.candidates, self._entries, self._mask, missing
         _launch("find_faces", self._size, count * (self._size + 1), *given)
-        found = int(on_host(missing)[0])
-        if found != NOTHING_WRONG:
-            i, left_out = divmod(found, self._size + 1)
-            raise open_error(on_host(larger[i]), left_out)
 
 
 def _launch(name: str, size: int, items: int, *arguments: Any) -> None:
@@ -60,17 +80,11 @@ def _launch(name: str, size: int, items: int, *arguments: Any) -> None:
     plan_call("simplices", name, {"SIZE": size}, grid, THREADS, arguments).launch()
 
 
-def _ordered(given: Any, points: int) -> Any:
-    """Return int64 simplices with increasing points, as int32."""
+def _ordered(given: Any, points: int, wrong: Any) -> Any:
+    """Return int64 simplices with increasing points, as int32; write what is wrong with them."""
     count, size = given.shape
     rows = cupy.empty((count, size), np.int32)
-    wrong = cupy.full(1, NOTHING_WRONG, np.uint64)
     _launch("order_points", size, count, given, count, points, rows, wrong)
-    found = int(on_host(wrong)[0])
-    if found != NOTHING_WRONG:
-        i, repeated = divmod(found, 2)
-        row = on_host(given[i])
-        raise repeated_error(row) if repeated else outside_error(row, points)
     return rows
 
 
@@ -85,20 +99,49 @@ def make_complex(given: Sequence[Any], points: int, complete: bool) -> list[Any]
     """Return the edges, triangles and so on of a complex, by dimension; waits for the device."""
     if points >= 2**31:
         raise BackendError(f"`points` must be fewer than 2**31 on a device, got {points}")
-    most = given[-1].shape[1] if given else 1
-    by_size = {rows.shape[1]: _ordered(rows, points) for rows in given}
-    larger: Any = None
-    found: list[Any] = []
-    for size in range(most, 1, -1):
+    if not given:
+        return []
+    sizes = range(2, given[-1].shape[1] + 1)
+    problems = Problems(len(sizes))
+    by_size = {}
+    for rows in given:
+        size = rows.shape[1]
+        by_size[size] = _ordered(rows, points, problems.word(size - 2, WRONG))
+    tables: list[Table] = []
+    for size in reversed(sizes):
         candidates = [by_size[size]] if size in by_size else []
-        if complete and larger is not None:
-            candidates.append(_faces(larger))
-        table = Table(_joined(candidates, size))
-        if not complete and larger is not None:
-            table.check_faces_of(larger)
-        larger = table.rows
-        found.append(larger)
-    return found[::-1]
+        if complete and tables:
+            candidates.append(_faces(_fewer(tables[-1], size - 1, problems)))
+        table = Table(_joined(candidates, size), problems.word(size - 2, KEPT))
+        if not complete and tables:
+            table.find_faces_of(tables[-1].candidates, problems.word(size - 2, MISSING))
+        tables.append(table)
+    tables.reverse()
+    words = problems.read()
+    _raise_for(words, {rows.shape[1]: rows for rows in given}, tables, points)
+    return [table.kept[: own[KEPT]] for table, own in zip(tables, words, strict=True)]
+
+
+def _fewer(table: Table, kind: int, problems: Problems) -> Any:
+    """Return rows of a table: only the distinct ones if their number is worth waiting for."""
+    if len(table.candidates) <= MOST_REPEATED:
+        return table.candidates
+    return table.kept[: problems.read()[kind][KEPT]]
+
+
+def _raise_for(
+    words: list[list[int]], given: dict[int, Any], tables: list[Table], points: int
+) -> None:
+    """Raise an error for what is wrong with simplices."""
+    for size, own in enumerate(words, start=2):
+        if own[WRONG] != NOTHING_WRONG:
+            i, repeated = divmod(own[WRONG], 2)
+            row = on_host(given[size][i])
+            raise repeated_error(row) if repeated else outside_error(row, points)
+    for size, own in reversed(list(enumerate(words, start=2))):
+        if own[MISSING] != NOTHING_WRONG:
+            i, left_out = divmod(own[MISSING], size + 1)
+            raise open_error(on_host(tables[size - 1].candidates[i]), left_out)
 
 
 def _joined(parts: list[Any], size: int) -> Any:

@@ -102,8 +102,8 @@ def simplicial_transform(
     chosen = np.minimum(np.arange(groups * layout.orders), len(directions) - 1)
     vectors = on_device(np.ascontiguousarray(directions[chosen].T))
     levels = on_device(heights)
-    reach = float(abs(points).max()) * axes
-    origin, scale, _ = evenness(heights, reach)
+    # Heights beyond all levels need no guess.
+    origin, scale, _ = evenness(heights, float(np.abs(heights).max()))
     sampling = SAMPLING(levels=levels.data.ptr, count=heights.size, origin=origin, scale=scale)
     codes = cupy.empty((groups, count, layout.lanes), np.uint32)
     macros = layout.macros("double")

@@ -6,6 +6,7 @@
 
 constexpr int kSize = ECC_SIZE;  // points of a simplex
 constexpr int kEmpty = -1;       // an entry of a table
+constexpr unsigned kNear = 8;    // entries of a sector of memory
 
 struct Row {
     int points[kSize];
@@ -25,16 +26,31 @@ ECC_DEVICE bool is_same(const Row& a, const Row& b) {
     return same;
 }
 
-// The place in a table of a power of two of entries where the search for a row begins.
-ECC_DEVICE unsigned first_place(const Row& row, unsigned mask) {
-    unsigned hash = 0;
+// The places in a table of a power of two of entries that a row may have, one after another. The first
+// ones are near those of rows with neighbouring first points, which kernels read at about the same time;
+// if these are taken, as for a hub with many simplices, the others are anywhere.
+struct Places {
+    unsigned near, far, mask;
+    int tried = 0;
+
+    // A group of kNear entries belongs to a first point; there are `mask` / kNear groups.
+    ECC_DEVICE Places(const Row& row, unsigned mask) : mask(mask) {
+        unsigned hash = 0;
 #pragma unroll
-    for (int j = 0; j < kSize; ++j) {
-        hash = (hash ^ (unsigned)row.points[j]) * 0x9E3779B1u;
-        hash ^= hash >> 15;
+        for (int j = 0; j < kSize; ++j) {
+            hash = (hash ^ (unsigned)row.points[j]) * 0x9E3779B1u;
+            hash ^= hash >> 15;
+        }
+        near = (unsigned)row.points[0] * kNear + hash % kNear;
+        far = hash;
     }
-    return hash & mask;
-}
+
+    ECC_DEVICE unsigned next() {
+        const int step = tried++;
+        const unsigned in_group = (near & ~(kNear - 1u)) | ((near + step) & (kNear - 1u));
+        return (step < (int)kNear ? in_group : far + step) & mask;
+    }
+};
 
 // The grid's threads, each with every so many of `count` items.
 struct Items {
@@ -100,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         Row row = {};
         if (given) {
             row = read(rows, item.at);
-            for (unsigned place = first_place(row, mask);; place = (place + 1) & mask) {
-                const int other = atomicCAS(table + place, kEmpty, (int)item.at);
+            for (Places places(row, mask);;) {
+                const int other = atomicCAS(table + places.next(), kEmpty, (int)item.at);
                 first = other == kEmpty;
                 if (first || is_same(row, read(rows, other))) break;
             }
@@ -131,8 +147,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
         for (int j = 0; j < kSize; ++j)
             face.points[j] = larger[index * (kSize + 1) + j + (j >= left_out)];
-        for (unsigned place = first_place(face, mask);; place = (place + 1) & mask) {
-            const int other = table[place];
+        for (Places places(face, mask);;) {
+            const int other = table[places.next()];
             if (other == kEmpty) {
                 atomicMin(missing, (unsigned long long)item.at);
                 break;
