@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-from ecc_core._backends.cpu.compiling import subroutine
+from numba.np.arrayobj import populate_array
 
 LANES = 64
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -73,6 +72,7 @@ class Elements:
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
         array = context.make_array(kind)(context, builder, value)
+        self.context = context
         self.builder = builder
         self.pointer = array.data
         self.dtype = kind.dtype
@@ -142,25 +142,54 @@ def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
-@operation(types.voidptr)
-def pointer(builder, address):
-    """The address of an array's data as a pointer."""
-    return builder.inttoptr(address, cgutils.voidptr_t)
+def _view(builder: Any, like: Elements, address: Any, shape: list[Any]) -> Any:
+    """Return a contiguous array at an address of 64 bits. It has no owner.
+
+    `numba.carray` makes the same, but is compiled for each kernel and type of array.
+    """
+    kind = types.Array(like.dtype, len(shape), "C")
+    view = like.context.make_array(kind)(like.context, builder)
+    size = I64(_size(like.element))
+    strides: list[Any] = []
+    step = size
+    for length in reversed(shape):
+        strides.insert(0, step)
+        step = builder.mul(step, length)
+    data = builder.inttoptr(address, like.pointer.type)
+    populate_array(view, data, shape, strides, size, meminfo=None)
+    return view._getvalue()
 
 
-@subroutine()
-def part_of(array, at, count):
+def _address(builder: Any, array: Elements) -> Any:
+    return builder.ptrtoint(array.pointer, I64)
+
+
+def _row(*kinds: Any) -> Any:
+    """Return the type of a row of the elements of the array among the arguments."""
+    (array,) = (kind for kind in kinds if isinstance(kind, types.Array))
+    return types.Array(array.dtype, 1, "C")
+
+
+@operation(_row)
+def array_at(builder, address, count, like):
+    """The elements at an address, of the dtype of another array."""
+    return _view(builder, like, address, [count])
+
+
+@operation(_row)
+def part_of(builder, array, at, count):
     """Return some elements as a view of an address, since slices count references.
 
     They may lie before the first one, where there is memory.
     """
-    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
+    offset = builder.mul(at, I64(_size(array.element)))
+    return _view(builder, array, builder.add(_address(builder, array), offset), [count])
 
 
-@subroutine()
-def bare(array):
+@operation(lambda array: types.Array(array.dtype, array.ndim, "C"))
+def bare(builder, array):
     """Return an array without an owner: numba counts references to other arrays at every call."""
-    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
+    return _view(builder, array, _address(builder, array), array.shape)
 
 
 @operation(types.int64)

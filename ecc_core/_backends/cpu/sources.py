@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row
-from ecc_core._backends.cpu.llvm import I64, operation, part_of, pointer
+from ecc_core._backends.cpu.llvm import I64, array_at, operation, part_of
 from ecc_core._request.filtration import Direction
 
 Array = NDArray[Any]
@@ -130,7 +129,7 @@ def _copy_box(address, token, strides, extents, out):
             for i in range(count):
                 target = part_of(out, other * far_step + i * near_step, columns)
                 here = address + other * far + i * near
-                row = carray(pointer(here), 3 * columns - 2, token.dtype)
+                row = array_at(here, 3 * columns - 2, token)
                 for x in range(columns):
                     target[x] = row[3 * x]
         return
@@ -167,7 +166,7 @@ def _copy_every_second(address, token, pairs, strides, extents, out):
         for y in range(rows):
             here = address + z * strides[0] + y * strides[1]
             target = part_of(out, (z * rows + y) * columns, columns)
-            row = carray(pointer(here), columns, pairs.dtype)
+            row = array_at(here, columns, pairs)
             for x in range(columns - 1):
                 target[x] = row[x]
             target[columns - 1] = _element(here + (columns - 1) * pairs.itemsize, token)

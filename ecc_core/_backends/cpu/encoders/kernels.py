@@ -10,7 +10,6 @@ A loader returns whether there was a NaN, and whether a key did not fit.
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_key
@@ -21,7 +20,7 @@ from ecc_core._backends.cpu.encoders.vector_even import (
     bin_value,
     bin_vector,
 )
-from ecc_core._backends.cpu.llvm import fused_multiply_add, part_of, pointer, prefetch
+from ecc_core._backends.cpu.llvm import array_at, fused_multiply_add, part_of, prefetch
 
 PREFETCHED_BYTES = 4096
 VALUES_AT_ONCE = 1024  # Cells and keys of so many values stay in the first-level cache.
@@ -35,7 +34,7 @@ def plain_row(box, token, z, y):
     """Return one row of the image."""
     address, strides, extents = box
     here = address + (z * strides[0] + y * strides[1]) * token.itemsize
-    return carray(pointer(here), extents[2], token.dtype)
+    return array_at(here, extents[2], token)
 
 
 @kernel(inline="always")
@@ -297,12 +296,12 @@ def bin_by_cells(box, keys, place, token, grid, order, table, ends):
                 here = row.ctypes.data + first * token.itemsize
                 for line in range(0, size * token.itemsize, 64):
                     prefetch(here + PREFETCHED_BYTES + line)
-                values = carray(pointer(here), size, token.dtype)
-                bits = carray(pointer(here), size, bounds.dtype)
+                values = array_at(here, size, token)
+                bits = array_at(here, size, bounds)
                 more, bad = _find_cells(values, bits, grid, order, cells, ordered)
                 seen |= more
                 nan |= bad
-                out = carray(pointer(target.ctypes.data + first * keys.itemsize), size, keys.dtype)
+                out = array_at(target.ctypes.data + first * keys.itemsize, size, keys)
                 _rank_cells(cells, ordered, entries, only, held, bounds, base, out)
             if (nan and ends[0]) or (seen and ends[1]):
                 return nan, True
