@@ -126,7 +126,7 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     assert model.selected == (4,)
 
 
-@pytest.mark.parametrize("mode", ["pan_zoom", pytest.param("pick", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["pan_zoom", "pick"])
 def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
     """In the scatter plot, by points or around several, and in the canvas; so does Shift."""
     viewer, panel, layer = regions(*objects(), show=True)

@@ -40,7 +40,7 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
         np.testing.assert_array_equal(betti(image, at, **options), known)
 
 
-@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("superlevel", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_exact_numbers_equal_those_of_the_cpu(betti, emulator, superlevel):
     image = np.random.default_rng(3).integers(0, 9, (9, 20)).astype(np.float32)
     filtration = Filtration(2, 1, superlevel)
@@ -85,7 +85,7 @@ SMALL = {"HEAP": 3, "MERGED": 2, "ROWS_A_COLUMN": 4}
 SMALL |= {"LARGE_ROOM": 12, "LARGER": 2, "OWN_MEMORY": 1 << 16}
 
 
-@pytest.mark.parametrize("more", [5, 1 << 16])
+@pytest.mark.parametrize("more", [5, pytest.param(1 << 16, marks=pytest.mark.slow)])
 def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, more):
     """With little more room for rows, the host reduces the columns that are left."""
     for name, value in (SMALL | {"MOST_MORE": more}).items():
