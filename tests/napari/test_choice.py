@@ -15,7 +15,7 @@ from napari_ecc._workers import result
 
 @pytest.mark.parametrize(
     ("connectivity", "shape"),
-    [(None, (23, 26)), pytest.param(1, (9, 11, 10), marks=pytest.mark.slow)],
+    [(None, (23, 26)), (1, (9, 11, 10))],
 )
 def test_labels_of_classes(connectivity, shape):
     """Each class that the set has is one of its components, or one of those of its complement."""

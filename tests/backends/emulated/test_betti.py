@@ -85,7 +85,7 @@ SMALL = {"HEAP": 3, "MERGED": 2, "ROWS_A_COLUMN": 4}
 SMALL |= {"LARGE_ROOM": 12, "LARGER": 2, "OWN_MEMORY": 1 << 16}
 
 
-@pytest.mark.parametrize("more", [5, pytest.param(1 << 16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("more", [5, 1 << 16])
 def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, more):
     """With little more room for rows, the host reduces the columns that are left."""
     for name, value in (SMALL | {"MOST_MORE": more}).items():
