@@ -31,9 +31,7 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
             yield {"scheduler": client}
 
 
-@settings(max_examples=6)
-@given(st.data())
-def test_all_chunks(scheduler, data):
+def check_chunks(scheduler: dict[str, Any], data: st.DataObject) -> None:
     image = data.draw(strategies.images(dtypes=("uint8", "float32"), nan=True))
     connectivity = data.draw(st.sampled_from([1, image.ndim]))
     mask = data.draw(st.none() | strategies.masks(image.shape))
@@ -49,3 +47,16 @@ def test_all_chunks(scheduler, data):
     np.testing.assert_array_equal(found[0], expected.values)
     np.testing.assert_array_equal(found[1], alone.labels)
     np.testing.assert_array_equal(found[2], alone.values)
+
+
+@settings(max_examples=6)
+@given(st.data())
+def test_all_chunks(scheduler, data):
+    check_chunks(scheduler, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(st.data())
+def test_more_chunks(scheduler, data):
+    check_chunks(scheduler, data)

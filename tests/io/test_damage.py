@@ -64,7 +64,8 @@ from ecc_core.cli import main
 from ecc_core.errors import InputFileError
 from ecc_core.io import read_file, write_cubical_complex
 
-CUTS, FLIPS = 20, 20
+TIMES = [20, pytest.param(50, marks=pytest.mark.slow)]
+"""How often files are cut, and how often a bit is flipped."""
 NEEDLESS = 3
 """Cuts after which all that is needed is still there, at most."""
 COMMANDS = ("curve", "stack", "batch")
@@ -285,12 +286,12 @@ FORMATS = {
 }
 
 
-def damages(folder: Path) -> Iterator[str]:
+def damages(folder: Path, times: int) -> Iterator[str]:
     """Damage the files of a folder in one way after the other; yields what was done."""
     whole = {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
     places = [(file, at) for file, content in whole.items() for at in range(len(content))]
-    cuts = [(int(place), None) for place in np.linspace(0, len(places) - 1, CUTS)]
-    bits = np.random.default_rng(0).integers(0, 8 * len(places), FLIPS).tolist()
+    cuts = [(int(place), None) for place in np.linspace(0, len(places) - 1, times)]
+    bits = np.random.default_rng(0).integers(0, 8 * len(places), times).tolist()
     for place, bit in [*cuts, *(divmod(bit, 8) for bit in bits)]:
         file, at = places[place]
         content = bytearray(whole[file])
@@ -332,8 +333,9 @@ def values_of(path: Path) -> Array | None:
     return None
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", FORMATS)
-def test_damage(name, tmp_path, monkeypatch, capsys):
+def test_damage(name, times, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(os, "fsync", lambda _: None)
     shape, write, read = FORMATS[name]
     path, out = tmp_path / "in" / name, tmp_path / "out.csv"
@@ -343,13 +345,13 @@ def test_damage(name, tmp_path, monkeypatch, capsys):
     whole = read(path) if read else image
     np.testing.assert_array_equal(values_of(path), whole)
     needless = 0
-    for number, damage in enumerate(damages(path.parent)):
+    for number, damage in enumerate(damages(path.parent, times)):
         values = values_of(path)
         if values is not None and not np.array_equal(values, whole):
             assert read is not None, damage
-            assert number >= CUTS, damage
+            assert number >= times, damage
             np.testing.assert_array_equal(values, read(path), damage)
-        needless += number < CUTS and values is not None
+        needless += number < times and values is not None
         if number % 10 == 0:  # the commands read in the same way
             found = outcome(COMMANDS[number // 10 % 3], path, out, capsys)
             if values is None:
