@@ -197,8 +197,7 @@ SLOW = {
     *("3-D many percentiles", "3-D narrow bytes", "3-D few bytes", "2 channels of shorts"),
     *("3-D 12 bits", "3-D odd shorts", "thin bytes", "flat", "very narrow"),
     *("1-D many shorts", "3 channels", "3-D narrow", "3-D complements", "many", "narrow"),
-    *("2-D float64", "2-D infinite", "3-D many", "3-D percentiles", "3-D odd", "batch"),
-    *("3-D some shorts", "4 channels of bytes", "one column", "uneven", "recoded float64"),
+    *("3-D percentiles", "3-D odd", "one column", "uneven", "recoded float64"),
 }
 
 
@@ -230,8 +229,8 @@ def test_curves(emulator, case, side):
     "case",
     [
         "2-D float32 levels",
+        "3-D random",
         pytest.param("3-D percentiles", marks=pytest.mark.slow),
-        pytest.param("3-D random", marks=pytest.mark.slow),
     ],
 )
 def test_repeated_tables(emulator, monkeypatch, case):
@@ -574,6 +573,7 @@ def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
     ("shape", "superlevel"),
     [
         ((1, 40, 260), False),
+        ((1, 40, 260), True),
         pytest.param((1, 5, 20, 132), True, marks=pytest.mark.slow),
     ],
 )
