@@ -16,15 +16,16 @@ from napari_ecc._controller.curves import (
     images_in,
     request_of,
 )
-from napari_ecc._controller.docks import NO_IMAGE, DockController, call
+from napari_ecc._controller.docks import NO_IMAGE, DockController, Work, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
+from napari_ecc._controller.matching import Matcher
 from napari_ecc._model.compare import CompareModel, Curves, compared, groups_of, joined
 from napari_ecc._model.words import counted
 from napari_ecc._workers import Runner, Step
 
 NOTHING = (
-    "Add selected layers, frames of the image, measured objects or the images in a folder, or pin "
-    "the curve of the dock Threshold."
+    "Add selected layers, frames of the image, measured objects or the images in a folder, pin "
+    "the curve of the dock Threshold, or match two Labels layers."
 )
 
 COMPARED = ("curves", "features", "by", "pattern", "unit", "where", "average")
@@ -43,13 +44,20 @@ class CompareController(DockController):
         super().__init__(viewer, "compare", "Euler curves of layers")
         self.model = CompareModel(status=NOTHING)
         self._testing = Runner("Permutation test")
-        self.runners.append(self._testing)
+        self.matcher = Matcher(self)
+        self.runners += [self._testing, self.matcher.runner]
         self._calls: list[str] = []
         self._last: tuple[Compute, Mapping[str, Any], Features, str] | None = None
         self._failure = ""  # what the last job did not find, and why
         self._links.add(self._on_incomparable, self._testing.failed)
+        self._links.add(partial(setattr, self.model, "status"), self.matcher.runner.failed)
         events = self.model.events
         self._links.add(self._compare, *(events[name] for name in COMPARED))
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """The curves, and the labels that are matched."""
+        return (*super().works, Work(self.matcher.runner, "Matching …", self.matcher.match))
 
     def add_layers(self) -> None:
         """Add the curves of the selected layers; of all images if fewer than two are selected."""
@@ -168,12 +176,13 @@ class CompareController(DockController):
             self._submit(compute, missing, features, code)
 
     def _statements(self) -> list[str]:
+        matched = [self.matcher.code] if self.matcher.code else []
         if not self.model.curves:
-            return []
+            return matched
         collected = [f"{code}\nall_curves |= curves" for code in self._calls]
         curves = _Name("all_curves")
         compared = call("comparison", "compare_groups", curves, **self.model.grouping)
-        return ["all_curves = {}", *collected, compared]
+        return ["all_curves = {}", *collected, compared, *matched]
 
     def curves_table(self) -> pd.DataFrame:
         """A row for each curve and threshold."""

@@ -19,6 +19,10 @@ from napari_ecc._qt.saving import Saver, errors_shown
 
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 FOLDER_TIP = "The images in a folder, to group by the folders in it"
+MATCH_TIP = (
+    "What one of two selected Labels layers has and the other has not: lines around false (orange) "
+    "and missing (blue) components and holes; the lower layer is taken as the truth"
+)
 MOST_OPAQUE = 12
 """Number of curves of a group beyond which they are translucent."""
 TRANSLUCENT = "#70"
@@ -68,7 +72,7 @@ class CurveComparison(Panel):
 
     dock = CompareController
     title = "Compare"
-    about = "Curves of layers, frames and groups."
+    about = "Curves of layers, frames and groups, and labels that are matched."
 
     def _fill(self) -> None:
         controller = self.controller
@@ -77,6 +81,7 @@ class CurveComparison(Panel):
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
             objects=("Add objects", "The objects of the dock Objects", controller.add_objects),
+            match=("Match labels", MATCH_TIP, controller.matcher.match),
         )
         others = form.buttons(
             folder=("Add folder…", FOLDER_TIP, self._ask_for_folder),
@@ -108,11 +113,13 @@ class CurveComparison(Panel):
             curves=self.save_curves.button("Save curves…"),
             table=self.save_table.button("Save table…"),
             copy=self.copy_button,
+            undo=self.undo_button,
         )
         self.show(self._offer_columns, events.curves, events.features)
         self.show(self._show_curves, events.curves, events.comparison)
         self.show(self._show_lines, events.view)
         self.show(self._show_choices, events.comparison)
+        self.show(self._show_undo, controller.session.history.changed)
         self.table.native.itemSelectionChanged.connect(self._show_lines)
         self.plot.chosen.connect(lambda name: native.selectRow(list(self.model.curves).index(name)))
 

@@ -7,7 +7,12 @@ call that gives what the dock shows.
 from napari_ecc._controller.curves import curve_table
 from napari_ecc._model.compare import compare_groups
 from napari_ecc.actions.frames import follow_components, frame_betti_curves, frame_curves
-from napari_ecc.actions.layer_pairs import layer_surface, object_curves, region_table
+from napari_ecc.actions.layer_pairs import (
+    layer_surface,
+    match_labels,
+    object_curves,
+    region_table,
+)
 from napari_ecc.actions.layers import (
     all_frames,
     folder_curves,
@@ -30,6 +35,7 @@ __all__ = [
     "layer_curves",
     "layer_surface",
     "layer_transform",
+    "match_labels",
     "object_curves",
     "region_table",
 ]

@@ -5,9 +5,10 @@ import warnings
 import pandas as pd
 from napari.layers import Image, Labels
 
-from ecc_core import EulerCurve, EulerSurface
+from ecc_core import BettiMatching, EulerCurve, EulerSurface
 from napari_ecc._controller.channels import surface_job
 from napari_ecc._controller.layers import Part, checked_part
+from napari_ecc._controller.matching import match_job
 from napari_ecc._controller.measuring import curves_of_objects, frame_of, measure_job, named_curves
 from napari_ecc._model.regions import ALSO
 from napari_ecc._workers import result
@@ -181,3 +182,45 @@ def region_table(
     if regions.problem:
         warnings.warn(f"Shapes may be distorted: {regions.problem}", stacklevel=2)
     return table
+
+
+def match_labels(
+    prediction: Labels,
+    target: Labels,
+    *,
+    part: Part | None = None,
+    connectivity: int | None = None,
+) -> BettiMatching:
+    """Match the components, holes, tunnels and cavities of two Labels layers by their place.
+
+    Parameters
+    ----------
+    prediction, target : napari Labels layers
+        Of the same shape and at the same place; the objects of each are one set.
+    part : tuple of (int or slice) or None, default None
+        Of the target; as in `layer_curve`.
+    connectivity : {1, d} or None, default None
+        As in `layer_curve`.
+
+    Returns
+    -------
+    BettiMatching
+        See `ecc_core.betti_matching`.
+
+    Raises
+    ------
+    ValueError
+        If the layers differ in shape or lie apart, have no objects, or are too large.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari.layers import Labels
+    >>> from napari_ecc import actions
+    >>> target = Labels(np.array([[1, 0, 2, 0, 3]]))
+    >>> actions.match_labels(Labels(np.array([[1, 0, 0, 0, 1]])), target).error.tolist()
+    [1, 0]
+    """
+    found = result(match_job(prediction, target, checked_part(target, part), connectivity)())
+    matching: BettiMatching = found.matching
+    return matching
