@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.filtration import check_flag
 from ecc_core._request.levels import changes, round_to_levels
 from ecc_core._request.simplicial import (
@@ -20,15 +20,14 @@ from ecc_core._request.simplicial import (
     place_points,
     radius_of,
 )
-from ecc_core._request.thresholds import as_count, parse_thresholds
-from ecc_core._request.transform import check_directions, parse_heights, spread_heights
+from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._request.transform import parse_heights, spread_heights
 from ecc_core._types import Thresholds
 from ecc_core.results import EulerCurve, EulerTransform
 
 __all__ = ["simplicial_curve", "simplicial_transform"]
 
 Array = NDArray[Any]
-LARGEST_SAMPLED = 3  # coordinates, for which directions can be spread evenly
 MOST_POINTS = 12
 """Of a simplex whose faces are added, of which there are 2 to the power of that many."""
 
@@ -258,7 +257,7 @@ def simplicial_transform(
     with origin.transforms().numbers(given) as numbers:
         placed = place_points(as_points(numbers), center, normalize)
         count, ndim = placed.shape
-        vectors = _unit_vectors(directions, ndim)
+        vectors = unit_vectors(directions, ndim)
         at, number = parse_heights(given_on_host(thresholds), range, name="thresholds")
         if at is None:
             reach = radius_of(placed) if count else None
@@ -272,14 +271,3 @@ def simplicial_transform(
         return EulerTransform(
             origin.wrap(vectors), origin.wrap(at), origin.wrap(values), weighted=own is not None
         )
-
-
-def _unit_vectors(directions: int | ArrayLike, ndim: int) -> NDArray[np.float64]:
-    number = as_count(directions, "directions")
-    if number is None:
-        return check_directions(given_on_host(directions), ndim)
-    if ndim > LARGEST_SAMPLED:
-        raise ValueError(
-            f"`directions` must be vectors for points of {ndim} coordinates, got {number}"
-        )
-    return _descriptors.sample_directions(number, ndim)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, Literal, TypeVar, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _descriptors
-from ecc_core._arrays import given_on_host, on_host
-from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._arrays.shapes import ShapeRequest
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, with_facts
-from ecc_core._request.boundary import Domain, boundary_of
-from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
-from ecc_core._request.image import split_masked, warn_of_thin_volume
+from ecc_core._request.boundary import Domain
+from ecc_core._request.filtration import check_flag
+from ecc_core._request.options import ShapeOptions
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import (
     as_label_image,
     as_mask,
     as_weights,
-    check_directions,
-    check_even_circle,
     half_diagonal,
-    parse_heights,
-    spread_heights,
 )
+from ecc_core._transform_results import smooth_transform, transform_distance
 from ecc_core._types import DeviceT, RegionTransformOptions, TransformOptions
-from ecc_core.results import EulerTransform, RegionTransforms, TransformResult
+from ecc_core.results import EulerTransform, RegionTransforms
 
 __all__ = [
     "EulerTransform",
@@ -42,7 +37,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 TRANSFORMS = Domain(reason="for transforms, whose heights are measured from the centre of an image")
 REGION_TRANSFORMS = Domain(reason="for regions, each of which stands alone")
-Transform = TypeVar("Transform", bound=TransformResult[Any])
 
 
 @overload
@@ -164,6 +158,13 @@ def euler_transform(
     >>> down, up  # downwards two components that join, upwards one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
+    options = ShapeOptions(
+        range=range,
+        connectivity=connectivity,
+        spacing=spacing,
+        workers=workers,
+        boundary=boundary,
+    )
     if is_labelled(image):
         return call_unlabelled(
             euler_transform,
@@ -172,57 +173,27 @@ def euler_transform(
             heights,
             whole=True,
             lengths="heights",
-            range=range,
-            connectivity=connectivity,
-            spacing=spacing,
             weighted=weighted,
-            workers=workers,
-            boundary=boundary,
+            **options.given(),
         )
     weights = check_flag(weighted, "weighted")
-    origin, given, shown = _unwrap(image, "image")
-    threads = origin.workers(workers)
-    ndim = len(given.shape)
-    boundary_of(boundary, ndim, TRANSFORMS)
-    connectivity = check_connectivity(connectivity, ndim)
-    if spacing is None and as_count(directions, "directions") is not None:
-        advice = "pass `spacing` if it is one, or each image by itself"
-        warn_of_thin_volume(given.shape, advice)
-    steps = check_spacing(given_on_host(spacing), ndim)
-    vectors = unit_vectors(directions, ndim)
-    at, count = parse_heights(given_on_host(heights), range)
-    backend = origin.transforms()
-    with backend.numbers(given) as numbers:
-        array: NDArray[Any] = (as_weights if weights else as_mask)(numbers, shown)
-        reach = half_diagonal(array.shape, steps) if array.size else None
-        if at is None:
-            at = spread_heights(count, range, reach)
+    request = ShapeRequest.of(image, directions, heights, options, TRANSFORMS)
+    request.warn_of_thin_volume(directions, spacing)
+    backend = request.origin.transforms()
+    with backend.numbers(request.given) as numbers:
+        array: NDArray[Any] = (as_weights if weights else as_mask)(numbers, request.shown)
+        steps = request.spacing
+        vectors = request.directions
+        at = request.at(half_diagonal(array.shape, steps) if array.size else None)
         if array.size == 0:
             values = np.zeros((len(vectors), at.size), array.dtype if weights else np.int64)
         else:
             compute = backend.weighted_transform if weights else backend.mask_transform
-            values = compute(array, vectors, at, steps, connectivity, workers=threads)
-        facts: Any = {"connectivity": connectivity, "spacing": steps, "weighted": weights}
-        return EulerTransform(*map(origin.wrap, (vectors, at, values)), **facts)
-
-
-def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
-    """Return the origin of an image, the image, and the points that are not masked."""
-    image, shown = split_masked(image, None)
-    origin = origin_of(image, name)
-    array = origin.image(image, name)
-    shape = tuple(array.shape)
-    if not 1 <= len(shape) <= 3:
-        raise ValueError(f"`{name}` must have 1 to 3 axes, got shape {shape}")
-    return origin, array, shown
-
-
-def unit_vectors(directions: int | ArrayLike, ndim: int) -> Floats:
-    """Return unit vectors, evenly spread for an int and otherwise along the given vectors."""
-    count = as_count(directions, "directions")
-    if count is None:
-        return check_directions(given_on_host(directions), ndim)
-    return _descriptors.sample_directions(count, ndim)
+            given = array, vectors, at, steps, request.connectivity
+            values = compute(*given, workers=request.workers)
+        wrap = request.origin.wrap
+        facts: Any = {"connectivity": request.connectivity, "spacing": steps, "weighted": weights}
+        return EulerTransform(wrap(vectors), wrap(at), wrap(values), **facts)
 
 
 def sample_directions(n: int, ndim: int) -> Floats:
@@ -344,6 +315,13 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
+    options = ShapeOptions(
+        range=range,
+        connectivity=connectivity,
+        spacing=spacing,
+        workers=workers,
+        boundary=boundary,
+    )
     if is_labelled(labels):
         found = call_unlabelled(
             region_transforms,
@@ -352,150 +330,28 @@ def region_transforms(
             heights,
             whole=True,
             lengths="heights",
-            range=range,
-            connectivity=connectivity,
-            spacing=spacing,
             normalize=normalize,
-            workers=workers,
-            boundary=boundary,
+            **options.given(),
         )
         return with_facts(found, units=None) if normalize else found
-    origin, given, shown = _unwrap(labels, "labels")
-    threads = origin.workers(workers)
-    ndim = len(given.shape)
-    boundary_of(boundary, ndim, REGION_TRANSFORMS)
-    connectivity = check_connectivity(connectivity, ndim)
-    steps = check_spacing(given_on_host(spacing), ndim)
-    half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)
-    vectors = unit_vectors(directions, ndim)
-    at, count = parse_heights(given_on_host(heights), range)
+    name = "labels"
+    request = ShapeRequest.of(labels, directions, heights, options, REGION_TRANSFORMS, name=name)
+    shape = request.shape if 0 not in request.shape else (1,) * len(request.shape)
+    steps = request.spacing
+    half_diagonal(shape, steps)  # which bounds the heights of all regions
     if normalize not in (None, "radius"):
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
-    backend = origin.transforms()
-    with backend.numbers(given) as numbers:
-        array = as_label_image(numbers, shown, getattr(labels, "dtype", None))
-        regions = backend.find_regions(array, steps, connectivity)
+    backend = request.origin.transforms()
+    with backend.numbers(request.given) as numbers:
+        array = as_label_image(numbers, request.shown, getattr(labels, "dtype", None))
+        regions = backend.find_regions(array, steps, request.connectivity)
         reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
-        if at is None:
-            at = spread_heights(count, range, reach)
+        at = request.at(reach)
         scales = regions.radii if normalize else None
-        values = backend.region_transforms(regions, vectors, at, scales, workers=threads)
+        vectors = request.directions
+        values = backend.region_transforms(regions, vectors, at, scales, workers=request.workers)
         present = regions.labels.astype(numbers.dtype)
-        facts: Any = {"connectivity": connectivity, "spacing": steps, "normalize": normalize}
-        return RegionTransforms(*map(origin.wrap, (present, vectors, at, values)), **facts)
-
-
-def smooth_transform(transform: Transform) -> Transform:
-    """Smooth Euler characteristic transform (SECT) [1]_.
-
-    Parameters
-    ----------
-    transform : EulerTransform or RegionTransforms
-        A transform with finite heights.
-
-    Returns
-    -------
-    EulerTransform or RegionTransforms
-        A transform with float64 values: each curve minus its mean over all heights, integrated from
-        the first height to t by the trapezoidal rule. Values begin and end at 0.
-
-    Raises
-    ------
-    TypeError
-        If `transform` is an array instead of a result with heights.
-    ValueError
-        If a height is infinite.
-
-    References
-    ----------
-    .. [1] Crawford, Monod, Chen, Mukherjee, Rabadan, "Predicting clinical outcomes in glioblastoma:
-       an application of topological and functional data analysis", JASA 115, 1139-1150, 2020,
-       arXiv:1611.06818.
-
-    Examples
-    --------
-    >>> import numpy as np, ecc_core as ecc
-    >>> image = np.ones((2, 2), bool)
-    >>> ect = ecc.euler_transform(image, [[1, 0]], [-2, -1, 0, 1, 2])
-    >>> ect.values, ecc.smooth_transform(ect).values
-    (array([[0, 1, 1, 1, 1]]), array([[ 0.   , -0.375, -0.25 , -0.125,  0.   ]]))
-    """
-    if not isinstance(transform, (EulerTransform, RegionTransforms)):
-        kind = type(transform).__name__
-        raise TypeError(f"`transform` must be an EulerTransform or RegionTransforms, got {kind}")
-    values, heights = (on_host(a) for a in (transform.values, transform.heights))
-    if not np.isfinite(heights).all():
-        raise ValueError("`transform` must have finite heights, got infinite ones")
-    smoothed = origin_of(transform.values).wrap(_descriptors.smooth(values, heights))
-    return dataclasses.replace(transform, values=smoothed, smooth=True)
-
-
-def transform_distance(
-    a: EulerTransform,
-    b: EulerTransform,
-    *,
-    metric: Literal["L1", "L2"] = "L2",
-    rotation_invariant: bool = False,
-) -> float:
-    """Distance between two transforms.
-
-    Parameters
-    ----------
-    a, b : EulerTransform
-        Transforms with the same directions and heights. Both or neither may be smooth.
-    metric : {"L2", "L1"}
-        "L1": the integral of ``|a - b|`` over the heights, by the trapezoidal rule, averaged over
-        the directions. "L2": the square root of the same for ``(a - b)**2``. The distance hardly
-        depends on the numbers of directions and heights.
-    rotation_invariant : bool, default False
-        Minimise the distance over all rotations by multiples of the step between directions, which
-        must be evenly spaced on the circle (2-D).
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If directions or heights differ, or do not support `rotation_invariant`, there are fewer
-        than 2 heights or infinite ones, only one transform is smooth, or the metric is unknown.
-
-    Examples
-    --------
-    >>> import numpy as np, ecc_core as ecc
-    >>> bar = np.zeros((9, 9), bool)
-    >>> bar[4, 1:8] = True
-    >>> a, b = ecc.euler_transform(bar), ecc.euler_transform(bar.T)
-    >>> ecc.transform_distance(a, b) > 0.5
-    True
-    >>> ecc.transform_distance(a, b, rotation_invariant=True)
-    0.0
-    """
-    if metric not in ("L1", "L2"):
-        raise ValueError(f'`metric` must be "L1" or "L2", got {metric!r}')
-    a = _on_host(a)
-    b = _on_host(b)
-    if a.smooth != b.smooth:
-        raise ValueError("`a` and `b` must both be smooth transforms or neither, got one of each")
-    for name in ("directions", "heights"):
-        if not np.array_equal(getattr(a, name), getattr(b, name)):
-            raise ValueError(f"`a` and `b` must have the same {name}, got different ones")
-    if a.values.shape != b.values.shape or a.values.ndim != 2:
-        raise ValueError(
-            f"`a` and `b` must be transforms of one object each, got values of shapes "
-            f"{a.values.shape} and {b.values.shape}"
-        )
-    if len(a.heights) < 2 or not np.isfinite(a.heights).all() or len(a.directions) == 0:
-        raise ValueError("`a` and `b` must have directions and at least 2 finite heights, got less")
-    measure = _descriptors.distance
-    if check_flag(rotation_invariant, "rotation_invariant"):
-        check_even_circle(a.directions)
-        measure = _descriptors.least_rotated_distance
-    return measure(a.values, b.values, a.heights, power=int(metric[1]))
-
-
-def _on_host(transform: Any) -> EulerTransform:
-    """A transform, or a tuple of its three arrays, with NumPy arrays."""
-    given = transform if isinstance(transform, EulerTransform) else EulerTransform(*transform)
-    return given.to_numpy()
+        wrap = request.origin.wrap
+        facts: Any = {"connectivity": request.connectivity, "spacing": steps}
+        facts["normalize"] = normalize
+        return RegionTransforms(wrap(present), wrap(vectors), wrap(at), wrap(values), **facts)

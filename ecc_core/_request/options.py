@@ -1,6 +1,12 @@
-"""The options that functions of images share."""
+"""The options that functions of images, and those of shapes, share."""
 
 from typing import Any, NamedTuple
+
+
+def _given(options: Any) -> dict[str, Any]:
+    pairs = zip(options._fields, options, strict=True)
+    defaults = options._field_defaults
+    return {name: value for name, value in pairs if value is not defaults[name]}
 
 
 class ImageOptions(NamedTuple):
@@ -25,6 +31,18 @@ class ImageOptions(NamedTuple):
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as keyword arguments."""
-        pairs = zip(self._fields, self, strict=True)
-        defaults = self._field_defaults
-        return {name: value for name, value in pairs if value is not defaults[name]}
+        return _given(self)
+
+
+class ShapeOptions(NamedTuple):
+    """How shapes are transformed, as the public functions take it; likewise for transforms."""
+
+    range: Any = None
+    connectivity: Any = None
+    spacing: Any = None
+    workers: Any = None
+    boundary: Any = "closed"
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, as keyword arguments."""
+        return _given(self)

@@ -13,12 +13,12 @@ from torch.nn import functional as torch_functional
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import given_on_host
+from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._backends import has_kernels
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core._request.thresholds import as_count, parse_thresholds
 from ecc_core._torch.operators import bypasses_torch, is_plain
 from ecc_core.nn import _arguments, functional
-from ecc_core.transforms import unit_vectors
 
 Range = tuple[float, float]
 Hard = Literal["forward"]
