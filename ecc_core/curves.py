@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, SupportsIndex, Unpack, overload
 
 import numpy as np
@@ -13,7 +12,6 @@ from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.request import Request, check_given, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import LEAST_POSITIVE
@@ -317,12 +315,7 @@ def euler_curve(
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
 
-    def curve(images: Any, at: Any, filtration: Filtration, **options: Any) -> Any:
-        if request.levels.needs_range and not origin.on_host:
-            filtration = replace(filtration, nan="omit")  # the range was found, so there is none
-        return origin.backend().curve(images, at, filtration, **options)
-
-    return EulerCurve(*request.curves(curve, thresholds), **facts)
+    return EulerCurve(*request.curves(origin.backend().curve, thresholds), **facts)
 
 
 def _curve_at_early_thresholds(

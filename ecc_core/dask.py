@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.origin import kept_points, origin_of
+from ecc_core._arrays.request import Request
 from ecc_core._blocks.boxes import differences
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
@@ -23,12 +23,10 @@ from ecc_core._dask.arguments import (
     check_dask_image,
     given_thresholds,
     lazy_request,
-    split_masked_chunks,
 )
 from ecc_core._dask.graph import da, dask
 from ecc_core._dask.whole import whole_regions
-from ecc_core._request.filtration import filtration_of
-from ecc_core._request.image import check_window, geometry_of, split_masked
+from ecc_core._request.image import all_axes, check_window, geometry_of
 from ecc_core._request.options import ImageOptions
 from ecc_core.quantities._base import NoOptions
 from ecc_core.quantities.euler import EULER, CurveValues
@@ -219,24 +217,30 @@ def local_curves(
     array([[0, 1],
            [1, 1]])
     """
+    options = ImageOptions(
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=all_axes(image),
+    )
     lazy = is_lazy(image)
     if lazy:
         image = check_dask_image(image)
+        tile = check_window(window, geometry_of(image.shape).ndim)
+        image = image.rechunk(_tile_chunks(image.chunks, tile))
+        request = lazy_request(image, given_thresholds(thresholds, range), options)
     else:
-        image, mask = split_masked(image, mask)
-        origin = origin_of(image)
-        image = origin.image(image)
-    geometry = geometry_of(image.shape)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
-    tile = check_window(window, geometry.ndim)
-    curve = CurveValues(given_thresholds(thresholds, range), filtration)
-    facts = curve_facts(filtration)
+        request = Request.of(image, given_thresholds(thresholds, range), options)
+        tile = check_window(window, request.geometry.ndim)
+    curve = CurveValues(request.thresholds(), request.filtration)
+    facts = curve_facts(request.filtration)
+    image = request.images
+    mask = request.mask
     if not lazy:
-        masks = () if mask is None else (kept_points(origin, mask, geometry),)
-        values = _curves_of_tiles(image, *masks, tile=tile, computed=curve)
-        return LocalCurves(curve.thresholds, origin.wrap(values), **facts)
-    image = image.rechunk(_tile_chunks(image.chunks, tile))
-    image, mask = split_masked_chunks(image, mask, geometry)
+        masks = () if mask is None else (mask[0, ...],)
+        values = _curves_of_tiles(image[0, ...], *masks, tile=tile, computed=curve)
+        return LocalCurves(curve.thresholds, request.origin.wrap(values), **facts)
     arrays = (image,) if mask is None else (image, mask)
     counts = (
         tuple(ceil_div(length, side) for length in lengths)

@@ -180,7 +180,10 @@ class Request(NamedTuple):
     def curves(self, compute: Callable[..., Any], given: Any) -> tuple[Any, Any]:
         """Return thresholds, which were `given`, and what a function of images computes at them."""
         at = self.thresholds()
-        values = compute(self.images, at, self.filtration, **self.options)
+        filtration = self.filtration
+        if self.levels.needs_range:
+            filtration = self.origin.backend().after_range(filtration)
+        values = compute(self.images, at, filtration, **self.options)
         self.warn_if_missed(at, values)
         return self.origin.thresholds(given, at), self.spread(values, *values.shape[1:])
 

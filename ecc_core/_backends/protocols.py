@@ -106,6 +106,12 @@ class Backend(Protocol):
     ) -> tuple[Any, Any]:
         """Return the smallest and the largest finite value; (None, None) if there is none."""
 
+    def after_range(self, filtration: Filtration, /) -> Filtration:
+        """Return the filtration for images whose range was found, so that they have no NaN.
+
+        A backend need not look for NaN again.
+        """
+
 
 class Planner(Protocol):
     """What a backend may have besides: plans of calls that come again."""

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import Request, layout_of
 from ecc_core._request.boundary import Domain, check_boundary
-from ecc_core._request.filtration import Filtration, filtration_of
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_image_dtype
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_devices, check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
-from ecc_core.errors import BackendError
 
 TOGETHER = "together with `devices`"
 
@@ -28,6 +28,23 @@ def streamed_curve(
     options: ImageOptions,
 ) -> tuple[Any, Any, Filtration]:
     """Return thresholds, the curve of an image at them, and its filtration."""
+    request = _request(image, thresholds, devices, options)
+    stream, numbers = _streaming(devices)
+    volume = request.images
+    levels = request.levels
+    filtration = request.filtration
+    if levels.needs_range and volume.dtype.itemsize == 1:
+        at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)
+    else:
+        run = partial(stream.curve, volume, filtration=filtration, devices=numbers)
+        at = levels.over(lambda: run(thresholds=None, ranged=True)[1], request.geometry.spatial)
+        values = run(thresholds=at)[0]
+    at = request.origin.thresholds(thresholds, at)
+    return at, request.origin.wrap(values), filtration
+
+
+def _request(image: Any, thresholds: Any, devices: Any, options: ImageOptions) -> Request:
+    """Check the arguments as `Request.of` does, for an image that is read slab by slab."""
     masked = isinstance(image, np.ma.MaskedArray)
     check_unused(
         TOGETHER,
@@ -53,23 +70,19 @@ def streamed_curve(
     shape = tuple(volume.shape)
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
-    filtration = filtration_of(
-        len(shape),
-        options.connectivity,
-        options.superlevel,
-        options.nan,
-        boundary=options.boundary,
-    )
+    geometry, filtration = layout_of(shape, options._replace(axis=tuple(range(len(shape)))))
     check_boundary(options.boundary, Domain(reason=TOGETHER))
-    stream, numbers = _streaming(devices)
-    if levels.needs_range and volume.dtype.itemsize == 1:
-        at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)
-    else:
-        run = partial(stream.curve, volume, filtration=filtration, devices=numbers)
-        at = levels.over(lambda: run(thresholds=None, ranged=True)[1], shape)
-        values = run(thresholds=at)[0]
-    at = origin.thresholds(thresholds, at)
-    return at, origin.wrap(values), filtration
+    return Request(
+        name="image",
+        origin=origin,
+        geometry=geometry,
+        filtration=filtration,
+        levels=levels,
+        images=volume,
+        mask=None,
+        labels=None,
+        workers=None,
+    )
 
 
 def _of_all_bytes(
@@ -93,12 +106,9 @@ def _streaming(devices: Any) -> tuple[ModuleType, list[int]]:
     """Return the module that streams host arrays to CUDA devices, and the device numbers."""
     numbers = check_devices(devices)
     _backends.need_cupy("`devices`")
-    import cupy
+    from ecc_core._backends.cuda import programs
 
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise BackendError(f"`devices` need a CUDA device, got none: {error}") from error
+    count = programs.count_devices()
     if max(numbers) >= count:
         raise ValueError(f"`devices` must be numbers below {count}, of CUDA devices, got {numbers}")
     from ecc_core._backends.cuda import stream

@@ -33,7 +33,16 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
 
-__all__ = ["coefficients", "curve", "exact_curve", "number", "plan", "region_curves", "value_range"]
+__all__ = [
+    "after_range",
+    "coefficients",
+    "curve",
+    "exact_curve",
+    "number",
+    "plan",
+    "region_curves",
+    "value_range",
+]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -102,6 +111,11 @@ def number(
 ) -> int:
     """Euler characteristic of the only image of a batch at one level, (1,)."""
     return int(curve(image, level, filtration, mask=mask, workers=workers).item())
+
+
+def after_range(filtration: Filtration) -> Filtration:
+    """Return the filtration; to look for NaN costs no more, and other kernels would be compiled."""
+    return filtration
 
 
 def coefficients(

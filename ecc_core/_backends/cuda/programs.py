@@ -21,6 +21,8 @@ from weakref import finalize
 import cupy
 from numpy.typing import NDArray
 
+from ecc_core.errors import BackendError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -88,6 +90,14 @@ def forget_plans() -> None:
     _plan.cache_clear()
     _small.cache_clear()
     _large.cache_clear()
+
+
+def count_devices() -> int:
+    """Return the number of CUDA devices; BackendError if there is none."""
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise BackendError(f"`devices` need a CUDA device, got none: {error}") from error
 
 
 def is_capturing() -> bool:

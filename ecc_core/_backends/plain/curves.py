@@ -198,6 +198,11 @@ def value_range(
     return dtype.type(number(xp.min(finite))), dtype.type(number(xp.max(finite)))
 
 
+def after_range(filtration: Filtration) -> Filtration:
+    """Return the filtration; NaN is looked for wherever it may not be."""
+    return filtration
+
+
 @_exactly
 def surface(
     first: Array,
