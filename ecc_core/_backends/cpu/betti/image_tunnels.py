@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.bit_trees import first_row, make_tree, take_out, toggle
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import bare
-from ecc_core._backends.cpu.order import sort_keys
 
 Array = NDArray[Any]
 Points = NDArray[np.int64]
@@ -28,8 +27,27 @@ Points = NDArray[np.int64]
 ABSENT = np.uint32(0xFFFFFFFF)
 """The rank of cells that the grid does not have."""
 NONE = -1
-SIDES = 4  # of a square
 ROOM = 1 << 10  # elements of a list at first
+
+
+class Cells(NamedTuple):
+    """Cells in the order in which they enter."""
+
+    numbers: Array
+    """uint32"""
+    ranks: Array
+    """Of the points with which they enter, uint32."""
+
+
+class Times(NamedTuple):
+    """When points enter by their values, for each rank, uint64.
+
+    Intervals that end when they begin are empty. Points that never enter do so after all others, at
+    the end of an interval before those at the beginning of one.
+    """
+
+    births: Array
+    deaths: Array
 
 
 class Grid(NamedTuple):
@@ -81,126 +99,203 @@ def _without(values: Array, axis: int, at: int) -> Array:
     return values[(slice(None),) * axis + (span,)]
 
 
-def cells_in_order(ranks: Array) -> tuple[Points, Array]:
-    """Return the cells in the order in which they enter, and their ranks."""
-    (present,) = np.nonzero(ranks != ABSENT)
-    order = present[sort_keys(ranks[present])]
-    return order, ranks[order]
-
-
-def loop_edges(edges: Points, grid: Grid) -> NDArray[np.bool_]:
-    """Return which edges close a loop, of all in the order in which they enter."""
-    closes = np.empty(edges.size, np.bool_)
-    corners, axes = np.divmod(edges, 3)
-    join_ends(corners, corners + grid.steps[axes], int(np.prod(grid.shape)), closes)
-    return closes
-
-
-def filling_squares(squares: Points, grid: Grid) -> NDArray[np.bool_]:
-    """Return which squares fill a loop: those that join no cubes in the opposite order."""
-    lengths = np.array(grid.shape)
-    closes = np.empty(squares.size, np.bool_)
-    above, below = np.empty((2, squares.size), np.int64)
-    write_sides(squares, grid.steps, lengths, above, below)
-    join_ends(above, below, int(lengths.prod()) + 1, closes)
-    return closes[::-1]
+def cells_in_order(ranks: Array) -> Cells:
+    """Return the cells in the order in which they enter; those of one point by their numbers."""
+    begins = np.zeros(ranks.size + 2, np.uint32)
+    count = count_cells(ranks, begins)
+    cells = Cells(np.empty(count, np.uint32), np.empty(count, np.uint32))
+    place_cells(ranks, begins, cells.numbers, cells.ranks)
+    return cells
 
 
 @kernel()
-def write_sides(squares, steps, lengths, above, below):
-    """Write the cubes on both sides of squares, in the opposite order; 0 is outside."""
-    for k in range(squares.size):
-        square = squares[squares.size - 1 - k]
-        corner = square // 3
-        axis = square % 3
-        at = corner // steps[axis] % lengths[axis]
-        above[k] = corner + 1 if at < lengths[axis] - 1 else 0
-        below[k] = corner - steps[axis] + 1 if at > 0 else 0
+def count_cells(ranks, begins):
+    """Write where the cells of each rank begin in their order; return how many cells there are."""
+    ranks = bare(ranks)
+    begins = bare(begins)
+    last = np.int64(0)
+    for i in range(ranks.size):
+        rank = ranks[i]
+        if rank != ABSENT:
+            begins[np.uint64(rank) + np.uint64(1)] += 1
+            last = max(last, np.int64(rank))
+    for rank in range(last + 1):
+        begins[rank + 1] += begins[rank]
+    return np.int64(begins[last + 1])
 
 
 @kernel()
-def join_ends(first, second, count, closes):
-    """Join nodes along edges in their order, and write which edges close a loop."""
-    parents = np.arange(count)
-    for k in range(first.size):
-        one = find(parents, first[k])
-        other = find(parents, second[k])
-        closes[k] = one == other
-        parents[max(one, other)] = min(one, other)
+def place_cells(ranks, begins, numbers, entering):
+    """Write the numbers and ranks of cells in their order."""
+    ranks = bare(ranks)
+    begins = bare(begins)
+    numbers = bare(numbers)
+    entering = bare(entering)
+    for i in range(ranks.size):
+        rank = ranks[i]
+        if rank != ABSENT:
+            at = begins[np.uint64(rank)]
+            begins[np.uint64(rank)] += 1
+            numbers[at] = i
+            entering[at] = rank
 
 
-class Squares(NamedTuple):
-    """The squares that fill loops of a union, in the order in which they enter."""
+class Loops(NamedTuple):
+    """Edges that close loops of a volume, the last one first."""
 
-    squares: Points
+    rows: Array
+    """The number of each edge among them, or `NONE`, int32."""
     ranks: Array
     """Of the points with which they enter."""
 
 
-def squares_of(ranks: Array, vertices: bool) -> Squares:
-    """Return the squares of a union, of whose points the ranks are given."""
+def loops_of(ranks: Array, grid: Grid) -> Loops:
+    """Return the edges that close loops of a volume, of whose points the ranks are given."""
+    edges = cells_in_order(cell_ranks(ranks, grid, 1))
+    vertices = int(np.prod(grid.shape))
+    closes = np.empty(edges.numbers.size, np.bool_)
+    count = close_loops(edges.numbers, grid.steps, np.arange(vertices, dtype=np.int32), closes)
+    rows = np.full(3 * vertices, NONE, np.int32)
+    births = np.empty(count, np.uint32)
+    number_loops(edges, closes, rows, births)
+    return Loops(rows, births)
+
+
+@kernel()
+def close_loops(edges, steps, parents, closes):
+    """Join vertices along edges in their order, and write which edges close a loop."""
+    edges = bare(edges)
+    parents = bare(parents)
+    closes = bare(closes)
+    count = 0
+    for k in range(edges.size):
+        corner = np.int64(edges[k]) // 3
+        step = steps[np.int64(edges[k]) % 3]
+        one = find(parents, corner)
+        other = find(parents, corner + step)
+        closes[k] = one == other
+        count += one == other
+        parents[max(one, other)] = min(one, other)
+    return count
+
+
+@kernel()
+def number_loops(edges, closes, rows, births):
+    """Write the numbers of the edges that close loops, from the last one, and their ranks."""
+    row = 0
+    for k in range(closes.size - 1, -1, -1):
+        if closes[k]:
+            rows[edges[0][k]] = row
+            births[row] = edges[1][k]
+            row += 1
+
+
+def squares_of(ranks: Array, vertices: bool) -> Cells:
+    """Return the squares that fill loops of a union, of whose points the ranks are given.
+
+    They are those that join no cubes in the opposite order.
+    """
     grid = grid_of(ranks.shape, vertices)
-    squares, deaths = cells_in_order(cell_ranks(ranks, grid, 2))
-    fills = filling_squares(squares, grid)
-    return Squares(squares[fills], deaths[fills])
+    squares = cells_in_order(cell_ranks(ranks, grid, 2))
+    fills = np.empty(squares.numbers.size, np.bool_)
+    cubes = np.arange(int(np.prod(grid.shape)) + 1, dtype=np.int32)
+    fill_loops(squares.numbers, grid.steps, _ends_of(grid), cubes, fills)
+    return Cells(squares.numbers[fills], squares.ranks[fills])
 
 
-def image_pairs(ranks: Array, union: Squares, vertices: bool) -> tuple[Array, Array, Points]:
-    """Return where tunnels are born in a volume, and die in the union.
+def _ends_of(grid: Grid) -> Array:
+    """Return bits for each vertex: whether it is the first (0 to 2) or last (3 to 5) of an axis."""
+    ends = np.zeros(grid.shape, np.uint8)
+    for axis in range(3):
+        along = np.moveaxis(ends, axis, 0)
+        along[0] |= 1 << axis
+        along[-1] |= 1 << axis + 3
+    return ends.reshape(-1)
+
+
+@kernel()
+def fill_loops(squares, steps, ends, parents, fills):
+    """Join cubes through squares in the opposite order, and write which squares join none.
+
+    A cube has the number of its lowest corner plus 1; 0 is outside.
+    """
+    squares = bare(squares)
+    ends = bare(ends)
+    parents = bare(parents)
+    fills = bare(fills)
+    for k in range(squares.size - 1, -1, -1):
+        corner = np.int64(squares[k]) // 3
+        axis = np.int64(squares[k]) % 3
+        bits = np.int64(ends[corner])
+        above = np.int64(0) if bits >> axis + 3 & 1 else corner + 1
+        below = np.int64(0) if bits >> axis & 1 else corner - steps[axis] + 1
+        one = find(parents, above)
+        other = find(parents, below)
+        fills[k] = one == other
+        parents[max(one, other)] = min(one, other)
+
+
+def image_pairs(
+    ranks: Array, union: Cells, times: Times, vertices: bool
+) -> tuple[Array, Array, Points]:
+    """Return where tunnels are born in a volume, and die in the union, if they last.
 
     Births are ranks of points of the volume, deaths those of the union, and the last are squares
     of the union, of which each kills one class at most.
     """
     grid = grid_of(ranks.shape, vertices)
-    edges, births = cells_in_order(cell_ranks(ranks, grid, 1))
-    closes = loop_edges(edges, grid)
-    edges = edges[closes][::-1]
-    births = births[closes][::-1]
-    rows = np.full(3 * int(np.prod(grid.shape)), NONE, np.int32)
-    rows[edges] = np.arange(edges.size, dtype=np.int32)
-    squares, deaths = union
-    columns = np.empty((squares.size, SIDES), np.int32)
-    write_columns(squares, grid.steps, rows, columns)
-    owners = np.full(edges.size, NONE, np.int32)
-    reduce_squares(columns, owners)
-    (paired,) = np.nonzero(owners != NONE)
-    killed = owners[paired]
-    return births[paired], deaths[killed], squares[killed]
+    loops = loops_of(ranks, grid)
+    owners = np.full(loops.ranks.size, NONE, np.int32)
+    reduce_squares(union.numbers, grid.steps, loops.rows, owners)
+    lasts = np.empty(owners.size, np.bool_)
+    write_lasting(owners, loops.ranks, union.ranks, times, lasts)
+    killed = owners[lasts]
+    return loops.ranks[lasts], union.ranks[killed], union.numbers[killed]
 
 
 @kernel()
-def write_columns(squares, steps, rows, columns):
-    """Write the rows of the four edges of squares."""
-    rows = bare(rows)
-    columns = bare(columns)
-    for j in range(squares.size):
-        corner = squares[j] // 3
-        axis = squares[j] % 3
-        low = 1 if axis == 0 else 0
-        high = 1 if axis == 2 else 2
-        columns[j, 0] = rows[3 * corner + low]
-        columns[j, 1] = rows[3 * corner + high]
-        columns[j, 2] = rows[3 * (corner + steps[high]) + low]
-        columns[j, 3] = rows[3 * (corner + steps[low]) + high]
+def write_lasting(owners, births, deaths, times, lasts):
+    """Write which classes have an interval that is not empty."""
+    for row in range(owners.size):
+        ends = owners[row] != NONE
+        if ends:
+            ends = times[0][births[row]] < times[1][deaths[owners[row]]]
+        lasts[row] = ends
+
+
+@subroutine()
+def rows_of(square, steps, rows):
+    """Return the rows of the four edges of a square."""
+    corner = np.int64(square) // 3
+    axis = np.int64(square) % 3
+    low = 1 if axis == 0 else 0
+    high = 1 if axis == 2 else 2
+    return (
+        np.int64(rows[3 * corner + low]),
+        np.int64(rows[3 * corner + high]),
+        np.int64(rows[3 * (corner + steps[high]) + low]),
+        np.int64(rows[3 * (corner + steps[low]) + high]),
+    )
 
 
 @kernel()
-def reduce_squares(columns, owners):
-    """Reduce columns of four rows over Z/2, and write which one each row is the pivot of.
+def reduce_squares(squares, steps, rows, owners):
+    """Reduce the columns of squares over Z/2, and write which one each row is the pivot of.
 
     Rows are numbered from the last one, and are `NONE` for edges without one. Only what a column
     has become by adding others is listed.
     """
-    columns = bare(columns)
+    squares = bare(squares)
+    rows = bare(rows)
     owners = bare(owners)
-    spans = np.zeros((columns.shape[0], 2), np.int64)
+    spans = np.zeros((squares.size, 2), np.int64)
     listed = np.empty(ROOM, np.int32)
     size = 0
     tree, levels = make_tree(owners.size)
-    for j in range(columns.shape[0]):
+    for j in range(squares.size):
+        sides = rows_of(squares[j], steps, rows)
         pivot = np.int64(NONE)
-        for k in range(SIDES):
-            row = np.int64(columns[j, k])
+        for row in sides:
             if row != NONE and (pivot == NONE or row < pivot):
                 pivot = row
         if pivot == NONE:
@@ -208,18 +303,18 @@ def reduce_squares(columns, owners):
         if owners[pivot] == NONE:
             owners[pivot] = j
             continue
-        for k in range(SIDES):
-            if columns[j, k] != NONE:
-                toggle(tree, levels, np.int64(columns[j, k]))
+        for row in sides:
+            if row != NONE:
+                toggle(tree, levels, row)
         while pivot != NONE and owners[pivot] != NONE:
             other = np.int64(owners[pivot])
             if spans[other, 1] > 0:
                 for k in range(spans[other, 0], spans[other, 1]):
                     toggle(tree, levels, np.int64(listed[k]))
             else:
-                for k in range(SIDES):
-                    if columns[other, k] != NONE:
-                        toggle(tree, levels, np.int64(columns[other, k]))
+                for row in rows_of(squares[other], steps, rows):
+                    if row != NONE:
+                        toggle(tree, levels, row)
             pivot = first_row(tree, levels)
         if pivot == NONE:
             continue

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.forest import Field
-from ecc_core._backends.cpu.betti.image_tunnels import image_pairs, squares_of
+from ecc_core._backends.cpu.betti.image_tunnels import Times, image_pairs, squares_of
 from ecc_core._backends.cpu.betti.launch import volume_pairs
 from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import Scan
@@ -43,6 +43,10 @@ NEVER = -1
 NO_CLASS = -1
 HALF_KEY = 32
 """Bits of a level, so that two of them are one key."""
+UNDYING = np.uint64(1 << HALF_KEY)
+UNBORN = np.uint64(2 << HALF_KEY)
+"""In place of the level of a point that never enters: what would die there lasts, but nothing that
+would be born there."""
 
 
 class Classes(NamedTuple):
@@ -75,6 +79,18 @@ class Levels(NamedTuple):
         if self.shown is None:
             return ends
         return self.shown[births] & (ends | ~self.shown[deaths])
+
+    def births_of(self, points: Points) -> Array:
+        """Return levels of points as ends of intervals that begin there, uint64."""
+        return self._with_hidden(points, UNBORN)
+
+    def deaths_of(self, points: Points) -> Array:
+        """Return levels of points as ends of intervals that end there, uint64."""
+        return self._with_hidden(points, UNDYING)
+
+    def _with_hidden(self, points: Points, hidden: np.uint64) -> Array:
+        levels: Array = self.levels[points].astype(np.uint64)
+        return levels if self.shown is None else np.where(self.shown[points], levels, hidden)
 
 
 class _Image(NamedTuple):
@@ -158,8 +174,10 @@ def _matched(images: _Images) -> list[Matched]:
 def _grow_planes(images: _Images) -> _Grown:
     """Return the trees of planes or lines; each scan finds those of both sides."""
     maxima = np.empty(0, np.int64)
+    of_union = images.scan(images.union)
+    of_union.keep()
     if images.filtration.ndim > 1:
-        maxima = images.scan(images.union).extrema(1)
+        maxima = of_union.extrema(1)
     below = []
     above = []
     for image in images[:2]:
@@ -167,7 +185,7 @@ def _grow_planes(images: _Images) -> _Grown:
         below.append(scan.trees(0, []))
         if images.filtration.ndim > 1:
             above.append(scan.trees(1, [maxima]))
-    union = images.scan(images.union).trees(0, [trees.starts for trees in below])
+    union = of_union.trees(0, [trees.starts for trees in below])
     return _Grown(below, union, maxima, above)
 
 
@@ -216,8 +234,10 @@ def write_keys(own, other, union, keys):
     for i in range(own.size):
         one = np.uint64(own[i])
         two = np.uint64(other[i])
-        low = min(one, two)
-        high = max(one, two)
+        # Without branches, which nobody can predict.
+        swapped = (one ^ two) * np.uint64(two < one)
+        low = one ^ swapped
+        high = two ^ swapped
         first[i] = one << np.uint64(HALF_KEY) | two
         second[i] = two << np.uint64(HALF_KEY) | one
         third[i] = low << np.uint64(HALF_KEY) | high
@@ -359,6 +379,7 @@ def _tunnels(images: _Images) -> Matched:
     order = _entry_order(union)
     ranks = _ranks(order).reshape(union.keys.shape)
     filling = squares_of(ranks, vertices)
+    dying = union.levels.deaths_of(order)
     classes = []
     numbers = []
     killing = []
@@ -370,13 +391,10 @@ def _tunnels(images: _Images) -> Matched:
         classes.append(Classes(births, deaths))
         own = _entry_order(image)
         own_ranks = _ranks(own)
-        begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), filling, vertices)
+        times = Times(image.levels.births_of(own), dying)
+        begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), filling, times, vertices)
         begin = own[begin]
         end = order[end]
-        lasts = image.levels.lasts(begin, union.levels, end)
-        begin = begin[lasts]
-        end = end[lasts]
-        squares = squares[lasts]
         ends = np.where(deaths == NEVER, union.keys.size, own_ranks[np.maximum(deaths, 0)])
         by_length = np.lexsort((-ends.astype(np.int64), births))
         of_image = np.lexsort((-ranks.reshape(-1)[end].astype(np.int64), begin))

@@ -383,6 +383,11 @@ class Scan:
         )
         self.tables = tables_of(self.step, wide_below)
 
+    def keep(self) -> None:
+        """Take arrays of its own, which other scans of the thread do not overwrite."""
+        for name in ("keys", "rings", "minima", "maxima", "forks"):
+            setattr(self, name, getattr(self, name).copy())
+
     def edges(self, side: int) -> tuple[Edges, Array, Array]:
         """Return edges at forks, and the places and keys of the nodes that they join, oldest first.
 
@@ -406,19 +411,24 @@ class Scan:
 
     def _numbered(self, side: int) -> tuple[Array, Array, Array]:
         """Return the places and keys of the nodes of a side, and the labels of their points."""
-        extrema = self.maxima if side else self.minima
-        labels = scratch.take("labels", self.rings.size, extrema.dtype)
+        places, keys = self._oldest(side)
+        labels = scratch.take("labels", self.rings.size, places.dtype)
         labels[:] = -1
         border = labels[:-SPARE].reshape(-1, self.step)
         border[[0, -1]] = border[:, [0, -1]] = 0
+        labels[places[side:]] = np.arange(side, places.size)
+        return places, keys, labels
+
+    def _oldest(self, side: int) -> tuple[Array, Array]:
+        """Return the places and keys of the nodes of a side, oldest first."""
+        extrema = self.maxima if side else self.minima
         own = self.keys[extrema]
         order = sort_keys(own)[:: -1 if side else 1]
         places = np.zeros(order.size + side, extrema.dtype)
         keys = np.zeros(order.size + side, own.dtype)
         places[side:] = extrema[order]
         keys[side:] = own[order]
-        labels[places[side:]] = np.arange(side, places.size)
-        return places, keys, labels
+        return places, keys
 
     def trees(self, side: int, others: Sequence[Array]) -> Trees:
         """Return the trees of a side, and the nodes to which steps lead from other points."""
@@ -438,7 +448,7 @@ class Scan:
 
     def extrema(self, side: int) -> Array:
         """Return the points of the minima, or of the maxima, oldest first."""
-        return self._points(self._numbered(side)[0][side:])
+        return self._points(self._oldest(side)[0][side:])
 
     def _points(self, places: Array) -> Array:
         """Return places as points in C order: there are two more in each row."""
