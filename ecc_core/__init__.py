@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RegionTransforms,
     )
     from ecc_core.shards import euler_curve_shards
-    from ecc_core.simplicial import simplicial_curve, simplicial_transform
+    from ecc_core.simplicial import simplicial_curve, simplicial_pairs, simplicial_transform
     from ecc_core.surfaces import euler_surface
     from ecc_core.topology import (
         betti_curves,
@@ -74,6 +74,7 @@ __all__ = [
     "region_transforms",
     "sample_directions",
     "simplicial_curve",
+    "simplicial_pairs",
     "simplicial_transform",
     "smooth_transform",
     "transform_distance",

@@ -12,7 +12,9 @@ from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.filtration import check_flag
-from ecc_core._request.levels import changes, round_to_levels
+from ecc_core._request.image import as_booleans
+from ecc_core._request.levels import changes, last_value, round_to_levels
+from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.simplicial import (
     as_point_weights,
     as_points,
@@ -23,9 +25,10 @@ from ecc_core._request.simplicial import (
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._request.transform import parse_heights, spread_heights
 from ecc_core._types import Thresholds
-from ecc_core.results import EulerCurve, EulerTransform
+from ecc_core.errors import BackendError
+from ecc_core.results import EulerCurve, EulerTransform, PersistencePairs
 
-__all__ = ["simplicial_curve", "simplicial_transform"]
+__all__ = ["simplicial_curve", "simplicial_pairs", "simplicial_transform"]
 
 Array = NDArray[Any]
 MOST_POINTS = 12
@@ -159,6 +162,96 @@ def _finite_range(values: Array) -> tuple[Any, Any]:
         return None, None
     least, most = (given_on_host(end)[()] for end in (finite.min(), finite.max()))
     return least, most
+
+
+def simplicial_pairs(
+    values: Any,
+    simplices: Any,
+    *,
+    min_persistence: float = 0,
+    superlevel: bool = False,
+    complete: bool = False,
+) -> PersistencePairs[Any]:
+    """Births and deaths of the components of values on a mesh or a graph, as the threshold grows.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Booleans, integers or real floats of at most 64 bits, one for each point.
+    simplices, complete
+        As for :func:`simplicial_curve`. Only edges matter.
+    min_persistence : float, default 0
+        Leave out components whose values of birth and death differ by less. Those that never die
+        stay.
+    superlevel : bool, default False
+        Use the sets ``values >= t`` instead, whose components begin at maxima.
+
+    Returns
+    -------
+    PersistencePairs
+        Of dimension 0: ``births`` and ``deaths`` (k,), and the indices of the points that cause
+        them, ``birth_points`` and ``death_points`` (k, 1), ordered by birth. Components that die at
+        the value at which they are born are left out.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`simplicial_curve`; ValueError for values of several axes, and for a
+        persistence that is negative or NaN.
+    BackendError
+        For arrays that are not in host memory.
+
+    See Also
+    --------
+    persistence_pairs : The same of images.
+
+    Notes
+    -----
+    When two components meet, the younger one dies: of two that were born at one value, that of the
+    larger index. The pairs are those of the join tree of the values, and of GUDHI's simplex tree
+    with the lower star filtration.
+
+    Examples
+    --------
+    >>> import ecc_core as ecc
+    >>> path = [[0, 1], [1, 2], [2, 3], [3, 4]]
+    >>> pairs = ecc.simplicial_pairs([0.0, 3.0, 1.0, 2.0, 0.5], path)
+    >>> pairs.to_gudhi()
+    array([[0. , inf],
+           [0.5, 3. ],
+           [1. , 2. ]])
+    >>> pairs.death_points[1:].tolist()  # where they join older ones
+    [[1], [3]]
+    """
+    least = check_persistence(min_persistence)
+    origin = origin_of(values, "values")
+    if not origin.on_host:
+        raise BackendError(f"`values` must be in host memory, got {origin.place}")
+    given = origin.image(values, "values")
+    if given.ndim != 1:
+        raise ValueError(f"`values` must have shape (n,), one for each point, got {given.shape}")
+    superlevel = check_flag(superlevel, "superlevel")
+    native = given.astype(given.dtype.newbyteorder("="), copy=False)
+    if native.dtype.kind == "b":
+        native = as_booleans(native)
+    if native.dtype.kind == "f" and np.isnan(native).any():
+        raise ValueError("`values` must not contain NaN, got NaN")
+    complex_ = _complex(origin, simplices, native.size, complete)
+    edges = complex_[0] if complex_ else np.empty((0, 2), np.int64)
+    births, deaths = origin.simplicial_complexes().component_pairs(native, edges, superlevel)
+    essential = deaths < 0
+    born = native[births]
+    died = native[deaths] if native.size else born
+    died[essential] = last_value(native.dtype, superlevel)
+    kept = essential | lasting(born, died, least)
+    return PersistencePairs(
+        origin.wrap(born[kept]),
+        origin.wrap(died[kept]),
+        origin.wrap(births[kept, None]),
+        origin.wrap(deaths[kept, None]),
+        dimension=0,
+        superlevel=superlevel,
+    )
 
 
 def simplicial_transform(

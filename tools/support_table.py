@@ -12,7 +12,15 @@ COLUMNS = ("NumPy", "torch, CPU", "torch and CuPy, CUDA", "other devices", "dask
 NO = "–"  # noqa: RUF001
 OTHERS = (
     ("`euler_transform`, `region_transforms`", "yes", "yes", "yes", NO, NO),
-    ("`simplicial_curve`, `simplicial_transform`, their layer in `nn`", "yes", "yes", NO, NO, NO),
+    (
+        "`simplicial_curve`, `simplicial_transform`, their layer in `nn`",
+        "yes",
+        "yes",
+        "yes",
+        NO,
+        NO,
+    ),
+    ("`simplicial_pairs`", "yes", "yes", NO, NO, NO),
     ("`nn`: gradients", NO, "yes", "yes", NO, NO),
 )
 """Rows of what is no quantity of sets."""

@@ -111,7 +111,7 @@ class Origin:
     def cell_counts(self) -> protocols.WindowCellCounts:
         return _backends.cell_counts(self.device)
 
-    def simplicial_complexes(self) -> protocols.SimplicialComplexes:
+    def simplicial_complexes(self) -> protocols.HostSimplicialComplexes:
         return _backends.simplicial_complexes(self.device)
 
     def transforms(self) -> protocols.Transforms:

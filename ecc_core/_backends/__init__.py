@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         BettiNumbers,
         CellCounts,
         HostBettiNumbers,
+        HostSimplicialComplexes,
         Planner,
         Shards,
         SimplicialComplexes,
@@ -153,8 +154,9 @@ def cell_counts(device: str) -> WindowCellCounts:
     return found
 
 
-def simplicial_complexes(device: str) -> SimplicialComplexes:
-    found: SimplicialComplexes = _part("simplicial_complexes", device)
+def simplicial_complexes(device: str) -> HostSimplicialComplexes:
+    """Return what a backend has, likewise."""
+    found: HostSimplicialComplexes = _part("simplicial_complexes", device)
     return found
 
 
@@ -233,7 +235,7 @@ if TYPE_CHECKING:  # the backends have these signatures
     _curves: tuple[Backend, Backend, Backend] = launch, cuda_launch, plain
     _planners: tuple[Planner, Planner] = launch, cuda_launch
     _transforms: tuple[Transforms, Transforms] = transform, cuda_transform
-    _simplicial: tuple[SimplicialComplexes, SimplicialComplexes] = simplicial, cuda_simplicial
+    _simplicial: tuple[HostSimplicialComplexes, SimplicialComplexes] = simplicial, cuda_simplicial
     _shards: tuple[Shards, Shards] = cpu_shards, cuda_shards
     _betti_numbers: tuple[HostBettiNumbers, BettiNumbers] = betti, cuda_betti
     _surfaces: tuple[Surfaces, Surfaces, Surfaces] = surface, cuda_surface, plain

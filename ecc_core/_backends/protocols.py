@@ -475,6 +475,18 @@ class SimplicialComplexes(Protocol):
         """
 
 
+class HostSimplicialComplexes(SimplicialComplexes, Protocol):
+    """What only the host computes."""
+
+    def component_pairs(
+        self, values: DeviceArray, edges: DeviceArray, superlevel: bool, /
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Return the points of birth and death of components, oldest first; -1 for no death.
+
+        Without those that die at the value at which they are born. Values have no NaN.
+        """
+
+
 class CellCounts(Protocol):
     """Numbers of cells, from which Minkowski functionals follow, and sums over windows."""
 

@@ -121,6 +121,9 @@ def test_curves_of_several_meshes_have_common_thresholds(tmp_path):
 
 DAMAGED = {
     "truncated.ply": b"ply\nformat binary_little_endian 1.0\nelement vertex 9\n",
+    "triangles_lack.ply": b"ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\n"
+    b"property float y\nproperty float z\nelement face 2\n"
+    b"property list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n",
     "empty.stl": b"",
     "text.off": b"OFF\n3 1 0\n0 0\n",
     "outside.off": b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n",

@@ -334,3 +334,62 @@ def test_wrong_curves(case):
     changed, error, message = WRONG_CURVES[case]
     with pytest.raises(error, match=message):
         ecc.simplicial_curve(**{"values": [0, 1], "simplices": [], **changed})
+
+
+def gudhi_pairs(values, edges):
+    """Births and deaths of components of positive persistence, sorted."""
+    tree = gudhi.SimplexTree()
+    for point, value in enumerate(values):
+        tree.insert([point], filtration=float(value))
+    for edge in edges:
+        tree.insert(edge.tolist(), filtration=float(max(values[edge])))
+    tree.compute_persistence(min_persistence=0, persistence_dim_max=True)
+    return sorted(map(tuple, tree.persistence_intervals_in_dimension(0)))
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("levels", [3, 50])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pairs_are_those_of_gudhi(seed, levels, superlevel):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, levels, 40)
+    edges = rng.integers(0, 40, (45, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    pairs = ecc.simplicial_pairs(values, edges, superlevel=superlevel)
+    sign = -1 if superlevel else 1
+    expected = gudhi_pairs(sign * values, edges)
+    deaths = np.where(pairs.essential, np.inf, sign * pairs.deaths.astype(float))
+    assert sorted(zip(sign * pairs.births.astype(float), deaths, strict=True)) == expected
+    assert_array_equal(values[pairs.birth_points[:, 0]], pairs.births)
+    dying = ~pairs.essential
+    assert_array_equal(values[pairs.death_points[dying, 0]], pairs.deaths[dying])
+    assert (np.diff(sign * pairs.births) >= 0).all()
+    thresholds = np.arange(levels)
+    curve = pairs.betti_curves(thresholds).values[0]
+    alive = [sum(b <= t < d for b, d in expected) for t in sign * thresholds]
+    assert_array_equal(curve, alive)
+
+
+def test_pairs_of_a_mesh_and_without_noise():
+    values = np.array([0.0, 3.0, 1.0, 3.0])
+    pairs = ecc.simplicial_pairs(values, [[0, 1, 3], [1, 2, 3]])
+    assert_array_equal(pairs.to_gudhi(), [[0, np.inf], [1, 3]])
+    assert_array_equal(pairs.death_points, [[-1], [1]])
+    assert len(ecc.simplicial_pairs(values, [[0, 1, 3], [1, 2, 3]], min_persistence=3).births) == 1
+    assert len(ecc.simplicial_pairs(values, []).births) == 4
+    assert len(ecc.simplicial_pairs([], []).births) == 0
+
+
+WRONG_PAIRS = {
+    "NaN": ({"values": [0, np.nan]}, ValueError, "`values` must not contain NaN"),
+    "axes": ({"values": np.zeros((2, 2))}, ValueError, r"`values` must have shape \(n,\)"),
+    "persistence": ({"min_persistence": -1}, ValueError, "`min_persistence` must not be negative"),
+    "device": ({"values": OnDevice()}, BackendError, "must be in host memory"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PAIRS)
+def test_wrong_pairs(case):
+    changed, error, message = WRONG_PAIRS[case]
+    with pytest.raises(error, match=message):
+        ecc.simplicial_pairs(**{"values": [0, 1], "simplices": [], **changed})

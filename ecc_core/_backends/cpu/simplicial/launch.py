@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.pool import share
 from ecc_core._backends.cpu.simplicial.codes import Cells, divide_bins, encode_heights, in_lanes
 from ecc_core._backends.cpu.simplicial.complexes import Rows, make_complex
+from ecc_core._backends.cpu.simplicial.components import component_pairs
 from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices, add_sums, count_simplices
 from ecc_core._backends.cpu.transforms.heights import Floats, make_grid, workers_for
 from ecc_core._request.levels import Levels
 
-__all__ = ["make_complex", "place", "simplicial_transform", "value_curves"]
+__all__ = ["component_pairs", "make_complex", "place", "simplicial_transform", "value_curves"]
 
 Array = NDArray[Any]
 Encode = Callable[[slice, Array], None]
