@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import given_on_host, is_lazy
-from ecc_core._arrays.request import Request, single_request
+from ecc_core._arrays.request import Request, indices_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
 from ecc_core._request.filtration import check_spacing
@@ -92,7 +92,7 @@ def component_curves(
         If `thresholds` is "exact", only one of `inlet` and `outlet` is given for a periodic image,
         or as for :func:`betti_curves`.
     BackendError
-        If the image is on a device; only the CPU computes sizes of components.
+        If the image is periodic and on a device.
 
     Warns
     -----
@@ -177,7 +177,7 @@ def component_curves(
             f"only `{'inlet' if outlet is None else 'outlet'}`"
         )
     steps = tuple(check_spacing(lengths, filtration.ndim).tolist())
-    compute = request.origin.betti_numbers().component_curves
+    compute = request.topology("component_curves")
     ends = request.points("inlet", inlet), request.points("outlet", outlet)
     return ComponentCurves(
         *request.curves(partial(compute, ends=ends), thresholds),
@@ -250,7 +250,7 @@ def persistent_regions(
         If `min_persistence` is negative or NaN, `threshold` is NaN, `rel_height` is not from 0 to
         1, the image has 2**31 - 1 points or more, or as for :func:`betti_curves`.
     BackendError
-        If the image is on a device; only the CPU computes regions.
+        If the image is periodic and on a device.
 
     See Also
     --------
@@ -314,27 +314,34 @@ def persistent_regions(
         raise ValueError(f"`rel_height` must be from 0 to 1, got {rel_height!r}")
     request = single_request(image, options)
     origin = request.origin
+    size = math.prod(request.geometry.spatial)
+    if size > MOST_POINTS:
+        raise ValueError(f"`image` must have fewer than 2**31 - 1 points, got {size}")
+    compute = request.topology("persistent_regions")
     filtration = request.filtration
-    array = request.images[0]
-    backend = origin.betti_numbers()
-    array = as_booleans(array) if array.dtype.kind == "b" else array
-    if array.size > MOST_POINTS:
-        raise ValueError(f"`image` must have fewer than 2**31 - 1 points, got {array.size}")
-    shown = np.ones(array.shape, bool) if request.mask is None else request.mask[0]
-    if array.dtype.kind == "f":
-        missing = np.isnan(array)
-        if filtration.nan == "raise" and (missing & shown).any():
-            raise ValueError(NAN_MESSAGE)
-        shown = shown & ~missing
-    regions, born, died, merged = backend.persistent_regions(
-        array, shown, least, level, filtration, rel_height=height, workers=request.workers
-    )
-    flat = array.reshape(-1)
-    dtype = array.dtype.newbyteorder("=")
-    deaths = flat[died].astype(dtype)
-    deaths[died < 0] = last_value(dtype, filtration.superlevel)
-    points = np.stack(np.unravel_index(born, array.shape), axis=1)
-    labels = request.geometry.unstack(regions)
-    found = labels, flat[born].astype(dtype), deaths, points, merged
+    numbers = origin.transforms().numbers
+    with numbers(request.images) as images:
+        array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
+        shown = np.ones_like(array, dtype=bool)
+        if request.mask is not None:
+            with numbers(request.mask) as given:
+                shown = as_booleans(given[0])
+        if array.dtype.kind == "f":
+            missing = np.isnan(array)
+            if filtration.nan == "raise" and (missing & shown).any():
+                raise ValueError(NAN_MESSAGE)
+            shown = shown & ~missing
+        regions, born, died, merged = compute(
+            array, shown, least, level, filtration, rel_height=height, workers=request.workers
+        )
+        flat = array.reshape(-1)
+        dtype = array.dtype.newbyteorder("=")
+        deaths = flat[died].astype(dtype)
+        deaths[died < 0] = last_value(dtype, filtration.superlevel)
+        births = flat[born].astype(dtype)
+        points = indices_of(born, array.shape)
+        found = regions, births, deaths, points, merged
+        wrapped = tuple(map(origin.wrap, found))
+    labels = request.geometry.unstack(wrapped[0])
     facts = {"min_persistence": least, "rel_height": height, **curve_facts(filtration)}
-    return PersistentRegions(*map(origin.wrap, found), **facts)
+    return PersistentRegions(labels, *wrapped[1:], **facts)

@@ -6,10 +6,17 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request, check_eager, check_given, plan_of, single_request
+from ecc_core._arrays.request import (
+    Request,
+    check_eager,
+    check_given,
+    indices_of,
+    plan_of,
+    single_request,
+)
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
@@ -18,12 +25,8 @@ from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import Axes, ComplexBoundary, Thresholds
-from ecc_core.errors import BackendError
 from ecc_core.quantities.betti import BETTI, BettiOptions
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
-
-POINTS_AT_ONCE = 1 << 18
-"""Points whose indices are computed at once, with small arrays in between."""
 
 __all__ = ["betti_curves", "betti_numbers", "persistence_pairs", "region_betti_curves"]
 
@@ -244,10 +247,10 @@ def betti_curves(
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     if request.levels.exact:
-        compute = _function(request, "exact_betti_curves")
+        compute = request.topology("exact_betti_curves")
         found = compute(request.images, filtration, **filtered, **request.options)
         return BettiCurves(*map(origin.wrap, found), **facts)
-    compute = _function(request, "betti_curves")
+    compute = request.topology("betti_curves")
     return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
 
 
@@ -345,7 +348,7 @@ def region_betti_curves(
     origin = request.origin
     filtration = request.filtration
     at = request.thresholds()
-    compute = _function(request, "region_betti_curves")
+    compute = request.topology("region_betti_curves")
     given: dict[str, Any] = {"workers": request.workers}
     if least > 0:
         given["least"] = least
@@ -487,7 +490,7 @@ def persistence_pairs(
             f"image, got {dimension!r}"
         )
     asked = known if dimension is None else [int(dimension)]
-    find = _function(request, "persistence_pairs")
+    find = request.topology("persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
         pruned: dict[str, Any] = {"least": least} if origin.on_host else {}
@@ -505,7 +508,7 @@ def persistence_pairs(
             parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
             counts = [int(part.sum()) for part in parts]
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
-        indices = (_indices(points, array.shape) for points in (births, deaths))
+        indices = (indices_of(points, array.shape) for points in (births, deaths))
         wrapped = tuple(map(origin.wrap, (born, died, *indices)))
     facts = curve_facts(filtration)
     if dimension is None:
@@ -513,30 +516,3 @@ def persistence_pairs(
     else:
         facts |= {"dimension": asked[0]}
     return PersistencePairs(*wrapped, **facts)
-
-
-def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return the indices of points in C order, (k, d); -1 for -1."""
-    found = np.empty_like(points, np.int64, shape=(points.size, len(shape)))
-    for first in range(0, points.size, POINTS_AT_ONCE):
-        part = slice(first, first + POINTS_AT_ONCE)
-        rest = points[part]
-        absent = rest < 0
-        own = found[part]
-        for axis in reversed(range(1, len(shape))):
-            rest, inner = rest // shape[axis], rest
-            own[:, axis] = inner - rest * shape[axis]
-        own[:, 0] = rest
-        own[absent] = -1
-    return found
-
-
-def _function(request: Request, name: str) -> Any:
-    """Return a function of Betti numbers; only the host computes those of periodic images."""
-    origin = request.origin
-    if not (request.filtration.boundary.is_closed or origin.on_host):
-        raise BackendError(
-            f"`{name}` of periodic images is not available on {origin.device}: copy the arrays to "
-            "the host"
-        )
-    return getattr(origin.betti_numbers(), name)

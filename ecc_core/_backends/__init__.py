@@ -210,7 +210,7 @@ register(
     "ecc_core._backends.cuda.launch",
     transforms="ecc_core._backends.cuda.transform",
     shards="ecc_core._backends.cuda.shards",
-    betti_numbers="ecc_core._backends.cuda.betti",
+    betti_numbers="ecc_core._backends.cuda.homology",
     surfaces="ecc_core._backends.cuda.surface",
     cell_counts="ecc_core._backends.cuda.cells",
     soft_curves="ecc_core._torch.cuda",
@@ -223,8 +223,8 @@ if TYPE_CHECKING:  # the backends have these signatures
     from ecc_core._backends.cpu import shards as cpu_shards
     from ecc_core._backends.cpu.simplicial import launch as simplicial
     from ecc_core._backends.cpu.transforms import launch as transform
-    from ecc_core._backends.cuda import betti as cuda_betti
     from ecc_core._backends.cuda import cells as cuda_cells
+    from ecc_core._backends.cuda import homology as cuda_homology
     from ecc_core._backends.cuda import launch as cuda_launch
     from ecc_core._backends.cuda import shards as cuda_shards
     from ecc_core._backends.cuda import simplicial as cuda_simplicial
@@ -237,6 +237,6 @@ if TYPE_CHECKING:  # the backends have these signatures
     _transforms: tuple[Transforms, Transforms] = transform, cuda_transform
     _simplicial: tuple[HostSimplicialComplexes, SimplicialComplexes] = simplicial, cuda_simplicial
     _shards: tuple[Shards, Shards] = cpu_shards, cuda_shards
-    _betti_numbers: tuple[HostBettiNumbers, BettiNumbers] = betti, cuda_betti
+    _betti_numbers: tuple[HostBettiNumbers, BettiNumbers] = betti, cuda_homology
     _surfaces: tuple[Surfaces, Surfaces, Surfaces] = surface, cuda_surface, plain
     _cell_counts: tuple[WindowCellCounts, CellCounts] = cells, cuda_cells

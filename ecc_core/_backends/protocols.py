@@ -144,7 +144,7 @@ class Shards(Protocol):
 
 
 class BettiNumbers(Protocol):
-    """Betti curves and persistence pairs of closed images.
+    """Betti curves, persistence pairs, sizes of components and their regions, of closed images.
 
     With `least` only classes count that last for at least that much.
     """
@@ -199,9 +199,44 @@ class BettiNumbers(Protocol):
     ) -> list[tuple[DeviceArray, DeviceArray]]:
         """Return the points of birth and death for each dimension, -1 for classes that last."""
 
+    def component_curves(
+        self,
+        images: DeviceArray,
+        thresholds: Levels,
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        ends: tuple[DeviceArray | None, DeviceArray | None] = (None, None),
+    ) -> DeviceArray:
+        """Return points, those of the largest component, and components that touch both ends.
+
+        They are (images, 2 + pairs, n) int64. `ends` are masks of the inlet and the outlet. None
+        for the first or the last slice along each axis that has points: then there is a pair of
+        ends for each axis.
+        """
+
+    def persistent_regions(
+        self,
+        image: DeviceArray,
+        shown: DeviceArray,
+        least: float,
+        threshold: Any,
+        filtration: Filtration,
+        /,
+        *,
+        rel_height: float | None = None,
+        workers: int | None = None,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        """Return labels of the components that last, and births, deaths and elders of each.
+
+        The image has no batch axis. Labels end at this share of the way from birth to death.
+        """
+
 
 class HostBettiNumbers(BettiNumbers, Protocol):
-    """What only the host computes: of periodic images, by boxes, and by the sizes of components."""
+    """What only the host computes: of periodic images, by boxes, and what matches."""
 
     betti_pieces: "BettiPieces"
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
@@ -242,41 +277,6 @@ class HostBettiNumbers(BettiNumbers, Protocol):
         These are points of birth and death, -1 for classes that never die, of either image, and
         numbers of classes that match, (m, 2). Of `sets` only points that enter first join
         components.
-        """
-
-    def component_curves(
-        self,
-        images: DeviceArray,
-        thresholds: Levels,
-        filtration: Filtration,
-        /,
-        *,
-        mask: DeviceArray | None = None,
-        workers: int | None = None,
-        ends: tuple[DeviceArray | None, DeviceArray | None] = (None, None),
-    ) -> DeviceArray:
-        """Return points, those of the largest component, and components that touch both ends.
-
-        They are (images, 2 + pairs, n) int64. `ends` are masks of the inlet and the outlet. None
-        for the first or the last slice along each axis that has points: then there is a pair of
-        ends for each axis.
-        """
-
-    def persistent_regions(
-        self,
-        image: DeviceArray,
-        shown: DeviceArray,
-        least: float,
-        threshold: Any,
-        filtration: Filtration,
-        /,
-        *,
-        rel_height: float | None = None,
-        workers: int | None = None,
-    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
-        """Return labels of the components that last, and births, deaths and elders of each.
-
-        The image has no batch axis. Labels end at this share of the way from birth to death.
         """
 
 

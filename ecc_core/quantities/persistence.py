@@ -17,7 +17,7 @@ class Persistence(Quantity):
             lazy_limit="dimensions 0 and d - 1",
             device="yes, boundary closed",
         ),
-        Function("persistent_regions", device="no"),
+        Function("persistent_regions", device="yes, boundary closed"),
         Function("betti_matching", device="no"),
     )
 

@@ -143,5 +143,10 @@ def test_what_is_missing_says_so():
     device = cupy.zeros((4, 4))
     with pytest.raises(BackendError, match="`betti_curves` of periodic images is not available"):
         ecc.betti_curves(device, [0.0], boundary="periodic")
-    with pytest.raises(BackendError, match="`component_curves` is not available on cuda"):
-        ecc.component_curves(device)
+    message = "of periodic images is not available on cuda:0"
+    with pytest.raises(BackendError, match="`component_curves` " + message):
+        ecc.component_curves(device, [0.0], boundary="periodic")
+    with pytest.raises(BackendError, match="`persistent_regions` " + message):
+        ecc.persistent_regions(device, 1, boundary=("closed", "periodic"))
+    with pytest.raises(BackendError, match="`betti_matching` is not available on cuda:0"):
+        ecc.betti_matching(device, device)

@@ -178,7 +178,7 @@ def _pairs(
     """Return the points at which classes of an image are born and die, for each dimension."""
     if not values.size:
         return [(cupy.empty(0, np.int64), cupy.empty(0, np.int64)) for _ in dimensions]
-    keys, never = _keys(values, mask, filtration)
+    keys, never = keys_of(values, mask, filtration)
     inner = [k for k in dimensions if 0 < k < filtration.ndim - 1]
     outer = [0, filtration.ndim - 1] if inner else list(dimensions)
     kinds = [kind_of(filtration, complement=k > 0) for k in outer]
@@ -189,7 +189,7 @@ def _pairs(
     return [_lasting(keys, never, *found[k], in_order=k == 0) for k in dimensions]
 
 
-def _keys(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
+def keys_of(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
     """Return keys in the order of the filtration, and that of points that never enter."""
     if values.dtype == np.float16:
         values = values.astype(np.float32)

@@ -32,7 +32,7 @@ MOST_POINTS = 1 << 31
 EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
 
 
-class _Tree(NamedTuple):
+class Tree(NamedTuple):
     """A forest whose edges are added one by one."""
 
     minima: Any
@@ -41,6 +41,8 @@ class _Tree(NamedTuple):
     """The kernel's edges in the order in which they enter."""
     links: Any
     """The edge at which the component of each minimum ends, or their number if it does not."""
+    joined: Any
+    """The kernel's forest: for each minimum this edge in the upper half, and an older minimum."""
 
 
 class Forests:
@@ -76,7 +78,7 @@ class Forests:
         self.counted = cupy.zeros((len(kinds), 0 if paired else levels + 1), np.int64)
         self.labels = cupy.empty((len(kinds), codes.size), np.int32)
         self.edges, self.found = self._follow()
-        self._trees: dict[int, _Tree] = {}
+        self._trees: dict[int, Tree] = {}
 
     def histograms(self) -> Any:
         """Return minima less edges, by the key at which they enter: (kinds, levels + 1) int64.
@@ -99,19 +101,20 @@ class Forests:
         where it begins. The frame, which never ends, is left out.
         """
         first = int(self.kinds[index].complement)
-        tree = self._tree(index)
+        tree = self.tree(index)
         ends = cupy.concatenate([tree.edges[:, 0], cupy.full(1, -1, np.int32)])
         found = tree.minima, ends[tree.links].astype(np.int64)
         return found[::-1] if first else found
 
     def loops(self, index: int) -> Any:
         """Return the edges that close loops when they enter, in this order, as the kernel's."""
-        tree = self._tree(index)
+        tree = self.tree(index)
         closes = cupy.ones(len(tree.edges) + 1, np.bool_)
         closes[tree.links] = False
         return tree.edges[cupy.flatnonzero(closes[:-1])]
 
-    def _tree(self, index: int) -> "_Tree":
+    def tree(self, index: int) -> Tree:
+        """Return the forest of a kind, if they are `paired`."""
         known = self._trees.get(index)
         if known is not None:
             return known
@@ -126,7 +129,7 @@ class Forests:
         labels[minima] = cupy.arange(-1 - first, -1 - first - minima.size, -1, dtype=np.int32)
         joined = self._joined(index, self.volume(listed), edges)
         links = cupy.minimum((joined[first:] >> np.uint64(32)).astype(np.int64), listed)
-        return self._trees.setdefault(index, _Tree(minima, edges, links))
+        return self._trees.setdefault(index, Tree(minima, edges, links, joined[first:]))
 
     def _order(self, places: Any, reverse: int) -> Any:
         """Return the order in which points enter, or the opposite one."""

@@ -34,6 +34,7 @@ FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frou
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
     "regions coefficients curves curve_plans launch forests tunnels betti surface cells "
+    "component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes simplicial"
 )
 

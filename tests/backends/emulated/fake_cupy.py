@@ -106,7 +106,7 @@ def fake_cupy() -> ModuleType:
     module.ndarray = ndarray
     names = (
         "asarray zeros empty full ones arange concatenate where cumsum flatnonzero argsort isnan "
-        "lexsort stack bincount sort empty_like ldexp"
+        "lexsort stack bincount sort empty_like ldexp searchsorted isfinite zeros_like"
     )
     for name in (*names.split(), "ascontiguousarray"):
         setattr(module, name, _on_device(getattr(np, name)))

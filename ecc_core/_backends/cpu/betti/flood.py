@@ -284,6 +284,16 @@ def take_bit(free, place):
     free[np.uint64(place) >> np.uint64(3)] &= np.uint8(~(1 << (np.uint64(place) & np.uint64(7))))
 
 
+def merge_labels(
+    places: Points, keys: Array, labels: NDArray[np.int32], steps: Points, count: int
+) -> NDArray[np.int32]:
+    """Return the label that each of `count` ones joins, or 0, for places in the order of deaths."""
+    merged = np.arange(count + 1, dtype=np.int32)
+    _merge(places, keys, labels, steps, None, merged.copy(), merged)
+    merged[merged == np.arange(merged.size)] = 0
+    return merged[1:]
+
+
 @kernel()
 def _merge(places, keys, labels, steps, home, parents, merged):
     """Write which label each one joins, for the places at which they end, in their order."""

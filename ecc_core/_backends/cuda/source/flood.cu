@@ -1,0 +1,125 @@
+// Labels of the components that last, which spread from minima to all points that enter later.
+//
+// A point gets the least label of the neighbours that enter before it, and a minimum whose component does
+// not last that of the point where it dies (docs/design/betti.md). Labels only shrink, so that the order
+// in which threads write them has no influence on what is left when no label changes any more.
+//
+// Points are visited in chunks, one for each thread of a block, of those chunks beside which a label has
+// changed. These are listed for the next pass.
+
+#include "device.cuh"
+#include "volume.cuh"
+
+constexpr unsigned kEnds = kSpace & (ECC_WIDE ? kCube : kFaces);  // neighbours that are connected
+constexpr int kRounds = 8;  // in which labels spread within a chunk
+constexpr int kNone = 0x7FFFFFFF;  // a label that points keep unless they can be reached
+
+// Chunks to be visited: whether each is listed, and the lists of a pass and of the next one.
+struct Chunks {
+    int* listed;
+    int* now;
+    int* next;
+    const int* count;
+    int* next_count;
+    int size;  // of all chunks
+
+    __device__ void add(long long place) const {
+        const long long chunk = place / kThreads;
+        if (place < 0 || chunk >= size) return;
+        if (atomicExch(listed + chunk, 1) == 0) next[atomicAdd(next_count, 1)] = chunk;
+    }
+};
+
+__device__ int step_of(const Volume& volume, int i) {
+    return ((i / 9 - 1) * volume.height + i / 3 % 3 - 1) * volume.width + i % 3 - 1;
+}
+
+// Writes the set of the connected neighbours of each point that enter before it.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    find_earlier(const Volume volume, const int slices, unsigned* earlier) {
+    Column column(volume, slices);
+    const unsigned border = beyond_image(volume, -1, column.y, column.x);
+    for (int z = column.first; z < column.last; ++z) {
+        column.move(volume, z);
+        unsigned beyond = border;
+        if (z == 0) beyond |= kLowZ;
+        if (z == volume.depth - 1) beyond |= kHighZ;
+        const unsigned before = column.before() & kEnds & ~beyond;
+        if (column.there) earlier[column.place(volume, z)] = column.key() == volume.top ? 0 : before;
+    }
+}
+
+__device__ int basin_at(const int* ways, long long place) {
+    int way = ways[place];
+    while (way >= 0) way = ways[way];
+    return -1 - way;
+}
+
+// Writes for each of some nodes the basin beyond the edge at which its component dies: the basin of that
+// end of the edge which is not in the component. `tops` are the largest components that do not last and
+// to which basins belong. Edges are those of betti.cu.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    find_beyond(const Volume volume, const int* ways, const int* edges, const int* links,
+                const int* tops, const int* nodes, const int count, int* beyond) {
+    const int i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= count) return;
+    const int node = nodes[i];
+    const int place = edges[2 * links[node]], ends = edges[2 * links[node] + 1];
+    const int first = basin_at(ways, place + step_of(volume, ends & 255));
+    const int second = basin_at(ways, place + step_of(volume, ends >> 8 & 255));
+    beyond[node] = tops[first] == node ? second : first;
+}
+
+// Gives each point the label of its basin.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    label_basins(const int* ways, const int* basins, const long long size, int* labels) {
+    const long long place = (long long)blockIdx.x * kThreads + threadIdx.x;
+    if (place < size) labels[place] = basins[basin_at(ways, place)];
+}
+
+// Spreads labels in the chunks that are listed.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    spread_labels(const Volume volume, const Chunks chunks, const unsigned* earlier, const long long size,
+                  volatile int* labels) {
+    __shared__ int steps[27];  // to the places around a point
+    if (threadIdx.x < 27) steps[threadIdx.x] = step_of(volume, threadIdx.x);
+    for (int i = blockIdx.x; i < *chunks.count; i += gridDim.x) {
+        const int chunk = chunks.now[i];
+        if (threadIdx.x == 0) atomicExch(chunks.listed + chunk, 0);
+        // What changes from here on lists the chunk again.
+        __threadfence();
+        __syncthreads();
+        const long long begin = (long long)chunk * kThreads, place = begin + threadIdx.x;
+        const unsigned around = place < size ? earlier[place] : 0;
+        int own = place < size ? labels[place] : 0;
+        const int first = own;
+        for (int round = 0; round < kRounds; ++round) {
+            const int before = own;
+            for (unsigned rest = around; rest; rest &= rest - 1) {
+                const int other = labels[place + steps[__popc((rest & (0u - rest)) - 1)]];
+                own = min(own, other);
+            }
+            if (own < before) labels[place] = own;
+            if (!__syncthreads_or(own < before)) break;
+        }
+        __threadfence();
+        if (__syncthreads_or(own < first) && threadIdx.x < 27) {
+            chunks.add(begin + steps[threadIdx.x]);
+            chunks.add(begin + kThreads - 1 + steps[threadIdx.x]);
+        }
+    }
+}
+
+// Gives minima whose components do not last the label of the point where they die.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    leave_minima(const Volume volume, const Chunks chunks, const int* births, const int* deaths,
+                 const int count, volatile int* labels) {
+    const int i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= count) return;
+    const int label = labels[deaths[i]], birth = births[i];
+    if (label >= labels[birth]) return;
+    labels[birth] = label;
+    __threadfence();
+    for (int k = 0; k < 27; ++k)
+        if (kEnds >> k & 1) chunks.add((long long)birth + step_of(volume, k));
+}

@@ -1,0 +1,76 @@
+"""Sizes of components and regions by the CUDA kernels against those of the CPU backend."""
+
+import numpy as np
+import pytest
+from fake_cupy import ndarray
+from filtrations import sides
+
+from ecc_core._backends.cpu.betti import flood, growth
+from ecc_core._request.filtration import Filtration
+
+SHAPES = [(40,), (9, 35), (5, 7, 20)]
+SIDES = range(4)
+SOME = {((9, 35), 1), ((5, 7, 20), 2)}
+"""Cases for which few kernels are compiled."""
+CASES = pytest.mark.parametrize(
+    ("shape", "number"),
+    [
+        pytest.param(shape, number, marks=[] if (shape, number) in SOME else pytest.mark.slow)
+        for shape in SHAPES
+        for number in SIDES
+    ],
+)
+RNG = np.random.default_rng(8)
+
+
+def numbered_side(number, shape):
+    """Options of a filtration: connectivity, and sublevel or superlevel sets."""
+    given = sides(len(shape))
+    return given[number % len(given)]
+
+
+def on_device(array):
+    return None if array is None else array.view(ndarray)
+
+
+@CASES
+def test_component_curves(emulator, shape, number):
+    """With masks and NaN, and between ends of any form."""
+    side = numbered_side(number, shape)
+    image = RNG.integers(0, 12, (1, *shape)).astype(np.float32)
+    image[RNG.random(image.shape) < 0.1] = np.nan
+    at = np.array([-1, 0.5, 3, 8, 11])
+    filtration = Filtration(len(shape), nan="omit", **side)
+    for masked in (False, True):
+        shown = RNG.random(image.shape) < 0.7 if masked else None
+        some = RNG.random((2, *image.shape)) < 0.1
+        for ends in ((None, None), (some[0], None), tuple(some)):
+            emulator.clear()
+            found = emulator.backend.component_sizes.component_curves(
+                on_device(image),
+                at,
+                filtration,
+                mask=on_device(shown),
+                ends=tuple(map(on_device, ends)),
+            )
+            known = growth.component_curves(image, at, filtration, mask=shown, ends=ends)
+            np.testing.assert_array_equal(found, known)
+
+
+@CASES
+@pytest.mark.parametrize("dtype", ["u1", pytest.param("f4", marks=pytest.mark.slow)])
+def test_persistent_regions(emulator, shape, dtype, number):
+    image = RNG.integers(0, 40, shape).astype(dtype)
+    filtration = Filtration(len(shape), nan="omit", **numbered_side(number, shape))
+    shown = RNG.random(shape) < 0.8
+    for least in (0, 9):
+        for height, level in ((None, None), (0.4, None), (None, 17), (0.7, 23)):
+            emulator.clear()
+            found = emulator.backend.flooding.persistent_regions(
+                on_device(image), on_device(shown), least, level, filtration, rel_height=height
+            )
+            known = flood.persistent_regions(
+                image, shown, least, level, filtration, rel_height=height
+            )
+            for own, true in zip(found, known, strict=True):
+                np.testing.assert_array_equal(own, true)

@@ -1,0 +1,112 @@
+"""Sizes of components and persistent regions on CUDA devices equal those on NumPy arrays."""
+
+import numpy as np
+import pytest
+from gpu_helpers import PUT, assert_same, cupy, to_torch
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+
+RNG = np.random.default_rng(17)
+SHAPES = [(41,), (1,), (13, 17), (1, 9), (6, 1), (7, 8, 9), (1, 6, 5), (33, 34, 70)]
+FEW = np.array([-1.0, 0.5, 1.0, 77.0, 150.0, 300.0])
+
+
+def sides(ndim):
+    return [
+        {"connectivity": connectivity, "superlevel": superlevel}
+        for connectivity in {1, ndim}
+        for superlevel in (False, True)
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_curves_of_any_shape(shape):
+    for levels in (1, 2, 5, 256):
+        image = RNG.integers(0, levels, shape, np.uint8)
+        for options in sides(len(shape)):
+            assert_same(ecc.component_curves, image, FEW, **options)
+            mask = RNG.random(shape) < 0.8
+            assert_same(ecc.component_curves, image, 9, mask=mask, **options)
+
+
+@PUT
+@pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i4", "i8", "f2", "f4", "f8"])
+def test_curves_of_any_dtype(dtype, put):
+    if put is to_torch and dtype == "u2":
+        pytest.skip("torch has few functions of uint16")
+    image = RNG.integers(0, 200, (9, 20, 35)).astype(dtype)
+    for thresholds in (FEW, 16, np.linspace(0, 200, 5000)):
+        assert_same(ecc.component_curves, image, thresholds, put=put, superlevel=True)
+
+
+def test_curves_between_ends_and_of_batches():
+    images = RNG.random((3, 12, 15, 40), np.float32)
+    images[RNG.random(images.shape) < 0.05] = np.nan
+    mask = RNG.random(images.shape) < 0.9
+    mask[..., :4] = False
+    options = {"axis": (1, 2, 3), "nan": "omit"}
+    assert_same(ecc.component_curves, images, np.linspace(0, 1, 30), mask=mask, **options)
+    inlet, outlet = RNG.random((2, *images.shape)) < 0.02
+    for ends in ({"inlet": inlet}, {"outlet": outlet}, {"inlet": inlet, "outlet": outlet}):
+        known = ecc.component_curves(images, 20, range=(0, 1), **ends, **options)
+        there = {name: cupy.asarray(end) for name, end in ends.items()}
+        found = ecc.component_curves(cupy.asarray(images), 20, range=(0, 1), **there, **options)
+        np.testing.assert_array_equal(found.values.get(), known.values)
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.component_curves(cupy.asarray(images), 20, range=(0, 1), axis=(1, 2, 3))
+    empty = ecc.component_curves(cupy.zeros((0, 4)), [1.0])
+    np.testing.assert_array_equal(empty.values.get(), np.zeros((4, 1)))
+
+
+def test_curves_of_a_large_smooth_volume():
+    image = gaussian_filter(RNG.random((96, 130, 200)), 3).astype(np.float32)
+    assert_same(ecc.component_curves, image, 256, connectivity=1)
+
+
+@PUT
+@pytest.mark.parametrize("shape", SHAPES)
+def test_regions_of_any_shape(shape, put):
+    for dtype in ("u1", "f4", "i8"):
+        image = RNG.integers(0, 60, shape).astype(dtype)
+        mask = RNG.random(shape) < 0.8
+        for options in sides(len(shape)):
+            assert_same(ecc.persistent_regions, image, 9, put=put, **options)
+            cut = {"rel_height": 0.4, "threshold": 33}
+            assert_same(ecc.persistent_regions, image, 0, mask=mask, put=put, **cut, **options)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i4", "f2", "f8"])
+def test_regions_of_any_dtype(dtype):
+    image = RNG.normal(0, 40, (9, 20, 35)).astype(dtype)
+    for options in ({}, {"rel_height": 0.5}, {"threshold": 10}, {"connectivity": 1}):
+        for superlevel in (False, True):
+            assert_same(ecc.persistent_regions, image, 1, superlevel=superlevel, **options)
+
+
+def test_regions_of_floats_that_are_not_finite():
+    image = RNG.normal(size=(12, 15, 40)).astype(np.float32)
+    for value in (np.nan, np.inf, -np.inf, -0.0):
+        image[RNG.random(image.shape) < 0.05] = value
+    for options in ({}, {"rel_height": 0.5}):
+        for superlevel in (False, True):
+            options |= {"superlevel": superlevel, "nan": "omit"}
+            assert_same(ecc.persistent_regions, image, 0.5, **options)
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.persistent_regions(cupy.asarray(image), 1)
+
+
+def test_regions_of_a_large_volume():
+    noise = RNG.random((96, 130, 200))
+    for image in (noise, gaussian_filter(noise, 3)):
+        least = 0.2 * float(np.ptp(image))
+        given = image.astype(np.float32)
+        assert_same(ecc.persistent_regions, given, least, superlevel=True, rel_height=0.7)
+
+
+def test_regions_of_no_points():
+    found = ecc.persistent_regions(cupy.zeros((0, 4)), 1)
+    assert found.labels.shape == (0, 4)
+    assert found.births.size == 0
+    masked = ecc.persistent_regions(cupy.zeros((3, 4)), 1, mask=cupy.zeros((3, 4), bool))
+    assert not masked.labels.any()
