@@ -60,8 +60,8 @@ class PersistenceLoss(SegmentationLoss):
     The loss is called with ``input``, ``target`` and ``mask`` as :class:`EulerCurveLoss` is: masks
     or class indices, and points that are left out. Of a target of probabilities the objects are the
     points of at least 0.5. The result is a scalar, or has shape (...) with ``reduction="none"``; it
-    is float64 for a prediction of float64, otherwise float32. Pairs are found in host memory and
-    errors summed in float64, whatever the device and dtype of the input.
+    is float64 for a prediction of float64, otherwise float32. Errors are summed in float64. Pairs
+    of a batch of fewer than 2**17 points are found in host memory, whatever its device.
 
     A call is an operator of torch, which ``torch.compile``, ``torch.func`` and forward mode take.
     There are no second derivatives: a call that needs them raises an error.
@@ -85,7 +85,7 @@ class PersistenceLoss(SegmentationLoss):
     """
 
     described: ClassVar = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
-    waits: ClassVar = True  # for the values of the input, of which pairs are found on the host
+    waits: ClassVar = True  # for the numbers of pairs, or for the input where the host finds them
 
     def __init__(
         self,
