@@ -38,9 +38,8 @@ def longer(array, size):
     if size <= array.size:
         return array
     room = np.empty(max(size, array.size + (array.size >> 1)), array.dtype)
-    for i in range(
-        array.size
-    ):  # to assign a slice, numba compiles messages about shapes for seconds
+    # numba takes seconds to compile an assignment to a slice, whose error names both shapes.
+    for i in range(array.size):
         room[i] = array[i]
     return room
 
