@@ -46,6 +46,10 @@ def test_labels_of_classes(connectivity, shape):
             (own_number,) = np.unique(whole[where])
             among = found.labels[whole == own_number]
             assert np.isin(among, [number, *tunnels]).all()
+    through = classes.alive(threshold) & (classes.dimensions > 0) & (classes.dimensions < ndim - 1)
+    for points in (classes.birth_points[through], classes.death_points[through]):
+        labelled = found.labels[tuple(points[(points >= 0).all(axis=1)].T)]
+        assert np.isin(labelled, tunnels).all()
 
 
 def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
