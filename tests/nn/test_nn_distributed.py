@@ -8,7 +8,6 @@ import torch
 from nn_helpers import draw
 from torch import distributed
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 
 from ecc_core.nn import EulerCurveLayer
 
@@ -32,6 +31,9 @@ def assert_equal(divided, alone):
 
 
 def work(rank, store):
+    # In these processes only: it loads so much that others are to do without.
+    from torch.distributed.fsdp import fully_shard
+
     torch.set_num_threads(1)
     wait = timedelta(minutes=1)
     distributed.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=2)
