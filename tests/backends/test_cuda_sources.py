@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ecc_core._backends.cuda.tiling import REGISTERS, RESOURCES
+from ecc_core._backends.cuda.resources import REGISTERS, RESOURCES
 
 SOURCE = Path(__file__).parents[2] / "ecc_core/_backends/cuda/source"
 

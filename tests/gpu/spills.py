@@ -13,7 +13,7 @@ import numpy as np
 
 import ecc_core as ecc
 from ecc_core._backends.cuda import recipe
-from ecc_core._backends.cuda.tiling import REGISTERS, RESOURCES
+from ecc_core._backends.cuda.resources import REGISTERS, RESOURCES
 
 RNG = np.random.default_rng(5)
 

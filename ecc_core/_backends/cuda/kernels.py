@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda import programs
-from ecc_core._backends.cuda.tiling import REGISTERS
+from ecc_core._backends.cuda.resources import REGISTERS
 from ecc_core._request.filtration import Filtration
 
 SOURCE = Path(__file__).parent / "source"

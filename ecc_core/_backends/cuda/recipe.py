@@ -19,11 +19,11 @@ from ecc_core._backends.cuda.kernels import (
     processors,
     shared_limit,
 )
+from ecc_core._backends.cuda.resources import RESOURCES
 from ecc_core._backends.cuda.rules import CELLS, FEW_LEVELS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
-    RESOURCES,
     SLICED_ROWS,
     WARP_WIDTH,
     Tiling,

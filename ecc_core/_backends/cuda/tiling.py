@@ -5,21 +5,12 @@ from typing import NamedTuple
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
+from ecc_core._backends.cuda.resources import RESOURCES
 
 WARP_WIDTH = 128  # columns of a warp
 # Rows that a warp processes at a time: two samples in a register, bit by bit.
 PAIR_ROWS = 16
 SLICED_ROWS = 32
-# Threads of a block, and blocks that must fit on a multiprocessor, which limit the registers of a
-# thread.
-RESOURCES = {
-    "pairs2d": (512, 1),
-    "pairs3d": (384, 1),
-    "bytes2d": (512, 1),
-    "bytes3d": (512, 1),
-}
-# Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
-REGISTERS = {"pairs2d": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 # Warps on a multiprocessor.
 RESIDENT_WARPS = {name: threads * blocks // 32 for name, (threads, blocks) in RESOURCES.items()}
 # Counts of a block are 32-bit integers. A point adds at most 16 * 7.
