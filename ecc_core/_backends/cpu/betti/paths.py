@@ -30,6 +30,8 @@ SIDE_BIT = 7
 FIRST = 3
 EDGE_BIT = 9
 MOST_FAR = 24  # edges of the squares of a cycle
+ROOM_OF_STEP = 1 + SIDES + MOST_FAR  # elements that a list may need more before it is looked at
+TOO_FEW = -1
 
 
 @subroutine()
@@ -86,9 +88,7 @@ def next_edge(edge, byte, side, paths):
 
 @subroutine()
 def next_sides(edge, byte, gradient, paths):
-    """Return which of the next edges may lead to rows, as a set of bits."""
-    if byte == ROW:
-        return 0
+    """Return which of the edges next to one that is no row may lead to rows, as a set of bits."""
     if byte & KNOWN:
         return np.int64(byte) >> KNOWN_BIT
     sides = 0
@@ -115,86 +115,126 @@ def list_far(first_edge, cycle, gradient, far, paths, edges):
 
 
 @subroutine()
-def reach(far_edges, gradient, paths, states, stack, reached):
+def reach(far_edges, gradient, paths, states, lists):
     """List the edges on paths from some edges to rows, each one behind those that it leads to.
 
     Edges from which no path leads to a row are removed from the gradient, so that they are looked
-    at once; the others are marked in `states`. Returns the stack and the list, which may be longer
-    ones, and the number of edges listed.
+    at once; the others are marked in `states`. `lists` has a stack, the edges listed, and the rows.
+    Returns the numbers of edges and rows, or `TOO_FEW` rows if these lists are too short.
     """
-    count = depth = 0
+    stack = lists[0]
+    reached = lists[1]
+    ends = lists[2]
+    room = stack.size - ROOM_OF_STEP
+    count = np.int64(0)
+    rows = np.int64(0)
+    depth = np.int64(0)
     for edge in far_edges:
-        sides = next_sides(edge, gradient[np.uint64(edge >> 2)], gradient, paths)
+        address = np.uint64(edge >> 2)
+        byte = gradient[address]
+        if byte == ROW:
+            ends[rows] = edge
+            rows += states[address] == 0
+            states[address] = REACHED
+            continue
+        sides = next_sides(edge, byte, gradient, paths)
+        if sides == 0:
+            gradient[address] = 0
+            continue
         stack[depth] = edge << EDGE_BIT | FIRST << SIDE_BIT | sides
         depth += 1
     while depth:
+        if depth + count + rows > room:
+            forget(states, reached, count)
+            forget(states, ends, rows)
+            return count, np.int64(TOO_FEW)
         top = stack[depth - 1]
         edge = top >> EDGE_BIT
         address = np.uint64(edge >> 2)
         byte = gradient[address]
-        if top & LEFT:
-            stack[depth - 1] = top & (top - 1)
+        goes_on = False
+        while top & LEFT:
             side = count_trailing_zeros(np.uint64(top))
+            top &= top - 1
             beyond = next_edge(edge, byte, side, paths)
-            address = np.uint64(beyond >> 2)
-            byte = gradient[address]
-            if byte & KNOWN and states[address]:
-                stack[depth - 1] |= 1 << LIVE_BIT + side
+            there = np.uint64(beyond >> 2)
+            following = gradient[there]
+            if following == ROW:
+                top |= 1 << LIVE_BIT + side
+                ends[rows] = beyond
+                rows += states[there] == 0
+                states[there] = REACHED
                 continue
-            sides = next_sides(beyond, byte, gradient, paths)
-            if sides == 0 and byte != ROW:
-                gradient[address] = 0
+            if following & KNOWN and states[there]:
+                top |= 1 << LIVE_BIT + side
                 continue
-            stack = longer(stack, depth + 1)
+            sides = next_sides(beyond, following, gradient, paths)
+            if sides == 0:
+                gradient[there] = 0
+                continue
+            stack[depth - 1] = top
             stack[depth] = beyond << EDGE_BIT | side << SIDE_BIT | sides
             depth += 1
+            goes_on = True
+            break
+        if goes_on:
             continue
         depth -= 1
         live = top >> LIVE_BIT & LEFT
-        if byte != ROW:
-            gradient[address] = 0 if live == 0 else byte & 7 | KNOWN | live << KNOWN_BIT
-            if live == 0:
-                continue
+        if live == 0:
+            gradient[address] = 0
+            continue
+        gradient[address] = byte & 7 | KNOWN | live << KNOWN_BIT
         if depth:
             stack[depth - 1] |= 1 << LIVE_BIT + (top >> SIDE_BIT & FIRST)
-        if states[address] == 0:  # which one of the first edges may have been listed as a next one
-            states[address] = REACHED
-            reached = longer(reached, count + 1)
-            reached[count] = edge
-            count += 1
-    return stack, reached, count
+        # One of the first edges may have been listed as a next one.
+        reached[count] = edge
+        count += states[address] == 0
+        states[address] = REACHED
+    return count, rows
 
 
 @subroutine()
-def path_ends(far_edges, gradient, paths, states, stack, reached):
+def forget(states, edges, count):
+    """Unmark the first edges of a list."""
+    for k in range(count):
+        states[np.uint64(edges[k] >> 2)] = 0
+
+
+@subroutine()
+def path_ends(far_edges, gradient, paths, states, lists):
     """List the edges of the rows to which an odd number of paths lead from some edges.
 
     `paths` are :func:`path_offsets` and the home and number of places. `states` are 0 before and
-    after. Returns the stack, the list and the number of these edges, which come first in the list.
+    after. The edges come first in the last of the `lists`, which are those of :func:`reach`.
+    Returns their number, or `TOO_FEW` if the lists are too short.
     """
-    stack, reached, count = reach(far_edges, gradient, paths, states, stack, reached)
+    count, rows = reach(far_edges, gradient, paths, states, lists)
+    if rows == TOO_FEW:
+        return rows
+    reached = lists[1]
+    ends = lists[2]
     for edge in far_edges:
         if states[np.uint64(edge >> 2)]:
             states[np.uint64(edge >> 2)] ^= ODD
-    ends = 0
-    reached = longer(reached, 2 * count)
     for i in range(count - 1, -1, -1):  # each edge before those that it leads to
         edge = reached[i]
         address = np.uint64(edge >> 2)
         odd = states[address] & ODD
-        byte = gradient[address]
         states[address] = 0
         if not odd:
             continue
-        if byte == ROW:
-            reached[count + ends] = edge
-            ends += 1
-            continue
+        byte = gradient[address]
         sides = np.int64(byte) >> KNOWN_BIT
         while sides:
             side = count_trailing_zeros(np.uint64(sides))
             sides &= sides - 1
             states[np.uint64(next_edge(edge, byte, side, paths) >> 2)] ^= ODD
-    for k in range(ends):
-        reached[k] = reached[count + k]
-    return stack, reached, ends
+    odd_rows = np.int64(0)
+    for k in range(rows):
+        edge = ends[k]
+        address = np.uint64(edge >> 2)
+        ends[odd_rows] = edge
+        odd_rows += states[address] > REACHED
+        states[address] = 0
+    return odd_rows

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.paths import MOST_FAR, list_far, longer, path_ends, row_number
+from ecc_core._backends.cpu.betti.paths import (
+    MOST_FAR,
+    TOO_FEW,
+    list_far,
+    longer,
+    path_ends,
+    row_number,
+)
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ONE, bare
 
@@ -37,7 +44,7 @@ class Rows(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Columns in the order in which they enter."""
+    """Columns in the order in which they enter, or some of them."""
 
     places: Any
     """Places of their points in the volume."""
@@ -57,9 +64,6 @@ def add_column(column, size, listed, first, positions, spare):
 
     The other column is listed from `first` on.
     """
-    column = bare(column)
-    listed = bare(listed)
-    spare = bare(spare)
     i = np.uint64(1)
     k = np.uint64(first + 2)
     last = np.uint64(first + 1) + np.uint64(listed[first])
@@ -91,13 +95,11 @@ def add_column(column, size, listed, first, positions, spare):
 
 
 @subroutine()
-def list_column(column, count, listed, size):
-    """Append a column to a list; return the list, which may be a longer one, and its size."""
-    listed = longer(listed, size + count + 1)
-    listed[size] = count
-    for k in range(count):
-        listed[size + 1 + k] = column[k] & NUMBER
-    return listed, size + count + 1
+def wider(column, count, size):
+    """Return two lists with room for so many elements, the first of which begins with a column."""
+    lists = np.empty((2, 2 * size), column.dtype)
+    lists[0, :count] = column[:count]
+    return lists
 
 
 @subroutine()
@@ -115,50 +117,68 @@ def write_words(edges, count, gradient, rows, column):
         column[:count].sort()
 
 
+@subroutine()
+def halves(lists):
+    """Return both of two lists."""
+    return lists[0], lists[1]
+
+
 @kernel()
-def reduce_columns(volume, tables, rows, columns, chosen, within, given, listed, size, states):
+def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed, size, states):
     """Reduce columns over Z/2 by adding earlier ones, until no other column has the same pivot.
 
-    Columns may be chosen in any order. They own rows whose numbers lie within a range; those that
-    come to another row are returned. A column that enters before the owner of its pivot takes its
-    place, and the other one is reduced further.
+    The `columns` are in any order, and `chosen` are their numbers in the order in which they enter.
+    They own rows whose numbers lie within a range; those that come to another row are returned. A
+    column that enters before the owner of its pivot takes its place, and the other one is reduced
+    further.
 
     Reduced columns are `listed`, in `size` elements so far. If the columns are `given`, this is
     where they are listed; otherwise their paths are followed, for which `tables` are
     :func:`far_offsets` and :func:`path_offsets`. Returns the list, its size, and the columns that
     are left with where they are listed.
     """
+    # Numba counts references to arrays at every call, but not to views without an owner. The
+    # owners `sums`, `lists` and `listed` are replaced if they are too small. The first two are used
+    # at each turn, as numba frees what is not used any more.
     gradient = bare(volume.gradient)
     states = bare(states)
-    home = volume.home
     far = bare(tables[0])
-    paths = (bare(tables[1]), home, gradient.size // 3)
+    paths = (bare(tables[1]), volume.home, gradient.size // 3)
     rows = Rows(bare(rows.starts), bare(rows.positions), bare(rows.owners), bare(rows.firsts))
     owners = rows.owners
     firsts = rows.firsts
     far_edges = np.empty(MOST_FAR, np.int64)
-    stack = np.empty(ROOM, np.int64)
-    edges = np.empty(ROOM, np.int64)
-    column = np.empty(ROOM, np.uint64)
-    spare = np.empty(ROOM, np.uint64)
+    sums = np.empty((2, ROOM), np.uint64)
+    lists = np.empty((3, ROOM), np.int64)
+    known = bare(listed)
     late = np.empty((chosen.size, 2), np.int64)
     left = 0
     for chosen_index in range(chosen.size):
         j = np.int64(chosen[chosen_index])
+        column, spare = halves(bare(sums))
         if given.size:
             first = given[chosen_index]
-            count = np.int64(listed[first])
-            column = longer(column, count)
+            count = np.int64(known[first])
+            if count > column.size:
+                sums = wider(column, 0, count)
+                column, spare = halves(bare(sums))
             for k in range(count):
-                column[k] = word_of(listed[first + 1 + k], rows.positions)
+                column[k] = word_of(known[first + 1 + k], rows.positions)
         else:
-            cycle = np.int64(columns.cycles[j])
-            count = list_far(4 * columns.places[j], cycle, gradient, far, paths, far_edges)
-            stack, edges, count = path_ends(
-                bare(far_edges[:count]), gradient, paths, states, stack, edges
-            )
-            column = longer(column, count)
-            write_words(edges, count, gradient, rows, column)
+            cycle = np.int64(columns.cycles[chosen_index])
+            first_edge = 4 * columns.places[chosen_index]
+            count = list_far(first_edge, cycle, gradient, far, paths, far_edges)
+            begins = bare(far_edges[:count])
+            edges = bare(lists)
+            count = path_ends(begins, gradient, paths, states, edges)
+            while count == TOO_FEW:
+                lists = np.empty((3, 2 * edges.shape[1]), np.int64)
+                edges = bare(lists)
+                count = path_ends(begins, gradient, paths, states, edges)
+            if count > column.size:
+                sums = wider(column, 0, count)
+                column, spare = halves(bare(sums))
+            write_words(edges[2], count, gradient, rows, column)
         while count:
             pivot = np.int64(column[0] & NUMBER)
             own = within[0] <= pivot < within[1]
@@ -172,11 +192,20 @@ def reduce_columns(volume, tables, rows, columns, chosen, within, given, listed,
                     late[left, 0] = j
                     late[left, 1] = size
                     left += 1
-                listed, size = list_column(column, count, listed, size)
+                if size + count + 1 > known.size:
+                    listed = longer(listed, size + count + 1)
+                    known = bare(listed)
+                known[size] = count
+                for k in range(count):
+                    known[size + 1 + k] = column[k] & NUMBER
+                size += count + 1
                 if other == NONE:
                     break
                 j = other
-            spare = longer(spare, count + np.int64(listed[first]))
-            count = add_column(column, count, listed, first, rows.positions, spare)
+            most = count + np.int64(known[first])
+            if most > column.size:
+                sums = wider(column, count, most)
+                column, spare = halves(bare(sums))
+            count = add_column(column, count, known, first, rows.positions, spare)
             column, spare = spare, column
     return listed, size, late[:left]

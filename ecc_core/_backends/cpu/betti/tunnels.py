@@ -134,7 +134,7 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
     bounds = rows.starts[groups].astype(np.int64)
     bounds[-1] = rows.owners.size
     tables = far_offsets(volume.steps, volume.width), path_offsets(volume.steps, volume.width)
-    given = volume, tables, rows, columns
+    given = volume, tables, rows
     followed = np.empty(0, np.int64)
     found: list[tuple[int, Array, Array]] = []
     stopped = threading.Event()
@@ -149,8 +149,9 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
             if stopped.is_set():
                 return
             some = own[first : first + COLUMNS_AT_ONCE]
+            near = Columns(columns.places[some], columns.cycles[some])
             listed, size, late = reduce_columns(
-                *given, some, within, followed, listed, size, states
+                *given, some, near, within, followed, listed, size, states
             )
             lates.append(late.copy())
         found.append((slab, listed[:size], np.concatenate(lates)))
@@ -170,7 +171,8 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
         chosen = late[:, 0].astype(order.dtype)
         whole = (0, bounds[-1])
         states = np.empty(0, np.uint8)  # no path is followed
-        reduce_columns(*given, chosen, whole, late[:, 1].copy(), listed, size, states)
+        nowhere = Columns(columns.places[:0], columns.cycles[:0])
+        reduce_columns(*given, chosen, nowhere, whole, late[:, 1].copy(), listed, size, states)
 
 
 def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> None:
@@ -198,8 +200,8 @@ def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> No
         volume,
         tables,
         Rows(np.zeros(1, np.uint32), numbers, owners, of_rows),
-        Columns(np.empty(0, np.int32), np.empty(0, np.uint16)),
         chosen.astype(np.uint32),
+        Columns(np.empty(0, np.int32), np.empty(0, np.uint16)),
         (0, owners.size),
         firsts[chosen],
         listed,
