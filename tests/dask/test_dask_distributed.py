@@ -31,7 +31,20 @@ def image() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 99, SHAPE, dtype=np.uint8)
 
 
-def test_a_killed_worker(client, image, tmp_path):
+def curve(image):
+    return ecc.euler_curve(image, 99, range=(0, 98)).values
+
+
+def functionals_of_regions(image):
+    """Of regions that extend over most blocks."""
+    labels = image // 25
+    return ecc.region_minkowski(image, labels, 20, range=(0, 98)).values
+
+
+@pytest.mark.parametrize(
+    "compute", [curve, pytest.param(functionals_of_regions, marks=pytest.mark.slow)]
+)
+def test_a_killed_worker(client, image, tmp_path, compute):
     folder, killed = tmp_path / "read", tmp_path / "killed"
     folder.mkdir()
     third = image.size // CHUNK**3 // 3
@@ -45,9 +58,9 @@ def test_a_killed_worker(client, image, tmp_path):
         return block
 
     blocks = da.from_array(image, chunks=CHUNK).map_blocks(wait_for_the_kill, dtype=np.uint8)
-    expected = ecc.euler_curve(image, 99, range=(0, 98)).values
+    expected = compute(image)
     victim = next(iter(client.run(os.getpid).values()))
-    future = client.compute(ecc.euler_curve(blocks, 99, range=(0, 98)).values)
+    future = client.compute(compute(blocks))
     deadline = time.monotonic() + SECONDS
     while len(tuple(folder.iterdir())) < third:
         assert time.monotonic() < deadline

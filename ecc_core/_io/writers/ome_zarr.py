@@ -60,7 +60,13 @@ def write_ome_zarr(path: Path, values: Source, grid: Grid, *, labels: bool) -> N
         shards = tuple(_shard(chunk, n) for chunk, n in zip(chunks, shape, strict=True))
         options: Json = {"shards": shards, "dimension_names": [*axes.lower()]} if sharded else {}
         array = group.create_array(
-            LEVEL, shape=shape, dtype=values.dtype, chunks=chunks, fill_value=0, **options
+            LEVEL,
+            shape=shape,
+            dtype=values.dtype,
+            chunks=chunks,
+            compressors=_compressor(sharded),
+            fill_value=0,
+            **options,
         )
         _store(values, array, shards)
         version = "0.5" if sharded else "0.4"
@@ -81,6 +87,16 @@ def write_ome_zarr(path: Path, values: Source, grid: Grid, *, labels: bool) -> N
         group.attrs.update({**about, MARK: {"labels": labels}})
     if around is not None:
         _list_labels(around, path.name, 3 if sharded else 2)
+
+
+def _compressor(sharded: bool) -> Any:
+    """Return Zstandard, as zarr uses it, with a checksum of each chunk, which readers compare.
+
+    Without it, more than half of the bits of a chunk can flip without an error.
+    """
+    module = "zarr.codecs" if sharded else "numcodecs"
+    codecs: Any = import_optional(module, **EXTRA)
+    return (codecs.ZstdCodec if sharded else codecs.Zstd)(level=0, checksum=True)
 
 
 def _shard(chunk: int, length: int) -> int:
