@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.grouping import Groups, read_groups
@@ -29,6 +30,8 @@ DESCRIPTION = (
     "recur in the images are none: --where chooses one of them."
 )
 LEVEL = 0.05
+SPREAD = 0.25
+"""Half of the width over which the scores of a group are spread in a figure."""
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -85,7 +88,9 @@ def run(arguments: Namespace) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     if arguments.out:
         _write(arguments, test, groups, measures)
-    if arguments.plot:
+    if arguments.plot and groups.scores:
+        _plot_scores(arguments, test, groups)
+    elif arguments.plot:
         _plot(arguments, test, groups, measures)
 
 
@@ -276,6 +281,37 @@ def _plot(arguments: Namespace, test: PermutationTest, groups: Groups, measures:
     bands = f"means with 95 % bands; grey: p \N{LESS-THAN OR EQUAL TO} {LEVEL}, corrected"
     figure.suptitle(f"{_result(test, groups)}\n{bands}", fontsize="small")
     write_figure(arguments.plot, figure)
+
+
+def _plot_scores(arguments: Namespace, test: PermutationTest, groups: Groups) -> None:
+    """Draw the score of each unit, and the mean of each group with its 95 % interval."""
+    figure = new_figure(figsize=(COLUMN, COLUMN), layout="constrained")
+    ax = figure.subplots()
+    names = []
+    for number, (name, part) in enumerate(groups.parts.items()):
+        ids = None if groups.units is None else groups.units[number]
+        scores = _unit_means(part, ids)
+        band = _band(part, ids, arguments.measure, arguments)
+        low, mean, high = (float(np.ravel(at)[0]) for at in (band.lower, band.mean, band.upper))
+        places = number - SPREAD + 2 * SPREAD * (np.arange(scores.size) + 0.5) / scores.size
+        ax.plot(places, scores, "o", color=f"C{number}", alpha=0.5, markersize=4)
+        ends = [[mean - low], [high - mean]]
+        ax.errorbar(number, mean, ends, fmt="_", color="black", markersize=24, capsize=4)
+        names.append(f"{name}\n(n = {_counted(test.units[number], groups.unit)})")
+    ax.set(xticks=range(len(names)), xlim=(-0.6, len(names) - 0.4), ylabel=arguments.measure)
+    ax.set_xticklabels(names)
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{_result(test, groups)}\nmeans with 95 % intervals", fontsize="small")
+    write_figure(arguments.plot, figure)
+
+
+def _unit_means(part: CurveTable, ids: list[str] | None) -> NDArray[np.float64]:
+    """Return the mean score of each unit."""
+    scores = np.asarray(part.curves.values, np.float64).reshape(len(part.metadata), -1)[:, 0]
+    if ids is None:
+        return scores
+    units = np.array(ids)
+    return np.array([scores[units == unit].mean() for unit in np.unique(units)])
 
 
 def _band(part: CurveTable, ids: list[str] | None, measure: str, arguments: Namespace) -> CurveBand:

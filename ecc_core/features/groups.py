@@ -160,12 +160,12 @@ def permutation_test(
 ) -> PermutationTest:
     """Test whether groups of curves come from the same population.
 
-    The statistic is the distance between the mean curves of two groups. It is compared with its
-    values after permuting what is exchangeable under the null hypothesis. **What is permuted must
-    be independent**: the wells or animals that a treatment was assigned to, not the nuclei or
-    fields of view within them. Nuclei of one well resemble each other, so that a test that permutes
-    them tells apart any two groups of wells, treated or not. `units` says which curves belong
-    together.
+    The statistic is the distance between the mean curves of two groups, or the difference of the
+    means if curves have a single threshold. It is compared with its values after permuting what is
+    exchangeable under the null hypothesis. **What is permuted must be independent**: the wells or
+    animals that a treatment was assigned to, not the nuclei or fields of view within them. Nuclei
+    of one well resemble each other, so that a test that permutes them tells apart any two groups of
+    wells, treated or not. `units` says which curves belong together.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def _compared(
     """Return the statistic, its p-value and null values; and differences and p-values by level."""
 
     def distance(moved: Floats) -> Floats:
-        return _size(norms(moved, levels, metric)[..., None])[..., 0]
+        return _size(_norms(moved, levels, metric)[..., None])[..., 0]
 
     observed = permutations.observed @ values
     difference = observed[0] if len(observed) == 1 else _size(observed)
@@ -317,7 +317,7 @@ def _compared(
     every = np.concatenate(null)
     largest = np.sort(np.concatenate(extremes))
     statistic = float(distance(observed))
-    rounding = ROUNDING * float(norms(np.abs(values).max(axis=0), levels, metric))
+    rounding = ROUNDING * float(_norms(np.abs(values).max(axis=0), levels, metric))
     as_far = np.count_nonzero(every >= statistic - rounding)
     own = _relative(np.abs(difference), scale) * (1 - ROUNDING) - ROUNDING
     further = largest.size - np.searchsorted(largest, own)
@@ -330,6 +330,13 @@ def _compared(
         difference,
         (unseen + further) / total,
     )
+
+
+def _norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
+    """Return norms of step functions (..., n), those of a single level by their value there."""
+    if levels.size == 1:
+        return np.abs(values[..., 0])
+    return norms(values, levels, metric)
 
 
 def _size(parts: Floats) -> Floats:

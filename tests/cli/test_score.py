@@ -94,14 +94,26 @@ def test_classes(tmp_path):
     assert [row["matched_error_b0"] for row in rows] == ["0", "1"]
 
 
-def test_compare_reads_scores(tmp_path, say):
+def test_compare_reads_scores(tmp_path, say, monkeypatch):
     rows = [("x", 0.9), ("x", 0.8), ("x", 0.85), ("y", 0.1), ("y", 0.2), ("y", 0.15)]
     table = tmp_path / "scores.csv"
     lines = [f"{group}{i}.npy,t.npy,{group},{dice}" for i, (group, dice) in enumerate(rows)]
     table.write_text("\n".join(["input,target,group,dice", *lines]) + "\n")
-    text = say("compare", table, "--by", "group", "--measure", "dice")
+    drawn = []
+    monkeypatch.setattr(
+        "ecc_core._cli.compare.write_figure", lambda _, figure: drawn.append(figure)
+    )
+    plot = tmp_path / "dice.png"
+    text = say("compare", table, "--by", "group", "--measure", "dice", "--plot", plot)
     assert "p = 0.1 (all 20 permutations" in text
     assert "mean dice: x 0.85, y 0.15\n" in text
+    (ax,) = drawn[0].axes
+    assert [text.get_text() for text in ax.get_xticklabels()] == [
+        "x\n(n = 3 curves)",
+        "y\n(n = 3 curves)",
+    ]
+    points = [line.get_ydata() for line in ax.lines if line.get_marker() == "o"]
+    assert [list(one) for one in points] == [[0.9, 0.8, 0.85], [0.1, 0.2, 0.15]]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Bands and tests of groups of curves do what their names promise."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -151,3 +153,19 @@ def test_a_band_of_units_is_that_of_their_means():
         mean_band((T, values), units=wells[:6])
     with pytest.raises(TypeError, match="sequence of ids"):
         mean_band((T, values), units="well")
+
+
+@pytest.mark.parametrize("metric", ["L1", "L2", "W1"])
+def test_curves_of_one_threshold_are_compared_there(metric):
+    """By the difference of the means, whose permutations are all counted here."""
+    first, second = np.array([[3], [5], [4], [6]]), np.array([[6], [9], [8]])
+    found = permutation_test(([0.5], first), ([0.5], second), metric=metric)
+    values = np.concatenate([first, second]).ravel()
+    every = [
+        abs(values[list(own)].mean() - np.delete(values, own).mean())
+        for own in itertools.combinations(range(7), 4)
+    ]
+    assert_allclose(found.statistic, every[0])
+    assert_allclose(found.pvalue, np.mean(np.array(every) >= every[0] - 1e-9))
+    assert found.pvalue < 0.1
+    assert_allclose(found.pvalues, found.pvalue)
