@@ -169,8 +169,11 @@ def soft_curves(device: str) -> SoftCurves:
 @cache
 def has_kernels(device: str) -> bool:
     """Whether the kernels of a device can be used; those of CUDA devices need CuPy."""
+    modules = _registered.get(_kind(device))
+    if modules is None:
+        return False
     try:
-        _registered[_kind(device)]["needs"]()
+        modules["needs"]()
     except BackendError:
         return False
     return True

@@ -16,6 +16,7 @@ from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_positive_int
 from ecc_core.matching import match_images
 from ecc_core.nn._arguments import check_n_spatial
+from ecc_core.nn._exact import place_of_curves
 from ecc_core.nn._segmentation import (
     check_axes,
     check_mask_values,
@@ -238,6 +239,10 @@ class BettiError:
 
     def _numbers(self, image: Any, least: float) -> Any:
         """Betti numbers of the images, of shape (..., n_spatial)."""
+        if isinstance(image, torch.Tensor):
+            place = place_of_curves(image)
+            if place != image.device:
+                return self._numbers(image.to(place), least).to(image.device)
         curves = betti_curves(
             image,
             [least],

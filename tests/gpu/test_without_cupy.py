@@ -8,6 +8,7 @@ import torch
 from ecc_core import _backends
 from ecc_core.nn import (
     BettiCurveLayer,
+    BettiError,
     BettiMatchingLoss,
     EulerCurveLayer,
     EulerCurveLoss,
@@ -66,3 +67,16 @@ def test_results_are_those_of_kernels(monkeypatch, forgotten, make):
         if own is not None:
             scale = true.abs().max().item() if true.numel() else 0.0
             torch.testing.assert_close(own, true, rtol=1e-4, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("matched", [False, True])
+def test_errors_are_those_of_kernels(monkeypatch, forgotten, matched):
+    torch.manual_seed(0)
+    given = [torch.rand(2, 1, 17, 20, device="cuda") < 0.5 for _ in range(2)]
+    metric = BettiError(matched=matched, per_dimension=True)
+    wanted = metric(*given)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    _backends.has_kernels.cache_clear()
+    found = metric(*given)
+    assert found.device == given[0].device
+    assert torch.equal(found, wanted)
