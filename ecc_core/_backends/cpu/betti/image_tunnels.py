@@ -144,7 +144,7 @@ class Loops(NamedTuple):
     """Edges that close loops of a volume, the last one first."""
 
     rows: Array
-    """The number of each edge among them, or `NONE`, int32."""
+    """The number of each edge among them, or `ABSENT`, uint32."""
     ranks: Array
     """Of the points with which they enter."""
 
@@ -155,7 +155,7 @@ def loops_of(ranks: Array, grid: Grid) -> Loops:
     vertices = int(np.prod(grid.shape))
     closes = np.empty(edges.numbers.size, np.bool_)
     count = close_loops(edges.numbers, grid.steps, np.arange(vertices, dtype=np.int32), closes)
-    rows = np.full(3 * vertices, NONE, np.int32)
+    rows = np.full(3 * vertices, ABSENT)
     births = np.empty(count, np.uint32)
     number_loops(edges, closes, rows, births)
     return Loops(rows, births)
@@ -246,7 +246,9 @@ def image_pairs(
     grid = grid_of(ranks.shape, vertices)
     loops = loops_of(ranks, grid)
     owners = np.full(loops.ranks.size, NONE, np.int32)
-    reduce_squares(union.numbers, grid.steps, loops.rows, owners)
+    pivots = np.empty(union.numbers.size, np.uint32)
+    write_pivots(union.numbers, grid.steps, loops.rows, pivots)
+    reduce_squares(union.numbers, pivots, grid.steps, loops.rows, owners)
     lasts = np.empty(owners.size, np.bool_)
     write_lasting(owners, loops.ranks, union.ranks, times, lasts)
     killed = owners[lasts]
@@ -271,41 +273,51 @@ def rows_of(square, steps, rows):
     low = 1 if axis == 0 else 0
     high = 1 if axis == 2 else 2
     return (
-        np.int64(rows[3 * corner + low]),
-        np.int64(rows[3 * corner + high]),
-        np.int64(rows[3 * (corner + steps[high]) + low]),
-        np.int64(rows[3 * (corner + steps[low]) + high]),
+        rows[3 * corner + low],
+        rows[3 * corner + high],
+        rows[3 * (corner + steps[high]) + low],
+        rows[3 * (corner + steps[low]) + high],
     )
 
 
 @kernel()
-def reduce_squares(squares, steps, rows, owners):
+def write_pivots(squares, steps, rows, pivots):
+    """Write the first row of each square, or `ABSENT`.
+
+    In a loop without branches many of the rows, which are anywhere, are read at a time.
+    """
+    squares = bare(squares)
+    rows = bare(rows)
+    pivots = bare(pivots)
+    for j in range(squares.size):
+        one, two, three, four = rows_of(squares[j], steps, rows)
+        pivots[j] = min(min(one, two), min(three, four))
+
+
+@kernel()
+def reduce_squares(squares, pivots, steps, rows, owners):
     """Reduce the columns of squares over Z/2, and write which one each row is the pivot of.
 
-    Rows are numbered from the last one, and are `NONE` for edges without one. Only what a column
-    has become by adding others is listed.
+    Rows are numbered from the last one. Only what a column has become by adding others is listed.
     """
     squares = bare(squares)
     rows = bare(rows)
     owners = bare(owners)
+    pivots = bare(pivots)
     spans = np.zeros((squares.size, 2), np.int64)
     listed = np.empty(ROOM, np.int32)
     size = 0
     tree, levels = make_tree(owners.size)
     for j in range(squares.size):
-        sides = rows_of(squares[j], steps, rows)
-        pivot = np.int64(NONE)
-        for row in sides:
-            if row != NONE and (pivot == NONE or row < pivot):
-                pivot = row
-        if pivot == NONE:
+        if pivots[j] == ABSENT:
             continue
+        pivot = np.int64(pivots[j])
         if owners[pivot] == NONE:
             owners[pivot] = j
             continue
-        for row in sides:
-            if row != NONE:
-                toggle(tree, levels, row)
+        for row in rows_of(squares[j], steps, rows):
+            if row != ABSENT:
+                toggle(tree, levels, np.int64(row))
         while pivot != NONE and owners[pivot] != NONE:
             other = np.int64(owners[pivot])
             if spans[other, 1] > 0:
@@ -313,8 +325,8 @@ def reduce_squares(squares, steps, rows, owners):
                     toggle(tree, levels, np.int64(listed[k]))
             else:
                 for row in rows_of(squares[other], steps, rows):
-                    if row != NONE:
-                        toggle(tree, levels, row)
+                    if row != ABSENT:
+                        toggle(tree, levels, np.int64(row))
             pivot = first_row(tree, levels)
         if pivot == NONE:
             continue
