@@ -37,6 +37,7 @@ def curves_of(image, connectivity, superlevel, sharpness, least):
     return torch.stack(rows)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("connectivity", [1, None])
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -71,6 +72,7 @@ def test_alternating_sum_is_the_soft_euler_curve(shape):
     torch.testing.assert_close((signs * found).sum(-2), wanted, atol=1e-4, rtol=0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("least", [0, 0.3])
 def test_sharp_curves_are_the_exact_ones(shape, least):
@@ -84,6 +86,7 @@ def test_sharp_curves_are_the_exact_ones(shape, least):
     assert torch.equal(layer(image), exact.double())
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by forward mode
 @pytest.mark.parametrize("shape", [(6, 7), (3, 4, 5)])
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -100,6 +103,7 @@ def test_derivatives_are_finite_differences(shape, superlevel):
     assert check(lambda x: longest_lifetimes(x, 3, **options), (image,))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_longest_lifetimes_are_those_of_diagrams(shape, superlevel):

@@ -23,6 +23,7 @@ def in_torch(monkeypatch):
 
 @pytest.mark.usefixtures("in_torch")
 class TestValues:
+    @pytest.mark.sweep
     @pytest.mark.parametrize("superlevel", [False, True], ids=["sub", "super"])
     @pytest.mark.parametrize("ties", ["raster", "split"])
     @pytest.mark.parametrize(("shape", "connectivity"), SHAPES)
