@@ -341,7 +341,7 @@ def parameter_groups(module: nn.Module, **options: Any) -> list[dict[str, Any]]:
     -------
     list of dict
         Two parameter groups with these options: the parameters of all other layers, and those of
-        :class:`EulerCurveLayer` and :class:`EulerTransformLayer` with a weight decay of 0.
+        the layers of curves and transforms with a weight decay of 0.
 
     Examples
     --------
