@@ -63,7 +63,8 @@ class SeriesExplorer(Panel):
         self.form = self.add_form(CHOICES, model, self.explorer)
         self.settings = self.add_settings(SETTINGS, model)
         self.tabs = self.add(QTabWidget(), stretch=2)
-        self.tabs.setAccessibleName("Numbers over time, or the curve of a frame")
+        for part in (self.tabs, self.tabs.tabBar()):
+            part.setAccessibleName("Numbers over time, or the curve of a frame")
         self.times = CurvePlot("frame", "number")
         self.plot = CurvePlot("threshold t", "χ")
         self.tabs.addTab(self.times, "Over time")
