@@ -14,6 +14,7 @@ from ecc_core._backends.cpu.betti.stars import cycles_around, ends_at
 from ecc_core._backends.cpu.betti.tunnels import Cells, numbered_rows, ordered_columns, reduced
 from ecc_core._backends.cpu.betti.volume import Volume
 from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.pool import share
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source
 
@@ -43,9 +44,17 @@ def tunnel_pairs(
         values = np.flip(values)
         shown = None if shown is None else np.flip(shown)
     given = values, shown, volume, plan, cubes
-    rows = numbered_rows(volume, _row_cells(loops.pop(1), *given))
-    columns = ordered_columns(volume, _column_cells(loops.pop(3), *given))
-    found = reduced(volume, rows, columns, workers)
+    prepared: dict[str, Any] = {}
+
+    def prepare(queue: Iterator[str]) -> None:
+        for cells in queue:
+            if cells == "rows":
+                prepared[cells] = numbered_rows(volume, _row_cells(loops.pop(1), *given))
+            else:
+                prepared[cells] = ordered_columns(volume, _column_cells(loops.pop(3), *given))
+
+    share(["rows", "columns"], prepare, workers)
+    found = reduced(volume, prepared["rows"], prepared["columns"], workers)
     lives = found.rows != found.columns
     births, deaths = (
         _in_image(places[lives], values.shape, volume) for places in (found.rows, found.columns)

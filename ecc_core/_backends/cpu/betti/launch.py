@@ -257,9 +257,14 @@ def persistence_pairs(
     found = {}
     for k, births, deaths in listed:  # what is short is dropped before the next ones are found
         found[k] = pairs_of_interest(flat, known, (births, deaths), short=short, least=least)
-        if ordered:
-            found[k] = in_order(flat, found[k], filtration.superlevel)
         del births, deaths
+
+    def order(queue: Iterator[int]) -> None:
+        for k in queue:
+            found[k] = in_order(flat, found[k], filtration.superlevel)
+
+    if ordered:
+        share(list(found), order, threads)
     return [found[k] for k in dimensions]
 
 
