@@ -3,7 +3,7 @@
 - :func:`curve_descriptors`, :func:`descriptor_table`: descriptors of curves
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`,
   :func:`feature_matrix`: comparison of curves
-- :func:`expected_gaussian_curve`: what theory expects of noise
+- :func:`expected_gaussian_curve`, :func:`expected_mesh_curve`: what theory expects of noise
 - :func:`gaussian_threshold`: the level that noise exceeds with a given probability
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
 - :class:`EulerCurveTransformer`, :class:`RegionCurvesTransformer`,
@@ -35,6 +35,7 @@ from ecc_core.features.distances import (
 from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
 from ecc_core.features.groups import mean_band, permutation_test
 from ecc_core.features.inference import GaussianThreshold, gaussian_threshold
+from ecc_core.features.mesh_fields import expected_mesh_curve
 from ecc_core.features.tracking import RegionTracks, track_regions
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "descriptor_table",
     "distance_matrix",
     "expected_gaussian_curve",
+    "expected_mesh_curve",
     "feature_matrix",
     "gaussian_threshold",
     "mean_band",

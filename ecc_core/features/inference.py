@@ -22,11 +22,15 @@ from ecc_core.features._gaussian import (
     kinematic_curve,
     lattice_curve,
 )
+from ecc_core.features._mesh_fields import maps_on, mesh_field
 from ecc_core.features._steps import Floats
 from ecc_core.features.gaussian import Covariance, Seed, check_shape
 
 LEVELS = np.linspace(0, 9, 181)  # in standard deviations; log-linear in between
 EXPECTED_MAXIMA = Domain((CLOSED, PERIODIC))
+COARSE_LEVELS = np.linspace(0, 9, 19)
+HALVINGS = 16  # of a step between these
+STEP = 0.01  # standard deviations, over which the slope is measured
 GROUPS = 10  # of maps, or slabs of one map, that the jackknife leaves out
 
 
@@ -48,6 +52,7 @@ def gaussian_threshold(
     spacing: ArrayLike | None = None,
     boundary: ComplexBoundary = "closed",
     rng: Seed = None,
+    simplices: Any = None,
 ) -> GaussianThreshold:
     r"""Level that a map of Gaussian noise exceeds anywhere with probability `alpha`.
 
@@ -58,7 +63,7 @@ def gaussian_threshold(
     Parameters
     ----------
     shape : sequence of 1 to 3 ints
-        Shape of the map.
+        Shape of the map; ``(n,)`` for n points of a mesh.
     alpha : float, default 0.05
         Family-wise error rate, between 0 and 0.5. Use half of it for a test of both signs.
     covariance : callable or array
@@ -80,6 +85,10 @@ def gaussian_threshold(
         Whether the map is on a torus, or along which axes its opposite sides touch.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the numerical integration. Not with `spectral_moments`.
+    simplices : (k, 3) integer array, or sequence of arrays, optional
+        Triangles of a mesh with a value at each point, as for :func:`ecc_core.simplicial_curve`.
+        Only with `residuals` of shape (m, n), from which the correlation along every edge is
+        estimated: the noise may be smoother in some places than in others.
 
     Returns
     -------
@@ -100,6 +109,7 @@ def gaussian_threshold(
     See Also
     --------
     expected_gaussian_curve : The expected curve at all levels.
+    expected_mesh_curve : The same on a mesh.
 
     Notes
     -----
@@ -142,6 +152,17 @@ def gaussian_threshold(
         raise ValueError(f"`alpha` must be between 0 and 0.5, got {alpha!r}")
     if sum(given is not None for given in (covariance, spectral_moments, residuals)) != 1:
         raise ValueError("one of `covariance`, `spectral_moments` and `residuals` must be given")
+    if simplices is not None:
+        return _mesh_threshold(
+            sizes,
+            alpha,
+            simplices,
+            residuals,
+            mask=mask,
+            spacing=spacing,
+            rng=rng,
+            boundary=None if boundary == "closed" else boundary,
+        )
     kept = check_region(mask, sizes, edge)
     counts = count_cells(sizes, edge, cubes=False, mask=kept)
     if spectral_moments is not None:
@@ -173,6 +194,50 @@ def gaussian_threshold(
     return GaussianThreshold(
         found, float(np.hypot(integration, math.sqrt(len(groups) - 1) * others.std()))
     )
+
+
+def _mesh_threshold(
+    shape: tuple[int, ...], alpha: float, simplices: Any, residuals: Any, **unused: Any
+) -> GaussianThreshold:
+    """Return the threshold for maps on a mesh."""
+    check_unused("with `simplices`", **unused)
+    if residuals is None:
+        raise ValueError("`residuals` must be given with `simplices`, got None")
+    if len(shape) != 1:
+        raise ValueError(f"`shape` must be (n,) with `simplices`, for n points, got {shape}")
+    maps = maps_on(residuals, shape[0])
+    field = mesh_field(simplices, shape[0])
+    correlations = field.correlations(maps)
+    coarse = field.curve(COARSE_LEVELS, correlations)
+    above = np.flatnonzero(coarse[:-1] >= alpha)
+    if not above.size:
+        raise ValueError(
+            f"`simplices` must have an expected Euler characteristic of {alpha} at some level; "
+            "they have too few points or too many holes"
+        )
+    low = float(COARSE_LEVELS[above[-1]])
+    high = float(COARSE_LEVELS[above[-1] + 1])
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if field.curve(np.array([middle]), correlations)[0] >= alpha:
+            low = middle
+        else:
+            high = middle
+    level = (low + high) / 2
+    around = np.array([level - STEP, level + STEP])
+    before, after = field.curve(around, correlations)
+    slope = (before - after) / (2 * STEP)
+    if len(maps) < 2:
+        return GaussianThreshold(level, math.nan)
+    groups = np.array_split(np.arange(len(maps)), min(GROUPS, len(maps)))
+    others = np.array(
+        [
+            field.curve(np.array([level]), field.correlations(np.delete(maps, group, axis=0)))[0]
+            for group in groups
+        ]
+    )
+    error = math.sqrt(len(groups) - 1) * float(others.std()) / slope
+    return GaussianThreshold(level, error)
 
 
 def _crossing(curve: Floats, alpha: float) -> tuple[float, float]:
