@@ -40,7 +40,13 @@ import ecc_core as ecc
 PERIOD = 500
 SHARD = 250
 CHUNK = 125
-PERIODS = {"1e9": (2, 2, 2), "1e10": (4, 4, 5), "1e11": (8, 10, 10), "1e12": (20, 20, 20)}
+PERIODS = {
+    "1.25e8": (1, 1, 1),
+    "1e9": (2, 2, 2),
+    "1e10": (4, 4, 5),
+    "1e11": (8, 10, 10),
+    "1e12": (20, 20, 20),
+}
 """Along each axis, by the number of points."""
 WORKERS = 2
 RESULTS = Path(__file__).parent / "results" / "scale.json"

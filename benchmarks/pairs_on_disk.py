@@ -1,0 +1,116 @@
+"""Pairs of birth and death of a volume on disk, by chunks, beside its curve and pairs in memory.
+
+    python -m benchmarks.pairs_on_disk --points 1.25e8 --folder /tmp/scale
+
+The volume is that of `benchmarks.scale`, whose shards are the chunks of a dask array. Each
+computation runs in a process of its own with one thread, by turns; the pairs must be equal. The
+table is benchmarks/results/pairs_on_disk.md.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import zarr
+
+import ecc_core as ecc
+from benchmarks.scale import PERIODS, peak_memory, prepared
+
+RESULTS = Path(__file__).parent / "results" / "pairs_on_disk.md"
+PERSISTENCE = 30
+DIMENSIONS = (0, 2)
+CURVE = "Euler curve, chunks"
+
+
+def name_of(kind: str, dimension: int) -> str:
+    return f"pairs of dimension {dimension}, {kind}"
+
+
+def compute(what: str, image: Any) -> Any:
+    """Return the curve of a dask array, or pairs of this or of an array in memory."""
+    if what == CURVE:
+        return ecc.euler_curve(image, 256, range=(0, 255)).to_numpy()
+    dimension = next(k for k in DIMENSIONS if f"dimension {k}" in what)
+    workers = None if isinstance(image, da.Array) else 1
+    found = ecc.persistence_pairs(image, dimension, min_persistence=PERSISTENCE, workers=workers)
+    return found.to_numpy()
+
+
+def measure(what: str, path: str, out: Path) -> None:
+    """Print processor time and the peak of memory of one computation, and keep its arrays."""
+    volume = zarr.open_array(path, mode="r")
+    image = da.from_zarr(path, chunks=volume.shards)
+    small = da.zeros((8, 8, 8), chunks=4, dtype=volume.dtype)
+    in_memory = "memory" in what
+    with dask.config.set(scheduler="threads", num_workers=1):
+        compute(what, small.compute() if in_memory else small)  # kernels are loaded before
+        processor = time.process_time()
+        found = compute(what, image.compute() if in_memory else image)
+        used = time.process_time() - processor
+    np.savez(out, **found._asdict())
+    print(json.dumps({"cpu": used, "memory": peak_memory()}))
+
+
+def measured(what: str, path: Path, out: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.pairs_on_disk", "--measure", what]
+    places = ["--path", str(path), "--out", str(out)]
+    done = subprocess.run([*command, *places], stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def compare(folder: Path, points: str, rounds: int) -> None:
+    """Measure all computations by turns, compare the pairs, and write the table."""
+    path, _ = prepared(folder, points)
+    kinds = ("chunks", "memory")
+    names = [CURVE, *(name_of(kind, k) for k in DIMENSIONS for kind in kinds)]
+    files = {name: folder / f"{name}.npz" for name in names}
+    runs = [{name: measured(name, path, files[name]) for name in names} for _ in range(rounds)]
+    for k in DIMENSIONS:
+        chunks, memory = (np.load(files[name_of(kind, k)]) for kind in kinds)
+        for name in memory:
+            np.testing.assert_array_equal(chunks[name], memory[name])
+    lines = [
+        "# Pairs of a volume on disk",
+        "",
+        "Measured by `python -m benchmarks.pairs_on_disk`: a volume of uint8 as in",
+        "`benchmarks.scale`, as sharded Zarr whose shards of 250^3 points are the chunks of a dask",
+        "array; one thread, files in the page cache, kernels loaded before; least processor time",
+        f"and largest memory of {rounds} runs. Classes last for at least {PERSISTENCE}. Reading is",
+        "part of all of them. Pairs and their points are equal.",
+        "",
+        "| points | | CPU s | MiB | CPU / curve |",
+        "|---|---|---|---|---|",
+    ]
+    curve = min(run[CURVE]["cpu"] for run in runs)
+    for name in names:
+        cpu = min(run[name]["cpu"] for run in runs)
+        memory = max(run[name]["memory"] for run in runs)
+        lines.append(f"| {points} | {name} | {cpu:.2f} | {memory:.0f} | {cpu / curve:.1f} |")
+    RESULTS.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", choices=PERIODS, default="1.25e8")
+    parser.add_argument("--folder", type=Path, default=Path("scale"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--measure")
+    parser.add_argument("--path")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        measure(arguments.measure, arguments.path, arguments.out)
+    else:
+        compare(arguments.folder, arguments.points, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
