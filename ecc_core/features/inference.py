@@ -236,7 +236,7 @@ def _mesh_threshold(
             for group in groups
         ]
     )
-    error = math.sqrt(len(groups) - 1) * float(others.std()) / slope
+    error = math.sqrt(len(groups) - 1) * float(others.std() / slope)
     return GaussianThreshold(level, error)
 
 
