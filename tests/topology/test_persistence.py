@@ -15,7 +15,7 @@ from oracles.components import betti_numbers
 from topology_helpers import assert_diagrams, check_points, diagram, intervals, sorted_pairs
 
 import ecc_core as ecc
-from ecc_core import topology
+from ecc_core._arrays import request
 from ecc_core._backends.cpu.betti import cells, launch, memory, tunnels
 from ecc_core.testing import strategies
 
@@ -408,7 +408,7 @@ def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, co
     image = (noise + slope * np.arange(42)).astype(np.float32)
     alone = ecc.persistence_pairs(image, connectivity=connectivity, workers=1)
     monkeypatch.setattr(cells, "AT_ONCE", 1000)
-    monkeypatch.setattr(topology, "POINTS_AT_ONCE", 1000)
+    monkeypatch.setattr(request, "POINTS_AT_ONCE", 1000)
     shared = ecc.persistence_pairs(image, connectivity=connectivity, workers=4)
     assert alone == shared
     assert_diagrams(alone.to_gudhi(), intervals(image, connectivity))
