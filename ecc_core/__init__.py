@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ecc_core._warmup import warmup
+    from ecc_core.coefficients import euler_coefficients
     from ecc_core.components import component_curves, persistent_regions
-    from ecc_core.curves import euler_coefficients, euler_curve, euler_number, region_curves
+    from ecc_core.curves import euler_curve, euler_number
     from ecc_core.geometry import minkowski_curves, region_minkowski
     from ecc_core.matching import betti_matching
+    from ecc_core.persistence import persistence_pairs
+    from ecc_core.regions import region_curves
     from ecc_core.results import (
         BettiCurves,
         BettiMatching,
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from ecc_core.topology import (
         betti_curves,
         betti_numbers,
-        persistence_pairs,
         region_betti_curves,
     )
     from ecc_core.transforms import (
@@ -83,9 +85,12 @@ __all__ = [
 
 _MODULES = (
     "components",
+    "coefficients",
     "curves",
     "geometry",
     "matching",
+    "persistence",
+    "regions",
     "results",
     "shards",
     "simplicial",

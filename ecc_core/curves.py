@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex, Unpack, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
-from ecc_core._arrays.request import Request, check_given, plan_of
+from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.image import all_axes
@@ -18,18 +17,14 @@ from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
     AnyBoundary,
     Axes,
-    CoefficientOptions,
     CurveOptions,
     DeviceT,
     LazyArray,
-    LazyT,
-    RegionOptions,
     Thresholds,
 )
-from ecc_core.quantities._base import NoOptions
-from ecc_core.quantities.euler import EULER
-from ecc_core.quantities.regions import region_result
+from ecc_core.coefficients import euler_coefficients
 from ecc_core.quantities.windows import window_curve
+from ecc_core.regions import region_curves
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = [
@@ -359,181 +354,3 @@ def _planned_curve(
     at, values = planned
     at = thresholds if at is None else at
     return EulerCurve(at, values, **curve_facts(plan.filtration)), request
-
-
-@overload
-def euler_coefficients(image: DeviceT, **options: Unpack[CoefficientOptions]) -> DeviceT: ...
-@overload
-def euler_coefficients(image: LazyT, **options: Unpack[CoefficientOptions]) -> LazyT: ...
-@overload
-def euler_coefficients(
-    image: ArrayLike, **options: Unpack[CoefficientOptions]
-) -> NDArray[np.int8]: ...
-def euler_coefficients(
-    image: Any,
-    *,
-    connectivity: int | None = None,
-    superlevel: bool = False,
-    mask: ArrayLike | None = None,
-    nan: Literal["raise", "omit"] = "raise",
-) -> Any:
-    """Contribution of every point to the Euler characteristic curve.
-
-    Parameters
-    ----------
-    image : (n,), (m, n) or (p, m, n) array
-        As for :func:`euler_curve`.
-    connectivity, superlevel, mask, nan
-        As for :func:`euler_curve`.
-
-    Returns
-    -------
-    int8 array of the image's shape
-        c(p), the sum of (-1)**dimension over the cells that enter with p. If several points share
-        the value of a cell, it belongs to the first of them in C order. ``euler_number(image <=
-        t)`` is the sum of c over ``image <= t``. Values lie between -3 and 1 in 2-D, and in 3-D
-        between -5 and 7 (connectivity 1) or -7 and 5 (connectivity 3). Excluded points have 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`euler_curve`.
-
-    Examples
-    --------
-    >>> import numpy as np, ecc_core as ecc
-    >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima add a component, maxima join two
-    array([ 0,  1, -1,  1], dtype=int8)
-    """
-    options = ImageOptions(connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan)
-    if is_labelled(image):
-        counted = call_unlabelled(euler_coefficients, image, whole=True, **options.given())
-        return counted.reshape(image.shape)
-    options = options._replace(axis=all_axes(image))
-    if is_lazy(image):
-        from ecc_core._dask.whole import whole_coefficients
-
-        return whole_coefficients(image, options)
-    if not isinstance(image, np.ndarray):
-        plan, _ = plan_of("coefficients", image, 0, options)
-        if plan is not None:
-            planned = plan.run(image) if mask is None else plan.run(image, mask)
-            if planned is not None:
-                return planned[0]
-    request = Request.of(image, 0, options)
-    backend = request.origin.backend()
-    counts = backend.coefficients(request.images, request.filtration, mask=request.mask)
-    return request.origin.wrap(counts[0])
-
-
-@overload
-def region_curves(
-    image: DeviceT,
-    labels: DeviceT,
-    thresholds: ArrayLike = 256,
-    **options: Unpack[RegionOptions],
-) -> RegionCurves[DeviceT]: ...
-@overload
-def region_curves(
-    image: LazyArray,
-    labels: Any,
-    thresholds: ArrayLike = 256,
-    **options: Unpack[RegionOptions],
-) -> RegionCurves[Any]: ...
-@overload
-def region_curves(
-    image: ArrayLike,
-    labels: ArrayLike,
-    thresholds: ArrayLike = 256,
-    **options: Unpack[RegionOptions],
-) -> RegionCurves: ...
-def region_curves(
-    image: Any,
-    labels: Any,
-    thresholds: Thresholds = 256,
-    *,
-    range: tuple[float, float] | None = None,
-    connectivity: int | None = None,
-    superlevel: bool = False,
-    workers: int | None = None,
-    boundary: AnyBoundary = "closed",
-    axis: Axes = None,
-) -> RegionCurves[Any]:
-    """Euler characteristic curves of all labelled regions, in one pass over the image.
-
-    Parameters
-    ----------
-    image : (n,), (m, n) or (p, m, n) array
-        As for :func:`euler_curve`.
-    labels : integer array of the image's shape
-        0 is background. Every region is treated as if it stood alone, even if it touches others.
-    thresholds : int or array, default 256
-        Number of thresholds, evenly spaced over `range`, or an increasing array of thresholds. All
-        regions have the same.
-    range : (low, high), optional
-        Only if `thresholds` is an int. Default: the smallest and the largest finite value of the
-        labelled points.
-    connectivity, superlevel, workers
-        As for :func:`euler_curve`.
-    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
-        As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
-        sides of a periodic one. With "half-open", each region is a window of the image, like a mask
-        there, and does not stand alone. It must not be "periodic" for arrays on a device.
-    axis : int or tuple of int, optional
-        The spatial axes; default all. The rest must have length 1: regions are those of one image.
-
-    Returns
-    -------
-    RegionCurves
-        ``labels`` of shape (k,), the ids that occur, increasing and in the dtype of `labels`,
-        ``thresholds`` of shape (n,), and ``values`` of shape (k, n) and dtype int64. For dask
-        arrays, ``labels`` and ``values`` are dask arrays whose length k is unknown until they are
-        computed; see :func:`ecc_core.dask.region_curves`.
-
-    Raises
-    ------
-    TypeError
-        If the labels are not integers, and as for :func:`euler_curve`.
-    ValueError
-        If labels are negative or have another shape than the image, a labelled point is NaN,
-        `thresholds` is "exact", and as for :func:`euler_curve`.
-
-    Examples
-    --------
-    >>> import numpy as np, ecc_core as ecc
-    >>> labels = np.array([[1, 1, 1, 7], [1, 0, 1, 7], [1, 1, 1, 7]])
-    >>> ids, t, chi = ecc.region_curves(np.zeros((3, 4)), labels, [0.0])
-    >>> ids, chi
-    (array([1, 7]), array([[0],
-           [1]]))
-    """
-    options = ImageOptions(
-        range=range,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        axis=axis,
-        workers=workers,
-        boundary=boundary,
-    )
-    check_given(labels, "labels")
-    if is_labelled(image):
-        return call_unlabelled(
-            region_curves, image, labels=labels, thresholds=thresholds, **options.given()
-        )
-    if axis is None:
-        options = options._replace(axis=all_axes(image))
-    found: RegionCurves[Any]
-    if is_lazy(image) or is_lazy(labels):
-        from ecc_core._dask.whole import whole_regions
-
-        found = whole_regions(EULER, image, labels, thresholds, options, NoOptions())
-        return found
-    levels = given_on_host(thresholds)
-    plan, request = plan_of("region_curves", image, levels, options, labels=labels)
-    if plan is not None and (planned := plan.run(image, labels)) is not None:
-        ids, values = planned
-        return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
-    if request is None:
-        request = Request.of(image, levels, options, labels=labels)
-    found = region_result(EULER, request, thresholds, NoOptions())
-    return found
