@@ -1,0 +1,145 @@
+"""Betti numbers, persistence and components."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ecc_core._backends.protocols.arrays import DeviceArray, Levels
+from ecc_core._backends.protocols.pieces import BettiPieces, PairPieces, SizePieces
+from ecc_core._request.filtration import Filtration
+
+
+class BettiNumbers(Protocol):
+    """Betti curves, persistence pairs, sizes of components and their regions, of closed images.
+
+    With `least` only classes count that last for at least that much.
+    """
+
+    def betti_curves(
+        self,
+        images: DeviceArray,
+        thresholds: Levels,
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        least: float = 0,
+    ) -> DeviceArray:
+        """Return Betti numbers, (images, classes, n) int64."""
+
+    def exact_betti_curves(
+        self,
+        images: DeviceArray,
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        least: float = 0,
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Return the levels at which a number of the only image changes, and the numbers."""
+
+    def region_betti_curves(
+        self,
+        image: DeviceArray,
+        labels: DeviceArray,
+        thresholds: Levels,
+        filtration: Filtration,
+        /,
+        *,
+        workers: int | None = None,
+        least: float = 0,
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Return ids (k,) and Betti numbers (k, classes, n), each region counted alone."""
+
+    def persistence_pairs(
+        self,
+        images: DeviceArray,
+        dimensions: Sequence[int],
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+    ) -> list[tuple[DeviceArray, DeviceArray]]:
+        """Return the points of birth and death for each dimension, -1 for classes that last."""
+
+    def component_curves(
+        self,
+        images: DeviceArray,
+        thresholds: Levels,
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        ends: tuple[DeviceArray | None, DeviceArray | None] = (None, None),
+    ) -> DeviceArray:
+        """Return points, those of the largest component, and components that touch both ends.
+
+        They are (images, 2 + pairs, n) int64. `ends` are masks of the inlet and the outlet. None
+        for the first or the last slice along each axis that has points: then there is a pair of
+        ends for each axis.
+        """
+
+    def persistent_regions(
+        self,
+        image: DeviceArray,
+        shown: DeviceArray,
+        least: float,
+        threshold: Any,
+        filtration: Filtration,
+        /,
+        *,
+        rel_height: float | None = None,
+        workers: int | None = None,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        """Return labels of the components that last, and births, deaths and elders of each.
+
+        The image has no batch axis. Labels end at this share of the way from birth to death.
+        """
+
+
+class HostBettiNumbers(BettiNumbers, Protocol):
+    """What only the host computes: of periodic images, by boxes, and what matches."""
+
+    betti_pieces: "BettiPieces"
+    """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
+    pair_pieces: "PairPieces"
+    """Boxes of an image for pairs of birth and death."""
+    size_pieces: "SizePieces"
+    """Boxes of an image for component curves, (pairs + 2, n) of a whole image."""
+
+    def persistence_pairs(
+        self,
+        images: DeviceArray,
+        dimensions: Sequence[int],
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        least: float = 0,
+    ) -> list[tuple[DeviceArray, DeviceArray]]:
+        """Return the points of birth and death for each dimension, -1 for classes that last.
+
+        Only of classes that last for at least `least`.
+        """
+
+    def betti_matching(
+        self,
+        predictions: DeviceArray,
+        targets: DeviceArray,
+        filtration: Filtration,
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+        sets: bool = False,
+    ) -> Sequence[Sequence[Any]]:
+        """Return for each pair of images and dimension what matches, and all classes of both.
+
+        These are points of birth and death, -1 for classes that never die, of either image, and
+        numbers of classes that match, (m, 2). Of `sets` only points that enter first join
+        components.
+        """

@@ -1,0 +1,114 @@
+"""Transforms of images, and curves and transforms of simplicial complexes."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from ecc_core._backends.protocols.arrays import DeviceArray, Floats
+from ecc_core._request.levels import Levels as RoundedLevels
+
+
+class Transforms(Protocol):
+    """Transforms of images without a batch axis.
+
+    Directions are unit vectors (k, d), heights (m,), and spacing (d,).
+    """
+
+    def numbers(self, array: DeviceArray, /) -> AbstractContextManager[Any]:
+        """Give an array as NumPy's functions take it, with its device and stream current."""
+
+    def mask_transform(
+        self,
+        mask: DeviceArray,
+        directions: Floats,
+        heights: Floats,
+        spacing: Floats,
+        connectivity: int,
+        /,
+        workers: int | None = None,
+    ) -> DeviceArray:
+        """Return the curves of a binary image along directions, (k, m) int64."""
+
+    def weighted_transform(
+        self,
+        weights: DeviceArray,
+        directions: Floats,
+        heights: Floats,
+        spacing: Floats,
+        connectivity: int,
+        /,
+        workers: int | None = None,
+    ) -> DeviceArray:
+        """Return the same for weights, in their dtype."""
+
+    def find_regions(self, labels: DeviceArray, spacing: Floats, connectivity: int, /) -> Any:
+        """Return the regions of a label image, with `labels` and `radii`."""
+
+    def region_transforms(
+        self,
+        regions: Any,
+        directions: Floats,
+        heights: Floats,
+        scales: Floats | None,
+        /,
+        workers: int | None = None,
+    ) -> DeviceArray:
+        """Return the curves of regions, (regions, k, m); heights are in units of `scales`."""
+
+
+class SimplicialComplexes(Protocol):
+    """Curves and transforms of simplicial complexes.
+
+    Arrays are those that :meth:`Transforms.numbers` gives, on the current device.
+    """
+
+    def place(self, array: DeviceArray, /) -> DeviceArray:
+        """Return an array of the device, or a NumPy array, as NumPy's functions take it."""
+
+    def make_complex(
+        self, given: Sequence[DeviceArray], points: int, complete: bool, /
+    ) -> Sequence[DeviceArray]:
+        """Return the edges, triangles and so on of a complex, by dimension.
+
+        `given` are int64 arrays of increasing width, not more than one of each. With `complete`
+        faces that are missing are added, otherwise they are an error.
+        """
+
+    def value_curves(
+        self,
+        values: DeviceArray,
+        levels: RoundedLevels,
+        simplices: Sequence[DeviceArray],
+        /,
+        *,
+        workers: int | None = None,
+    ) -> DeviceArray:
+        """Return the curves (orders, thresholds) of values (orders, points) without NaN, int64."""
+
+    def simplicial_transform(
+        self,
+        points: DeviceArray,
+        simplices: Sequence[DeviceArray],
+        weights: DeviceArray | None,
+        directions: Floats,
+        heights: Floats,
+        /,
+        *,
+        workers: int | None = None,
+    ) -> DeviceArray:
+        """Return the transform (directions, heights), int64 or in the dtype of the weights.
+
+        Weights (points,) are int64 or float64. A simplex weighs as much as its heaviest point.
+        """
+
+
+class HostSimplicialComplexes(SimplicialComplexes, Protocol):
+    """What only the host computes."""
+
+    def component_pairs(
+        self, values: DeviceArray, edges: DeviceArray, superlevel: bool, /
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Return the points of birth and death of components, oldest first; -1 for no death.
+
+        Without those that die at the value at which they are born. Values have no NaN.
+        """
