@@ -13,18 +13,16 @@ Along several axes, each with its own border, the changes are combined in all wa
 is a count of the cells of a box whose thickness is one point along some of the axes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ecc_core._backends.signed_boxes import Box, signed_sum
 from ecc_core._request.boundary import CLOSED, Boundary
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import changes, distinct_values
-
-Box = tuple[Any, ...]
-"""An image of shape (images, *spatial) and its mask, if there is one, as NumPy-like arrays."""
 
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:
@@ -100,19 +98,6 @@ def bordered_curve(
     return sum(signed_sum(terms, of_boxes) for terms in groups.values())
 
 
-def signed_sum(terms: Sequence[tuple[int, Box]], compute: Callable[..., Any]) -> Any:
-    """Return the sum of signs times values of boxes, (images, n), computed as one batch.
-
-    Boxes have equally many axes. They are extended to the largest shape, which keeps their curves.
-    """
-    shapes = [box[0].shape for _, box in terms]
-    images, *largest = map(max, zip(*shapes, strict=True))
-    parts = zip(*(box for _, box in terms), strict=True)
-    batch = [np.concatenate([stretch(part, largest) for part in same]) for same in parts]
-    values = compute(*batch).reshape((len(terms), images, -1))
-    return sum(sign * part for (sign, _), part in zip(terms, values, strict=True))
-
-
 def bordered_exact_curve(
     exact_curve: Callable[..., Any],
     curve: Callable[..., Any],
@@ -133,16 +118,3 @@ def bordered_exact_curve(
     levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
     return changes(levels, values, filtration.superlevel)
-
-
-def stretch(array: Any, shape: list[int]) -> Any:
-    """Return an array (images, *spatial), extended to a shape by repeating its last planes.
-
-    Its curve does not change, because sets are only stretched.
-    """
-    for axis, length in enumerate(shape, 1):
-        missing = length - array.shape[axis]
-        if missing:
-            last = array[(slice(None),) * axis + (slice(-1, None),)]
-            array = np.concatenate([array, np.repeat(last, missing, axis=axis)], axis=axis)
-    return array

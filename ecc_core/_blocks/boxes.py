@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.borders import signed_sum
-from ecc_core._blocks.planes import Array, Face, Place, Term, faces_of, flattened
+from ecc_core._backends.signed_boxes import Term, signed_sum
+from ecc_core._blocks.planes import Array, Face, Place, faces_of, flattened
 from ecc_core._request.filtration import Filtration
 
 Values = NDArray[np.int64]

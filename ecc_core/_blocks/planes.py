@@ -1,8 +1,7 @@
 """The planes of a block that its neighbours need, and the boxes of the cells between them.
 
-Let F be the curve of a box of the image on its own. Sublevel sets of boxes intersect in those of
-their common points (V) or closed cubes (T), and the Euler characteristic is additive, so along an
-axis that is cut at b
+Let F be the curve of a box of the image on its own. Along an axis that is cut at b, two boxes that
+meet have together (:mod:`ecc_core._backends.signed_boxes`)
 
     F[a, c) = F[a, b) + F[b, c) + F[b-1, b+1) - F[b-1, b) - F[b, b+1).
 
@@ -28,12 +27,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Box = tuple[Array, ...]
-"""The image in a box, (batch, *spatial), followed by arrays of the same shape such as a mask."""
+from ecc_core._backends.signed_boxes import Box, Term, meeting
 
-Term = tuple[int, Box]
-"""A box and the sign of its curve in a sum."""
+Array = NDArray[Any]
 
 
 class Place(NamedTuple):
@@ -114,9 +110,8 @@ def crossing_terms(
         if after[axis]:
             own = _layer(near, axis, after, 0, "last")
             following = _layer(near, axis, after, 1, "first")
-            pairs = zip(own, following, strict=True)
-            joined = tuple(np.concatenate(pair, axis=1 + axis) for pair in pairs)
-            crossing += [(1, joined), (-1, own)]
+            both, taken_off, _ = meeting(own, following, 1 + axis)
+            crossing += [both, taken_off]  # the third one is a face, of either block
         for face in faces[axis]:
             plane = following if face.end else _layer(near, axis, after, 0, "first")
             crossing.append((face.times, _thickened(plane, axis, face.thickness)))

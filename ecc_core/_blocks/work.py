@@ -15,17 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.signed_boxes import Box, Term
 from ecc_core._blocks.boxes import BoxValues, add
-from ecc_core._blocks.planes import (
-    Array,
-    BlockSums,
-    Box,
-    Place,
-    Term,
-    crossing_terms,
-    flattened,
-    outermost,
-)
+from ecc_core._blocks.planes import Array, BlockSums, Place, crossing_terms, flattened, outermost
 from ecc_core._request.boundary import Border, check_boundary
 from ecc_core._request.image import check_label_values
 

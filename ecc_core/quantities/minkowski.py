@@ -12,8 +12,9 @@ from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._backends.borders import closed
+from ecc_core._backends.signed_boxes import Term
 from ecc_core._blocks.boxes import BoxValues, Values, add
-from ecc_core._blocks.planes import Array, Face, Place, Term, faces_of
+from ecc_core._blocks.planes import Array, Face, Place, faces_of
 from ecc_core._request.estimator import MEASURES, Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import launch
+from ecc_core._backends.signed_boxes import meeting, signed_sum
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -19,15 +19,17 @@ Array = NDArray[Any]
 def curve(shards: Sequence[Array], thresholds: Array, filtration: Filtration) -> NDArray[np.int64]:
     """Euler characteristic of the image at sorted thresholds: (n,) int64.
 
-    Two neighbours together have the curves of both, and of their slices that meet as a pair, less
-    that of each of these slices. A slice repeated has the curve of the slice.
+    Each shard is counted with all threads, and then the slices that meet.
     """
+
+    def of_images(images: Array) -> NDArray[np.int64]:
+        return launch.curve(images, thresholds, filtration)
+
     total = np.zeros(thresholds.size, np.int64)
     for shard in shards:
-        total += launch.curve(shard[None], thresholds, filtration)[0]
+        total += of_images(shard[None])[0]
     for before, after in pairwise(shards):
-        meeting = np.concatenate([before[-1:], before[-1:], after[:1], after[:1]])
-        pairs = np.moveaxis(sliding_window_view(meeting, 2, axis=0), -1, 1)
-        first, both, second = launch.curve(pairs, thresholds, filtration)
-        total += both - first - second
+        last = (before[None, -1:],)
+        first = (after[None, :1],)
+        total += signed_sum(meeting(last, first, axis=1), of_images)[0]
     return total
