@@ -38,6 +38,7 @@ NEEDED = {
     "euler_transform": {"image": MASK},
     "region_transforms": {"labels": LABELS},
     "simplicial_curve": {"values": IMAGE[0], "simplices": [[0, 1], [1, 2], [3, 4]]},
+    "simplicial_pairs": {"values": IMAGE[0], "simplices": [[i, i + 1] for i in range(7)]},
     "simplicial_transform": {"points": POINTS, "simplices": [[[0, 1], [1, 2], [3, 4]]]},
     "sample_directions": {"n": 4, "ndim": 2},
     "smooth_transform": {"transform": TRANSFORMS[0]},
@@ -104,7 +105,7 @@ SPECIAL = {
     ("simplicial_transform", "range"): ({"range": (-2, 2)}, {}),
     **{
         (name, "complete"): ({"simplices": [[[0, 1, 2]]], "complete": True}, {})
-        for name in ("simplicial_curve", "simplicial_transform")
+        for name in ("simplicial_curve", "simplicial_pairs", "simplicial_transform")
     },
     ("betti_matching", "nan"): ({"prediction": HOLED, "nan": "omit"}, {}),
     ("betti_matching", "axis"): ({"axis": (1, 0)}, {}),
