@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import Qt
@@ -207,6 +208,18 @@ class RegionController(DockController):
         if layer is None or regions is None:
             return np.zeros((0, 4))
         return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
+
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """Return the numbers that are known of the objects in view, by the names of columns."""
+        layer = self.layer
+        regions = self.model.regions
+        if layer is None or regions is None:
+            return {}
+        rows = rows_of(layer.features, regions.labels, frame_of(self.part_in_view(layer)))
+        others = pd.DataFrame(rows).select_dtypes("number")
+        found = {str(name): values.to_numpy(np.float64) for name, values in others.items()}
+        own = feature_columns(regions)
+        return found | {name: np.asarray(values, np.float64) for name, values in own.items()}
 
     def shown_curves(self) -> tuple[Curves, dict[str, dict[str, Any]], str] | None:
         """Curves and features of the objects in view by name, and their code; None without any."""

@@ -14,6 +14,9 @@ from ecc_core.quantities import CURVES
 
 Floats = NDArray[np.float64]
 Basis = Literal["curves", "transforms"]
+Shown = Literal["curves", "transforms", "features"]
+Corners = tuple[tuple[float, float], ...]
+"""Of a polygon."""
 PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
 """How the columns of a table begin."""
 ALSO = {name: one for name, one in CURVES.items() if one.of_regions and name != "euler"}
@@ -138,7 +141,11 @@ class RegionModel(Wanted):  # type: ignore[misc, valid-type]
     n_thresholds: int = 32  # columns of the curves
     n_directions: int = 8  # rows of each transform
     n_heights: int = 16  # its columns
-    basis: Basis = "curves"  # what the principal components are of
+    basis: Shown = "curves"
+    """What the principal components of the scatter plot are of; or else it shows two features."""
+    first: str = "ecc_pc1"  # the features, columns of the table
+    second: str = "ect_pc1"
+    gate: Corners = ()  # what the user has drawn around points, in units of the axes
     regions: Regions | None = None
     selected: tuple[int, ...] = ()  # labels, the last one as in the layer controls
     class_name: str = "A"  # of `RegionController.classify`

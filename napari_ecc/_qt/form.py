@@ -63,6 +63,20 @@ def checked_range(name: str, value: Any) -> Any:
     return tuple(_checked(name, value, pair and value[0] < value[1], "two increasing numbers"))
 
 
+def checked_text(name: str, value: Any) -> Any:
+    """Return a text."""
+    return _checked(name, value, isinstance(value, str), "a text")
+
+
+def checked_corners(name: str, value: Any) -> Any:
+    """Return the corners of a polygon, or none."""
+    pairs = isinstance(value, list) and len(value) != 1 and len(value) != 2
+    for at in value if pairs else ():
+        pairs &= isinstance(at, list) and len(at) == 2 and all(map(is_number, at))
+    checked = _checked(name, value, pairs, "a list of three or more pairs of numbers, or empty")
+    return tuple((float(x), float(y)) for x, y in checked)
+
+
 def checked_least(name: str, value: Any) -> Any:
     """Return a number of at least 0."""
     return _checked(name, value, is_number(value) and value >= 0, "a number of at least 0")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QRectF, Signal
+from qtpy.QtCore import QRectF, Qt, Signal
 
 from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
 
@@ -15,6 +15,7 @@ COLOURS = 255
 """Number of colours; the one in the middle is that of zero."""
 FAINTEST = 0.2
 """How much of its colour the smallest value has, so that it can be told from zero."""
+SHIFTED = 10
 BAR = 8
 """Height of the bar of colours in pixels."""
 
@@ -37,9 +38,11 @@ class HeatMap(Plot):
         self._columns = np.zeros(0)
         self._rows = np.zeros(0)
         self.marker: float | None = None
-        """The marked row."""
+        self.marked_column: float | None = None
+        """The marked row, and the marked column."""
         super().__init__(x_label, y_label, whole=True)
         self.setAccessibleName(f"χ by {x_label} and {y_label}")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._view.invertY()
         self._image = pg.ImageItem(axisOrder="row-major", autoDownsample=True)
         self.addItem(self._image)
@@ -86,6 +89,7 @@ class HeatMap(Plot):
     def set_marker(self, row: float | None, column: float | None = None) -> None:
         """Mark the coordinate of a row, and of a column."""
         self.marker = row
+        self.marked_column = column
         for angle, at in ((0, row), (90, column)):
             for line in self._markers[angle]:
                 line.setVisible(at is not None)
@@ -98,6 +102,23 @@ class HeatMap(Plot):
         self.placed.emit(float(np.clip(column, self._columns[0], self._columns[-1])), row)
 
     _drag = _press
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Point to the next row or column by the arrow keys; with Shift ten further."""
+        moves = {
+            Qt.Key.Key_Left: (-1, 0),
+            Qt.Key.Key_Right: (1, 0),
+            Qt.Key.Key_Up: (0, -1),
+            Qt.Key.Key_Down: (0, 1),
+        }
+        move = moves.get(Qt.Key(event.key()))
+        if move is None or self.empty:
+            super().keyPressEvent(event)
+            return
+        count = SHIFTED if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
+        column = _further(self._columns, self.marked_column, count * move[0])
+        row = _further(self._rows, self.marker, count * move[1])
+        self.placed.emit(column, row)
 
     def _readout(self, event: Any) -> str:
         """Format a value."""
@@ -126,6 +147,12 @@ class HeatMap(Plot):
             below.setPen(pg.mkPen(self._colours.background, width=3.5))
             above.setPen(pg.mkPen(self._colours.text, width=1.5))
         self._write()
+
+
+def _further(places: Floats, now: float | None, count: int) -> float:
+    """Return the place some steps from the nearest one to now, or from the middle."""
+    here = places.size // 2 if now is None else int(np.abs(places - now).argmin())
+    return float(places[min(max(here + count, 0), places.size - 1)])
 
 
 def colour_table(colours: PlotColours) -> NDArray[np.uint8]:

@@ -318,6 +318,8 @@ class MergeTree(Plot):
         self.tree = NO_TREE
         self._range = (0.0, 1.0)
         super().__init__("threshold t", "objects")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Merge tree; the arrow keys up and down choose a bar")
         self._axes["left"].setTicks([])
         self._bars = pg.PlotCurveItem()
         self._marked = pg.PlotCurveItem()
@@ -326,6 +328,24 @@ class MergeTree(Plot):
         """The marked objects."""
         for item in (self._bars, self._marked, self._here):
             self.addItem(item, ignoreBounds=True)
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Choose the next bar up or down by the arrow keys; Ctrl or Shift adds it."""
+        steps = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
+        step = steps.get(Qt.Key(event.key()))
+        if step is None or self.empty:
+            super().keyPressEvent(event)
+            return
+        rows = self.tree.rows
+        last = rows.size - 1
+        if self.selected:
+            row = min(max(int(rows[self.selected[-1]]) + step, 0), last)
+        else:
+            row = 0 if step > 0 else last
+        found = int(np.flatnonzero(rows == row)[0])
+        more = bool(event.modifiers() & MORE)
+        others = tuple(at for at in self.selected if at != found) if more else ()
+        self.chosen.emit((*others, found))
 
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
         """Show a tree between two thresholds, and the present one."""

@@ -1,13 +1,14 @@
 """The dock "Objects"."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from qtpy.QtGui import QColor
 
 from napari_ecc._controller.regions import RegionController
 from napari_ecc._model.compare import MOST_NAMED
-from napari_ecc._model.regions import ALSO
+from napari_ecc._model.regions import ALSO, Corners
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
@@ -42,8 +43,16 @@ OBJECT = {
         form.choice(
             "basis",
             "What the principal components below are of",
-            {"PCA of curves": "curves", "PCA of transforms": "transforms"},
+            {
+                "PCA of curves": "curves",
+                "PCA of transforms": "transforms",
+                "Two features": "features",
+            },
         ),
+    ),
+    "Features": (
+        form.choice("first", "The feature along the horizontal axis"),
+        form.choice("second", "The feature along the vertical axis"),
     ),
     "Class": (
         form.text("class_name", "The name of a class; none takes objects out of theirs"),
@@ -58,6 +67,11 @@ class RegionExplorer(Panel):
     dock = RegionController
     title = "Objects"
     about = "Pattern and shape of each object."
+    more_settings: ClassVar = {
+        "first": form.checked_text,
+        "second": form.checked_text,
+        "gate": form.checked_corners,
+    }
 
     def _fill(self) -> None:
         controller = self.controller
@@ -78,11 +92,15 @@ class RegionExplorer(Panel):
         self.offer(self.form, "labels", controller.objects)
         self.show(self.show_empty, controller.objects.names_changed)
         self.show(self._show_part, events.labels)
-        points = events.regions, events.basis
+        points = events.regions, events.basis, events.first, events.second
+        self._rows: list[int] = []
+        """Which objects are drawn: those that have the features."""
         self.show(self._show_points, *points)
         self.show(self._show_selected, *points, events.selected)
-        self.show(lambda: self.scatter.set_classes(self.model.classes), *points, events.classes)
+        self.show(self._show_classes, *points, events.classes)
         self.show(self._show_undo, controller.session.history.changed)
+        self.show(self._show_gate, *points, events.gate)
+        self.scatter.gated.connect(self._keep_gate)
         self.scatter.chosen.connect(self._choose_points)
         self.object["classify"].changed.connect(lambda _: controller.classify())
 
@@ -98,22 +116,55 @@ class RegionExplorer(Panel):
         return super().message
 
     def _show_points(self) -> None:
-        regions = self.model.regions
+        model = self.model
+        regions = model.regions
+        self.object.set_visible("first", model.basis == "features")
+        columns = self.controller.columns()
+        for name in ("first", "second"):
+            self.object.offer(name, {at: at for at in columns}, getattr(model, name))
         if regions is None:
+            self._rows = []
             self.scatter.show_nothing()
             return
-        basis = self.model.basis if regions.curves is not None else "transforms"
-        scores, shares = regions.components[basis]
-        first, second = (f"component {k + 1} ({share:.0%})" for k, share in enumerate(shares))
-        texts = [f"Label {label}" for label in regions.labels.tolist()]
-        shades = [QColor.fromRgbF(*shade) for shade in self.controller.colours().tolist()]
-        self.scatter.set_points(scores, shades, texts, (first, second))
+        points = np.zeros((0, 2))
+        names = (model.first, model.second)
+        if model.basis != "features":
+            basis = model.basis if regions.curves is not None else "transforms"
+            points, shares = regions.components[basis]
+            first, second = (f"component {k + 1} ({share:.0%})" for k, share in enumerate(shares))
+            names = (first, second)
+        elif model.first in columns and model.second in columns:
+            points = np.column_stack([columns[model.first], columns[model.second]])
+        self._rows = np.flatnonzero(np.isfinite(points).all(axis=1)).tolist()
+        labels = regions.labels.tolist()
+        texts = [f"Label {labels[row]}" for row in self._rows]
+        colours = self.controller.colours().tolist()
+        shades = [QColor.fromRgbF(*colours[row]) for row in self._rows]
+        self.scatter.set_points(points[self._rows], shades, texts, names)
+
+    def _show_classes(self) -> None:
+        classes = self.model.classes
+        self.scatter.set_classes([classes[row] for row in self._rows] if classes else ())
+
+    def _keep_gate(self, corners: Corners) -> None:
+        """Keep the gate that was drawn, which a listener draws and chooses what is inside."""
+        with self.model.events.gate.blocked():
+            self.model.gate = corners
+        self.scatter.set_gate(corners)
+
+    def _show_gate(self) -> None:
+        """Draw the gate, and choose what is inside."""
+        gate = self.model.gate
+        self.scatter.set_gate(gate)
+        if gate and self._rows:
+            self._choose_points(self.scatter.inside(gate))
 
     def _show_selected(self) -> None:
         """Draw the curves of selected objects, in their colours, in front of some others."""
         regions = self.model.regions
         rows = [] if regions is None else regions.rows(self.model.selected)
-        self.scatter.set_selected(*rows)
+        places = {row: place for place, row in enumerate(self._rows)}
+        self.scatter.set_selected(*(places[row] for row in rows if row in places))
         if regions is None or regions.curves is None:
             self.plot.set_lines([])
             return
@@ -133,7 +184,8 @@ class RegionExplorer(Panel):
     def _choose_points(self, indices: tuple[int, ...]) -> None:
         regions = self.model.regions
         if regions is not None:
-            self.model.selected = tuple(regions.labels[list(indices)].tolist())
+            rows = [self._rows[index] for index in indices]
+            self.model.selected = tuple(regions.labels[rows].tolist())
 
 
 def _some(rows: Sequence[int]) -> list[int]:

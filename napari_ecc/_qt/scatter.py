@@ -8,7 +8,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, Qt, Signal
 from qtpy.QtGui import QColor, QPolygonF
-from qtpy.QtWidgets import QGraphicsPolygonItem
+from qtpy.QtWidgets import QGraphicsItem, QGraphicsPolygonItem
 from skimage.measure import points_in_poly
 
 from napari_ecc._controller.regions import MORE
@@ -43,6 +43,8 @@ class Scatter(Plot):
     """
 
     chosen = Signal(tuple)
+    gated = Signal(tuple)
+    """The corners of what was drawn around points without a key, or () after another choice."""
 
     def __init__(self) -> None:
         self._points: Floats = np.zeros((0, 2))
@@ -50,18 +52,27 @@ class Scatter(Plot):
         self._texts: list[str] = []
         self._classes: Sequence[str] = ()
         self._lasso: list[tuple[float, float]] = []
+        self._corners: list[QPointF] = []
+        """The lasso in pixels, and in coordinates of the axes."""
+        self._gate: Sequence[tuple[float, float]] = ()
         self.selected: tuple[int, ...] = ()
         """The selected points."""
         self._band = 0.0
         super().__init__()
         self.setMinimumWidth(220)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Points; the arrow keys left and right choose one")
         self._dots = pg.ScatterPlotItem(size=DOT, useCache=False)
         self._ring = pg.ScatterPlotItem(size=RING, brush=None, useCache=False)
         self._shade = QGraphicsPolygonItem()
         self._drawn = QGraphicsPolygonItem()
+        self._outline = QGraphicsPolygonItem()
+        for item in (self._dots, self._ring):  # many points are not drawn at each move of a lasso
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         self._diagonal = pg.InfiniteLine(angle=45)
         self._diagonal.hide()
-        for item in (self._shade, self._diagonal, self._dots, self._ring, self._drawn):
+        own = (self._shade, self._diagonal, self._dots, self._ring, self._outline, self._drawn)
+        for item in own:
             self.addItem(item)
 
     def set_points(
@@ -111,6 +122,15 @@ class Scatter(Plot):
             look = {"size": DOT, "pen": pg.mkPen(None), "brush": pg.mkBrush(accent)}
         self._ring.setData(pos=self._points[list(indices)], **look)
 
+    def set_gate(self, corners: Sequence[tuple[float, float]]) -> None:
+        """Draw a line through corners in coordinates of the axes; none without corners."""
+        self._gate = corners
+        self._outline.setPolygon(QPolygonF([QPointF(*at) for at in corners]))
+
+    def inside(self, corners: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+        """Return which points are inside a polygon in coordinates of the axes."""
+        return inside(self._points, corners)
+
     def positions(self) -> Floats:
         """Return where the points are on the widget, (n, 2)."""
         return np.column_stack(self.pixels(*self._points.T))
@@ -123,8 +143,8 @@ class Scatter(Plot):
     def _press(self, event: Any) -> None:
         """Draw a lasso around points."""
         self._lasso.append((event.position().x(), event.position().y()))
-        corners = [self._view.mapSceneToView(QPointF(*at)) for at in self._lasso]
-        self._drawn.setPolygon(QPolygonF(corners))
+        self._corners.append(self._view.mapSceneToView(event.position()))
+        self._drawn.setPolygon(QPolygonF(self._corners))
 
     _drag = _press
 
@@ -136,13 +156,34 @@ class Scatter(Plot):
     def _release(self, event: Any) -> None:
         """Choose the point under the mouse, or those inside the lasso."""
         lasso = np.array(self._lasso)
+        corners = tuple((at.x(), at.y()) for at in self._corners)
         self._lasso = []
+        self._corners = []
         self._drawn.setPolygon(QPolygonF())
-        if np.ptp(lasso, axis=0).max() < CLICK:
-            found = self._nearest(event.position())
+        clicked = np.ptp(lasso, axis=0).max() < CLICK
+        more = bool(event.modifiers() & MORE)
+        found = self._nearest(event.position()) if clicked else self.inside(corners)
+        self.gated.emit(() if clicked or more else corners)
+        self.chosen.emit(toggled(self.selected, found) if more else found)
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Choose the next point along the abscissa, or the one before; Ctrl or Shift adds it."""
+        steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        step = steps.get(Qt.Key(event.key()))
+        if step is None or self.empty:
+            super().keyPressEvent(event)
+            return
+        order = np.argsort(self._points[:, 0], kind="stable")
+        if self.selected:
+            (here,) = np.flatnonzero(order == self.selected[-1])
+            place = min(max(int(here) + step, 0), order.size - 1)
         else:
-            found = tuple(np.flatnonzero(points_in_poly(self.positions(), lasso)).tolist())
-        self.chosen.emit(toggled(self.selected, found) if event.modifiers() & MORE else found)
+            place = 0 if step > 0 else order.size - 1
+        found = int(order[place])
+        more = bool(event.modifiers() & MORE)
+        others = tuple(at for at in self.selected if at != found) if more else ()
+        self.gated.emit(())
+        self.chosen.emit((*others, found))
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
         return [
@@ -163,7 +204,8 @@ class Scatter(Plot):
         pens = [pg.mkPen(rings[name], width=2) if name else plain for name in classes]
         self._dots.setData(pos=self._points, brush=self._shades, pen=pens)
         self._diagonal.setPen(pg.mkPen(self._colours.text, style=Qt.PenStyle.DotLine))
-        self._drawn.setPen(pg.mkPen(self._colours.accent, width=1.5, style=Qt.PenStyle.DashLine))
+        for line in (self._drawn, self._outline):
+            line.setPen(pg.mkPen(self._colours.accent, width=1.5, style=Qt.PenStyle.DashLine))
         self.set_selected(*self.selected)
         if not self.empty:
             low = self._points.min(axis=0)
@@ -185,3 +227,13 @@ class Scatter(Plot):
         shade.setAlpha(48)
         self._shade.setBrush(shade)
         self._shade.setPen(pg.mkPen(None))
+
+
+def inside(points: Floats, corners: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+    """Return which points are inside a polygon, in coordinates of the same unit."""
+    if len(corners) < 3 or not len(points):
+        return ()
+    unit = np.ptp(points, axis=0)
+    unit[unit == 0] = 1.0  # both axes may be of very different size
+    found = points_in_poly(points / unit, np.array(corners) / unit)
+    return tuple(np.flatnonzero(found).tolist())
