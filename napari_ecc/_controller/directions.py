@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from napari.layers import Points, Surface
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 from psygnal import Signal
@@ -14,7 +15,7 @@ from superqt.utils import qthrottled
 import ecc_core as ecc
 from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMarker
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep, sweep_of
-from napari_ecc._controller.docks import DockController, call
+from napari_ecc._controller.docks import DockController, LayerChoice, call
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
     Selection,
@@ -25,6 +26,7 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.loading import warm
 from napari_ecc._controller.set_overlay import SetOverlay
+from napari_ecc._controller.shapes import Shape, compute_shape, shape_of
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Step
@@ -60,6 +62,8 @@ class DirectionController(DockController):
         super().__init__(viewer, "directions", "Euler transform")
         warm(("sweep", "uint8", 2))
         self.model = DirectionModel()
+        self.shapes = LayerChoice(viewer, self.model, "shape", Surface, Points, optional=True)
+        self._shape: Shape | None = None
         explorer = self.session.explorer
         model = self.model
         self.arrow = DirectionArrow(
@@ -75,17 +79,21 @@ class DirectionController(DockController):
         self._sweep: Sweep | None = None
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
-        self._owned += [self.arrow, self.marker, self._set]
+        self._owned += [self.shapes, self.arrow, self.marker, self._set]
         events = explorer.events
         sets = (events.scope, events.threshold, events.superlevel, events.connectivity)
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self._change_layer, events.image)
+        self._links.add(self._change_shape, model.events.shape)
         self._links.add(self.request, events.show_set, events.contour, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(lambda: self._place_arrow(), model.events.height)
         self._change_layer()
 
     def _start(self) -> None:
+        if self.shapes.layer is not None:
+            self._start_shape()
+            return
         layer = self.checked_layer()
         explorer = self.session.explorer
         model = self.model
@@ -121,6 +129,46 @@ class DirectionController(DockController):
         self.runner.submit(job, partial(self._on_step, circle), kind)
         self._place_arrow()
 
+    def _start_shape(self) -> None:
+        """Sweep a surface or points, instead of the image."""
+        layer = self.shapes.layer
+        model = self.model
+        if self._shape is None:
+            self._shape = shape_of(layer)
+        shape = self._shape
+        self._sweep = None
+        self._part = None
+        model.ndim = shape.points.shape[1]
+        circle = model.directions
+        key = (self._version, model.shape, model.n_heights, *circle.ravel().tolist())
+        if key != self._rows_key:
+            self._rows_key = key
+            self._rows = np.full((len(circle), model.n_heights), np.nan)
+        for overlay in (self.arrow, self.marker):
+            overlay.remove()
+        self._set.remove_soon()
+        job = partial(compute_shape, shape, model.direction, circle, self._rows.copy())
+        self.runner.submit(job, partial(self._on_step, circle))
+
+    def _change_shape(self, *_: Any) -> None:
+        """Sweep another surface or other points, or the image again."""
+        self._shape = None
+        self._of_layers.close()
+        shape = self.shapes.layer
+        if shape is None:
+            self._change_layer()
+            return
+        names = ("data", "scale", "translate", "rotate", "shear", "affine")
+        self._of_layers.add(self._forget_shape, *(shape.events[name] for name in names))
+        self._forget_shape()
+
+    def _forget_shape(self, *_: Any) -> None:
+        """Compute everything again, as the shape has changed."""
+        self._shape = None
+        self._version += 1
+        self.limits_changed.emit()
+        self.request()
+
     def _show_set(self, selection: Selection) -> None:
         """Show the set that is swept, unless the explorer does."""
         explorer = self.session.explorer
@@ -145,13 +193,17 @@ class DirectionController(DockController):
     def _statements(self) -> list[str]:
         sweep = self._sweep
         model = self.model
+        if self._shape is not None and model.curve is not None:
+            arguments = self.shapes.layer, model.n_directions
+            along = {"heights": model.n_heights, "elevation": model.elevation}
+            return [call("transform", "shape_transform", *arguments, **along)]
         if sweep is None or model.curve is None:
             return []
         options = {"part": sweep.selection.where, **sweep.options}
-        along = {"directions": [model.direction], **options}
+        single = {"directions": [model.direction], **options}
         around = {"directions": model.n_directions, "elevation": model.elevation, **options}
         return [
-            call("_, levels, (chi,)", "layer_transform", self._layer, **along),
+            call("_, levels, (chi,)", "layer_transform", self._layer, **single),
             call("transform", "layer_transform", self._layer, **around),
         ]
 
@@ -182,6 +234,14 @@ class DirectionController(DockController):
         if rows is not None:
             self._rows = rows
             self.model.transform = ecc.EulerTransform(circle, curve.thresholds, rows)
+        if self._shape is not None:
+            missing = self._missing()
+            words = f"{self._shape.in_words()} · CPU"
+            self.model.status = f"Partial: {self._known()} …" if missing else words
+            self.subject = self.model.shape
+            self.state = f"{missing} directions missing" if missing else "complete"
+            self.subject_changed.emit()
+            return
         if self._sweep is None:
             return
         selection = self._sweep.selection
@@ -215,6 +275,8 @@ class DirectionController(DockController):
 
     def _change_layer(self, *_: Any) -> None:
         """Follow the explorer to another layer or to no layer."""
+        if self.shapes.layer is not None:
+            return
         if self.layer != self._layer:
             self.show_nothing()
         self._layer = self.layer

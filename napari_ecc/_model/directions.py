@@ -67,6 +67,7 @@ class DirectionModel:
     The image layer, the threshold and which set is meant are those of the dock Threshold.
     """
 
+    shape: str = ""  # name of a Surface or Points layer that is swept, or "": the image
     ndim: int = 2  # number of axes of the image
     azimuth: float = 0.0  # degrees, as the elevation
     elevation: float = 0.0

@@ -14,6 +14,7 @@ STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The layer, the same as in the dock Threshold"),
+    "Shape": form.choice("shape", "A Surface or Points layer that is swept instead of the image"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
     "t": form.slider("threshold", "Threshold of the object, shared with the dock Threshold"),
     "a": form.slider("slope", "Slope of the plane, in values of the image per world unit"),
@@ -72,6 +73,8 @@ class DirectionExplorer(Panel):
         self.angles["azimuth"].changed.connect(model.turn)
         self.angles["elevation"].changed.connect(lambda up: model.turn(model.azimuth, up))
         self.offer(self.form, "image", controller.images)
+        self.offer(self.form, "shape", controller.shapes, **{"none: the image": ""})
+        self.show(self._show_rows, model.events.shape)
         self.show(self._show_limits, controller.limits_changed)
         self.show(self._show_direction, model.turned)
         self.show(self._show_rows, model.events.ndim, model.events.filtration)
@@ -92,8 +95,11 @@ class DirectionExplorer(Panel):
         """Show what matters for this filtration and number of axes."""
         plane = self.model.filtration == "plane"
         solid = self.model.ndim == 3
-        self.form.set_visible("threshold", not plane)
-        self.form.set_visible("slope", plane)
+        of_image = not self.model.shape
+        self.form.set_visible("shape", bool(self.controller.shapes.names))
+        self.form.set_visible("superlevel", of_image)
+        self.form.set_visible("threshold", of_image and not plane)
+        self.form.set_visible("slope", of_image and plane)
         self.angles.set_visible("elevation", solid)
         level = "value t of image + plane" if plane else f"height ({self.controller.limits().unit})"
         self.plot.setLabel("bottom", level)

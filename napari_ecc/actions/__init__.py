@@ -21,6 +21,7 @@ from napari_ecc.actions.layers import (
     layer_curves,
     layer_transform,
 )
+from napari_ecc.actions.shapes import shape_transform
 
 __all__ = [
     "all_frames",
@@ -38,4 +39,5 @@ __all__ = [
     "match_labels",
     "object_curves",
     "region_table",
+    "shape_transform",
 ]

@@ -1,0 +1,84 @@
+"""Surface and Points layers in Directions."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from napari.layers import Points, Surface
+from napari_helpers import run_copied, settle
+from numpy.testing import assert_array_equal
+
+from napari_ecc import actions
+
+CUBE = np.array(np.meshgrid(*[[0.0, 1.0]] * 3, indexing="ij")).reshape(3, -1).T
+FACES = np.array(
+    [
+        *([0, 1, 3], [0, 2, 3], [4, 5, 7], [4, 6, 7], [0, 1, 5], [0, 4, 5]),
+        *([2, 3, 7], [2, 6, 7], [0, 2, 6], [0, 4, 6], [1, 3, 7], [1, 5, 7]),
+    ]
+)
+
+
+def counted(points, faces, direction, heights):
+    """Vertices minus edges plus triangles below each height, one by one."""
+    edges = {tuple(sorted((a, b))) for f in faces.tolist() for a in f for b in f if a != b}
+    height = points @ direction
+    return [
+        np.sum(height <= h)
+        - sum(max(height[a], height[b]) <= h for a, b in edges)
+        + sum(max(height[list(f)]) <= h for f in faces.tolist())
+        for h in heights
+    ]
+
+
+def test_a_surface_in_the_world():
+    """Scaled, turned and moved as in the canvas, and measured from the middle of its box."""
+    turn = np.eye(3)
+    turn[1:, 1:] = [[0.8, -0.6], [0.6, 0.8]]
+    layer = Surface((CUBE, FACES), scale=(2, 1, 3), rotate=turn, translate=(5, 6, 7))
+    found = actions.shape_transform(layer, 4, 9, elevation=25.0)
+    world = np.array([layer.data_to_world(at) for at in CUBE])
+    world -= (world.min(axis=0) + world.max(axis=0)) / 2
+    for direction, values in zip(found.directions, found.values, strict=True):
+        assert_array_equal(values, counted(world, FACES, direction, found.heights))
+    assert (found.values[:, -1] == 2).all()  # a closed surface
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (Points(np.zeros((2, 4))), "must have 2 or 3 axes to be swept, got 4"),
+        (Points(ndim=2), "has no points yet"),
+        (SimpleNamespace(name="p", data=[[0, np.nan]]), "must have finite coordinates"),
+    ],
+)
+def test_shapes_that_cannot_be_swept(layer, message):
+    with pytest.raises(ValueError, match=message):
+        actions.shape_transform(layer)
+
+
+def test_a_surface_is_swept_instead_of_the_image(directions, qtbot):
+    viewer, panel = directions(np.eye(8, dtype=np.uint8))
+    of_image = panel.model.curve
+    surface = viewer.add_surface((CUBE, FACES), name="cube", scale=(1, 2, 1))
+    panel.form["shape"].value = "cube"
+    settle(qtbot, panel)
+    assert panel.model.ndim == 3
+    assert panel.controller.subject == "cube"
+    assert "8 points, 12 triangles" in panel.work.text.text()
+    expected = actions.shape_transform(surface, panel.model.n_directions, panel.model.n_heights)
+    assert_array_equal(panel.model.transform.values, expected.values)
+    panel.model.turn(90.0)
+    settle(qtbot, panel)
+    row = np.argmin(np.linalg.norm(expected.directions - panel.model.direction, axis=1))
+    assert_array_equal(panel.model.curve.values, expected.values[row])
+    assert_array_equal(run_copied(viewer, panel)["transform"].values, expected.values)
+    surface.scale = (3, 1, 1)
+    settle(qtbot, panel)
+    again = actions.shape_transform(surface, panel.model.n_directions, panel.model.n_heights)
+    assert_array_equal(panel.model.transform.values, again.values)
+    viewer.layers.remove(surface)
+    panel.model.turn(0.0)
+    settle(qtbot, panel)
+    assert panel.model.ndim == 2
+    assert_array_equal(panel.model.curve.values, of_image.values)
