@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ Array = NDArray[Any]
 
 TRIMESH_SUFFIXES = (".obj", ".off", ".ply", ".stl")
 GIFTI = ".gii"
+COMPRESSED = ".gz"  # which FreeSurfer's and nilearn's GIFTI files may end in
 MESH_SUFFIXES = (GIFTI, *TRIMESH_SUFFIXES)
 """Suffixes of files with meshes."""
 VALUE_SUFFIXES = (GIFTI, ".npy")
@@ -45,7 +47,13 @@ class Mesh(NamedTuple):
 
 def is_mesh(path: str | os.PathLike[str]) -> bool:
     """Whether a path is that of a mesh, by its suffix."""
-    return Path(path).suffix.lower() in MESH_SUFFIXES
+    return _format_of(Path(path)) in MESH_SUFFIXES
+
+
+def _format_of(file: Path) -> str:
+    """Return the suffix that tells the format; GIFTI may be compressed."""
+    name = file.name.lower()
+    return GIFTI if name.endswith(GIFTI + COMPRESSED) else file.suffix.lower()
 
 
 def read_mesh(path: str | os.PathLike[str]) -> Mesh:
@@ -57,7 +65,7 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
     Parameters
     ----------
     path : path
-        A file in one of the formats OBJ, OFF, PLY, STL and GIFTI (surface).
+        A file in one of the formats OBJ, OFF, PLY, STL and GIFTI (surface; also ``.gii.gz``).
 
     Returns
     -------
@@ -72,7 +80,7 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
         If trimesh, or nibabel for GIFTI, is not installed.
     """
     file = Path(path)
-    suffix = file.suffix.lower()
+    suffix = _format_of(file)
     if suffix not in MESH_SUFFIXES:
         raise _unknown_type(file, MESH_SUFFIXES)
     read = _read_gifti_surface if suffix == GIFTI else _read_by_trimesh
@@ -92,7 +100,7 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
     Parameters
     ----------
     path : path
-        A file in GIFTI with one array of values, or an NPY file of shape (n,), (n, 1) or (1, n).
+        A file in GIFTI (also ``.gii.gz``) with one array of values, or an NPY file of shape (n,), (n, 1) or (1, n).
 
     Returns
     -------
@@ -107,7 +115,7 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
         If nibabel, for GIFTI, is not installed.
     """
     file = Path(path)
-    suffix = file.suffix.lower()
+    suffix = _format_of(file)
     if suffix not in VALUE_SUFFIXES:
         raise _unknown_type(file, VALUE_SUFFIXES)
     read = _read_gifti_values if suffix == GIFTI else _read_npy
@@ -202,6 +210,8 @@ def _gifti_arrays(file: Path) -> list[Any]:
     """Return the arrays of a GIFTI file."""
     nibabel: Any = import_optional("nibabel", extra="nifti", purpose="reading GIFTI files")
     data = file.read_bytes()
+    if file.suffix.lower() == COMPRESSED:
+        data = gzip.decompress(data)
     if b"<!ENTITY" in data or b"ExternalFileBinary" in data:
         raise InputFileError(f"{file}: entities and external files are not read")
     arrays: list[Any] = nibabel.GiftiImage.from_bytes(data).darrays

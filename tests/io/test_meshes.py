@@ -1,6 +1,7 @@
 """Meshes and the values of their points in files, and the commands that take them."""
 
 import csv
+import gzip
 from dataclasses import replace
 
 import nibabel
@@ -105,6 +106,25 @@ def test_curve_of_values(tmp_path, suffix):
     assert main([*line, "--superlevel", "--out", str(table)]) == 0
     expected = ecc.simplicial_curve(VALUES, TRIANGLES, [0, 2, 3, 5], superlevel=True)
     assert column(table, "euler_number") == expected.values.tolist()
+
+
+def test_compressed_gifti_files(tmp_path):
+    """As nilearn and FreeSurfer write them."""
+    save_mesh(tmp_path / "mesh.gii")
+    save_gifti(tmp_path / "values.gii", values=VALUES)
+    for name in ("mesh", "values"):
+        whole = (tmp_path / f"{name}.gii").read_bytes()
+        (tmp_path / f"{name}.gii.gz").write_bytes(gzip.compress(whole))
+    mesh = str(tmp_path / "mesh.gii.gz")
+    np.testing.assert_array_equal(read_mesh(mesh).triangles, TRIANGLES)
+    table = tmp_path / "curve.csv"
+    line = ["curve", mesh, "--values", str(tmp_path / "values.gii.gz"), "--out", str(table)]
+    assert main([*line, "--thresholds", "0,2,3,5"]) == 0
+    expected = ecc.simplicial_curve(VALUES, TRIANGLES, [0, 2, 3, 5])
+    assert column(table, "euler_number") == expected.values.tolist()
+    (tmp_path / "cut.gii.gz").write_bytes(gzip.compress(b"<?xml")[:-9])
+    with pytest.raises(InputFileError, match=r"cut\.gii\.gz: cannot be read as a mesh"):
+        read_mesh(tmp_path / "cut.gii.gz")
 
 
 def test_curves_of_several_meshes_have_common_thresholds(tmp_path):
