@@ -27,7 +27,8 @@ def torus(rows: int, columns: int) -> Mesh:
     here, below, right, across = corner(0, 0), corner(1, 0), corner(0, 1), corner(1, 1)
     edges = [(here, below), (here, right), (here, across)]
     triangles = [(here, below, across), (here, across, right)]
-    return Mesh(points, *(np.hstack(rows).T for rows in (edges, triangles)))
+    edge_rows, triangle_rows = (np.hstack(rows).T.copy() for rows in (edges, triangles))
+    return Mesh(points, edge_rows, triangle_rows)
 
 
 class Shapes(NamedTuple):

@@ -100,7 +100,8 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
     Parameters
     ----------
     path : path
-        A file in GIFTI (also ``.gii.gz``) with one array of values, or an NPY file of shape (n,), (n, 1) or (1, n).
+        A file in GIFTI (also ``.gii.gz``) with one array of values, or an NPY file of shape (n,),
+        (n, 1) or (1, n).
 
     Returns
     -------
