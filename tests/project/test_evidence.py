@@ -325,10 +325,19 @@ def test_committed_results_are_those_of_the_script(study, name):
 
 
 def test_known_splits_and_merges_are_found(study):
-    """All of them, and no others, of components without noise."""
+    """All of them, and no others, of components without noise.
+
+    Smoothing by two points joins regions that are five points apart, so that it may miss a split.
+    """
     outcome = study("tracking").run(quick=True)
     assert set(outcome.tables) == {"Noise of 0 of the contrast"}
-    for row in outcome.tables["Noise of 0 of the contrast"]:
+    exact = [
+        row
+        for row in outcome.tables["Noise of 0 of the contrast"]
+        if not row["components"].startswith("more smoothing")
+    ]
+    assert len(exact) == 5
+    for row in exact:
         for kinds in ("split and merge", "appear and vanish"):
             assert row[f"{kinds}: found"]["mean"] == 1
             assert row[f"{kinds}: false a frame"]["mean"] == 0
