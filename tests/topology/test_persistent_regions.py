@@ -299,3 +299,11 @@ def test_tables_files_and_plots(tmp_path):
         ecc.io.write_result(tmp_path / "regions.csv", found)
     assert found.plot().get_ylabel() == "death"
     assert "<img" in found._repr_html_()
+
+
+def test_regions_of_images_whose_columns_are_contiguous():
+    """The result for the same values in C order."""
+    image = np.random.default_rng(0).normal(size=(8, 12))
+    known = ecc.persistent_regions(image, 0.5)
+    assert known.labels.max() > 1
+    assert ecc.persistent_regions(np.asfortranarray(image), 0.5) == known
