@@ -118,9 +118,10 @@ class RegionExplorer(Panel):
     def _show_points(self) -> None:
         model = self.model
         regions = model.regions
-        self.object.set_visible("first", model.basis == "features")
-        columns = self.controller.columns()
-        for name in ("first", "second"):
+        chosen = model.basis == "features"
+        self.object.set_visible("first", chosen)
+        columns = self.controller.columns() if chosen else {}
+        for name in ("first", "second") if chosen else ():  # a long list, which takes a while
             self.object.offer(name, {at: at for at in columns}, getattr(model, name))
         if regions is None:
             self._rows = []
