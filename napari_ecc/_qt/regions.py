@@ -145,7 +145,9 @@ class RegionExplorer(Panel):
 
     def _show_classes(self) -> None:
         classes = self.model.classes
-        self.scatter.set_classes([classes[row] for row in self._rows] if classes else ())
+        regions = self.model.regions
+        known = regions is not None and len(classes) == len(regions.labels)  # or they come soon
+        self.scatter.set_classes([classes[row] for row in self._rows] if known else ())
 
     def _keep_gate(self, corners: Corners) -> None:
         """Keep the gate that was drawn, which a listener draws and chooses what is inside."""
