@@ -144,8 +144,8 @@ def markdown(report: dict[str, Any]) -> str:
         "pyECT's heights are float32. ect converts the complex in each call.",
         "",
         f"Soft, forward and backward, {STEPS} directions and heights, float32, one thread. The sum "
-        "over all simplices is DECT's published method in operators of torch. Of meshes its float32 "
-        "sums of thousands of terms are what differs: in float64 both agree to 1e-7.",
+        "over all simplices is DECT's published method in operators of torch. Of meshes its "
+        "float32 sums of thousands of terms are what differs: in float64 both agree to 1e-7.",
         "",
         "| batch | shapes | points of each | ms | sum over simplices, ms | ratio | difference |",
         "|---|---|---|---|---|---|---|",
