@@ -153,7 +153,8 @@ def soft_euler_curve(
     )
     slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
     others = (levels, slope, terms, mask, connectivity, superlevel, ties, keep)
-    if image.is_cuda and has_kernels("cuda") and bypasses_torch((image, *others)):
+    by_kernels = image.is_cuda and bypasses_torch((image, *others))
+    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
         from ecc_core._torch import cuda
 
         if cuda.fuses(image, *others):

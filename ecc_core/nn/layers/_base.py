@@ -364,11 +364,11 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Add up a first number and the softplus of all others, in units of `step`."""
     by_kernels = (
         free.is_cuda
-        and has_kernels("cuda")
         and free.dtype in (torch.float32, torch.float64)
         and free.is_contiguous()
+        and bypasses_torch((free, step))
     )
-    if by_kernels and bypasses_torch((free, step)):
+    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
         found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
         return found
     return _increasing_in_torch(free, step)
