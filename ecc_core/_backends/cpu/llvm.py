@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
@@ -186,9 +187,19 @@ def part_of(builder, array, at, count):
     return _view(builder, array, builder.add(_address(builder, array), offset), [count])
 
 
-@operation(lambda array: types.Array(array.dtype, array.ndim, "C"))
+def _in_c_order(array: Any) -> Any:
+    """Return the type of an array in C order, which `bare` requires of its argument."""
+    if array.layout != "C":
+        raise TypingError(f"`bare` must get an array in C order, got {array}")
+    return types.Array(array.dtype, array.ndim, "C")
+
+
+@operation(_in_c_order)
 def bare(builder, array):
-    """Return an array without an owner: numba counts references to other arrays at every call."""
+    """Return an array without an owner: numba counts references to other arrays at every call.
+
+    The array is in C order. Others are refused, since elements of other memory would be read.
+    """
     return _view(builder, array, _address(builder, array), array.shape)
 
 

@@ -260,7 +260,7 @@ def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Arra
     sign, negative = map(np.uint32, bits_to_invert(dtype))
     found = []
     for image in (prediction, target):
-        bits = image.reshape(-1).view(unsigned(dtype))
+        bits = np.ascontiguousarray(image).reshape(-1).view(unsigned(dtype))
         levels = np.empty(image.size, np.uint32)
         write_levels(bits, sign, negative, dtype.kind == "f", flip, levels)
         found.append(levels)
