@@ -52,7 +52,8 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("name", ["generic", pytest.param("haswell", marks=pytest.mark.slow)])
+@pytest.mark.slow  # Each compiles all kernels anew.
+@pytest.mark.parametrize("name", ["generic", "haswell"])
 def test_cpu_target(name, tmp_path):
     if name == "haswell" and platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("haswell is an x86 machine")

@@ -108,7 +108,11 @@ CASES = {
         {"CODE": CODES, "LABEL": LABELS, "GROUPS": ("1,3,17,51",), "LAST": (0, 1), "SUPER": (0, 1)}
         | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
+    "components": [{"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "THREADS": (256,)}],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
+    "flood": [
+        {"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "WIDE": (0, 1), "THREADS": (256,)}
+    ],
     "same": [{"THREADS": (256,)}],
     "simplices": [{"SIZE": (2, 3, 4, 7), "THREADS": (256,)}],
     "simplicial": [

@@ -73,6 +73,7 @@ def test_a_killed_worker(client, image, tmp_path, compute):
     assert victim not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow  # Half a minute is spent waiting for another worker.
 def test_a_worker_killed_while_a_stack_is_computed(client, image, tmp_path, monkeypatch):
     """The blocks that it held are read again."""
     monkeypatch.setattr(window, "AHEAD_ON_CLUSTER", 2)

@@ -35,6 +35,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=WHY_NOT))
 
 
+@pytest.fixture(autouse=True)
+def _no_key_is_held():
+    """Release modifiers after a test: the application keeps those that came with the last key."""
+    yield
+    from qtpy.QtCore import Qt
+    from qtpy.QtGui import QGuiApplication
+    from qtpy.QtTest import QTest
+    from qtpy.QtWidgets import QWidget
+
+    if QGuiApplication.instance() and QGuiApplication.keyboardModifiers():
+        QTest.keyRelease(QWidget(), Qt.Key.Key_Shift)
+        assert not QGuiApplication.keyboardModifiers()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _quick_windows():
     """Ask once for what napari asks for with each window.
