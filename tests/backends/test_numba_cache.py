@@ -136,6 +136,8 @@ def test_versions_of_a_function_that_several_processes_compile(environment, tmp_
 def cached(tmp_path, monkeypatch):
     """A function that compiles `double` anew, or finds it in an empty folder."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    # numba reads the environment again when it compiles for the first time.
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def call():
         monkeypatch.setattr(compiling, "_warned", False)
@@ -170,6 +172,7 @@ def test_files_that_cannot_be_read(cached, tmp_path):
 
 
 def test_no_folder_at_all(cached, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
     monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     with pytest.warns(RuntimeWarning, match="not cached.*no locator available") as found:
