@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays.origin import origin_of
-from ecc_core._arrays.request import Request, check_eager
+from ecc_core._arrays.request import Request, check_eager, indices_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of
 from ecc_core._request.image import all_axes, as_booleans, split_masked
 from ecc_core._request.levels import last_value
@@ -289,11 +289,7 @@ def _pairs(classes: Sequence[Any], image: Array, request: Request) -> Persistenc
     born = flat[births].astype(dtype)
     died = flat[deaths].astype(dtype)
     died[deaths < 0] = last_value(dtype, request.filtration.superlevel)
-    points = []
-    for numbers in (births, deaths):
-        index = np.stack(np.unravel_index(np.maximum(numbers, 0), image.shape), axis=1)
-        index[numbers < 0] = -1
-        points.append(index)
+    points = (indices_of(numbers, image.shape) for numbers in (births, deaths))
     wrapped = map(request.origin.wrap, (born, died, *points))
     counts = tuple(own.births.size for own in classes)
     facts = {"dimension": None, "counts": counts, **curve_facts(request.filtration)}

@@ -261,8 +261,9 @@ def indices_of(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.
         absent = rest < 0
         own = found[part]
         for axis in reversed(range(1, len(shape))):
-            rest, inner = rest // shape[axis], rest
-            own[:, axis] = inner - rest * shape[axis]
+            above = rest // shape[axis]
+            own[:, axis] = rest - above * shape[axis]
+            rest = above
         own[:, 0] = rest
         own[absent] = -1
     return found

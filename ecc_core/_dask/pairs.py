@@ -11,6 +11,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pairs import PairOptions
 from ecc_core._backends.protocols import PairPieces
@@ -51,11 +52,9 @@ class PairBoxes:
     def arrays(self, piece: Any) -> tuple[Array, ...]:
         """Return births, deaths and their points, of the piece of the whole image."""
         pairs = betti_numbers("cpu").pair_pieces.pairs_of(piece, self.options)
-        points = [np.stack(np.unravel_index(pairs.birth_places, self.whole), axis=1)]
-        dies = pairs.death_places >= 0
-        points.append(np.full_like(points[0], -1))
-        points[1][dies] = np.stack(np.unravel_index(pairs.death_places[dies], self.whole), axis=1)
-        return pairs.births, pairs.deaths, *points
+        births = indices_of(pairs.birth_places, self.whole)
+        deaths = indices_of(pairs.death_places, self.whole)
+        return pairs.births, pairs.deaths, births, deaths
 
 
 def whole_pairs(
