@@ -12,11 +12,7 @@ from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
-from ecc_core._types import (
-    CoefficientOptions,
-    DeviceT,
-    LazyT,
-)
+from ecc_core._types import CoefficientOptions, DeviceT, LazyT
 
 __all__ = ["euler_coefficients"]
 

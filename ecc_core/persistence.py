@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.request import (
-    indices_of,
-    single_request,
-)
+from ecc_core._arrays.request import indices_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value

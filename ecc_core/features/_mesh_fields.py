@@ -55,7 +55,7 @@ class MeshField(NamedTuple):
 
 def mesh_field(simplices: Any, points: int) -> MeshField:
     """Return the field on a mesh of so many points, which has edges and triangles only."""
-    given, alone = as_simplices(simplices, lambda part: np.asarray(part))
+    given, alone = as_simplices(simplices, np.asarray)
     rows = simplicial_complexes("cpu").make_complex(given, points, alone)
     if len(rows) > 2:
         raise ValueError(
