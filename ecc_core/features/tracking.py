@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._optional import import_optional
+from ecc_core._request.persistence import real_number
+from ecc_core.features._label_images import frames_of, integers_of, label_images
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -147,7 +149,7 @@ class RegionTracks:
         -------
         int64 array of the same shape
         """
-        wanted = np.asarray(labels)
+        wanted = integers_of(labels, "labels", frame)
         own = slice(*np.searchsorted(self.frames, [frame, frame + 1]))
         known = np.append(0, self.labels[own])
         tracks = np.append(0, self.tracks[own])
@@ -207,11 +209,12 @@ def track_regions(
     Raises
     ------
     TypeError
-        If labels are not integers.
+        If `labels` or `lasting` is no iterable of arrays of integers, or `min_overlap` is not a
+        real number.
     ValueError
-        If labels are negative, frames differ in shape or have no axes, there is no frame, or
-        `min_overlap` is not above 0 and at most 1; if `lasting` has not one array for each frame,
-        or labels that the frame does not have.
+        If labels are negative, or 2**63 or more; if frames differ in shape or have no axes, or
+        there is no frame; if `min_overlap` is not above 0 and at most 1; if `lasting` has not one
+        array for each frame, or labels that the frame does not have.
 
     Notes
     -----
@@ -242,13 +245,14 @@ def track_regions(
     >>> tracks.totals()
     {'appear': 0, 'vanish': 0, 'split': 0, 'merge': 1}
     """
-    if not 0 < min_overlap <= 1:
-        raise ValueError(f"`min_overlap` must be above 0 and at most 1, got {min_overlap}")
+    least = real_number(min_overlap, "min_overlap")
+    if not 0 < least <= 1:
+        raise ValueError(f"`min_overlap` must be above 0 and at most 1, got {min_overlap!r}")
     frames: list[_Frame] = []
     overlaps: list[_Overlaps] = []
     before: _Numbered | None = None
     n_regions = 0
-    for image in _checked(labels):
+    for image in label_images(labels):
         frame, numbered = _measured(image)
         if before is not None:
             overlaps.append(
@@ -265,7 +269,7 @@ def track_regions(
     if lasting is not None:
         followed = _followed(_counting(lasting, frames), pairs, points)
     smaller = np.minimum(points[pairs.first], points[pairs.second])
-    linked = (pairs.shared >= min_overlap * smaller) & followed[pairs.first]
+    linked = (pairs.shared >= least * smaller) & followed[pairs.first]
     linked &= followed[pairs.second]
     row = np.cumsum(followed) - 1
     links = np.stack([row[pairs.first[linked]], row[pairs.second[linked]]], axis=1)
@@ -307,26 +311,6 @@ class _Overlaps(NamedTuple):
         return _Overlaps(self.first + first_row, self.second + second_row, self.shared)
 
 
-def _checked(labels: Iterable[ArrayLike]) -> Iterator[NDArray[np.integer[Any]]]:
-    """Yield label images of one shape."""
-    shape: tuple[int, ...] | None = None
-    for number, frame in enumerate(labels):
-        image = np.asarray(frame)
-        if image.dtype.kind not in "biu":
-            raise TypeError(f"`labels` must be integers, got {image.dtype}")
-        if image.ndim == 0:
-            raise ValueError("`labels` must have an axis of frames and others, got one axis")
-        if shape is not None and image.shape != shape:
-            raise ValueError(
-                f"`labels` must have frames of one shape, got {shape} and, in frame {number}, "
-                f"{image.shape}"
-            )
-        if image.dtype.kind == "i" and image.min(initial=0) < 0:
-            raise ValueError(f"`labels` must not be negative, got {image.min()} in frame {number}")
-        shape = image.shape
-        yield image
-
-
 def _measured(image: NDArray[np.integer[Any]]) -> tuple[_Frame, _Numbered]:
     """Return the regions of a label image, and the image with consecutive numbers."""
     places = np.nonzero(image)
@@ -357,7 +341,8 @@ def _joined(overlaps: list[_Overlaps]) -> _Overlaps:
 
 def _counting(lasting: Iterable[ArrayLike], frames: list[_Frame]) -> NDArray[np.bool_]:
     """Return which regions are among the labels of their frame that count."""
-    given = [np.asarray(own) for own in lasting]
+    arrays = enumerate(frames_of(lasting, "lasting"))
+    given = [integers_of(own, "lasting", number) for number, own in arrays]
     if len(given) != len(frames):
         raise ValueError(
             f"`lasting` must have one array of labels for each of {len(frames)} frames, got "
@@ -369,8 +354,8 @@ def _counting(lasting: Iterable[ArrayLike], frames: list[_Frame]) -> NDArray[np.
             raise ValueError(
                 f"`lasting` must have labels of its frame, got {unknown.flat[0]} in frame {number}"
             )
-    pairs = zip(given, frames, strict=True)
-    return np.concatenate([np.isin(frame.labels, own) for own, frame in pairs])
+    counting = [np.isin(frame.labels, own) for own, frame in zip(given, frames, strict=True)]
+    return np.concatenate(counting)
 
 
 def _followed(counting: NDArray[np.bool_], pairs: _Overlaps, points: Integers) -> NDArray[np.bool_]:
@@ -380,9 +365,11 @@ def _followed(counting: NDArray[np.bool_], pairs: _Overlaps, points: Integers) -
     first = pairs.first[same]
     second = pairs.second[same]
     found = counting.copy()
-    for rows, others in ((slice(None), (first, second)), (slice(None, None, -1), (second, first))):
-        for a, b in zip(others[0][rows].tolist(), others[1][rows].tolist(), strict=True):
-            found[b] |= found[a]
+    pairs_of_rows = list(zip(first.tolist(), second.tolist(), strict=True))
+    for earlier, later in pairs_of_rows:
+        found[later] |= found[earlier]
+    for earlier, later in reversed(pairs_of_rows):
+        found[earlier] |= found[later]
     return found
 
 

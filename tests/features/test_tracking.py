@@ -143,6 +143,28 @@ def test_frames_without_regions():
         ([[1]], {"min_overlap": 0}, ValueError, "above 0 and at most 1, got 0"),
         ([[1]], {"min_overlap": 1.5}, ValueError, "above 0 and at most 1, got 1.5"),
         ([[1], [2]], {"lasting": [[1]]}, ValueError, "for each of 2 frames, got 1"),
+        (None, {}, TypeError, "`labels` must be an iterable of arrays, got NoneType"),
+        ([[[1, 2], [1]]], {}, ValueError, "`labels` must be arrays, got rows of different lengths"),
+        (
+            [np.array([2**63], np.uint64)],
+            {},
+            ValueError,
+            r"less than 2\*\*63, got 9223372036854775808",
+        ),
+        (
+            [[1]],
+            {"min_overlap": "half"},
+            TypeError,
+            "`min_overlap` must be a real number, got 'half'",
+        ),
+        ([[1]], {"min_overlap": True}, TypeError, "`min_overlap` must be a real number, got True"),
+        ([[1]], {"lasting": 1}, TypeError, "`lasting` must be an iterable of arrays, got int"),
+        (
+            [[1]],
+            {"lasting": [[1.0]]},
+            TypeError,
+            "`lasting` must be integers, got float64 in frame 0",
+        ),
         ([[1], [2]], {"lasting": [[1], [3]]}, ValueError, "of its frame, got 3 in frame 1"),
     ],
 )
