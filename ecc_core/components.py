@@ -322,7 +322,7 @@ def persistent_regions(
     numbers = origin.transforms().numbers
     with numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
-        shown = np.ones_like(array, dtype=bool, order="C")  # as kernels read it
+        shown = np.ones_like(array, dtype=bool)
         if request.mask is not None:
             with numbers(request.mask) as given:
                 shown = as_booleans(given[0])

@@ -11,7 +11,8 @@ LEVELS = np.linspace(-1, 1, 5, dtype=np.float32)
 
 
 def every_second(image):
-    spread = np.full([2 * n for n in image.shape], np.float32(np.nan))
+    other = True if image.dtype == bool else np.nan
+    spread = np.full([2 * n for n in image.shape], other, image.dtype)
     view = spread[(slice(None, None, 2),) * image.ndim]
     view[...] = image
     return view
@@ -54,3 +55,29 @@ def test_layouts(function, layout, shape):
     compute = FUNCTIONS[function]
     for found, wanted in zip(compute(other), compute(image), strict=True):
         assert_array_equal(found, wanted)
+
+
+MASKED = {
+    "betti_curves": lambda image, mask: (ecc.betti_curves(image, LEVELS, mask=mask).values,),
+    "persistence_pairs": lambda image, mask: classes(ecc.persistence_pairs(image, mask=mask)),
+    "component_curves": lambda image, mask: ecc.component_curves(image, LEVELS, mask=mask).points,
+    "persistent_regions": lambda image, mask: (
+        ecc.persistent_regions(image, 0.3, mask=mask).labels,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("function", MASKED)
+def test_layouts_of_masks(function, layout, shape):
+    rng = np.random.default_rng(58)
+    image = rng.normal(size=shape).astype(np.float32)
+    mask = rng.random(shape) < 0.7
+    compute = MASKED[function]
+    wanted = compute(image, mask)
+    other_mask = LAYOUTS[layout](mask)
+    assert_array_equal(other_mask, mask)
+    for other_image in (image, LAYOUTS[layout](image)):
+        for found, own in zip(compute(other_image, other_mask), wanted, strict=True):
+            assert_array_equal(found, own)

@@ -127,8 +127,9 @@ def _flood(
     later: NDArray[np.uint32], shown: Array, births: Points, weak: Points, near: _Near
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
-    labels = np.where(np.pad(shown, 1), np.int32(0), np.int32(CLOSED))
-    inside = np.pad(shown, 1)
+    # The kernel writes to the labels in C order, in which NumPy makes them if the mask is in it.
+    inside = np.pad(np.ascontiguousarray(shown), 1)
+    labels = np.where(inside, np.int32(0), np.int32(CLOSED))
     if near.home is not None:
         wrap_halo(inside, near.wraps)
     weak = weak[:, shown.reshape(-1)[weak[1]]]
