@@ -81,25 +81,23 @@ def persistent_regions(
     later = np.zeros(keys.size, np.uint32)
     _compare(keys.reshape(-1), *near[:2], later)
     labels = _flood(later, shown, births, weak, near)
-    merged = np.arange(births.size + 1, dtype=np.int32)
     ends = deaths[deaths >= 0]
     places = _padded(ends[np.lexsort((ends, values.reshape(-1)[ends]))], image.shape)
-    parents = merged.copy()
-    _merge(places, keys.reshape(-1), labels.reshape(-1), near.steps, near.home, parents, merged)
-    merged[merged == np.arange(merged.size)] = 0
+    flat = keys.reshape(-1), labels.reshape(-1)
+    merged = merge_labels(places, *flat, near.steps, births.size, near.home)
     if rel_height is not None or threshold is not None:
         if rel_height is not None:
             whole = np.where(shown, _inner(labels), 0)
-            shown = points_within(values, shown, whole, births, deaths, merged[1:], rel_height)
+            shown = points_within(values, shown, whole, births, deaths, merged, rel_height)
         if threshold is not None:  # the components that are born before it come first
             shown = shown & _reaches(image, threshold, filtration.superlevel)
         born = shown.reshape(-1)[births]
         births = births[born]
         deaths = deaths[born]
-        merged = merged[: births.size + 1]
+        merged = merged[: births.size]
         labels = _flood(later, shown, births, weak, near)
     inner = _inner(labels)
-    return Flooding(np.where(shown & (inner > 0), inner, 0), births, deaths, merged[1:])
+    return Flooding(np.where(shown & (inner > 0), inner, 0), births, deaths, merged)
 
 
 def _inner(labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -286,11 +284,16 @@ def take_bit(free, place):
 
 
 def merge_labels(
-    places: Points, keys: Array, labels: NDArray[np.int32], steps: Points, count: int
+    places: Points,
+    keys: Array,
+    labels: NDArray[np.int32],
+    steps: Points,
+    count: int,
+    home: Array | None = None,
 ) -> NDArray[np.int32]:
     """Return the label that each of `count` ones joins, or 0, for places in the order of deaths."""
     merged = np.arange(count + 1, dtype=np.int32)
-    _merge(places, keys, labels, steps, None, merged.copy(), merged)
+    _merge(places, keys, labels, steps, home, merged.copy(), merged)
     merged[merged == np.arange(merged.size)] = 0
     return merged[1:]
 
