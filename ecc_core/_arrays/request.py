@@ -180,8 +180,9 @@ class Request(NamedTuple):
             shown = ~np.isnan(images) if shown is None else shown & ~np.isnan(images)
         if shown is None:
             return (math.prod(geometry.spatial),) * count
-        if is_lazy(images):
-            return tuple(shown.sum(axis=tuple(range(-geometry.ndim, 0))).reshape(count))
+        if self.origin.on_host or is_lazy(images):
+            counts = shown.sum(axis=tuple(range(-geometry.ndim, 0))).reshape(count)
+            return tuple(counts if is_lazy(images) else counts.tolist())
         # CuPy sums all numbers of an array in a hundredth of the time that it takes along axes.
         return tuple(
             int(points.sum()) for points in shown.reshape(count, math.prod(geometry.spatial))
