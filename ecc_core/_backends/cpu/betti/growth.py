@@ -243,7 +243,8 @@ def with_room(changes, count, more):
     if len(changes) >= count + more:
         return changes
     longer = np.empty((2 * (count + more), 3), np.int64)
-    for i in range(count):  # see `paths.longer`
+    # An assignment to a slice would take seconds to compile, as in `paths.longer`.
+    for i in range(count):
         for column in range(3):
             longer[i, column] = changes[i, column]
     return longer

@@ -185,8 +185,8 @@ def number_loops(edges, closes, rows, births):
     row = 0
     for k in range(closes.size - 1, -1, -1):
         if closes[k]:
-            rows[edges[0][k]] = row
-            births[row] = edges[1][k]
+            rows[edges.numbers[k]] = row
+            births[row] = edges.ranks[k]
             row += 1
 
 
@@ -261,7 +261,7 @@ def write_lasting(owners, births, deaths, times, lasts):
     for row in range(owners.size):
         ends = owners[row] != NONE
         if ends:
-            ends = times[0][births[row]] < times[1][deaths[owners[row]]]
+            ends = times.births[births[row]] < times.deaths[deaths[owners[row]]]
         lasts[row] = ends
 
 

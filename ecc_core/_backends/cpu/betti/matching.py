@@ -234,7 +234,7 @@ def write_keys(own, other, union, keys):
     for i in range(own.size):
         one = np.uint64(own[i])
         two = np.uint64(other[i])
-        # Without branches, which nobody can predict.
+        # Branches on levels in no order would be mispredicted.
         swapped = (one ^ two) * np.uint64(two < one)
         low = one ^ swapped
         high = two ^ swapped

@@ -109,7 +109,8 @@ def _joined(
     paths = np.full(size, -1, np.int32 if size < MOST_NARROW else np.int64)
     ranks = np.empty(size, np.uint32 if size < 1 << 32 else np.uint64)
     ranks[order] = np.arange(size, dtype=ranks.dtype)
-    order = np.ascontiguousarray(order)  # one layout to compile the kernel for
+    # The kernel is compiled for one layout only.
+    order = np.ascontiguousarray(order)
     count, closed = _join(order, ranks, paths, extent, offsets, apart, ends, loops)
     births, deaths = ends[:count].T
     return births, deaths, loops[:closed]
