@@ -22,15 +22,21 @@ Sums = tuple[Tensor, Tensor, Tensor]
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    weights = _coefficients(images, "raster").to(torch.int8)
+    values = _values(images)
+    weights = _coefficients(values, images, "raster").to(torch.int8)
     kept = weights if keep else weights[:, :0].clone()
-    return *weighted_curves(images, weights), kept
+    return *_curves_of(values, weights, images), kept
 
 
 def weighted_curves(images: SoftImages, coefficients: Tensor) -> Sums:
+    return _curves_of(_values(images), coefficients, images)
+
+
+def _curves_of(values: Tensor, coefficients: Tensor, images: SoftImages) -> Sums:
+    """Curves of values of the sublevel filtration whose coefficients are known."""
     sign = -1 if images.superlevel else 1
-    values = _values(images).flatten(1)
-    found = sums(values, coefficients[:, None], sign * images.thresholds, images.sharpness)
+    levels = sign * images.thresholds
+    found = sums(values.flatten(1), coefficients[:, None], levels, images.sharpness)
     curve, slopes, spreads = (rows[:, 0] for rows in found)
     return curve, sign * slopes, spreads
 
@@ -44,14 +50,16 @@ def gradient(
     double: bool,
 ) -> Tensor:
     """Gradient of the images; sums of float32 are in float32, `double` or not."""
+    image_values = _values(images)
     weights = coefficients
     if split or not coefficients.shape[1]:
-        weights = _coefficients(images, "split" if split else "raster")
+        weights = _coefficients(image_values, images, "split" if split else "raster")
     sign = -1 if images.superlevel else 1
-    values = _values(images)
     levels = sign * images.thresholds
-    slopes = sums_of_slopes(values.flatten(1), upstream[:, None], levels, images.sharpness)
-    return (-sign * _weights(values.flatten(1), weights) * slopes[:, 0]).view_as(values).to(dtype)
+    values = image_values.flatten(1)
+    slopes = sums_of_slopes(values, upstream[:, None], levels, images.sharpness)
+    found = -sign * _weights(values, weights) * slopes[:, 0]
+    return found.view_as(image_values).to(dtype)
 
 
 def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
@@ -70,7 +78,7 @@ def gradients_by_orthant(
 def projections(given: Projected) -> Sums:
     heights, weights = _projected(given)
     curve, slopes, spreads = sums(heights, weights, given.heights, given.sharpness)
-    return tuple(rows.transpose(0, 1) for rows in (curve, slopes, spreads))  # type: ignore[return-value]
+    return curve.transpose(0, 1), slopes.transpose(0, 1), spreads.transpose(0, 1)
 
 
 def projection_gradients(
@@ -165,9 +173,9 @@ def _values(images: SoftImages) -> Tensor:
     return filtration(image, images.direction_terms, images.mask, images.superlevel)
 
 
-def _coefficients(images: SoftImages, ties: Ties) -> Tensor:
-    """Coefficients (batch, points); those of points at +inf are undefined."""
-    return coefficients_of(_values(images), images.connectivity, ties).flatten(1)
+def _coefficients(values: Tensor, images: SoftImages, ties: Ties) -> Tensor:
+    """Coefficients (batch, points) of values; those of points at +inf are undefined."""
+    return coefficients_of(values, images.connectivity, ties).flatten(1)
 
 
 def _projected(given: Projected) -> tuple[Tensor, Tensor]:
