@@ -70,28 +70,43 @@ def by_direction_terms(by_image: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
-    slopes, spreads, _, image = ctx.saved_tensors[:4]
+    image = ctx.saved_tensors[3]
     by_image, by_threshold, by_sharpness, by_terms = tangents[:4]
+    given = ctx.saved_tensors, ctx.options[:3]
+    total = pushed(by_image, by_threshold, by_sharpness, *given)
+    if by_terms is not None:
+        total = total + _pushed_by_images(spread(by_terms, image.shape[1:]), *given)
+    return total, None, None, None
+
+
+def pushed(
+    by_image: Tensor | None,
+    by_threshold: Tensor | None,
+    by_sharpness: Tensor | None,
+    saved: tuple[Any, ...],
+    options: tuple[Any, ...],
+) -> Tensor:
+    """Tangent (batch, n) of the curves for those of the images, thresholds and sharpness."""
+    slopes, spreads = saved[:2]
     total = torch.zeros_like(slopes)
-    along = None if by_terms is None else spread(by_terms, image.shape[1:])
-    for change in (by_image, along):
-        if change is not None:
-            total = total + _pushed(change.to(slopes.dtype), ctx.saved_tensors, ctx.options)
+    if by_image is not None:
+        total = total + _pushed_by_images(by_image, saved, options)
     if by_threshold is not None:
         total = total + slopes * by_threshold
     if by_sharpness is not None:
         total = total + spreads * by_sharpness
-    return total, None, None, None
+    return total
 
 
-def _pushed(change: Tensor, saved: tuple[Any, ...], options: tuple[Any, ...]) -> Tensor:
+def _pushed_by_images(change: Tensor, saved: tuple[Any, ...], options: tuple[Any, ...]) -> Tensor:
     """Tangent (batch, n) of the curves for that of the filtration, from the gradient by level."""
     slopes, spreads, coefficients, image, thresholds, *others = saved
+    change = change.to(slopes.dtype)
     each = []
     for j in range(thresholds.shape[0]):
         one = slice(j, j + 1)
         rows = torch.ones_like(slopes[:, one]), slopes[:, one], spreads[:, one]
-        given = *rows, coefficients, image, thresholds[one], *others, *options[:3], "wide"
+        given = *rows, coefficients, image, thresholds[one], *others, *options, "wide"
         each.append((soft_curve_backward(*given)[0] * change).flatten(1).sum(1))
     return torch.stack(each, 1) if each else torch.zeros_like(slopes)
 
