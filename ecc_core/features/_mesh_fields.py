@@ -72,13 +72,18 @@ def mesh_field(simplices: Any, points: int) -> MeshField:
 
 
 def maps_on(residuals: Any, points: int | None) -> Floats:
-    """Return maps (maps, points) that are finite and 0 nowhere in all of them."""
+    """Return finite maps (maps, points), at each point of which one or more are not 0."""
     maps = as_numbers(residuals, "residuals").astype(np.float64)
     wanted = "n" if points is None else str(points)
     if maps.ndim != 2 or (points is not None and maps.shape[1] != points):
         raise ValueError(f"`residuals` must have shape (m, {wanted}), got {maps.shape}")
-    if not np.isfinite(maps).all() or not maps.any(axis=0).all():
-        raise ValueError("`residuals` must be finite, and not 0 at a point of all maps")
+    if len(maps) == 0:
+        raise ValueError(f"`residuals` must have one map or more, got shape {maps.shape}")
+    if not np.isfinite(maps).all():
+        raise ValueError(f"`residuals` must be finite, got {maps[~np.isfinite(maps)][0]}")
+    zeros = np.flatnonzero(~maps.any(axis=0))
+    if zeros.size:
+        raise ValueError(f"`residuals` must not be 0 in all maps, got 0 at the point {zeros[0]}")
     return maps
 
 
