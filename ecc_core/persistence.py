@@ -13,7 +13,7 @@ from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.options import ImageOptions
-from ecc_core._request.persistence import check_persistence, lasting
+from ecc_core._request.persistence import check_dimension, check_persistence, lasting
 from ecc_core._types import Axes, ComplexBoundary
 from ecc_core.results import PersistencePairs, curve_facts
 
@@ -145,12 +145,10 @@ def persistence_pairs(
     origin = request.origin
     filtration = request.filtration
     known = list(range(filtration.classes))
-    if dimension is not None and (isinstance(dimension, bool) or dimension not in known):
-        raise ValueError(
-            f"`dimension` must be {', '.join(map(str, known))} or None for a {filtration.ndim}-D "
-            f"image, got {dimension!r}"
-        )
-    asked = known if dimension is None else [int(dimension)]
+    asked = known
+    if dimension is not None:
+        wanted = f"{', '.join(map(str, known))} or None for a {filtration.ndim}-D image"
+        asked = [check_dimension(dimension, known, wanted)]
     find = request.topology("persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]

@@ -19,9 +19,9 @@ from ecc_core._blocks.glued import Box, halves
 from ecc_core._dask.arguments import lazy_request
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._request.boundary import COMPLEXES, check_boundary
-from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.persistence import check_dimension
 from ecc_core.results import PersistencePairs, curve_facts
 
 Array = NDArray[Any]
@@ -67,7 +67,13 @@ def whole_pairs(
     request = lazy_request(image, (), options)
     request.geometry.check_single()
     filtration = request.filtration
-    asked = _check_dimension(dimension, filtration)
+    known = sorted({0, filtration.ndim - 1})
+    numbers = " or ".join(map(str, known))
+    wanted = (
+        f"{numbers} for a {filtration.ndim}-D dask array, whose other classes are found in memory "
+        "only"
+    )
+    asked = check_dimension(dimension, known, wanted)
     alone = (0,) * len(request.geometry.batch)
     values = request.images[alone]
     mask = None if request.mask is None else request.mask[alone]
@@ -75,16 +81,6 @@ def whole_pairs(
     boxes = PairBoxes(PairOptions(dtype, filtration, asked, mask is not None, least), values.shape)
     facts = curve_facts(filtration) | {"dimension": asked}
     return PersistencePairs(*_tasks(boxes, values, mask), **facts)
-
-
-def _check_dimension(dimension: Any, filtration: Filtration) -> int:
-    known = sorted({0, filtration.ndim - 1})
-    if isinstance(dimension, bool) or dimension not in known:
-        raise ValueError(
-            f"`dimension` must be {' or '.join(map(str, known))} for a {filtration.ndim}-D dask "
-            f"array, whose other classes are found in memory only, got {dimension!r}"
-        )
-    return int(dimension)
 
 
 def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:

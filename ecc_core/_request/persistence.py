@@ -1,6 +1,7 @@
 """Persistence: how long a class lasts, and from which persistence on it counts."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,13 @@ def check_persistence(number: Any) -> float | int:
     if not least >= 0:
         raise ValueError(f"`min_persistence` must not be negative or NaN, got {number!r}")
     return least
+
+
+def check_dimension(dimension: Any, known: Sequence[int], wanted: str) -> int:
+    """Return the dimension of classes, one of those known; `wanted` says which and of what."""
+    if isinstance(dimension, bool) or np.ndim(dimension) or dimension not in known:
+        raise ValueError(f"`dimension` must be {wanted}, got {dimension!r}")
+    return int(dimension)
 
 
 def lasting(births: Array, deaths: Array, least: float | int) -> NDArray[np.bool_]:

@@ -108,7 +108,7 @@ def test_chunks_are_read_once():
 
 def test_invalid_input():
     image = da.zeros((3, 4, 5), chunks=2)
-    for dimension in (None, 1, 3, True):
+    for dimension in (None, 1, 3, True, np.array([0, 2])):
         with pytest.raises(ValueError, match=r"`dimension` must be 0 or 2 for a 3-D dask array"):
             ecc.persistence_pairs(image, dimension)
     with pytest.raises(ValueError, match="NaN"):

@@ -28,6 +28,7 @@ LABELS = np.ones(ZEROS.shape, int)
         (lambda: ecc.persistence_pairs(ZEROS, 3, boundary="periodic"), "0, 1, 2 or None"),
         (lambda: ecc.persistence_pairs(ZEROS, -1), "`dimension`.*0, 1 or None"),
         (lambda: ecc.persistence_pairs(ZEROS, True), "`dimension`"),
+        (lambda: ecc.persistence_pairs(ZEROS, np.array([0, 1])), "`dimension`"),
         (lambda: ecc.persistence_pairs(np.nan * VOLUME, 1), "nan="),
         (lambda: ecc.persistence_pairs(np.nan * ZEROS, boundary="periodic"), "nan="),
         (lambda: ecc.persistence_pairs(VOLUME, axis=(1, 2)), r"`axis`.*\(3,\)"),
