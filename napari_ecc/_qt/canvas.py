@@ -14,7 +14,7 @@ from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, qGray
 from qtpy.QtWidgets import QApplication, QGraphicsTextItem, QMenu, QProgressBar
 
 LEFT = 56
-BOTTOM = 40
+BOTTOM = 36
 """Width and height of axes in pixels, so that plots below each other have the same abscissa."""
 MARGIN = 8
 BEHIND = 180
@@ -93,6 +93,12 @@ class Axis(pg.AxisItem):
         self.log = False
         self._whole = whole
         self.enableAutoSIPrefix(False)
+
+    def resizeEvent(self, event: Any = None) -> None:
+        """Place the label, which pyqtgraph moves below the axis, where its descenders are cut."""
+        super().resizeEvent(event)
+        if self.orientation == "bottom" and self.label is not None:
+            self.label.setY(self.size().height() - self.label.boundingRect().height())
 
     def tickSpacing(self, low: float, high: float, size: float) -> Any:
         """Distances of ticks: of whole numbers at least 1."""

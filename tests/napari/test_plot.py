@@ -43,6 +43,14 @@ def is_red(picture):
     return picture[..., 0] - picture[..., 1] > 150
 
 
+def test_descenders_of_labels_are_not_cut(plot):
+    axis = plot.plotItem.getAxis("bottom")
+    plot.set_x_label("(gjpqy_)")
+    plot.resize(360, plot.minimumHeight())
+    plot.plotItem.layout.activate()
+    assert axis.label.mapRectToParent(axis.label.boundingRect()).bottom() <= axis.size().height()
+
+
 def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
     moved = []
     plot.threshold_moved.connect(moved.append)
