@@ -26,6 +26,8 @@ CHOICES: form.Rows = {
         ),
     ),
 }
+LOWEST_TAB = 160
+"""Minimum height of the plots in tabs, so that the map is in view in a window of 800 pixels."""
 ACCEPT_TIP = "Count only what lasts, in all frames, or all again"
 LEVELS: form.Rows = {
     "Threshold": form.number("t", "The threshold of the numbers, and of Follow", -1e300, 1e300),
@@ -54,7 +56,7 @@ class SeriesExplorer(Panel):
     dock = SeriesController
     title = "Series"
     more_settings: ClassVar = {"range": form.checked_range}
-    about = "The curve of every frame, and what is followed through them."
+    about = "The curve of each frame, and what is followed."
 
     def _fill(self) -> None:
         model = self.model
@@ -67,6 +69,8 @@ class SeriesExplorer(Panel):
             part.setAccessibleName("Numbers over time, or the curve of a frame")
         self.times = CurvePlot("frame", "number")
         self.plot = CurvePlot("threshold t", "χ")
+        for plot in (self.times, self.plot):
+            plot.setMinimumHeight(LOWEST_TAB)
         self.tabs.addTab(self.times, "Over time")
         self.tabs.addTab(self.plot, "Curve of the frame")
         self.readout = self.add_line()

@@ -39,6 +39,18 @@ def assert_exact(panel, frames, **options):
     assert_array_equal(panel.plot.lines[0].y, expected[model.cursor])
 
 
+def test_the_map_is_in_view_without_scrolling(make_napari_viewer_proxy, open_panel, qtbot):
+    """In a window of 1280 by 800 pixels, with the offer below the numbers."""
+    viewer = make_napari_viewer_proxy(show=True)
+    viewer.__wrapped__.window._qt_window.resize(1280, 800)
+    _, panel = open_panel("Series", movie(3, 20, 30), viewer=viewer)
+    settle(qtbot, panel)
+    qtbot.waitUntil(lambda: panel.offer_least["accept"].native.isVisible(), timeout=TIMEOUT)
+    content = panel._column.widget()
+    qtbot.waitUntil(lambda: panel.height() > 600, timeout=TIMEOUT)
+    assert content.minimumSizeHint().height() <= panel._column.viewport().height()
+
+
 def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     image = movie(7, 20, 30)
     viewer, panel = series(image, scale=(2, 1, 1), axis_labels=("t", "y", "x"))
