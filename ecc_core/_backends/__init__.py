@@ -66,6 +66,9 @@ CUPY = f"{INSTALL.format('cuda12')} or {INSTALL.format('cuda13')}"
 _registered: dict[str, dict[str, Any]] = {}
 """The modules of each backend, or their names."""
 
+_without_kernels: set[str] = set()
+"""The kinds of devices on which functions of the array library compute."""
+
 
 def register(
     device: str,
@@ -90,6 +93,7 @@ def register(
     if unknown := others.keys() - PARTS:
         raise TypeError(f"parts of a backend are {', '.join(PARTS)}, got {min(unknown)}")
     _registered[device] = {"curves": curves, "needs": needs, **others}
+    has_kernels.cache_clear()
 
 
 def supports(device: str) -> bool:
@@ -101,6 +105,7 @@ def fall_back(device: str, kind: type, standard: Standard) -> None:
     """Let arrays of a type compute curves and surfaces on a device without kernels."""
     make_known(kind.__module__.partition(".")[0], standard)
     curves = "ecc_core._backends.plain.curves"
+    _without_kernels.add(_kind(device))
     register(_kind(device), curves, surfaces=curves)
 
 
@@ -169,11 +174,11 @@ def soft_curves(device: str) -> SoftCurves:
 @cache
 def has_kernels(device: str) -> bool:
     """Whether the kernels of a device can be used; those of CUDA devices need CuPy."""
-    modules = _registered.get(_kind(device))
-    if modules is None:
+    kind = _kind(device)
+    if kind in _without_kernels or not supports(device):
         return False
     try:
-        modules["needs"]()
+        _registered[kind]["needs"]()
     except BackendError:
         return False
     return True
