@@ -67,9 +67,7 @@ def component_curves(
         for i, code in enumerate(codes):
             keys = code[inside]
             keys = cupy.ascontiguousarray(levels - keys if filtration.superlevel else keys)
-            chosen = [
-                None if end is None else end[i].view(np.uint8) != 0 for end in (inlet, outlet)
-            ]
+            chosen = [None if end is None else _booleans(end[i]) for end in (inlet, outlet)]
             reached = _ends_of(keys.shape, None if kept is None else kept[i], *chosen)
             found = _Growth.of(keys, levels, filtration).curves(reached)
             changes = cupy.zeros((2 + pairs, levels + 1), np.int64)
