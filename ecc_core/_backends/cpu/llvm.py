@@ -177,20 +177,25 @@ def array_at(builder, address, count, like):
     return _view(builder, like, address, [count])
 
 
-@operation(_row)
+def _row_in_c_order(array: Any, *_: Any) -> Any:
+    return _row(_in_c_order(array))
+
+
+@operation(_row_in_c_order)
 def part_of(builder, array, at, count):
     """Return some elements as a view of an address, since slices count references.
 
-    They may lie before the first one, where there is memory.
+    The array is in C order, as for :func:`bare`. The elements may lie before the first one, where
+    there is memory.
     """
     offset = builder.mul(at, I64(_size(array.element)))
     return _view(builder, array, builder.add(_address(builder, array), offset), [count])
 
 
 def _in_c_order(array: Any) -> Any:
-    """Return the type of an array in C order, which `bare` requires of its argument."""
+    """Return the type of an array in C order, which `bare` and `part_of` require."""
     if array.layout != "C":
-        raise TypingError(f"`bare` must get an array in C order, got {array}")
+        raise TypingError(f"views without an owner must be of arrays in C order, got {array}")
     return types.Array(array.dtype, array.ndim, "C")
 
 
