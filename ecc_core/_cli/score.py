@@ -75,6 +75,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Write and print the scores; raise FailedImages after those of the others."""
+    if not 0 < arguments.threshold[0] <= 1:
+        raise InputFileError(
+            f"--threshold must be above 0 and at most 1, got {arguments.threshold[0]:g}"
+        )
     pairs = _pairs(arguments)
     check_outputs(arguments, [path for pair in pairs for path in pair], printed=True)
     rows: list[Row] = []

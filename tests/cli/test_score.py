@@ -116,6 +116,13 @@ def test_compare_reads_scores(tmp_path, say, monkeypatch):
     assert [list(one) for one in points] == [[0.9, 0.8, 0.85], [0.1, 0.2, 0.15]]
 
 
+@pytest.mark.parametrize("threshold", ["0", "-1", "1.5", "nan"])
+def test_refused_thresholds(folders, capsys, threshold):
+    assert main(["score", *map(str, folders), f"--threshold={threshold}"]) == 2
+    words = f"--threshold must be above 0 and at most 1, got {threshold}"
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("prediction", "target", "message"),
     [
