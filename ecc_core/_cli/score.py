@@ -34,7 +34,7 @@ DESCRIPTION = (
     "confidence intervals over images or folders. Images that fail are listed at the end and the "
     "exit code is then 1; the table has all others."
 )
-MEASURES = 2  # columns of figures
+IMAGES_ABREAST = 2  # in figures
 MOST_DRAWN = 6
 RESAMPLES = 9999
 CONFIDENCE = 0.95
@@ -241,14 +241,19 @@ def _plot(rows: Sequence[Row], arguments: Namespace) -> None:
     """Draw the images with the most classes that do not match."""
     errors = [int(np.sum(row.scores.matching.error)) for row in rows]
     worst = sorted(range(len(rows)), key=lambda i: -errors[i])[:MOST_DRAWN]
-    down = ceil_div(len(worst), MEASURES)
+    down = ceil_div(len(worst), IMAGES_ABREAST)
     figure = new_figure(figsize=(2 * COLUMN, COLUMN * down), layout="constrained")
-    axes = np.ravel(figure.subplots(down, MEASURES, squeeze=False))
+    axes = np.ravel(figure.subplots(down, IMAGES_ABREAST, squeeze=False))
     for ax, i in zip(axes, worst, strict=False):
         scores = rows[i].scores
         plot_matching(scores.matching, np.atleast_2d(scores.prediction), ax)
-        name = Path(rows[i].heads["input"]).name
-        ax.set_title(f"{name}: {errors[i]}", fontsize="small")
+        ax.set_title(f"{_name_of(rows[i])}: {errors[i]}", fontsize="small")
     for ax in axes:
         ax.set_axis_off()
     write_figure(arguments.plot, figure)
+
+
+def _name_of(row: Row) -> str:
+    """Return the name of an image, and of its class if there are several."""
+    name = Path(row.heads["input"]).name
+    return f"{name}, class {row.heads['class']}" if "class" in row.heads else name

@@ -81,14 +81,19 @@ def test_surface_distance(folders, tmp_path):
     assert float(row["surface_distance"]) == pytest.approx(wanted.mean())
 
 
-def test_classes(tmp_path):
+def test_classes(tmp_path, monkeypatch):
     target = blobs((1, 1), (1, 8)) + 2 * blobs((7, 4))
     prediction = np.where(target == 2, 0, target)
     paths = [tmp_path / "prediction.npy", tmp_path / "target.npy"]
     for path, image in zip(paths, (prediction, target), strict=True):
         np.save(path, image)
+    drawn = []
+    monkeypatch.setattr("ecc_core._cli.score.write_figure", lambda _, figure: drawn.append(figure))
     out = tmp_path / "scores.csv"
-    assert main(["score", *map(str, paths), "--out", str(out)]) == 0
+    plot = str(tmp_path / "worst.png")
+    assert main(["score", *map(str, paths), "--out", str(out), "--plot", plot]) == 0
+    titles = [ax.get_title() for ax in drawn[0].axes]
+    assert titles == ["prediction.npy, class 2: 1", "prediction.npy, class 1: 0"]
     rows = rows_of(out)
     assert [row["class"] for row in rows] == ["1", "2"]
     assert [row["matched_error_b0"] for row in rows] == ["0", "1"]
