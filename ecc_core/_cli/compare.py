@@ -176,7 +176,7 @@ def _statement(
     for (name, part), number in zip(groups.parts.items(), test.units, strict=True):
         count = len(part.metadata)
         of_units = "" if groups.units is None else f"{number} x {groups.unit}, "
-        sizes.append(f"{name} ({of_units}{_counted(count, 'curve')})")
+        sizes.append(f"{name} ({of_units}{_counted(count, groups.row)})")
     lines = [
         f"{', '.join(sizes[:-1])} and {sizes[-1]}",
         *_averages(groups, arguments),
@@ -252,7 +252,7 @@ def _averages(groups: Groups, arguments: Namespace) -> list[str]:
     ]
     over = f", over {', '.join(words)}" if words else ""
     number = f"{min(counts)}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
-    return [f"averaged within each {groups.unit}: {number} curves{over}"]
+    return [f"averaged within each {groups.unit}: {number} {groups.row}s{over}"]
 
 
 def _plot(arguments: Namespace, test: PermutationTest, groups: Groups, measures: list[str]) -> None:

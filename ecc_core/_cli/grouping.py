@@ -30,16 +30,26 @@ class Groups:
         The curves of each group.
     units : list of list of str, or None
         For each group, the id of the unit of each curve; None if each curve is one.
-    unit : str
-        The column that says so, "curve" if there is none.
+    column : str or None
+        The column that says so.
     scores : bool
         Whether the curves are scores, which are constant.
     """
 
     parts: dict[str, CurveTable]
     units: list[list[str]] | None
-    unit: str
+    column: str | None
     scores: bool
+
+    @property
+    def row(self) -> str:
+        """What a row of the table has."""
+        return "score" if self.scores else "curve"
+
+    @property
+    def unit(self) -> str:
+        """What is permuted."""
+        return self.column or self.row
 
     @property
     def frames(self) -> list[Any]:
@@ -59,7 +69,7 @@ def read_groups(arguments: Namespace) -> Groups:
     if arguments.paired:
         raise InputFileError("--paired needs --unit, which says which curves belong together")
     images = images_as_units(frames)
-    return Groups(parts, images, "curve" if images is None else IMAGE, scores)
+    return Groups(parts, images, None if images is None else IMAGE, scores)
 
 
 def _table(arguments: Namespace) -> tuple[CurveTable, bool]:

@@ -110,12 +110,13 @@ def test_compare_reads_scores(tmp_path, say, monkeypatch):
     )
     plot = tmp_path / "dice.png"
     text = say("compare", table, "--by", "group", "--measure", "dice", "--plot", plot)
-    assert "p = 0.1 (all 20 permutations" in text
+    assert "x (3 scores) and y (3 scores)" in text
+    assert "p = 0.1 (all 20 permutations, by score)" in text
     assert "mean dice: x 0.85, y 0.15\n" in text
     (ax,) = drawn[0].axes
     assert [text.get_text() for text in ax.get_xticklabels()] == [
-        "x\n(n = 3 curves)",
-        "y\n(n = 3 curves)",
+        "x\n(n = 3 scores)",
+        "y\n(n = 3 scores)",
     ]
     points = [line.get_ydata() for line in ax.lines if line.get_marker() == "o"]
     assert [list(one) for one in points] == [[0.9, 0.8, 0.85], [0.1, 0.2, 0.15]]
