@@ -104,7 +104,8 @@ def gaussian_threshold(
         If arguments are not real numbers, or `mask` is not boolean.
     ValueError
         If an argument does not belong to the others, shapes do not match, no cell between points
-        is in the mask, or no level has an expected Euler characteristic of `alpha`.
+        is in the mask, or no level (on a mesh, none up to 9) has an expected Euler characteristic
+        of `alpha`.
 
     See Also
     --------
@@ -214,6 +215,11 @@ def _mesh_threshold(
         raise ValueError(
             f"`simplices` must have an expected Euler characteristic of {alpha} at some level; "
             "they have too few points or too many holes"
+        )
+    if coarse[-1] >= alpha:
+        raise ValueError(
+            f"`alpha` must be above {coarse[-1]:.2g} with these `simplices`, which is reached at "
+            f"{COARSE_LEVELS[-1]:g} standard deviations, got {alpha!r}"
         )
     low = float(COARSE_LEVELS[above[-1]])
     high = float(COARSE_LEVELS[above[-1] + 1])

@@ -90,6 +90,7 @@ WRONG = {
     "infinite": ({"residuals": MAPS * np.inf}, "`residuals` must be finite, got inf"),
     "none": ({"residuals": None, "spectral_moments": 1}, "`residuals` must be given with"),
     "mask": ({"mask": np.ones(4, bool)}, "`mask` must"),
+    "alpha": ({"alpha": 1e-25}, "`alpha` must be above .* 9 standard deviations, got 1e-25"),
     "boundary": ({"boundary": "periodic"}, "`boundary` must"),
 }
 
