@@ -37,7 +37,7 @@ ARROW_EVERY = 30
 
 
 class Limits(NamedTuple):
-    """Properties of a layer that the controls need."""
+    """Properties of an image that the controls need."""
 
     low: float = 0.0
     high: float = 1.0
@@ -45,7 +45,6 @@ class Limits(NamedTuple):
     """Its values are integers."""
     diameter: float = 1.0
     """Of the displayed plane, in world units."""
-    unit: str = "pixel"
 
 
 class DirectionController(DockController):
@@ -180,15 +179,20 @@ class DirectionController(DockController):
             self._set.show(self._layer, selection, Field(selection.full, None), settings)
 
     def limits(self) -> Limits:
-        """Return the bounds of the values, and the unit of lengths."""
+        """Return the bounds of the values, and the size."""
         layer = self._layer
         if layer is None or problem_with(layer):
             return Limits()
         low, high = getattr(layer, "contrast_limits_range", contrast_limits(layer))
         sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
         whole = layer.dtype.kind in "iu"
-        unit = str(layer.units[-1])
-        return Limits(float(low), float(high), whole, float(np.linalg.norm(sides)), unit)
+        return Limits(float(low), float(high), whole, float(np.linalg.norm(sides)))
+
+    @property
+    def unit(self) -> str:
+        """The unit of lengths of what is swept."""
+        layer = self._layer if self.shapes.layer is None else self.shapes.layer
+        return "pixel" if layer is None else str(layer.units[-1])
 
     def _statements(self) -> list[str]:
         sweep = self._sweep
@@ -224,7 +228,8 @@ class DirectionController(DockController):
 
     @property
     def _level(self) -> str:
-        return "height" if self.model.filtration == "height" else "threshold"
+        of_shape = self._shape is not None
+        return "height" if of_shape or self.model.filtration == "height" else "threshold"
 
     def _on_step(self, circle: Floats, step: Step) -> None:
         if step.value is None:

@@ -93,15 +93,18 @@ class DirectionExplorer(Panel):
 
     def _show_rows(self) -> None:
         """Show what matters for this filtration and number of axes."""
-        plane = self.model.filtration == "plane"
-        solid = self.model.ndim == 3
         of_image = not self.model.shape
+        plane = of_image and self.model.filtration == "plane"
+        solid = self.model.ndim == 3
         self.form.set_visible("shape", bool(self.controller.shapes.names))
         self.form.set_visible("superlevel", of_image)
         self.form.set_visible("threshold", of_image and not plane)
-        self.form.set_visible("slope", of_image and plane)
+        self.form.set_visible("slope", plane)
+        self.settings.set_visible("connectivity", of_image)
+        self.settings.set_visible("filtration", of_image)
+        self.arrow.setVisible(of_image)
         self.angles.set_visible("elevation", solid)
-        level = "value t of image + plane" if plane else f"height ({self.controller.limits().unit})"
+        level = "value t of image + plane" if plane else f"height ({self.controller.unit})"
         self.plot.setLabel("bottom", level)
         self.map.set_labels(level, "azimuth °", QUARTERS)
         self._show_direction()

@@ -82,3 +82,30 @@ def test_a_surface_is_swept_instead_of_the_image(directions, qtbot):
     settle(qtbot, panel)
     assert panel.model.ndim == 2
     assert_array_equal(panel.model.curve.values, of_image.values)
+
+
+def test_a_shape_has_its_own_unit_and_no_controls_of_the_image(directions, qtbot):
+    options = {"scale": (2, 2), "units": ("um", "um")}
+    viewer, panel = directions(np.eye(8, dtype=np.uint8), **options)
+    panel.model.filtration = "plane"
+    viewer.add_points(CUBE[:, :2], name="cells", units=("nm", "nm"))
+    rows = (
+        (panel.settings, "connectivity"),
+        (panel.settings, "filtration"),
+        (panel.arrow, "show_arrow"),
+    )
+
+    def shown():
+        return [form[name].native.isVisibleTo(panel.arrow.parent()) for form, name in rows]
+
+    panel.settings.show()
+    assert shown() == [True] * 3
+    panel.form["shape"].value = "cells"
+    settle(qtbot, panel)
+    assert shown() == [False] * 3
+    assert panel.plot.plotItem.getAxis("bottom").labelText == "height (nanometer)"
+    assert list(panel.controller.curve_table()) == ["height", "euler_number"]
+    panel.form["shape"].value = "none: the image"
+    settle(qtbot, panel)
+    assert shown() == [True] * 3
+    assert panel.plot.plotItem.getAxis("bottom").labelText == "value t of image + plane"
