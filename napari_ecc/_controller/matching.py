@@ -34,6 +34,7 @@ TWO_LAYERS = "Select two Labels layers: the lower one in the list is taken as th
 FALSE = "#e69f00"
 MISSING = "#56b4e9"
 COLOURS = {"false": FALSE, "missing": MISSING}
+IN_COLOUR = {"false": "Orange: false.", "missing": "Blue: missing."}
 CONTOUR = 2
 """Width in pixels of the lines around what does not match."""
 
@@ -204,7 +205,7 @@ class Matcher:
 
 
 def in_words(found: Unmatched, prediction: str, target: str) -> str:
-    """Say how many classes of each kind match, are false, and are missing."""
+    """Say how many classes of each kind match, are false, and are missing, and in which colours."""
     ndim = found.points.shape[1]
     total = np.bincount(found.matching.target.dimensions, minlength=ndim)
     parts = []
@@ -213,5 +214,9 @@ def in_words(found: Unmatched, prediction: str, target: str) -> str:
         false = int((kinds == "false").sum())
         missing = int((kinds == "missing").sum())
         there = int(total[dimension])
-        parts.append(f"{many}: {there - missing:,} of {there:,} match, {false:,} false")
-    return f"“{prediction}” against “{target}”: {'; '.join(parts)}."
+        match = f"{there - missing:,} of {there:,} match"
+        parts.append(f"{many}: {match}, {missing:,} missing, {false:,} false")
+    errors = set(found.table["error"])
+    shown = [words for error, words in IN_COLOUR.items() if error in errors]
+    colours = f" {' '.join(shown)}" if shown else ""
+    return f"“{prediction}” against “{target}”: {'; '.join(parts)}.{colours}"

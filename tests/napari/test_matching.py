@@ -38,7 +38,8 @@ def test_what_does_not_match():
     assert {(8, 7), (3, 5)} < places  # the dot, and the gap
     words = in_words(found, "guess", "truth")
     assert words == (
-        "“guess” against “truth”: components: 2 of 2 match, 1 false; holes: 1 of 2 match, 1 false."
+        "“guess” against “truth”: components: 2 of 2 match, 0 missing, 1 false; "
+        "holes: 1 of 2 match, 1 missing, 1 false. Orange: false. Blue: missing."
     )
     assert (
         actions.match_labels(*layers)
