@@ -28,6 +28,9 @@ CHOICES: form.Rows = {
 }
 LOWEST_TAB = 160
 """Minimum height of the plots in tabs, so that the map is in view in a window of 800 pixels."""
+WIDE = 4.0
+"""Width of χ over time, which is seen behind the number of components where both are equal."""
+NARROW = 1.6
 ACCEPT_TIP = "Count only what lasts, in all frames, or all again"
 LEVELS: form.Rows = {
     "Threshold": form.number("t", "The threshold of the numbers, and of Follow", -1e300, 1e300),
@@ -196,7 +199,8 @@ class SeriesExplorer(Panel):
             for k, (_, many) in enumerate(names)
         ]
         euler = [None if at is None else int(at[place]) for at in curves]
-        self.times.set_lines([*lines, _over_time(euler, "χ", "curve")])
+        below = _over_time(euler, "χ", "curve", width=WIDE)
+        self.times.set_lines([below, *lines])
 
     def _show_numbers(self) -> None:
         """Say what the displayed frame has, and offer to count what lasts alone."""
@@ -228,8 +232,12 @@ class SeriesExplorer(Panel):
         self.readout.setToolTip("" if known is None else known.unpaired)
 
 
-def _over_time(values: Sequence[int | None], label: str, colour: str) -> Line:
+def _over_time(
+    values: Sequence[int | None], label: str, colour: str, width: float = NARROW
+) -> Line:
     """A curve over frames, of those whose value is known."""
     frames = [frame for frame, value in enumerate(values) if value is not None]
     known = [value for value in values if value is not None]
-    return Line(np.array(frames), np.array(known), colour=colour, label=label, name=label)
+    return Line(
+        np.array(frames), np.array(known), colour=colour, width=width, label=label, name=label
+    )

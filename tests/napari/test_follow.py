@@ -122,6 +122,9 @@ def test_a_series_is_followed(series, qtbot, drag_mouse, tmp_path, messages):
     assert_array_equal(by_label["components"].y, counts)
     assert_array_equal(by_label["χ"].y, counts)
     assert panel.times.threshold == 6
+    behind, *counted = panel.times.lines  # equal curves are both seen
+    assert behind.label == "χ"
+    assert all(behind.width > 2 * line.width for line in counted)
 
     viewer.dims.set_current_step(0, 0)
     panel.levels["min_persistence"].value = 130.0
