@@ -41,10 +41,22 @@ CONFIDENCE = 0.95
 
 
 class Row(NamedTuple):
-    """A row of the table, and what is needed to draw it."""
+    """A row of the table."""
+
+    heads: dict[str, Any]
+    scores: dict[str, float]
+
+
+class Scored(NamedTuple):
+    """An image, or one of its classes, with what is needed to draw it."""
 
     heads: dict[str, Any]
     scores: Scores
+
+    @property
+    def error(self) -> int:
+        """Number of classes that do not match, of all dimensions."""
+        return int(np.sum(self.scores.matching.error))
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -82,17 +94,24 @@ def run(arguments: Namespace) -> None:
     pairs = _pairs(arguments)
     check_outputs(arguments, [path for pair in pairs for path in pair], printed=True)
     rows: list[Row] = []
+    worst: list[Scored] = []
     failures: list[str] = []
     lengths = Lengths(arguments)
     with progress_bar(steps=len(pairs)) as start:
         for prediction, target in pairs:
             start(f"scores of {Path(prediction).name}")
             try:
-                rows += _rows(prediction, target, lengths, arguments)
+                found = _scored(prediction, target, lengths, arguments)
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(failure_of(prediction, error))
+                continue
+            rows += [Row(one.heads, one.scores.columns) for one in found]
+            if arguments.plot:
+                worst = _worst_of([*worst, *found])
     if rows:
         _report(rows, arguments, failures)
+    if worst:
+        _plot(worst, arguments)
     if failures:
         raise FailedImages(*failures)
 
@@ -137,8 +156,8 @@ def _images(given: str) -> list[str]:
     return matching_paths([given])
 
 
-def _rows(prediction: str, target: str, lengths: Lengths, arguments: Namespace) -> list[Row]:
-    """Return the rows of an image: one, or one for each class."""
+def _scored(prediction: str, target: str, lengths: Lengths, arguments: Namespace) -> list[Scored]:
+    """Return the scores of an image, or of each of its classes."""
     view, image, _, calibration = read_single(prediction, ONE, lengths, arguments)
     of_target, true, _, _ = read_single(target, ONE, Lengths(arguments), arguments)
     if calibration.spacing is not None:
@@ -155,7 +174,7 @@ def _rows(prediction: str, target: str, lengths: Lengths, arguments: Namespace) 
             if number is not None:
                 heads["class"] = str(number)
             given = own, objects, probabilities, arguments.connectivity, spacing
-            found.append(Row(heads, scores_of(*given)))
+            found.append(Scored(heads, scores_of(*given)))
     return found
 
 
@@ -170,17 +189,13 @@ def _check_alike(view: View, target: View, arguments: Namespace) -> None:
 
 
 def _report(rows: Sequence[Row], arguments: Namespace, failures: Sequence[str]) -> None:
-    """Write the table and the figure, and print the summary."""
+    """Write the table, and print the summary."""
     columns = _columns(rows)
     units = _units(rows, arguments)
-    summary = {
-        name: _summary(columns[name], units, arguments.seed) for name in rows[0].scores.columns
-    }
+    summary = {name: _summary(columns[name], units, arguments.seed) for name in rows[0].scores}
     if arguments.out:
         facts = {"summary": summary, "units": len(set(units)), "failed": list(failures)}
         write_table(arguments.out, columns, metadata=metadata_of(settings_of(arguments), **facts))
-    if arguments.plot:
-        _plot(rows, arguments)
     noun = "folder" if arguments.units == "folder" else "image"
     count = len(set(units))
     words = f"{count} {noun}{'s' * (count != 1)}"
@@ -192,14 +207,12 @@ def _report(rows: Sequence[Row], arguments: Namespace, failures: Sequence[str]) 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the columns of the table; what an image has no dimension for is empty."""
-    names = dict.fromkeys(name for row in rows for name in (*row.heads, *row.scores.columns))
+    names = dict.fromkeys(name for row in rows for name in (*row.heads, *row.scores))
     heads = ("input", "target", "class")
     names_in_order = [name for name in heads if name in names]
     names_in_order += [name for name in names if name not in heads]
     return {
-        name: np.array(
-            [{**row.heads, **row.scores.columns}.get(name, _missing(name)) for row in rows]
-        )
+        name: np.array([{**row.heads, **row.scores}.get(name, _missing(name)) for row in rows])
         for name in names_in_order
     }
 
@@ -237,23 +250,26 @@ def _summary(values: Any, units: Sequence[str], seed: int) -> tuple[float, float
     return mean, float(found.low), float(found.high)
 
 
-def _plot(rows: Sequence[Row], arguments: Namespace) -> None:
-    """Draw the images with the most classes that do not match."""
-    errors = [int(np.sum(row.scores.matching.error)) for row in rows]
-    worst = sorted(range(len(rows)), key=lambda i: -errors[i])[:MOST_DRAWN]
+def _worst_of(scored: Sequence[Scored]) -> list[Scored]:
+    """Return those with the most classes that do not match, as many as are drawn."""
+    return sorted(scored, key=lambda one: -one.error)[:MOST_DRAWN]
+
+
+def _plot(worst: Sequence[Scored], arguments: Namespace) -> None:
+    """Draw what is false and what is missing in images."""
     down = ceil_div(len(worst), IMAGES_ABREAST)
     figure = new_figure(figsize=(2 * COLUMN, COLUMN * down), layout="constrained")
     axes = np.ravel(figure.subplots(down, IMAGES_ABREAST, squeeze=False))
-    for ax, i in zip(axes, worst, strict=False):
-        scores = rows[i].scores
+    for ax, one in zip(axes, worst, strict=False):
+        scores = one.scores
         plot_matching(scores.matching, np.atleast_2d(scores.prediction), ax)
-        ax.set_title(f"{_name_of(rows[i])}: {errors[i]}", fontsize="small")
+        ax.set_title(f"{_name_of(one.heads)}: {one.error}", fontsize="small")
     for ax in axes:
         ax.set_axis_off()
     write_figure(arguments.plot, figure)
 
 
-def _name_of(row: Row) -> str:
+def _name_of(heads: dict[str, Any]) -> str:
     """Return the name of an image, and of its class if there are several."""
-    name = Path(row.heads["input"]).name
-    return f"{name}, class {row.heads['class']}" if "class" in row.heads else name
+    name = Path(heads["input"]).name
+    return f"{name}, class {heads['class']}" if "class" in heads else name

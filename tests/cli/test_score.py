@@ -81,6 +81,16 @@ def test_surface_distance(folders, tmp_path):
     assert float(row["surface_distance"]) == pytest.approx(wanted.mean())
 
 
+def test_only_the_worst_images_are_kept_and_drawn(folders, tmp_path, monkeypatch):
+    """The worst first: a has a false and a missing component, c a missing one, b neither."""
+    drawn = []
+    monkeypatch.setattr("ecc_core._cli.score.write_figure", lambda _, figure: drawn.append(figure))
+    monkeypatch.setattr("ecc_core._cli.score.MOST_DRAWN", 2)
+    plot = str(tmp_path / "worst.png")
+    assert main(["score", *map(str, folders), "--plot", plot]) == 0
+    assert [ax.get_title() for ax in drawn[0].axes] == ["a.npy: 2", "c.npy: 1"]
+
+
 def test_classes(tmp_path, monkeypatch):
     target = blobs((1, 1), (1, 8)) + 2 * blobs((7, 4))
     prediction = np.where(target == 2, 0, target)
