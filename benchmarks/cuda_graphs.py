@@ -14,13 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
+
+from benchmarks.step_timing import milliseconds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -29,15 +30,6 @@ from training_cases import TrainingCase, batch, made, training_cases
 IMAGES, SIDE = 16, 64
 TURNS, STEPS = 7, 20
 HEAD = "| step | Python | graphed | compiled | reduce-overhead |"
-
-
-def milliseconds(step: Callable[[], Any]) -> float:
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(STEPS):
-        step()
-    torch.cuda.synchronize()
-    return 1e3 * (time.perf_counter() - start) / STEPS
 
 
 def measure(case: TrainingCase) -> dict[str, Any]:
@@ -57,7 +49,7 @@ def measure(case: TrainingCase) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(TURNS + 1):
         for name in calls:
-            found = milliseconds(lambda name=name: step(name))
+            found = milliseconds(lambda name=name: step(name), STEPS)
             if turn:
                 times[name].append(found)
     known = [parameter.grad for parameter in models["Python"].parameters()]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
+from benchmarks.step_timing import milliseconds
 from ecc_core import _backends
 from ecc_core.nn import (
     BettiCurveLayer,
@@ -89,13 +89,7 @@ def measured(module: nn.Module, given: tuple[Tensor, ...]) -> tuple[float, float
     step(module, given)
     torch.cuda.synchronize()
     memory = (torch.cuda.max_memory_allocated() - before) / 2**20
-    times = []
-    for _ in range(TURNS):
-        start = time.perf_counter()
-        for _ in range(STEPS):
-            step(module, given)
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start) / STEPS)
+    times = [milliseconds(lambda: step(module, given), STEPS) for _ in range(TURNS)]
     return median(times), memory, gradient
 
 

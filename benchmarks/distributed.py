@@ -18,7 +18,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -31,6 +30,8 @@ from torch.autograd import DeviceType
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.step_timing import milliseconds
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from training_cases import TrainingCase, batch, made, training_cases
@@ -38,16 +39,6 @@ from training_cases import TrainingCase, batch, made, training_cases
 WIDTH, SIDE, IMAGES = 512, 64, 32  # channels, rows and columns, images of the whole batch
 TURNS, STEPS = 7, 3
 HEAD = "| step | two devices | not averaged | averaging | hidden | one device | ratio |"
-
-
-def milliseconds(step: Callable[[], Any]) -> float:
-    """Milliseconds a step, of several that follow each other."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(STEPS):
-        step()
-    torch.cuda.synchronize()
-    return 1e3 * (time.perf_counter() - start) / STEPS
 
 
 def hidden_share(step: Callable[[], Any]) -> float:
@@ -103,7 +94,7 @@ def measure(case: TrainingCase, rank: int, count: int) -> dict[str, float]:
     for turn in range(TURNS + 1):
         for name, step in steps.items():
             distributed.barrier()
-            found = milliseconds(step)
+            found = milliseconds(step, STEPS)
             if turn:
                 times[name].append(found)
     return {name: median(found) for name, found in times.items()} | {

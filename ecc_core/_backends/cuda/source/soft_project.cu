@@ -2,9 +2,8 @@
 //
 // Sums run over all points and levels directly, without windows or tables. Each block writes the sums of
 // a chunk of points, and these are added in order, so results do not depend on the schedule.
-#include "common.cuh"
+#include "sigmoid.cuh"
 
-typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 
 struct ProjectedPoints {
@@ -41,19 +40,6 @@ struct ProjectedPoints {
     }
     ECC_DEVICE Real weight(int image, int direction, long long point) const {
         return weights[((long long)image * (1 << kAxes) + orthant(direction)) * points + point];
-    }
-};
-
-ECC_DEVICE float exponential(float x) { return __expf(x); }
-ECC_DEVICE double exponential(double x) { return exp(x); }
-
-// The logistic function and its derivative.
-struct Sigmoid {
-    Real s, slope;
-    ECC_DEVICE explicit Sigmoid(Real z) {
-        const Real e = exponential(z < 0 ? z : -z), small = e / (1 + e);
-        s = z < 0 ? small : 1 - small;
-        slope = small * (1 - small);
     }
 };
 

@@ -3,9 +3,8 @@
 // A point has a height and a coefficient in each direction: the signed weights of the simplices that it is
 // the last point of. A curve is a sum over points. Lanes have neighbouring directions. Sums run over
 // all points and levels, without windows or tables.
-#include "common.cuh"
+#include "sigmoid.cuh"
 
-typedef ECC_REAL Real;
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kLevels = 4;  // that a lane sums at a time
 constexpr int kKinds = 3;   // of sums: curves, and their derivatives by the level and by the sharpness
@@ -27,19 +26,6 @@ struct SoftShapes {
     Real* coefficients;  // likewise
 
     ECC_DEVICE long long member(long long i) const { return members ? members[i] : i; }
-};
-
-ECC_DEVICE float exponential(float x) { return __expf(x); }
-ECC_DEVICE double exponential(double x) { return exp(x); }
-
-// The logistic function and its derivative.
-struct Sigmoid {
-    Real s, slope;
-    ECC_DEVICE explicit Sigmoid(Real z) {
-        const Real e = exponential(z < 0 ? z : -z), small = e / (1 + e);
-        s = z < 0 ? small : 1 - small;
-        slope = small * (1 - small);
-    }
 };
 
 // A thread's items: every so many of those of the grid.
