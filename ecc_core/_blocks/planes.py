@@ -66,14 +66,36 @@ class BlockSums(NamedTuple):
 
     batch: tuple[int, ...]  # lengths of the batch axes
     own: NDArray[np.int64]  # curve or table of the block on its own
-    first: tuple[Box, ...]  # the block's first plane across each spatial axis, of thickness 1
-    last: tuple[Box, ...]  # its last planes, likewise
+    first: tuple[Box, ...]
+    """The block's first plane across each spatial axis, of thickness 1; none where it is alone."""
+    last: tuple[Box, ...]
+    """Its last planes, likewise."""
+
+    @property
+    def home(self) -> Array:
+        """An array on the device of the block, if there are neighbours."""
+        for box in self.first:
+            if box:
+                return box[0]
+        return self.own
 
 
-def outermost(box: Box, at: slice) -> tuple[Box, ...]:
-    """Return copies of the first or the last plane along each axis."""
-    axes = range(box[0].ndim - 1)
-    return tuple(tuple(plane_of(array, axis, at).copy() for array in box) for axis in axes)
+def towards(offset: Sequence[int], sums: BlockSums) -> BlockSums:
+    """Return of a later neighbour, which is `offset` blocks further, only planes that are needed.
+
+    Layers across an axis are as long as the block along earlier axes, so neighbours that are
+    further along one of these have no part in them.
+    """
+    axis = list(offset).index(1)
+    return sums._replace(first=sums.first[: axis + 1], last=sums.last[:axis])
+
+
+def outermost(box: Box, at: slice, crossed: Sequence[bool]) -> tuple[Box, ...]:
+    """Return copies of the first or the last plane across each axis along which blocks meet."""
+    return tuple(
+        tuple(plane_of(array, axis, at).copy() for array in box) if meets else ()
+        for axis, meets in enumerate(crossed)
+    )
 
 
 def plane_of(array: Array, axis: int, at: slice) -> Array:

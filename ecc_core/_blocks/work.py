@@ -85,6 +85,8 @@ class Work:
         chunks = (*chunks[: self.lead], *spatial)
         self.chunks = chunks
         self.counts = tuple(map(len, chunks))
+        self.crossed = tuple(count > 1 for count in self.counts[self.lead :])
+        """Along which spatial axes blocks meet."""
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
         self.steps = [
             [(i, i + 1) if axis >= self.lead and i + 1 < n else (i,) for i in range(n)]
@@ -136,7 +138,7 @@ class Work:
         """Return what the neighbours of a block need."""
         batch, box = self._points(arrays)
         own = table_of(box, self.computed) if self.regions else self.computed.of_box(*box)
-        return BlockSums(batch, own, outermost(box, slice(0, 1)), outermost(box, slice(-1, None)))
+        return self._with_planes(batch, own, box)
 
     def planes(self, block: Index, across: Sequence[int]) -> BlockSums:
         """Read the first points of a block across some spatial axes, without a sum of its own.
@@ -149,9 +151,12 @@ class Work:
             box[self.lead + axis] = slice(start, start + 1)
         batch, points = self._points(self.read(tuple(box)))
         none = np.zeros((0, 0), np.int64)
-        return BlockSums(
-            batch, none, outermost(points, slice(0, 1)), outermost(points, slice(-1, None))
-        )
+        return self._with_planes(batch, none, points)
+
+    def _with_planes(self, batch: Index, own: Values, box: Box) -> BlockSums:
+        first = outermost(box, slice(0, 1), self.crossed)
+        last = outermost(box, slice(-1, None), self.crossed)
+        return BlockSums(batch, own, first, last)
 
     def _points(self, arrays: Sequence[Array]) -> tuple[Index, Box]:
         """Return the lengths of the batch axes, and the points (batch, *spatial) of a block."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ecc_core._arrays import Adapter, adapter_of
 from ecc_core._blocks.boxes import BoxValues
-from ecc_core._blocks.planes import Array, BlockSums
+from ecc_core._blocks.planes import Array, BlockSums, towards
 from ecc_core._blocks.window import PURPOSE
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
@@ -113,11 +113,12 @@ def _emit(*arrays: Array, work: Work) -> BlockSums:
 
 def _share(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
     """Return the share of a block, on its device; planes of neighbours elsewhere are copied."""
-    home = emitted[0].first[0][0]
+    home = emitted[0].home
     adapter = adapter_of(home)
     with adapter.current(home):
-        near = [emitted[0], *(_beside(other, home, adapter) for other in emitted[1:])]
-        return work.share(block, near)
+        _, *offsets = itertools.product(*(range(1 + step) for step in work.place(block).after))
+        later = map(towards, offsets, emitted[1:])
+        return work.share(block, [emitted[0], *(_beside(other, home, adapter) for other in later)])
 
 
 def _beside(sums: BlockSums, home: Array, adapter: Adapter) -> BlockSums:

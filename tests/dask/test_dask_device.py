@@ -137,6 +137,22 @@ def test_regions(image):
         np.testing.assert_array_equal(values, expected)
 
 
+def test_one_plane_is_copied_between_halves(image, monkeypatch):
+    """The block before it needs the first slice of the second half."""
+    copied = []
+
+    def beside(self: Adapter, array: Any, other: Any) -> Any:
+        if array.ndim > 1:
+            copied.append(array.shape)
+        return array
+
+    monkeypatch.setattr(Adapter, "beside", beside)
+    halves = on_device(image, ((3, 4), 6, 8))
+    values = compute(ecc.euler_curve(halves, LEVELS).values)
+    np.testing.assert_array_equal(values, ecc.euler_curve(image, LEVELS).values)
+    assert copied == [(1, 1, 6, 8)]
+
+
 @pytest.mark.parametrize("labelled", [False, True])
 def test_stacks(image, labelled):
     """What is kept of a group is on the host."""
