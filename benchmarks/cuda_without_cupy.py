@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -62,13 +61,19 @@ CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
 @contextmanager
 def without_cupy() -> Iterator[None]:
     remembered = _backends.has_kernels, _backends._in_torch
-    with mock.patch.dict(sys.modules, {"cupy": None}), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for function in remembered:
-            function.cache_clear()
-        yield
+    modules: dict[str, Any] = sys.modules
+    cupy = modules["cupy"]
+    modules["cupy"] = None  # not by `patch.dict`, which forgets what is imported meanwhile
     for function in remembered:
         function.cache_clear()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            yield
+    finally:
+        modules["cupy"] = cupy
+        for function in remembered:
+            function.cache_clear()
 
 
 def step(module: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
