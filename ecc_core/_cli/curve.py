@@ -46,7 +46,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     values = (
         f"the input is a mesh ({', '.join(MESH_SUFFIXES)}), and this file has a value for each of "
         f"its points ({', '.join(VALUE_SUFFIXES)}). Of several meshes {{stem}} and {{name}} stand "
-        "for the path without suffix, as for --mask"
+        "for the path without suffix, as for --mask. Of several arrays in a VTK file, one is named "
+        "as in mesh.vtp/thickness. Not needed for a mesh in a VTK file with one array"
     )
     parser.add_argument("--values", help=values, metavar="PATH")
     options.add_curves(parser, "minimum and maximum, of all images together")

@@ -14,7 +14,7 @@ from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import pair_of
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._io.curve_columns import Curves
-from ecc_core._io.meshes import Mesh, is_mesh, read_mesh, read_point_values
+from ecc_core._io.meshes import Mesh, has_own_values, is_mesh, read_mesh, read_point_values
 from ecc_core._io.write import printable
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure, write_result
@@ -39,9 +39,10 @@ def transform_mesh(path: str, arguments: Namespace) -> None:
     with blame(path):
         result = simplicial_transform(
             mesh.points,
-            _simplices(mesh),
+            mesh.simplices,
             arguments.directions,
             arguments.heights,
+            complete=True,
             range=arguments.range,
             center=arguments.center,
             normalize=arguments.normalize,
@@ -63,10 +64,11 @@ def curves_of_meshes(
     for path in paths:
         if not is_mesh(path):
             raise InputFileError(f"{path}: --values must not be given for an image")
-        if arguments.values is None:
-            raise InputFileError(f"{path}: --values must be given for a mesh")
+        if arguments.values is None and not has_own_values(path):
+            raise InputFileError(f"{path}: --values must be given for a mesh of this format")
         _refuse_options_of_images(path, arguments)
-    sources = [pair_of("values", arguments.values, path) or "" for path in paths]
+    given = "{input}" if arguments.values is None else arguments.values
+    sources = [pair_of("values", given, path) or "" for path in paths]
     values = [_values_in(source) for source in sources]
     if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
         arguments.range = _range_of(values)
@@ -91,8 +93,9 @@ def _curve(
     with blame(source):
         found = simplicial_curve(
             values,
-            _simplices(mesh),
+            mesh.simplices,
             arguments.thresholds,
+            complete=True,
             range=arguments.range,
             superlevel=arguments.superlevel,
             workers=arguments.workers,
@@ -120,10 +123,6 @@ def _read(path: str) -> Mesh:
     for note in mesh.notes:
         sys.stderr.write(f"ecc: {path}: {note}\n")
     return mesh
-
-
-def _simplices(mesh: Mesh) -> Any:
-    return mesh.triangles if len(mesh.triangles) else []
 
 
 def _refuse_options_of_images(path: str, arguments: Namespace) -> None:

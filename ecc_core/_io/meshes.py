@@ -1,4 +1,4 @@
-"""Triangle meshes and values of their points, in files."""
+"""Meshes of triangles and edges, and values of their points, in files."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import gzip
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.readers.array_files import open_npy
+from ecc_core._io.readers.vtk_legacy import read_legacy, read_legacy_values
+from ecc_core._io.readers.vtk_polydata import read_vtp, read_vtp_values
 from ecc_core._io.stored import Request
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 
 Array = NDArray[Any]
+Found = TypeVar("Found")
 
 TRIMESH_SUFFIXES = (".obj", ".off", ".ply", ".stl")
 GIFTI = ".gii"
+VTK_XML = ".vtp"
+VTK_LEGACY = ".vtk"
+VTK_SUFFIXES = (VTK_LEGACY, VTK_XML)
 COMPRESSED = ".gz"  # which FreeSurfer's and nilearn's GIFTI files may end in
-MESH_SUFFIXES = (GIFTI, *TRIMESH_SUFFIXES)
+MESH_SUFFIXES = (GIFTI, *TRIMESH_SUFFIXES, *VTK_SUFFIXES)
 """Suffixes of files with meshes."""
-VALUE_SUFFIXES = (GIFTI, ".npy")
+VALUE_SUFFIXES = (GIFTI, ".npy", *VTK_SUFFIXES)
 """Suffixes of files with a value for each point."""
 UNJOINED = (".obj", ".stl")
 """Formats that repeat points, for each triangle or where a texture has a seam."""
@@ -39,10 +46,20 @@ class Mesh(NamedTuple):
     """(n, d) coordinates."""
     triangles: NDArray[np.int64]
     """(m, 3); none for points alone."""
+    edges: NDArray[np.int64]
+    """(k, 2) edges of polylines, besides those of the triangles."""
     units: str | None
     """Unit of the coordinates, if the format says it."""
     notes: tuple[str, ...]
     """What was done to the mesh, and what may be unexpected."""
+
+    @property
+    def simplices(self) -> list[NDArray[np.int64]]:
+        """Edges and triangles, as far as there are any, without the edges of triangles.
+
+        Functions of simplices add these with ``complete=True``.
+        """
+        return [rows for rows in (self.edges, self.triangles) if len(rows)]
 
 
 def is_mesh(path: str | os.PathLike[str]) -> bool:
@@ -59,37 +76,42 @@ def _format_of(file: Path) -> str:
 def read_mesh(path: str | os.PathLike[str]) -> Mesh:
     """Read the points and triangles of a mesh.
 
-    Polygons are divided into triangles. Points with equal coordinates are joined where the format
-    repeats points: in STL, and in OBJ.
+    Polygons are divided into triangles, and polylines into edges. Points with equal coordinates are
+    joined where the format repeats points: in STL, and in OBJ.
 
     Parameters
     ----------
     path : path
-        A file in one of the formats OBJ, OFF, PLY, STL and GIFTI (surface; also ``.gii.gz``).
+        A file in one of the formats OBJ, OFF, PLY, STL, GIFTI (surface; also ``.gii.gz``) and VTK
+        PolyData (``.vtp``, and the older ``.vtk``).
 
     Returns
     -------
     Mesh
-        ``points`` of shape (n, d), ``triangles`` of shape (m, 3), ``units`` and ``notes``.
+        ``points`` of shape (n, d), ``triangles`` of shape (m, 3), ``edges`` of polylines of shape
+        (k, 2), which VTK files have, ``units`` and ``notes``; and ``simplices``, for functions with
+        ``complete=True``.
 
     Raises
     ------
     InputFileError
         If the file is damaged, or has no mesh.
     ImportError
-        If trimesh, or nibabel for GIFTI, is not installed.
+        If trimesh, or nibabel for GIFTI, is not installed. VTK files need neither.
     """
     file = Path(path)
     suffix = _format_of(file)
     if suffix not in MESH_SUFFIXES:
         raise _unknown_type(file, MESH_SUFFIXES)
-    read = _read_gifti_surface if suffix == GIFTI else _read_by_trimesh
-    mesh: Mesh = _whole(file, read, "a mesh")
+    readers = {GIFTI: _read_gifti_surface, VTK_XML: _read_vtk, VTK_LEGACY: _read_vtk}
+    mesh = _whole(file, readers.get(suffix, _read_by_trimesh), "a mesh")
     if suffix in UNJOINED:
         mesh = _joined(mesh)
-    alone = len(mesh.points) - len(np.unique(mesh.triangles))
-    if alone and len(mesh.triangles):
-        note = f"{alone} points without a triangle are components"
+    connected = [rows.reshape(-1) for rows in mesh.simplices]
+    alone = len(mesh.points) - len(np.unique(np.concatenate(connected))) if connected else 0
+    if alone:
+        least = "an edge" if len(mesh.edges) else "a triangle"
+        note = f"{alone} points without {least} are components"
         mesh = mesh._replace(notes=(*mesh.notes, note))
     return mesh
 
@@ -101,7 +123,8 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
     ----------
     path : path
         A file in GIFTI (also ``.gii.gz``) with one array of values, or an NPY file of shape (n,),
-        (n, 1) or (1, n).
+        (n, 1) or (1, n), or one of VTK PolyData with one array of a value for each point. The name
+        of one of several follows, as in ``mesh.vtp/thickness``.
 
     Returns
     -------
@@ -111,24 +134,39 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
     Raises
     ------
     InputFileError
-        If the file is damaged, has several arrays, or values that are no real numbers.
+        If the file is damaged, has several arrays and none is named, or values that are no real
+        numbers.
     ImportError
         If nibabel, for GIFTI, is not installed.
     """
-    file = Path(path)
+    file, name = _split_name(Path(path))
     suffix = _format_of(file)
     if suffix not in VALUE_SUFFIXES:
         raise _unknown_type(file, VALUE_SUFFIXES)
+    if suffix in VTK_SUFFIXES:
+        return _whole(file, partial(_read_vtk_values, name=name), "values of points")
     read = _read_gifti_values if suffix == GIFTI else _read_npy
-    found: Array = _whole(file, read, "values of points")
-    return found
+    return _whole(file, read, "values of points")
+
+
+def has_own_values(path: str | os.PathLike[str]) -> bool:
+    """Whether the format of a mesh has values of the points beside the triangles."""
+    return _format_of(Path(path)) in VTK_SUFFIXES
+
+
+def _split_name(path: Path) -> tuple[Path, str]:
+    """Return a file, and the name of the array in it that follows in a path, or ""."""
+    for file in path.parents:
+        if file.suffix.lower() in VTK_SUFFIXES and file.is_file():
+            return file, path.relative_to(file).as_posix()
+    return path, ""
 
 
 def _unknown_type(file: Path, suffixes: Sequence[str]) -> InputFileError:
     return InputFileError(f"{file}: type not supported, must be one of {', '.join(suffixes)}")
 
 
-def _whole(file: Path, read: Callable[[Path], Any], what: str) -> Any:
+def _whole(file: Path, read: Callable[[Path], Found], what: str) -> Found:
     """Call a reader of `what`, which may raise whatever it likes on damaged files."""
     try:
         return read(file)
@@ -181,18 +219,24 @@ def _check_ply_counts(file: Path, data: bytes, points: int, triangles: int) -> N
         )
 
 
-def _mesh(file: Path, points: Any, triangles: Any, units: str | None = None) -> Mesh:
+def _mesh(
+    file: Path, points: Any, triangles: Any, units: str | None = None, edges: Any = ()
+) -> Mesh:
     rows = np.asarray(triangles).astype(np.int64).reshape(-1, 3)
-    if len(rows) and not (rows.min() >= 0 and rows.max() < len(points)):
-        numbers = f"{rows.min()} to {rows.max()}"
-        raise InputFileError(f"{file}: has triangles of points {numbers}, and {len(points)} points")
+    lines = np.asarray(edges).astype(np.int64).reshape(-1, 2)
+    for what, own in (("triangles", rows), ("edges", lines)):
+        if len(own) and not (own.min() >= 0 and own.max() < len(points)):
+            numbers = f"{own.min()} to {own.max()}"
+            raise InputFileError(
+                f"{file}: has {what} of points {numbers}, and {len(points)} points"
+            )
     places = np.asarray(points, np.float64)
     if not np.isfinite(places).all():
         row = int(np.flatnonzero(~np.isfinite(places).all(axis=1))[0])
         raise InputFileError(
             f"{file}: points must be finite, got {places[row].tolist()} in row {row}"
         )
-    return Mesh(places, rows, units, ())
+    return Mesh(places, rows, lines, units, ())
 
 
 def _joined(mesh: Mesh) -> Mesh:
@@ -204,7 +248,7 @@ def _joined(mesh: Mesh) -> Mesh:
     notes = []
     if narrow.any():
         notes.append(f"{int(narrow.sum())} triangles without an area left out")
-    return Mesh(points, rows[~narrow], mesh.units, (*mesh.notes, *notes))
+    return Mesh(points, rows[~narrow], mesh.edges, mesh.units, (*mesh.notes, *notes))
 
 
 def _gifti_arrays(file: Path) -> list[Any]:
@@ -243,6 +287,35 @@ def _read_gifti_values(file: Path) -> Array:
             "as NPY)"
         )
     return _as_values(file, arrays[0].data)
+
+
+def _read_vtk(file: Path) -> Mesh:
+    content = file.read_bytes()
+    try:
+        legacy = file.suffix.lower() == VTK_LEGACY
+        shape = read_legacy(content).shape if legacy else read_vtp(content)
+        if not len(shape.points):
+            raise InputFileError(f"{file}: has no points")
+        mesh = _mesh(file, shape.points, shape.triangles, edges=shape.edges)
+    except ValueError as error:
+        raise InputFileError(f"{file}: {error}") from error
+    repeated = len(mesh.points) - len(np.unique(mesh.points + 0.0, axis=0))
+    if repeated:
+        note = f"{repeated} points lie where others do, and are not joined with them"
+        mesh = mesh._replace(notes=(note,))
+    return mesh
+
+
+def _read_vtk_values(file: Path, name: str) -> Array:
+    content = file.read_bytes()
+    read = read_legacy_values if file.suffix.lower() == VTK_LEGACY else read_vtp_values
+    try:
+        values = read(content, name)
+    except ValueError as error:
+        raise InputFileError(f"{file}: {error}") from error
+    if values.shape[1] == 1:
+        values = values[:, 0]
+    return _as_values(file, values)
 
 
 def _read_npy(file: Path) -> Array:

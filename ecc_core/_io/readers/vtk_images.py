@@ -13,22 +13,13 @@ from ecc_core._io.description import Description, Format, unnamed_axes
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_memory
-from ecc_core._io.readers.vtk_values import CODECS, Storage, mapped_at, values_of
+from ecc_core._io.readers.vtk_values import Storage, mapped_at, values_of
+from ecc_core._io.readers.vtk_xml import KIND, components_of, dtype_of, parse_vtk
 from ecc_core._io.stored import Opened, Request
-from ecc_core._io.xml import local_name, numbers_of, parse_xml
+from ecc_core._io.xml import numbers_of
 
 SUFFIXES = (".vti",)
-KIND = "a VTK file in XML"
-TYPES = {
-    **{f"Int{bits}": f"i{bits // 8}" for bits in (8, 16, 32, 64)},
-    **{f"UInt{bits}": f"u{bits // 8}" for bits in (8, 16, 32, 64)},
-    "Float32": "f4",
-    "Float64": "f8",
-}
-ORDERS = {"LittleEndian": "<", "BigEndian": ">"}
 SECTIONS = ("PointData", "CellData")
-APPENDED = b"<AppendedData"
-ENCODINGS = {b'"raw"': "raw", b'"base64"': "base64"}
 
 Extent = tuple[tuple[int, int], ...]
 """First and last point along X, Y and Z."""
@@ -68,7 +59,7 @@ def open_vti(path: Path, _: Request, inside: str) -> Opened:
     with path.open("rb") as stream:
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     with content:
-        root, storage = _description(content)
+        root, storage = parse_vtk(content)
         image = root.find("ImageData")
         if image is None:
             raise ValueError(f"must hold ImageData, got {root.get('type')}")
@@ -88,33 +79,6 @@ def open_vti(path: Path, _: Request, inside: str) -> Opened:
         else:
             values = np.memmap(path, field.dtype, "r", at, shape)
     return _placed(image, extent, field, values)
-
-
-def _description(content: mmap.mmap) -> tuple[Element, Storage]:
-    """Return the XML of a file without what is appended, and how values are written in it."""
-    at = content.find(APPENDED)
-    start = 0
-    encoding = ""
-    text = content[: at if at >= 0 else len(content)]
-    if at >= 0:
-        close = content.find(b">", at)
-        encoding = next((ENCODINGS[e] for e in ENCODINGS if e in content[at : close + 1]), "")
-        start = content.find(b"_", close) + 1
-        if close < 0 or start == 0 or not encoding:
-            raise ValueError("truncated or damaged: its AppendedData have no encoding or no begin")
-        text += b"</VTKFile>"
-    root = parse_xml(text, KIND)
-    if local_name(root) != "VTKFile":
-        raise ValueError(f"not {KIND}: its root is {local_name(root)}, not VTKFile")
-    order = ORDERS.get(root.get("byte_order", ""))
-    header = TYPES.get(root.get("header_type", "UInt32"))
-    codec = root.get("compressor", "")
-    if order is None or header not in ("u4", "u8"):
-        found = f"byte_order {root.get('byte_order')}, header_type {root.get('header_type')}"
-        raise ValueError(f"damaged: it has {found}")
-    if codec and codec not in CODECS:
-        raise ValueError(f"values compressed by {codec} are not supported")
-    return root, Storage(content, order, np.dtype(order + header), codec, encoding, start)
 
 
 def _extent(element: Element, name: str) -> Extent:
@@ -137,13 +101,8 @@ def _fields(image: Element, storage: Storage) -> list[Field]:
         arrays = [(s, array) for s in SECTIONS for array in piece.iterfind(f"{s}/DataArray")]
         for section, array in arrays:
             name = array.get("Name", "")
-            words = array.get("NumberOfComponents", "1")
-            if not words.isdecimal() or int(words) < 1:
-                raise ValueError(f"damaged: NumberOfComponents of {name} is {words!r}")
-            kind = TYPES.get(array.get("type", ""))
-            if kind is None:
-                raise ValueError(f"values of type {array.get('type')} are not supported, in {name}")
-            field = Field(section, name, np.dtype(storage.order + kind), int(words), ())
+            components = components_of(array)
+            field = Field(section, name, dtype_of(array, storage), components, ())
             before = found.get((section, name), field)
             if (field.dtype, field.components) != (before.dtype, before.components):
                 raise ValueError(f"damaged: its pieces have different types of {name}")

@@ -32,7 +32,7 @@ PADDED = 4
 class Storage:
     """How values are written anywhere in a file."""
 
-    content: mmap
+    content: bytes | mmap
     order: str  # of bytes, < or >
     header: np.dtype[Any]  # of the numbers before the values
     codec: str  # name of a compressor, or ""
@@ -44,7 +44,7 @@ def values_of(element: Element, storage: Storage, dtype: np.dtype[Any], count: i
     """Return the values of a DataArray; ValueError if they are not as many as described."""
     written = element.get("format", "ascii")
     if written == "ascii":
-        return _from_text(element.text or "", dtype, count)
+        return values_in_text(element.text or "", dtype, count)
     if written == "binary":
         text = "".join((element.text or "").split()).encode()
         return _decoded(_Base64(text, 0), storage, dtype, count)
@@ -77,15 +77,19 @@ def appended_at(element: Element, storage: Storage) -> int:
     return storage.start + int(text)
 
 
-def _from_text(text: str, dtype: np.dtype[Any], count: int) -> Array:
+def values_in_text(text: str, dtype: np.dtype[Any], count: int) -> Array:
+    """Return values that are words; ValueError if they are not so many."""
     check_held(count * LEAST_TEXT, len(text) + 1, 1)
     words = text.split()
     if len(words) != count:
         raise ValueError(f"truncated or damaged: {len(words)} values instead of {count}")
-    if dtype.kind == "f":
-        return np.array(words, dtype)
+    try:
+        if dtype.kind == "f":
+            return np.array(words, dtype)
+        numbers = [int(word) for word in words]  # text of int64 would pass through float64
+    except ValueError as error:
+        raise ValueError(f"damaged: {error}") from None
     limits = np.iinfo(dtype)
-    numbers = [int(word) for word in words]  # text of int64 would pass through float64
     if numbers and not limits.min <= min(numbers) <= max(numbers) <= limits.max:
         raise ValueError(f"damaged: it has a value that {dtype} does not have")
     return np.array(numbers, dtype)
