@@ -20,7 +20,8 @@ import boto3
 import numpy as np
 from moto.server import ThreadedMotoServer
 
-from benchmarks.scale import assert_true, curve_of, make, truth
+from benchmarks.periodic_volumes import STORAGES, curve_of, make, truth
+from benchmarks.scale import assert_true
 from ecc_core._cli import blockwise
 from ecc_core.cli import main as ecc_command
 
@@ -56,7 +57,8 @@ class Counted:
 
 def stored(folder: Path, period: np.ndarray) -> tuple[int, int]:
     """Copy a volume to the store; return its shards and their bytes."""
-    path = make(folder / "a.zarr", period, PERIODS, shard=len(period) // 2, chunk=len(period) // 8)
+    storage = STORAGES["zstd"]._replace(chunk=len(period) // 8)
+    path = make(folder / "a.zarr", period, PERIODS, len(period) // 2, storage)
     client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
     client.create_bucket(Bucket="bucket")
     files = [file for file in path.rglob("*") if file.is_file() and file.name != "complete"]

@@ -26,12 +26,26 @@ def scale(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
+def volumes(scale: Any) -> Any:
+    from benchmarks import periodic_volumes
+
+    return periodic_volumes
+
+
+@pytest.fixture
 def period() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (8, 8, 8), dtype=np.uint8)
 
 
-def test_every_reader_decodes_all_of_it(scale, period, tmp_path):
-    path = scale.make(tmp_path / "a.zarr", period, PERIODS, shard=4, chunk=2)
+def made(volumes: Any, path: Path, period: np.ndarray, codec: str = "zstd") -> Path:
+    """A volume of shards of 4^3 points."""
+    storage = volumes.STORAGES[codec]._replace(chunk=2)
+    return volumes.make(path, period, PERIODS, shard=4, storage=storage)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "none"])
+def test_every_reader_decodes_all_of_it(volumes, period, tmp_path, codec):
+    path = made(volumes, tmp_path / "a.zarr", period, codec)
     tiled = np.tile(period, PERIODS)
     np.testing.assert_array_equal(zarr.open_array(path, mode="r")[...], tiled)
     np.testing.assert_array_equal(read_image(path), tiled)
@@ -40,9 +54,9 @@ def test_every_reader_decodes_all_of_it(scale, period, tmp_path):
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic"])
-def test_the_truth_by_parts(scale, period, tmp_path, boundary):
-    path = scale.make(tmp_path / "a.zarr", period, PERIODS, shard=4, chunk=2)
-    expected = scale.truth(scale.curve_of, period, PERIODS, boundary)
+def test_the_truth_by_parts(scale, volumes, period, tmp_path, boundary):
+    path = made(volumes, tmp_path / "a.zarr", period)
+    expected = volumes.truth(volumes.curve_of, period, PERIODS, boundary)
     tiled = ecc.euler_curve(np.tile(period, PERIODS), 256, range=(0, 255), boundary=boundary)
     assert expected.tolist() == tiled.values.tolist()
     for number in (1, 2):
@@ -51,3 +65,10 @@ def test_the_truth_by_parts(scale, period, tmp_path, boundary):
     merged = tmp_path / "curve.csv"
     assert main(["merge", str(tmp_path / "p-*.npz"), "--out", str(merged)]) == 0
     scale.assert_true(merged, expected)
+
+
+def test_betti_numbers_of_walled_periods(volumes, period):
+    walled = volumes.walled(period)
+    expected = volumes.truth_of_walled(walled, PERIODS)
+    tiled = ecc.betti_curves(np.tile(walled, PERIODS), 256, range=(0, 255)).values
+    assert expected.tolist() == tiled.tolist()
