@@ -1,4 +1,4 @@
-"""The components, holes, tunnels and cavities that the user has chosen, as labels with a table."""
+"""The components, holes, tunnels and cavities that the user has chosen, and labels of them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,6 +9,14 @@ from numpy.typing import NDArray
 from scipy.ndimage import generate_binary_structure, label
 
 from napari_ecc._controller.fields import Field, Objects, find_objects
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    corresponding,
+    is_lazy,
+    levels_of,
+)
+from napari_ecc._controller.places import check_place
 from napari_ecc._model.explorer import BETTI_NAMES, Classes
 from napari_ecc._model.words import counted
 from napari_ecc._workers import Step
@@ -71,6 +79,31 @@ def _numbered(labels: Array, points: Array, numbers: Array) -> Array:
     new[labels[tuple(points[known].T)]] = numbers[known]
     new[0] = 0
     return new[labels]
+
+
+def labels_at_chosen(
+    image: Any, selection: Selection, classes: Classes, chosen: Sequence[int], other: Any
+) -> tuple[Part, tuple[int, ...]]:
+    """Find the labels of another layer where some classes of an image are.
+
+    A hole or cavity is where it is filled last, everything else where it is born. Returns the part
+    of the other layer that lies where the image's selection does, and the labels there. There are
+    none in layers that lie elsewhere, or are not in memory.
+    """
+    found = corresponding(image, selection, other)
+    nothing = found.where, ()
+    if is_lazy(found.full) or tuple(found.full.shape) != tuple(selection.full.shape):
+        return nothing
+    try:
+        check_place(image, selection, other, found, levels_of(other)[0].shape)
+    except ValueError:  # it lies elsewhere
+        return nothing
+    some = np.array(chosen, np.intp)
+    surrounded = (classes.dimensions[some] > 0) & (classes.dimensions[some] == classes.ndim - 1)
+    points = np.where(surrounded[:, None], classes.death_points[some], classes.birth_points[some])
+    points = points[(points >= 0).all(axis=1)]
+    labels = np.asarray(found.full)[tuple(points.T)]
+    return found.where, tuple(dict.fromkeys(labels[labels != 0].tolist()))
 
 
 def chosen_in_words(classes: Classes, chosen: Sequence[int], threshold: float) -> str:

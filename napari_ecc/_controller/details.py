@@ -296,7 +296,7 @@ class ObjectProbe:
         self._model = model
         self._details = details
         self._place: tuple[int, ...] | None = None
-        self._outline = LabelsOverlay(viewer, "chosen component", outline=True)
+        self._outline = LabelsOverlay(viewer, "chosen", outline=True)
         self.runners = [self._outline.runner]
         self._links = Links()
         events = model.events

@@ -13,6 +13,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
+from napari_ecc._controller.choice import labels_at_chosen
 from napari_ecc._controller.docks import PLACE_EVENTS, DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layers import Part, fitting_level, is_lazy, selection_of
@@ -75,6 +76,7 @@ class RegionController(DockController):
         """Of what has been measured."""
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
+        self._links.add(self._take_chosen, explorer.events.chosen)
         self._links.add(self._select_in_layer, events.selected)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         viewer.mouse_drag_callbacks.append(self._on_press)
@@ -170,6 +172,23 @@ class RegionController(DockController):
         regions = self.model.regions
         found = (label,) if regions is not None and regions.rows([label]) else ()
         self.model.selected = found if before is None else toggled(before, found)
+
+    def _take_chosen(self, *_: Any) -> None:
+        """Select the objects that lie where components or holes are chosen in the dock Threshold.
+
+        That nothing is chosen there leaves the selection as it is.
+        """
+        explorer = self.session.explorer
+        shown = getattr(self.session.controllers.get("explorer"), "details", None)
+        layer = self.layer
+        if shown is None or shown.source is None or explorer.classes is None:
+            return
+        if layer is None or self.model.regions is None or not explorer.chosen:
+            return
+        image, selection = shown.source[:2]
+        part, found = labels_at_chosen(image, selection, explorer.classes, explorer.chosen, layer)
+        if found and part == self.part_in_view(layer):
+            self.model.selected = found
 
     def classify(self) -> None:
         """Put the selected objects into the present class.
@@ -274,6 +293,7 @@ class RegionController(DockController):
         words = f"{counted(count, 'object')} · CPU"
         problem = known[0].problem
         self.model.status = f"{words}. Shapes may be distorted: {problem}" if problem else words
+        self._take_chosen()
 
     def _on_dims(self, *_: Any) -> None:
         """Show the objects of another frame."""

@@ -114,10 +114,48 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     panel.diagram.chosen.emit(tuple(holes.tolist()))
     assert "2 chosen; in this set 2 holes" in panel.object.text()
     settle(qtbot, panel)
-    assert "chosen component" in [layer.name for layer in overlays(viewer)]
+    assert "chosen" in [layer.name for layer in overlays(viewer)]
     panel.actions["make_labels"].native.click()
     settle(qtbot, panel)
     assert not (viewer.layers[-1].data > 0)[coins() >= 128].any()
     assert viewer.layers[-1].data.max() == 2
     panel.diagram.chosen.emit(())
     assert panel.actions["make_labels"].text == "Make Labels"
+
+
+def test_what_is_chosen_becomes_a_class(explorer, open_panel, qtbot):
+    """Of the objects that lie there, in the dock Objects; nothing of those that lie elsewhere."""
+    image = coins()[:160, :160]
+    viewer, panel = explorer(image, name="coins")
+    model = panel.model
+    qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)
+    classes = model.classes
+    components, holes = label(image >= 128, np.ones((3, 3)))[0], label(image < 128)[0]
+    labels = np.where(components > 0, components, holes + components.max())
+    _, objects = open_panel("Objects", labels=labels, viewer=viewer)
+    layer = viewer.layers["labels"]
+    alive = classes.alive(128.0) & np.isfinite(classes.persistence)
+    some = [*np.flatnonzero(alive & (classes.dimensions == 0))[:3]]
+    some += [*np.flatnonzero(alive & (classes.dimensions == 1))[:2]]
+    points = np.where(
+        classes.dimensions[some, None] == 1, classes.death_points[some], classes.birth_points[some]
+    )
+    wanted = tuple(dict.fromkeys(labels[tuple(points.T)].tolist()))
+    assert len(wanted) == 5
+    model.chosen = tuple(int(k) for k in some)
+    assert objects.model.selected == ()  # before anything is measured
+    objects.controller.request()
+    settle(qtbot, objects)
+    assert objects.model.selected == wanted
+    objects.model.class_name = "odd"
+    objects.object["classify"].native.click()
+    of_class = layer.features.set_index("index")["class"]
+    assert set(of_class[of_class == "odd"].index) == set(wanted)
+    model.chosen = ()
+    assert objects.model.selected == wanted
+    model.chosen = tuple(int(k) for k in some[:1])
+    assert objects.model.selected == wanted[:1]
+    layer.translate = (3, 0)
+    objects.controller.request()
+    settle(qtbot, objects)
+    assert objects.model.selected == ()

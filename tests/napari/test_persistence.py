@@ -154,12 +154,12 @@ def two_hills():
 
 
 def is_outlined(viewer):
-    return "chosen component" in [layer.name for layer in overlays(viewer)]
+    return "chosen" in [layer.name for layer in overlays(viewer)]
 
 
 def outlined(viewer):
     """Points of the outline of what is chosen."""
-    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
+    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen"]
     return np.argwhere(outline.data) + np.round(outline.translate).astype(int)
 
 
