@@ -34,6 +34,18 @@ def stepped(levels: Floats, now: float, count: int = 0) -> float:
     return float(levels[min(max(place, 0), levels.size - 1)])
 
 
+def decimals(low: float, high: float) -> int:
+    """Decimals of real numbers between two, so that a thousandth of their distance is seen.
+
+    Examples
+    --------
+    >>> from napari_ecc._model.levels import decimals
+    >>> decimals(0, 255), decimals(-1, 1), decimals(0, 1e-6)
+    (1, 3, 9)
+    """
+    return max(0, 3 - math.floor(math.log10(high - low or 1)))
+
+
 def formatted(value: float) -> str:
     """A value of an image, as all docks write it.
 

@@ -93,6 +93,7 @@ class Axis(pg.AxisItem):
         self.log = False
         self._whole = whole
         self.enableAutoSIPrefix(False)
+        self.setStyle(hideOverlappingLabels=MARGIN)  # numbers at the ends may reach beyond
 
     def resizeEvent(self, event: Any = None) -> None:
         """Place the label, which pyqtgraph moves below the axis, where its descenders are cut."""

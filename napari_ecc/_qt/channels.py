@@ -11,11 +11,15 @@ from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.saving import Saver
 
-CHOICES = {
-    "First": form.choice("image", "The layer of the rows, the same as in the dock Threshold"),
-    "Its set ": form.SUPERLEVEL,
-    "Second": form.choice("second", "The layer of the columns, of the same shape"),
-    "Its set": form.SUPERLEVEL._replace(name="superlevel_second"),
+CHOICES: form.Rows = {
+    "First": (
+        form.choice("image", "The layer of the rows, the same as in the dock Threshold"),
+        form.SUPERLEVEL,
+    ),
+    "Second": (
+        form.choice("second", "The layer of the columns, of the same shape"),
+        form.SUPERLEVEL._replace(name="superlevel_second"),
+    ),
     "Part": form.SCOPE,
 }
 SETTINGS = {
@@ -43,7 +47,7 @@ class ChannelExplorer(Panel):
         self.readout.setWordWrap(True)
         self.overlay = self.add_form(OVERLAY, self.model)
         self.save = Saver(self, "surface.csv", controller.table, self.map)
-        self.add_actions(save=self.save.button(), copy=self.copy_button)
+        self.actions = self.add_actions(save=self.save.button(), copy=self.copy_button)
         self.offer(self.form, "image", controller.images)
         self.offer(self.form, "second", controller.others)
         names = controller.images.names_changed, controller.others.names_changed
@@ -57,6 +61,7 @@ class ChannelExplorer(Panel):
 
     def _show_surface(self) -> None:
         surface = self.model.surface
+        self.enable(self.actions, "save", "copy", on=surface is not None)
         if surface is None:
             self.map.show_nothing()
         else:

@@ -56,7 +56,7 @@ def _difference(comparison: Comparison, superlevel: bool) -> list[Line]:
     if comparison.difference is None:
         return []
     t, difference = comparison.difference
-    lines = [Line(t, difference, superlevel)]
+    lines = [Line(t, difference, superlevel, label=comparison.difference_in_words)]
     if comparison.test is not None and comparison.test.differing():
         differs = np.zeros(t.size, bool)
         for first, last in comparison.test.differing():
@@ -152,6 +152,7 @@ class CurveComparison(Panel):
     def _show_curves(self) -> None:
         comparison = self.model.comparison
         curves = self.model.curves
+        self.enable(self.actions, "curves", "table", "copy", on=bool(curves))
         if not curves:
             self.table.clear()
         elif comparison is not None:
@@ -163,10 +164,7 @@ class CurveComparison(Panel):
 
     def _show_lines(self) -> None:
         """Draw the curves, those of the selected rows on top."""
-        comparison = self.model.comparison
-        difference = "" if comparison is None else comparison.difference_in_words
-        wanted = difference if self.model.view == "difference" else ""
-        self.plot.set_y_label(f"χ, {wanted}" if wanted else "χ")
+        self.plot.set_y_label("difference of χ" if self.model.view == "difference" else "χ")
         if self.model.comparison is not None:
             self.plot.set_lines(self._wanted_lines(self.model.comparison))
         elif not self.model.curves:

@@ -61,7 +61,7 @@ class DirectionExplorer(Panel):
         self.map = self.add(HeatMap("height", "azimuth °"), stretch=1)
         self.save_curve = Saver(self, "curve.csv", controller.curve_table, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.transform_table, self.map)
-        self.add_actions(
+        self.actions = self.add_actions(
             curve=self.save_curve.button("Save curve…"),
             transform=self.save_transform.button("Save transform…"),
             copy=self.copy_button,
@@ -96,6 +96,7 @@ class DirectionExplorer(Panel):
         of_image = not self.model.shape
         plane = of_image and self.model.filtration == "plane"
         solid = self.model.ndim == 3
+        self.form.set_visible("image", of_image)
         self.form.set_visible("shape", bool(self.controller.shapes.names))
         self.form.set_visible("superlevel", of_image)
         self.form.set_visible("threshold", of_image and not plane)
@@ -122,11 +123,13 @@ class DirectionExplorer(Panel):
 
     def _show_curve(self) -> None:
         curve = self.model.curve
+        self.enable(self.actions, "curve", "copy", on=curve is not None)
         lines = [] if curve is None else [Line(curve.thresholds, curve.values, curve.superlevel)]
         self.plot.set_lines(lines)
 
     def _show_transform(self) -> None:
         transform = self.model.transform
+        self.enable(self.actions, "transform", on=transform is not None)
         if transform is None:
             self.map.show_nothing()
         else:

@@ -14,7 +14,7 @@ from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
 from napari_ecc._model.explorer import BETTI_NAMES, Tree
-from napari_ecc._model.levels import formatted
+from napari_ecc._model.levels import decimals, formatted
 from napari_ecc._model.words import counted
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
@@ -212,7 +212,7 @@ class EulerExplorer(Panel):
         curve = self.model.curve
         if curve is None or np.array_equal(curve.thresholds, np.round(curve.thresholds)):
             return 0
-        return max(0, 3 - math.floor(math.log10(float(np.ptp(curve.thresholds)) or 1)))
+        return decimals(*curve.thresholds[[0, -1]].tolist())
 
     def _show_lines(self) -> None:
         """Draw the curve of what lasts and, behind it, its Betti curves if they are wanted."""

@@ -219,6 +219,12 @@ class Form(QtWidgets.QWidget):
             for readout in widget.native.findChildren(QtWidgets.QDoubleSpinBox):
                 readout.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span))))
 
+    def set_decimals(self, name: str, digits: int) -> None:
+        """Set the number of decimals of a field for a real number."""
+        widget = self._widgets[name]
+        with widget.changed.blocked():  # what is shown may be rounded
+            widget.native.setDecimals(digits)
+
     def follow(self, model: Any, links: Links) -> None:
         """Synchronise widgets with fields of a model, both ways."""
         for name, widget in self._widgets.items():
@@ -263,6 +269,8 @@ class Form(QtWidgets.QWidget):
             if choices is None:
                 listed = self._fields[name].numbers
                 widget.value = ", ".join(map(str, value)) if listed else value
+                if isinstance(widget, widgets.LineEdit) and not widget.native.hasFocus():
+                    widget.native.setCursorPosition(0)  # of a long text the beginning is seen
                 return
             texts = [text for text, meaning in choices.items() if meaning == value]
             if texts:

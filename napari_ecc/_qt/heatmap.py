@@ -65,6 +65,9 @@ class HeatMap(Plot):
         bar.addItem(self._scale)
         self.plotItem.layout.removeItem(self.plotItem.titleLabel)
         self.plotItem.layout.addItem(bar, 0, 1)
+        self._bar_title = pg.LabelItem("χ", justify="right")
+        bottom_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom
+        self.plotItem.layout.addItem(self._bar_title, 0, 0, bottom_right)
 
     def set_labels(
         self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None
@@ -143,6 +146,7 @@ class HeatMap(Plot):
             self._scale.setImage(levels=(0, COLOURS), lut=table)
             self._scale.setRect(QRectF(-end, 0, 2 * end, 1))
             self._colour_bar.setRange(xRange=(-end, end), yRange=(0, 1), padding=0)
+        self._bar_title.setText("χ", color=self._colours.text)
         for below, above in self._markers.values():
             below.setPen(pg.mkPen(self._colours.background, width=3.5))
             above.setPen(pg.mkPen(self._colours.text, width=1.5))

@@ -24,6 +24,8 @@ LOWEST = 150
 PREPARING = "Preparing, first use only …"
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
+BESIDE = 6
+"""Pixels at the right of widgets, which keep them apart from a scroll bar."""
 GUIDE_SIZE = 620, 640
 PICTURE = r"!\[.*?\]\(.*?\)"
 
@@ -60,10 +62,11 @@ class Panel(QtWidgets.QWidget):
         self.empty = buttons(
             sample=("Open a sample", "An image to begin with", controller.open_sample)
         )
+        self.empty.native.layout().setContentsMargins(0, 0, BESIDE, 0)
         inside = QtWidgets.QWidget()
         self._content = QtWidgets.QVBoxLayout(inside)
         self._content.setSpacing(6)
-        self._content.setContentsMargins(0, 0, 6, 0)
+        self._content.setContentsMargins(0, 0, BESIDE, 0)
         layout = self._below = QtWidgets.QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 4, 6)
         layout.setSpacing(4)
@@ -97,8 +100,16 @@ class Panel(QtWidgets.QWidget):
     def add_actions(self, **actions: tuple[Any, ...]) -> Any:
         """Append a row of buttons at the bottom, where they are always in view."""
         row = buttons(**actions)
+        left, top, _, bottom = row.native.layout().getContentsMargins()
+        row.native.layout().setContentsMargins(left, top, BESIDE, bottom)
         self._below.addWidget(row.native)
         return row
+
+    @staticmethod
+    def enable(row: Any, *names: str, on: bool) -> None:
+        """Enable or disable some buttons of a row."""
+        for name in names:
+            row[name].enabled = on
 
     def add_form(self, rows: Rows, *models: Any) -> Form:
         """Append a form that follows models until the panel is closed."""

@@ -375,7 +375,8 @@ class MergeTree(Plot):
             pen = pg.mkPen(self._colours.curve, width=1.6)
             self._bars.setData(*lines.T, connect="pairs", pen=pen)
             marked = bars[list(self.selected)].reshape(-1, 2)
-            self._marked.setData(*marked.T, pen=pg.mkPen(self._colours.accent, width=3))
+            accent = pg.mkPen(self._colours.accent, width=3)
+            self._marked.setData(*marked.T, connect="pairs", pen=accent)
             self.set_bounds(*self._range, -1.0, float(rows.size))
         for item in (self._bars, self._marked):
             item.setVisible(not self.empty)

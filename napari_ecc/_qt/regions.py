@@ -106,6 +106,7 @@ class RegionExplorer(Panel):
 
     def _show_part(self) -> None:
         layer = self.controller.layer
+        self.enable(self.actions, "measure", on=layer is not None)
         self.form.set_visible("scope", layer is not None and layer.ndim > 2)
 
     @property
@@ -118,6 +119,7 @@ class RegionExplorer(Panel):
     def _show_points(self) -> None:
         model = self.model
         regions = model.regions
+        self.enable(self.actions, "save", "copy", on=regions is not None)
         chosen = model.basis == "features"
         self.object.set_visible("first", chosen)
         columns = self.controller.columns() if chosen else {}

@@ -1,5 +1,6 @@
 """The dock "Series"."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ from qtpy.QtWidgets import QTabWidget
 
 from napari_ecc._controller.series import SeriesController
 from napari_ecc._model.explorer import BETTI_NAMES
-from napari_ecc._model.levels import formatted
+from napari_ecc._model.levels import decimals, formatted
 from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
@@ -26,7 +27,7 @@ CHOICES: form.Rows = {
         ),
     ),
 }
-LOWEST_TAB = 160
+LOWEST_TAB = 150
 """Minimum height of the plots in tabs, so that the map is in view in a window of 800 pixels."""
 WIDE = 4.0
 """Width of χ over time, which is seen behind the number of components where both are equal."""
@@ -93,25 +94,24 @@ class SeriesExplorer(Panel):
             undo=self.undo_button,
             limits=("Contrast range", limits_tip, controller.take_contrast_limits),
         )
-        self.add_actions(
+        self.outputs = self.add_actions(
             save=self.save.button(),
             events=self.save_events.button("Save events…"),
             copy=self.copy_button,
         )
         for name in ("low", "high"):
-            self.settings[name].native.setDecimals(4)
             self.settings[name].changed.connect(self._set_range)
-        for name in ("t", "min_persistence"):
-            self.levels[name].native.setDecimals(4)
         self.levels["t"].changed.connect(controller.move)
         self.offer(self.form, "image", controller.images)
         self.show(self._show_layer, controller.layer_changed)
         self.show(self._show_cursor, events.index)
-        self.show(self._show_range, events.range)
+        self.show(self._show_range, events.range, events.sigma)
         shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range", "sigma")
         self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
         self.show(self._show_threshold, events.threshold)
         self.show(self._show_undo, controller.session.history.changed)
+        followed = controller.session.history.changed, controller.layer_changed
+        self.show(self._show_followed, *followed)
         self.show(self._show_numbers, controller.counting.busy)
         self.map.placed.connect(controller.point_at)
         self.plot.threshold_moved.connect(controller.move)
@@ -132,14 +132,31 @@ class SeriesExplorer(Panel):
         self._show_range()
         self._show_curves()
 
+    def _show_followed(self) -> None:
+        """Let events be saved once there are some."""
+        followed = self.controller.follower.found is not None
+        self.enable(self.outputs, "events", on=followed)
+
     def _show_range(self) -> None:
         low, high = self.model.range
+        integers = self.model.whole and not self.model.sigma
+        digits = 0 if integers else decimals(low, high)
+        for name, value in (
+            ("t", self.model.threshold),
+            ("min_persistence", self.model.min_persistence),
+        ):
+            self.levels.set_decimals(name, digits)
+            if not math.isnan(value):
+                self.levels.display(name, value)
         for name, value in (("low", low), ("high", high)):
+            self.settings.set_decimals(name, digits)
             self.settings[name].native.setSingleStep((high - low) / 100 or 1.0)
             self.settings.display(name, value)
 
     def _show_curves(self) -> None:
         model = self.model
+        self.enable(self.actions, "follow", "limits", on=bool(model.shape))
+        self.enable(self.outputs, "save", "copy", on=bool(model.shape))
         names = self.controller.axis_names()
         axis = names[model.axis].rpartition(" ")[0] if names else "frame"
         self.map.set_labels("threshold t", axis)

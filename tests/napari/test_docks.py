@@ -89,6 +89,19 @@ def test_an_empty_dock_opens_a_sample(open_panel, qtbot):
     assert not [layer for layer in viewer.layers if PLUGIN_KEY in layer.metadata]
 
 
+def test_without_layers_nothing_is_offered_but_to_open_some(open_panel, make_napari_viewer_proxy):
+    """Nor is anything saved, copied or measured."""
+    viewer = make_napari_viewer_proxy()
+    sources = {"Open a sample", "Add layers", "Add frames", "Add objects", "Match labels"}
+    sources |= {"Add folder…", "Pin curve", "Join table…", "Clear", "Put in class"}
+    for name in DOCKS:
+        _, panel = open_panel(name, viewer=viewer)
+        shown = [at for at in panel.findChildren(QPushButton) if at.isVisibleTo(panel)]
+        enabled = {at.text() for at in shown if at.isEnabled() and "Settings" not in at.text()}
+        assert "Open a sample" in enabled
+        assert enabled <= sources
+
+
 def test_keys_move_the_threshold_and_the_wheel_changes_nothing(explorer, qtbot):
     image = np.arange(60, dtype=np.uint8).reshape(6, 10)
     _, panel = explorer(image, contrast_limits=(0, 59), show=True)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from napari_helpers import settle
+from napari_helpers import pixels_of, settle
+from numpy.testing import assert_array_equal
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 
@@ -53,6 +54,14 @@ def test_bars_by_keys(qtbot):
         plot.set_selected(*chosen[-1])
     rows = [int(tree.rows[found[0]]) for found in chosen]
     assert rows == [0, 1, 2, 2, 1]
+
+    def marked(*bars):
+        plot.set_selected(*bars)
+        return (pixels_of(plot) == QColor(plot._colours.accent).getRgb()[:3]).all(axis=-1)
+
+    alone = marked(1), marked(2)
+    assert all(at.sum() > marked().sum() for at in alone)
+    assert_array_equal(marked(1, 2), np.logical_or(*alone))  # nothing joins them
 
 
 def test_a_map_by_keys(qtbot):
