@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.plain.namespaces import Standard, TorchFunctions, dtype_of
-from ecc_core._request.dtypes import BRAIN_FLOAT, dtype_in_words, object_in_words
+from ecc_core._request.dtypes import (
+    BRAIN_FLOAT,
+    dtype_in_words,
+    holder_of,
+    name_of,
+    object_in_words,
+)
 from ecc_core.errors import BackendError
 
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
@@ -252,9 +258,8 @@ class JAX(ArrayLikes):
 @lru_cache(maxsize=64)
 def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
     """Return the NumPy dtype that holds the values of a torch dtype, or None."""
-    name = str(dtype).removeprefix("torch.")
     try:
-        found = np.dtype("float32" if name == BRAIN_FLOAT else name)
+        found = holder_of(name_of(dtype))
     except TypeError:
         return None
     return found if found.isbuiltin == 1 else None  # other packages register dtypes of their own

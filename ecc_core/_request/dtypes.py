@@ -1,7 +1,9 @@
-"""The words of messages for dtypes and arguments that are not supported."""
+"""The names of dtypes in all array libraries, and the words of messages about them."""
 
 from os import PathLike
 from typing import Any
+
+import numpy as np
 
 READERS = {
     "points": "read_mesh",
@@ -12,6 +14,16 @@ READERS = {
 """Functions of `ecc_core.io` that read arguments from files; others are read by `read_image`."""
 BRAIN_FLOAT = "bfloat16"
 """Name of a dtype that ml_dtypes adds to NumPy, and torch has; float32 holds its values."""
+
+
+def name_of(dtype: Any) -> str:
+    """Return the name of a dtype of any array library: "float32" for torch.float32 and for >f4."""
+    return dtype.name if isinstance(dtype, np.dtype) else str(dtype).rpartition(".")[2]
+
+
+def holder_of(name: str) -> np.dtype[Any]:
+    """Return the dtype of NumPy itself that holds the values of a dtype, in native byte order."""
+    return np.dtype(np.float32 if name == BRAIN_FLOAT else name)
 
 
 def dtype_in_words(dtype: Any) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ecc_core._arrays import all_on_host, is_lazy, on_host
 from ecc_core._optional import import_optional
 from ecc_core._request.batch import BatchAxis
+from ecc_core._request.dtypes import name_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -282,7 +283,7 @@ def summary(array: Any) -> str:
         return "None"
     kind = type(array)
     library = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
-    dtype = str(getattr(array, "dtype", "?")).rpartition(".")[2]
+    dtype = name_of(getattr(array, "dtype", "?"))
     place = f" on {array.device}" if hasattr(array, "device") else ""
     return f"<{library} {dtype} {tuple(getattr(array, 'shape', ()))}{place}>"
 

@@ -2,7 +2,8 @@
 
 Cells and other groups of neighbouring points enter with the last of their points, which has the
 largest key. So the keys of all groups of a kind are the maxima of rows, one row for each point of
-the kind, and are counted afterwards.
+the kind, and are counted afterwards. Coefficients, which the scans find, are sums over kinds and
+could not tell them apart.
 """
 
 from __future__ import annotations

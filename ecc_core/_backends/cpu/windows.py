@@ -1,7 +1,8 @@
 """Numbers of cells of windows of any shape: those whose lowest corner is a point of a window.
 
 Cells, and other groups of neighbouring points, are those of the whole image: points outside the
-window complete them. A group counts only if all of its points are points of the image.
+window complete them. A group counts only if all of its points are points of the image. This is not
+the code of labelled regions (`cells.py`), whose groups end at the region.
 """
 
 from __future__ import annotations

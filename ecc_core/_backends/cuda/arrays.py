@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda import programs
+from ecc_core._request.dtypes import name_of
 from ecc_core.errors import BackendError
 
 STAGED_BYTES = 1 << 16  # Up to this size, our own copies take less time than those of CuPy.
@@ -108,9 +109,9 @@ def _stream_at(address: int, device: int) -> Any:
 
 
 @programs.fact
-def element_of(dtype: np.dtype[Any]) -> str:
-    """Return the name of the element type, whatever the byte order."""
-    return dtype.name
+def element_of(dtype: Any) -> str:
+    """Return the name of the element type of a dtype of NumPy or torch, whatever the byte order."""
+    return name_of(dtype)
 
 
 def as_cupy(array: Any) -> Any:
@@ -127,7 +128,7 @@ def as_cupy(array: Any) -> Any:
 
 @programs.fact
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    return np.dtype(str(dtype).removeprefix("torch."))
+    return np.dtype(name_of(dtype))
 
 
 def on_host(array: Any) -> NDArray[Any]:
@@ -206,6 +207,18 @@ def numbers(view: ArrayView) -> Any:
     if view.element != "bfloat16":
         return view.array
     return (view.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def comparable(values: Any, levels: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+    """Return values and levels of a type that the device compares, with the same order.
+
+    CuPy and the kernels compare neither booleans, of which True may be any byte but 0, nor float16.
+    """
+    if values.dtype == np.bool_:
+        return (values.view(np.uint8) != 0).view(np.uint8), np.minimum(levels, 1)
+    if values.dtype == np.float16:
+        return values.astype(np.float32), levels.astype(np.float32)
+    return values, levels
 
 
 def has_nan(view: ArrayView, mask: Any) -> bool:

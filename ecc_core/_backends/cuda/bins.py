@@ -23,6 +23,7 @@ from ecc_core._backends.cuda.rules import (
     line_through,
     pair_rule,
 )
+from ecc_core._request.dtypes import holder_of
 from ecc_core._request.levels import Levels, round_to_levels
 
 Array = NDArray[Any]
@@ -77,7 +78,7 @@ def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
 @programs.of_data
 def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: int) -> Prepared:
     thresholds = np.frombuffer(raw, dtype)
-    own = np.dtype(np.float32 if element == "bfloat16" else element)
+    own = holder_of(element)
     levels = round_to_levels(thresholds, own, superlevel)
     values = levels.values
     keys = to_keys(levels.values)

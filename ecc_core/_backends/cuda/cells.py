@@ -20,6 +20,7 @@ from ecc_core._backends.cuda.scan import pick_levels, running_sums
 from ecc_core._backends.cuda.windows import region_window_sums as region_window_sums
 from ecc_core._backends.cuda.windows import window_levels as window_levels
 from ecc_core._backends.cuda.windows import window_sums as window_sums
+from ecc_core._request.dtypes import holder_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
@@ -135,7 +136,7 @@ def _entered(
     raw: bytes, dtype: str, element: str, superlevel: bool, every: bool
 ) -> NDArray[np.int64]:
     """Return the number of levels that each threshold admits; `every`: of all values of 8 bits."""
-    own = np.dtype(np.float32 if element == "bfloat16" else element)
+    own = holder_of(element)
     levels = round_to_levels(np.frombuffer(raw, dtype), own, superlevel)
     if not every:
         return levels.entered

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.even_lines import next_values, widths
+
 Array = NDArray[Any]
 Line = tuple[np.float32, np.float32, np.float32]
 
@@ -241,15 +243,14 @@ def _affine_fit(
 ) -> tuple[np.float32, np.float32] | None:
     """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
 
-    The code never moves against the key, so it is enough to look at each threshold and at the
-    next sample beyond it. A product of two float32 numbers is exact in float64, and so is the
-    difference that it is compared with. The slope is that of the thresholds before they were
-    rounded to the image's values. Keys are those of the `complement` of integers.
+    Codes are verified at each threshold and at the next sample beyond it (`even_lines`). A product
+    of two float32 numbers is exact in float64, and so is the difference that it is compared with.
+    Keys are those of the `complement` of integers.
     """
     side = -1.0 if superlevel else 1.0
     wide = keys.astype(np.float64)
     if values.dtype.kind == "f":
-        past = np.nextafter(values, values.dtype.type(side * np.inf)).astype(np.float64)
+        past = next_values(values, up=not superlevel).astype(np.float64)
     else:
         past = wide + side
     if complement:
@@ -260,11 +261,11 @@ def _affine_fit(
         return None
     count = keys.size
     codes = (np.arange(count) + 1.0 if superlevel else count - np.arange(float(count))) / span
-    slopes = [(wide[-1] - wide[0]) / (count - 1)] if count > 1 else [1.0]
-    if thresholds.size == count > 1:
-        slopes.insert(0, (float(thresholds[-1]) - float(thresholds[0])) / (count - 1))
-    for slope in slopes:
-        near = np.float32(-side / (slope * span))
+    steps = [1.0]
+    if count > 1:
+        steps = [width / (count - 1) for width in widths(values, thresholds)]
+    for step in steps:
+        near = np.float32(-side / (np.float64(step) * span))
         if not 1e-30 < abs(near) < 1e30:
             continue
         for scale in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, 2 * near)):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda.arrays import as_cupy, on_device
+from ecc_core._backends.cuda.arrays import as_cupy, comparable, on_device
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.complexes import make_complex as make_complex
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors, shared_limit
@@ -123,7 +123,7 @@ def value_curves(
     if 0 in (orders, count, number):
         return cupy.zeros((orders, entered.size), np.int64)
     layout = _layout(orders, number)
-    own, bounds = _comparable(values, levels.values)
+    own, bounds = comparable(values, levels.values)
     codes = cupy.empty((layout.groups(orders), count, layout.lanes), np.uint32)
     macros = layout.macros(ELEMENTS[own.dtype.name])
     numbers = np.int32(number), np.int32(levels.superlevel)
@@ -134,15 +134,6 @@ def value_curves(
         return curves
     padded = cupy.concatenate([cupy.zeros((orders, 1), np.int64), curves], axis=1)
     return padded[:, on_device(entered)]
-
-
-def _comparable(values: Any, levels: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    """Return values and levels of a type that the kernel compares, with the same order."""
-    if values.dtype == np.bool_:  # True may be stored as any byte but 0
-        return (values.view(np.uint8) != 0).view(np.uint8), np.minimum(levels, 1)
-    if values.dtype == np.float16:
-        return values.astype(np.float32), levels.astype(np.float32)
-    return values, levels
 
 
 def _encode(name: str, macros: dict[str, Any], codes: Any, arguments: Sequence[Any]) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda import soft_plans as plans
+from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._backends.soft import Projected
@@ -320,7 +321,7 @@ def _orthants(
     boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
     struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
     blocks = -(-images * max(counts) // THREADS)
-    macros = {"REAL": ELEMENTS[plans.element_of(dtype)], "AXES": len(grid)}
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
     return plan_call("soft_orthants", name, macros, (blocks,), THREADS, (struct, *[0] * addresses))
 
 
@@ -393,7 +394,7 @@ def _plan_projection(
     struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
 
     def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
-        macros = {"REAL": ELEMENTS[plans.element_of(dtype)], "AXES": axes}
+        macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
         return plan_call("soft_project", name, macros, blocks, THREADS, arguments)
 
     def total(parts: int, size: int) -> Call:

@@ -8,7 +8,7 @@ import torch
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
-from ecc_core._backends.cuda.arrays import Placement
+from ecc_core._backends.cuda.arrays import Placement, element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.coefficients import coefficient_call
 from ecc_core._backends.cuda.kernels import (
@@ -61,11 +61,6 @@ def values(
     call = samples.plan("soft_values", "soft_values", macros, 0)
     words = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask", "heights"))
     return call, (*words, call.places[1])
-
-
-def element_of(dtype: torch.dtype) -> str:
-    """Return the name of a type, by which `ELEMENTS` has that of the kernels."""
-    return str(dtype).removeprefix("torch.")
 
 
 @programs.plan

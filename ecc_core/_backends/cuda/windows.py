@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import adopt, as_cupy, numbers
+from ecc_core._backends.cuda.arrays import adopt, as_cupy, comparable, numbers
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import Levels, round_to_levels
 from ecc_core.errors import NAN_MESSAGE
@@ -71,14 +71,9 @@ def _own_dtype(values: Any) -> np.dtype[Any]:
 def _entered(values: Any, weights: Any, levels: Levels) -> Any:
     """Return the sums of integer weights whose values have entered at each threshold."""
     count = levels.values.size
-    given = cupy.asarray(levels.values)
-    if values.dtype == np.float16:  # searches need float32, which is exact
-        values = values.astype(np.float32)
-        given = given.astype(np.float32)
-    if values.dtype == np.bool_:
-        values = (values.view(np.uint8) != 0).astype(np.uint8)
-        given = given.astype(np.uint8)
-    ranks = cupy.searchsorted(given, values, side="right" if levels.superlevel else "left")
+    values, bounds = comparable(values, levels.values)
+    side = "right" if levels.superlevel else "left"
+    ranks = cupy.searchsorted(cupy.asarray(bounds), values, side=side)
     first = count - ranks if levels.superlevel else ranks  # levels that exclude the value
     counts = cupy.zeros(count + 1, np.int64)
     cupy.add.at(counts, first, weights.astype(np.int64))

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._request.dtypes import holder_of, name_of
+
 
 class Standard(NamedTuple):
     """How the arrays of a library are computed with."""
@@ -83,11 +85,7 @@ def standard_of(array: Any) -> Standard:
 
 def dtype_of(array: Any) -> np.dtype[Any]:
     """Return the NumPy dtype that holds the values, in the byte order of the machine."""
-    dtype = array.dtype
-    name = str(dtype).rpartition(".")[2]
-    if name == "bfloat16":
-        return np.dtype(np.float32)
-    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else np.dtype(name)
+    return holder_of(name_of(array.dtype))
 
 
 def like(array: np.ndarray[Any, Any], other: Any) -> Any:

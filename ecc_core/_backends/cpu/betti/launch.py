@@ -27,6 +27,7 @@ from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.scans import stacks
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
@@ -173,8 +174,13 @@ def grow(
 
 def cumulate(histogram: Values, plan: Plan, kind: Kind | None = None) -> Values:
     """Count what has entered at each threshold; components of the complement without the frame."""
-    sign = -1 if kind and kind.complement else 1
-    return sign * np.concatenate([[0], np.cumsum(histogram[::sign])])[plan.entered]
+    complement = kind is not None and kind.complement
+    counts = np.zeros((1, plan.entered.size), np.int64)
+    stacks.cumulate(
+        histogram[None], None, complement, -1 if complement else 1, plan.entered, counts
+    )
+    values: Values = counts[0]
+    return values
 
 
 def lasting_points(

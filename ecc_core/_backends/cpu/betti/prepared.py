@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import complete, kinds_of
 from ecc_core._backends.cpu.betti.forest import SPARE, Field, Staged, count_block, grid_of
-from ecc_core._backends.cpu.betti.launch import rank_plans
+from ecc_core._backends.cpu.betti.launch import cumulate, rank_plans
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.scans.stacks import cumulate
 from ecc_core._backends.cpu.sources import Block, Box, Source, scratch
 from ecc_core._request.filtration import Filtration
 
@@ -60,11 +59,8 @@ class OneForest:
                 reverse = not reverse
             # Keys are counted from the same top, whatever plan they fit.
             shift = last.top - plan.top if reverse else 0
-            histogram = np.zeros((1, last.top + 1), np.int64)
-            counts = np.zeros_like(euler)
-            count_block(self.grid, kind, histogram[0, shift:], keys, self.staged)
-            sign = -1 if kind.complement else 1
-            cumulate(histogram, None, kind.complement, sign, last.entered, counts[None])
-            ends.append(counts)
+            histogram = np.zeros(last.top + 1, np.int64)
+            count_block(self.grid, kind, histogram[shift:], keys, self.staged)
+            ends.append(cumulate(histogram, last, kind))
         values: Values = complete(ends, self.kinds, euler, self.filtration.ndim)
         return values

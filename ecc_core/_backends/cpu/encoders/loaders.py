@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys
+from ecc_core._backends.even_lines import next_values, widths
 from ecc_core._request.levels import Levels
 
 Array = NDArray[Any]
@@ -90,13 +91,12 @@ def _line(order: Array) -> tuple[float, float] | None:
 def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
     """Return settings that give every value of the dtype its exact rank, or None.
 
-    Places never decrease along the values, so they are verified at each level and at the next value
-    that enters after it.
+    Places are verified at each level and at the next value that enters after it (`even_lines`).
     """
     order = levels.values[::-1] if levels.superlevel else levels.values
     if order.size == 0:
         return None
-    beyond = _next(order, up=not levels.superlevel)
+    beyond = next_values(order, up=not levels.superlevel)
     at = order.astype(np.float64)
     after = beyond.astype(np.float64)
     final = order == beyond
@@ -104,12 +104,9 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
     with np.errstate(all="ignore"):
         if at.size == 1:
             slopes = [1 / (after[0] - at[0])]
-        else:  # that of the thresholds before rounding, then that of the levels
-            slopes = [(at.size - 1) / (at[-1] - at[0])]
-            if thresholds.size == at.size:
-                low, high = thresholds[[0, -1]].astype(np.float64)
-                width = low - high if levels.superlevel else high - low
-                slopes.insert(0, (at.size - 1) / width)
+        else:
+            steps = float(at.size - 1) * (-1 if levels.superlevel else 1)
+            slopes = [steps / np.float64(width) for width in widths(levels.values, thresholds)]
         for slope in slopes:
             if not np.isfinite(slope) or slope == 0:
                 continue
@@ -129,18 +126,6 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
             if exact:
                 break
     return best
-
-
-def _next(values: Array, up: bool) -> Array:
-    """Return the next value of the dtype, which for the last integer is the integer itself."""
-    if values.dtype.kind == "f":
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))
-    info = np.iinfo(values.dtype)
-    one = values.dtype.type(1)
-    if up:
-        return np.where(values == info.max, values, values + one)
-    return np.where(values == info.min, values, values - one)
 
 
 def entry_keys(levels: Levels) -> Array:

