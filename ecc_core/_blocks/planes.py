@@ -32,6 +32,11 @@ from ecc_core._backends.signed_boxes import Box, Term, meeting
 Array = NDArray[Any]
 
 
+def edges_of(lengths: Sequence[int]) -> list[int]:
+    """Return where the blocks along an axis begin, and where the last one ends."""
+    return [0, *itertools.accumulate(int(length) for length in lengths)]
+
+
 class Place(NamedTuple):
     """For each axis, whether the block has an earlier and a later neighbour, and where it ends.
 
@@ -76,7 +81,8 @@ class BlockSums(NamedTuple):
         """An array on the device of the block, if there are neighbours."""
         for box in self.first:
             if box:
-                return box[0]
+                first: Array = box[0]
+                return first
         return self.own
 
 

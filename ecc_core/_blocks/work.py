@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.signed_boxes import Box, Term
 from ecc_core._blocks.boxes import BoxValues, add
-from ecc_core._blocks.planes import Array, BlockSums, Place, crossing_terms, flattened, outermost
+from ecc_core._blocks.planes import (
+    Array,
+    BlockSums,
+    Place,
+    crossing_terms,
+    edges_of,
+    flattened,
+    outermost,
+)
 from ecc_core._request.boundary import Border, check_boundary
 from ecc_core._request.image import check_label_values
 
@@ -87,7 +95,7 @@ class Work:
         self.counts = tuple(map(len, chunks))
         self.crossed = tuple(count > 1 for count in self.counts[self.lead :])
         """Along which spatial axes blocks meet."""
-        self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
+        self.edges = list(map(edges_of, chunks))
         self.steps = [
             [(i, i + 1) if axis >= self.lead and i + 1 < n else (i,) for i in range(n)]
             for axis, n in enumerate(self.counts)

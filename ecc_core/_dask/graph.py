@@ -7,7 +7,7 @@ are module-level and names come from tokens, so that equal calls give equal grap
 import gc
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ecc_core._arrays import Adapter, adapter_of
 from ecc_core._blocks.boxes import BoxValues
+from ecc_core._blocks.glued import Box, halves
 from ecc_core._blocks.planes import Array, BlockSums, towards
 from ecc_core._blocks.window import PURPOSE
 from ecc_core._blocks.work import Index, Work
@@ -27,6 +28,35 @@ graphs = import_optional("dask.highlevelgraph", **PURPOSE)
 FAN_IN = 16  # shares that one task adds
 
 Graph = dict[tuple[Any, ...], Any]
+
+
+Task = tuple[Any, ...]
+
+
+def add_halves(
+    tasks: Graph,
+    name: tuple[Any, ...],
+    box: Box,
+    edges: Sequence[Sequence[int]],
+    of_block: Callable[[Index], Task],
+    of_halves: Callable[[Task, Task, int], Task],
+) -> Task:
+    """Add the tasks of a box of blocks that are glued in halves, and return the key of its piece.
+
+    `of_block` returns the task of the block at a place, and `of_halves` that of the keys of two
+    boxes which meet across an axis. Keys begin with `name`.
+    """
+    key = (*name, *itertools.chain(*box))
+    cut = halves(box, edges)
+    if cut is None:
+        tasks[key] = of_block(tuple(first for first, _ in box))
+    else:
+        axis, low, high = cut
+        first, second = (
+            add_halves(tasks, name, half, edges, of_block, of_halves) for half in (low, high)
+        )
+        tasks[key] = of_halves(first, second, axis)
+    return key
 
 
 def without_empty_chunks(image: Any) -> Any:

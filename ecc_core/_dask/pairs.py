@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +14,10 @@ from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pairs import PairOptions
 from ecc_core._backends.protocols import PairPieces
-from ecc_core._blocks.glued import Box, halves
+from ecc_core._blocks.planes import edges_of
+from ecc_core._blocks.work import Index
 from ecc_core._dask.arguments import lazy_request
-from ecc_core._dask.graph import Graph, da, dask, graphs
+from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
 from ecc_core._request.boundary import COMPLEXES, check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.options import ImageOptions
@@ -95,24 +95,20 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     boxes.functions(image._meta)
     given = dask.delayed(boxes, traverse=False, pure=True)
     name = "ecc-pairs-" + dask.base.tokenize(image, mask, given.key)
-    edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks]
-    tasks: Graph = {}
+    edges = list(map(edges_of, image.chunks))
 
-    def join(box: Box) -> tuple[Any, ...]:
-        """Add the tasks of a box of chunks, and return the key of its piece."""
-        key = (f"{name}-box", *itertools.chain(*box))
-        if cut := halves(box, edges):
-            axis, low, high = cut
-            tasks[key] = (PairBoxes.joined, given.key, join(low), join(high), axis)
-            return key
-        place = tuple(first for first, _ in box)
+    def of_block(place: Index) -> Task:
         chunk = (image.name, *place)
         shown = None if mask is None else (mask.name, *place)
         start = tuple(along[i] for along, i in zip(edges, place, strict=True))
-        tasks[key] = (PairBoxes.piece, given.key, chunk, shown, start)
-        return key
+        return PairBoxes.piece, given.key, chunk, shown, start
 
-    whole = join(tuple((0, n) for n in image.numblocks))
+    def of_halves(first: Task, second: Task, axis: int) -> Task:
+        return PairBoxes.joined, given.key, first, second, axis
+
+    tasks: Graph = {}
+    every = tuple((0, n) for n in image.numblocks)
+    whole = add_halves(tasks, (f"{name}-box",), every, edges, of_block, of_halves)
     tasks[name] = (PairBoxes.arrays, given.key, whole)
     inputs = [one for one in (image, mask, given) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)

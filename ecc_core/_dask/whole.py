@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.boxes import BoxValues
-from ecc_core._blocks.glued import Box, BoxPieces, halves, open_sides
-from ecc_core._blocks.work import labels_of, rows_of, values_of
+from ecc_core._blocks.glued import BoxPieces, open_sides
+from ecc_core._blocks.planes import edges_of
+from ecc_core._blocks.work import Index, labels_of, rows_of, values_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     check_dask_image,
@@ -23,7 +25,7 @@ from ecc_core._dask.arguments import (
     paired,
     split_masked_chunks,
 )
-from ecc_core._dask.graph import Graph, da, dask, graphs
+from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
 from ecc_core._request.filtration import check_spacing, filtrations_of
 from ecc_core._request.image import check_ids, geometry_by_axis
 from ecc_core._request.options import ImageOptions
@@ -292,27 +294,24 @@ def _joined(
     betti = dask.delayed(pieces, traverse=False, pure=True)
     name = "ecc-betti-" + dask.base.tokenize(image, mask, *ends, betti.key)
     counts = image.numblocks[lead:]
-    edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks[lead:]]
+    edges = list(map(edges_of, image.chunks[lead:]))
+    every = tuple((0, n) for n in counts)
     tasks: Graph = {}
 
-    def join(images: tuple[int, ...], box: Box) -> tuple[Any, ...]:
-        """Add the tasks of a box of blocks, and return the key of its pieces."""
-        key = (f"{name}-box", *images, *itertools.chain(*box))
-        if cut := halves(box, edges):
-            axis, low, high = cut
-            tasks[key] = (BoxPieces.joined, betti.key, join(images, low), join(images, high), axis)
-            return key
-        place = tuple(first for first, _ in box)
+    def of_block(place: Index, *, images: Index) -> Task:
         block, shown, *own = (
             None if array is None else (array.name, *images, *place)
             for array in (image, mask, *ends)
         )
-        tasks[key] = (BoxPieces.pieces, betti.key, block, shown, open_sides(place, counts), *own)
-        return key
+        return BoxPieces.pieces, betti.key, block, shown, open_sides(place, counts), *own
 
-    for images in itertools.product(*(np.arange(len(n)).tolist() for n in batch)):
+    def of_halves(first: Task, second: Task, axis: int) -> Task:
+        return BoxPieces.joined, betti.key, first, second, axis
+
+    for images in itertools.product(*(range(len(n)) for n in batch)):
         lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
-        whole = join(images, tuple((0, n) for n in counts))
+        boxes = (f"{name}-box", *images)
+        whole = add_halves(tasks, boxes, every, edges, partial(of_block, images=images), of_halves)
         tasks[name, *images, 0, 0] = (BoxPieces.numbers, betti.key, whole, lengths)
     inputs = [one for one in (image, mask, *ends, betti) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
