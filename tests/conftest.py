@@ -4,13 +4,14 @@ import gc
 import os
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from numba.core import event
 
 settings.register_profile(
     "suite",
@@ -152,6 +153,22 @@ def _cases_that_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
         kept.add(case)
         missing -= _values(case)
     return kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
+    """Refuse modules that compile kernels while they are imported.
+
+    Every process of several imports all of them at the same time, so that each compiles the same
+    kernels. A fixture or a cached function compiles them in one.
+    """
+    compilations = event.RecordingListener()
+    with event.install_listener("numba:compile", compilations):
+        collected = yield
+    kernels = {step.data["dispatcher"].py_func.__qualname__ for _, step in compilations.buffer}
+    if kernels:
+        raise pytest.UsageError(f"kernels were compiled while tests were collected: {kernels}")
+    return collected
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks

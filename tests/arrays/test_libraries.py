@@ -158,7 +158,7 @@ def test_a_backend_has_no_other_parts():
 
 
 IMAGE = np.array([[0, 1, 0], [1, 2, 1], [0, 1, 3]], np.int32)
-KNOWN = ecc.euler_curve(IMAGE, [0, 1, 2])
+KNOWN = [3, 0, 1]  # corners, a ring with a hole, and all but the last point
 
 
 class Like:
@@ -211,7 +211,7 @@ class Namespace:
 def test_on_the_host(image):
     found = ecc.euler_curve(image, [0, 1, 2])
     assert type(found.values) is np.ndarray
-    assert_array_equal(found.values, KNOWN.values)
+    assert_array_equal(found.values, KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_on_a_device(image, place):
 def test_results_come_back_through_the_namespace():
     found = ecc.euler_curve(Standard((1, 0)), [0, 1, 2])
     assert type(found.values) is Standard
-    assert_array_equal(found.values, KNOWN.values)
+    assert_array_equal(found.values, KNOWN)
 
 
 def test_a_namespace_that_rounds_is_an_error(monkeypatch):
@@ -248,7 +248,7 @@ def test_a_namespace_that_rounds_is_an_error(monkeypatch):
 
 
 def test_sequences_buffers_and_numbers():
-    assert_array_equal(ecc.euler_curve(IMAGE.tolist(), [0, 1, 2]).values, KNOWN.values)
+    assert_array_equal(ecc.euler_curve(IMAGE.tolist(), [0, 1, 2]).values, KNOWN)
     row = array.array("i", [0, 2, 1])
     assert_array_equal(ecc.euler_curve(row, [0, 1, 2]).values, [1, 2, 1])
 
@@ -256,7 +256,7 @@ def test_sequences_buffers_and_numbers():
 def test_pandas():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     table = pandas.DataFrame(IMAGE)
-    assert_array_equal(ecc.euler_curve(table, [0, 1, 2]).values, KNOWN.values)
+    assert_array_equal(ecc.euler_curve(table, [0, 1, 2]).values, KNOWN)
     column = pandas.Series([0, 2, 1], dtype="Int64")
     column[1] = pandas.NA
     with pytest.raises((TypeError, ValueError), match="`image` must"):
@@ -271,7 +271,7 @@ def test_subclasses_of_tensors():
 
     found = ecc.euler_curve(torch.from_numpy(IMAGE).as_subclass(Meta), [0, 1, 2])
     assert isinstance(found.values, torch.Tensor)
-    assert_array_equal(found.values.numpy(), KNOWN.values)
+    assert_array_equal(found.values.numpy(), KNOWN)
 
 
 def test_views_of_tensors_are_what_they_show():

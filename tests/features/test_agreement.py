@@ -43,16 +43,31 @@ OF_CURVES = {
     "align_curves": lambda a, b, **options: align_curves([a, b], **options),
     "descriptor_table": lambda a, b, **options: descriptor_table({"a": a, "b": b}, **options),
 }
-ALONG = curve(direction=(0, 1))
+
+
+def directed(**options):
+    return curve(direction=(0, 1), **options)
+
+
+# Two curves that differ in each fact, made by their tests, and what the message says of them.
 EULER = {
-    "connectivity": (curve(), curve(connectivity=1), "2 in .* and 1 in"),
-    "boundary": (curve(), curve(boundary="periodic"), "'closed' in .* and 'periodic' in"),
-    "direction": (curve(), ALONG, r"None in .* and \(0.0, 1.0\) in"),
-    "direction_scale": (ALONG, curve(direction=(0, 1), direction_scale=2), "1.0 in .* and 2.0 in"),
-    "ndim": (curve(connectivity=1), ecc.euler_curve(IMAGES, T, connectivity=1), "2 in .* and 3 in"),
-    "units": (replace(curve(), units="HU"), replace(curve(), units="keV"), "'HU' in .* and 'keV'"),
+    "connectivity": (curve, lambda: curve(connectivity=1), "2 in .* and 1 in"),
+    "boundary": (curve, lambda: curve(boundary="periodic"), "'closed' in .* and 'periodic' in"),
+    "direction": (curve, directed, r"None in .* and \(0.0, 1.0\) in"),
+    "direction_scale": (directed, lambda: directed(direction_scale=2), "1.0 in .* and 2.0 in"),
+    "ndim": (
+        lambda: curve(connectivity=1),
+        lambda: ecc.euler_curve(IMAGES, T, connectivity=1),
+        "2 in .* and 3 in",
+    ),
+    "units": (
+        lambda: replace(curve(), units="HU"),
+        lambda: replace(curve(), units="keV"),
+        "'HU' in .* and 'keV'",
+    ),
     "spacing_units": (
-        *(replace(ALONG, spacing_units=unit) for unit in ("millimeter", "micrometer")),
+        lambda: replace(directed(), spacing_units="millimeter"),
+        lambda: replace(directed(), spacing_units="micrometer"),
         "'millimeter' in .* and 'micrometer' in",
     ),
 }
@@ -61,9 +76,10 @@ EULER = {
 @pytest.mark.parametrize("function", OF_CURVES)
 @pytest.mark.parametrize("fact", EULER)
 def test_curves_that_differ_in_a_fact_are_not_compared(fact, function):
-    a, b, message = EULER[fact]
+    make_first, make_second, message = EULER[fact]
+    first, second = make_first(), make_second()
     with pytest.raises(ValueError, match=f"curves must agree in `{fact}`.* got {message}"):
-        OF_CURVES[function](a, b)
+        OF_CURVES[function](first, second)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])

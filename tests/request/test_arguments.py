@@ -1,5 +1,6 @@
 """Every optional argument of every public function changes the result, or is an error."""
 
+import functools
 import inspect
 
 import numpy as np
@@ -15,10 +16,15 @@ MASK = IMAGE > 2
 LABELS = np.repeat(np.arange(8) // 3, 9).reshape(8, 9)
 TURNED = MASK[:, :8], np.rot90(MASK[:, :8])
 POINTS = RNG.normal(size=(9, 3))
-TRANSFORMS = [ecc.euler_transform(mask, 8, 16, range=(-9, 9)) for mask in TURNED]
 
 
-# The positional arguments that each function needs.
+@functools.cache
+def transform_of(turned: int) -> ecc.EulerTransform:
+    return ecc.euler_transform(TURNED[turned], 8, 16, range=(-9, 9))
+
+
+# The positional arguments that each function needs. Functions make those that need kernels, which
+# would otherwise be compiled while tests are collected, in every process.
 NEEDED = {
     "euler_number": {"image": IMAGE},
     "euler_curve": {"image": IMAGE},
@@ -41,8 +47,8 @@ NEEDED = {
     "simplicial_pairs": {"values": IMAGE[0], "simplices": [[i, i + 1] for i in range(7)]},
     "simplicial_transform": {"points": POINTS, "simplices": [[[0, 1], [1, 2], [3, 4]]]},
     "sample_directions": {"n": 4, "ndim": 2},
-    "smooth_transform": {"transform": TRANSFORMS[0]},
-    "transform_distance": dict(zip("ab", TRANSFORMS, strict=True)),
+    "smooth_transform": {"transform": lambda: transform_of(0)},
+    "transform_distance": {"a": lambda: transform_of(0), "b": lambda: transform_of(1)},
     "warmup": {},
     "euler_curve_blocks": {"image": IMAGE, "thresholds": [1, 4]},
     "dask.region_curves": {"image": IMAGE, "labels": LABELS, "thresholds": [1, 4]},
@@ -136,6 +142,7 @@ def function_of(name):
 def call(name, **options):
     """The arrays of a result, of dask arrays where the function takes no others."""
     given = {**NEEDED[name], **options}
+    given = {key: value() if inspect.isfunction(value) else value for key, value in given.items()}
     if name in BLOCKS:
         import dask.array as da
 

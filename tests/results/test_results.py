@@ -1,8 +1,10 @@
 """Result objects: what they carry, and that they unpack, compare, pickle, print and convert."""
 
 import dataclasses
+import functools
 import pickle
 import sys
+from collections.abc import Callable
 
 import dask
 import dask.array as da
@@ -20,28 +22,34 @@ IMAGE = np.random.default_rng(0).integers(0, 9, (6, 7))
 LABELS = np.where(IMAGE > 6, 7, 2)
 
 
-def results() -> dict[str, Result]:
-    transform = ecc.euler_transform(IMAGE > 4, 5, 6, spacing=(1, 2.5))
-    regions = ecc.region_transforms(LABELS, 5, 6, normalize="radius")
-    return {
-        "curve": ecc.euler_curve(IMAGE, 4, superlevel=True),
-        "directional": ecc.euler_curve(IMAGE, 4, direction=[0, 2], direction_scale=0.5),
-        "batch": ecc.euler_curve(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), connectivity=1),
-        "regions": ecc.region_curves(IMAGE, LABELS, 4),
-        "betti": ecc.betti_curves(IMAGE, 4),
-        "region betti": ecc.region_betti_curves(IMAGE, LABELS, 4),
-        "components": ecc.component_curves(IMAGE, 4, spacing=2),
-        "tiles": local_curves(IMAGE, 3, [0, 5]),
-        "transform": transform,
-        "smooth": ecc.smooth_transform(transform),
-        "weighted": ecc.euler_transform(IMAGE, 5, 6, weighted=True),
-        "region transforms": regions,
-        "surface": ecc.euler_surface(IMAGE, LABELS, 4, [2, 7], superlevel=(True, False)),
-    }
+# Made when a test asks for them: what is computed while tests are collected is computed, and its
+# kernels are compiled, in every process.
+MAKE: dict[str, Callable[[], Result]] = {
+    "curve": lambda: ecc.euler_curve(IMAGE, 4, superlevel=True),
+    "directional": lambda: ecc.euler_curve(IMAGE, 4, direction=[0, 2], direction_scale=0.5),
+    "batch": lambda: ecc.euler_curve(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), connectivity=1),
+    "regions": lambda: ecc.region_curves(IMAGE, LABELS, 4),
+    "betti": lambda: ecc.betti_curves(IMAGE, 4),
+    "region betti": lambda: ecc.region_betti_curves(IMAGE, LABELS, 4),
+    "components": lambda: ecc.component_curves(IMAGE, 4, spacing=2),
+    "tiles": lambda: local_curves(IMAGE, 3, [0, 5]),
+    "transform": lambda: ecc.euler_transform(IMAGE > 4, 5, 6, spacing=(1, 2.5)),
+    "smooth": lambda: ecc.smooth_transform(made("transform")),
+    "weighted": lambda: ecc.euler_transform(IMAGE, 5, 6, weighted=True),
+    "region transforms": lambda: ecc.region_transforms(LABELS, 5, 6, normalize="radius"),
+    "surface": lambda: ecc.euler_surface(IMAGE, LABELS, 4, [2, 7], superlevel=(True, False)),
+}
 
 
-RESULTS = results()
-every_result = pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+@functools.cache
+def made(name: str) -> Result:
+    return MAKE[name]()
+
+
+@pytest.fixture(params=MAKE)
+def result(request) -> Result:
+    """Every result of `MAKE`, one after another."""
+    return made(request.param)
 
 
 class TestFacts:
@@ -53,23 +61,23 @@ class TestFacts:
         curve["coordinates"] = ()
         surface = {**known, "units_first": None, "units_second": None, "superlevel": (True, False)}
         surface["coordinates"] = ()
-        assert RESULTS["curve"].facts == {**curve, "superlevel": True}
+        assert made("curve").facts == {**curve, "superlevel": True}
         directed = {"direction": (0.0, 1.0), "direction_scale": 0.5, "spacing": (1.0, 1.0)}
-        assert RESULTS["directional"].facts == {**curve, **directed}
-        assert RESULTS["batch"].facts == {**curve, "connectivity": 1}
-        assert RESULTS["tiles"].facts == tiles
-        assert RESULTS["regions"].facts == {**tiles, "boundary": "closed"}
-        assert RESULTS["surface"].facts == surface
+        assert made("directional").facts == {**curve, **directed}
+        assert made("batch").facts == {**curve, "connectivity": 1}
+        assert made("tiles").facts == tiles
+        assert made("regions").facts == {**tiles, "boundary": "closed"}
+        assert made("surface").facts == surface
         line = ecc.euler_curve(np.arange(5), 2)
         assert (line.ndim, line.connectivity) == (1, 1)
 
     def test_transforms(self):
-        transform, smooth = RESULTS["transform"], RESULTS["smooth"]
+        transform, smooth = made("transform"), made("smooth")
         assert (transform.spacing, transform.connectivity) == ((1.0, 2.5), 2)
         assert not transform.smooth
         assert smooth == dataclasses.replace(transform, values=smooth.values, smooth=True)
-        assert RESULTS["weighted"].weighted
-        assert RESULTS["region transforms"].normalize == "radius"
+        assert made("weighted").weighted
+        assert made("region transforms").normalize == "radius"
 
     @pytest.mark.parametrize("superlevel", [False, True])
     def test_lazy_results_know_as_much(self, superlevel):
@@ -94,7 +102,6 @@ class TestFacts:
 
 
 class TestTuple:
-    @every_result
     def test_unpacks_into_its_arrays(self, result):
         assert len(result) == len(list(result)) == len(result._fields)
         for i, name in enumerate(result._fields):
@@ -103,7 +110,7 @@ class TestTuple:
         assert result[1:] == tuple(result)[1:]
 
     def test_methods_of_a_named_tuple(self):
-        curve = RESULTS["curve"]
+        curve = made("curve")
         assert curve._fields == ("thresholds", "values")
         assert curve._asdict() == dict(zip(curve._fields, curve, strict=True))
         assert ecc.EulerCurve(**curve._asdict()) == ecc.EulerCurve(*curve)
@@ -113,7 +120,6 @@ class TestTuple:
 
 
 class TestEquality:
-    @every_result
     def test_neither_copies_nor_byte_orders_differ(self, result):
         """Pickles hold arrays in the byte order of the machine."""
         copy = pickle.loads(pickle.dumps(result))
@@ -124,7 +130,6 @@ class TestEquality:
         assert not any(array.dtype.isnative for array in swapped)
         assert pickle.loads(pickle.dumps(swapped)) == swapped == result
 
-    @every_result
     def test_every_array_counts(self, result):
         for name in result._fields:
             array = getattr(result, name).copy()
@@ -132,7 +137,7 @@ class TestEquality:
             assert result != dataclasses.replace(result, **{name: array})
 
     def test_every_fact_counts(self):
-        curve = RESULTS["curve"]
+        curve = made("curve")
         for name in curve.facts:
             other = False if name == "superlevel" else (2.0, 3.0)
             assert curve != dataclasses.replace(curve, **{name: other})
@@ -143,9 +148,9 @@ class TestEquality:
         assert curve != ecc.EulerCurve(np.array([2**53, 2**53]), np.array([1]))
 
     def test_other_types(self):
-        curve = RESULTS["curve"]
+        curve = made("curve")
         assert curve != tuple(curve)
-        assert RESULTS["tiles"] != ecc.EulerCurve(*RESULTS["tiles"], connectivity=2, ndim=2)
+        assert made("tiles") != ecc.EulerCurve(*made("tiles"), connectivity=2, ndim=2)
         tensors = ecc.EulerCurve(*map(torch.from_numpy, curve), **curve.facts)
         assert tensors != curve
         assert tensors == ecc.EulerCurve(*map(torch.from_numpy, curve), **curve.facts)
@@ -159,13 +164,13 @@ class TestLibraries:
         tensor = torch.from_numpy(IMAGE)
         curve = ecc.euler_curve(tensor, 4, superlevel=True)
         assert isinstance(curve.values, torch.Tensor)
-        assert curve.to_numpy() == RESULTS["curve"]
+        assert curve.to_numpy() == made("curve")
         assert "values=<torch.Tensor int64 (4,) on cpu>" in repr(curve)
 
     def test_dask_computes_results(self):
         lazy = ecc.euler_curve(da.from_array(IMAGE, chunks=4), 4, range=(0, 8), superlevel=True)
         (computed,) = dask.compute(lazy)
-        assert computed == RESULTS["curve"] == lazy.to_numpy()
+        assert computed == made("curve") == lazy.to_numpy()
         assert isinstance(lazy.values, da.Array)
 
     def test_nothing_is_computed_unasked(self):
@@ -193,7 +198,6 @@ class TestRepr:
         assert "thresholds=[0, 1, ..., 254, 255], values=[1, 1, ..., 1, 1]" in repr(curve)
         assert "boundary='half-open'" in repr(ecc.euler_curve(IMAGE, 4, boundary="half-open"))
 
-    @every_result
     def test_one_short_line_and_a_picture(self, result):
         assert len(repr(result)) < 250
         assert "\n" not in repr(result)
@@ -205,7 +209,7 @@ class TestRepr:
 
     def test_without_matplotlib(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        html = dataclasses.replace(RESULTS["curve"], units="<b>")._repr_html_()
+        html = dataclasses.replace(made("curve"), units="<b>")._repr_html_()
         assert "<img" not in html
         assert "<b>" not in html
         assert "superlevel=True" in html
@@ -213,7 +217,7 @@ class TestRepr:
 
 class TestTables:
     def test_columns(self):
-        regions, transform = RESULTS["regions"], RESULTS["transform"]
+        regions, transform = made("regions"), made("transform")
         table = regions.to_pandas()
         assert list(table) == ["label", "threshold", "euler_number"]
         assert_array_equal(table["threshold"], np.tile(regions.thresholds, 2))
@@ -224,7 +228,6 @@ class TestTables:
         assert_array_equal(table["direction_1"], np.repeat(transform.directions[:, 1], 6))
         assert_array_equal(table["height"], np.tile(transform.heights, 5))
 
-    @every_result
     def test_xarray_agrees_with_pandas(self, result):
         array, columns = result.to_xarray(), result.to_pandas()
         assert columns.attrs == result.facts
@@ -235,16 +238,16 @@ class TestTables:
                 assert_array_equal(table[name], column)
 
     def test_dimensions(self):
-        assert RESULTS["batch"].to_xarray().dims == ("batch_0", "threshold")
-        assert RESULTS["tiles"].to_xarray().dims == ("batch_0", "batch_1", "threshold")
+        assert made("batch").to_xarray().dims == ("batch_0", "threshold")
+        assert made("tiles").to_xarray().dims == ("batch_0", "batch_1", "threshold")
         dims = ("label", "direction", "height")
-        assert RESULTS["region transforms"].to_xarray().dims == dims
-        assert RESULTS["curve"].to_xarray().attrs["superlevel"] is True
+        assert made("region transforms").to_xarray().dims == dims
+        assert made("curve").to_xarray().attrs["superlevel"] is True
 
     def test_without_xarray(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "xarray", None)
         with pytest.raises(ImportError, match=r'pip install "\.\[xarray\]"'):
-            RESULTS["curve"].to_xarray()
+            made("curve").to_xarray()
 
 
 class TestSelect:
@@ -252,7 +255,7 @@ class TestSelect:
         ("name", "kind"), [("regions", ecc.EulerCurve), ("region transforms", TransformResult)]
     )
     def test_label(self, name, kind):
-        regions = RESULTS[name]
+        regions = made(name)
         found = regions.select(7)
         assert isinstance(found, kind)
         assert_array_equal(found.values, regions.values[1])

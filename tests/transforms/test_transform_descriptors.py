@@ -101,10 +101,18 @@ def test_distance(metric, smooth):
     assert between(a, c) <= between(a, b) + between(b, c)
 
 
-A = ecc.euler_transform(blob(0), 8, 20)
-INFINITE = ecc.euler_transform(blob(0), 8, [0.0, np.inf])
-UNEVEN = ecc.euler_transform(blob(0), ecc.sample_directions(8, 2)[:5], 20)
-SOLID = ecc.euler_transform(blob(0, (5, 5, 5)), 8, 20)
+def made(directions, heights=20) -> ecc.EulerTransform:
+    """A transform, whose values do not matter."""
+    directions = ecc.sample_directions(directions, 2) if isinstance(directions, int) else directions
+    heights = np.linspace(-5, 5, heights) if isinstance(heights, int) else heights
+    values = np.zeros((len(directions), len(heights)), np.int64)
+    return ecc.EulerTransform(directions, heights, values)
+
+
+A = made(8)
+INFINITE = made(8, np.array([0.0, np.inf]))
+UNEVEN = made(ecc.sample_directions(8, 2)[:5])
+SOLID = made(ecc.sample_directions(8, 3))
 
 
 @pytest.mark.parametrize(
