@@ -8,7 +8,7 @@ BASE := $(VENV)/base
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-gui test suite system lint docs bench clean
+.PHONY: help demo demo-gui test suite system kernels lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
@@ -32,9 +32,14 @@ demo-gui: $(READY)
 test:
 	$(MAKE) --jobs 2 lint suite
 
-suite: export PYTHONDONTWRITEBYTECODE :=
-suite: $(READY) system
+suite kernels: export PYTHONDONTWRITEBYTECODE :=
+suite: $(READY) system kernels
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15
+
+# Kernels that many tests need are compiled once, while pip, which uses one core, installs the tools;
+# processes of the suite that begin with an empty cache compile the same ones at the same time.
+kernels: $(BASE)
+	$(BIN)/ecc warmup
 
 # As root on Debian this installs the system packages that tests need, after naming them.
 # It comes after the base, whose environment may need a system package, too.
