@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.request import indices_of, single_request
+from ecc_core._arrays.request import Request, indices_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
@@ -142,18 +144,58 @@ def persistence_pairs(
 
         return whole_pairs(image, dimension, options, least)
     request = single_request(image, options)
-    origin = request.origin
     filtration = request.filtration
     known = list(range(filtration.classes))
     asked = known
     if dimension is not None:
         wanted = f"{', '.join(map(str, known))} or None for a {filtration.ndim}-D image"
         asked = [check_dimension(dimension, known, wanted)]
+    with _found(request, asked, least) as found:
+        shape = tuple(request.images.shape[1:])
+        indices = (indices_of(points, shape) for points in (found.births, found.deaths))
+        wrapped = tuple(map(request.origin.wrap, (found.born, found.died, *indices)))
+    facts = curve_facts(filtration)
+    if dimension is None:
+        facts |= {"dimension": None, "counts": tuple(found.counts)}
+    else:
+        facts |= {"dimension": asked[0]}
+    return PersistencePairs(*wrapped, **facts)
+
+
+def flat_pairs(
+    image: Any, options: ImageOptions, least: float
+) -> tuple[ArrayLike, ArrayLike, list[int]]:
+    """Return the points at which classes are born and die, and their numbers for each dimension.
+
+    Points of the image are numbered in C order, (k,); -1 for classes that never die.
+    """
+    request = single_request(image, options)
+    dimensions = list(range(request.filtration.classes))
+    with _found(request, dimensions, least) as found:
+        births, deaths = map(request.origin.wrap, (found.births, found.deaths))
+        return births, deaths, found.counts
+
+
+class _Pairs(NamedTuple):
+    """Points at which classes are born and die, or -1, in C order, and their values, (k,)."""
+
+    births: Any
+    deaths: Any
+    born: Any
+    died: Any
+    counts: list[int]  # for each dimension
+
+
+@contextmanager
+def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_Pairs]:
+    """Give the pairs of an image in arrays of the backend, whose device and stream are current."""
+    origin = request.origin
+    filtration = request.filtration
     find = request.topology("persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
         pruned: dict[str, Any] = {"least": least} if origin.on_host else {}
-        found = find(array[None], asked, filtration, **pruned, **request.options)
+        found = find(array[None], dimensions, filtration, **pruned, **request.options)
         births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
         counts = [len(born) for born, _ in found]
         del found
@@ -167,11 +209,4 @@ def persistence_pairs(
             parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
             counts = [int(part.sum()) for part in parts]
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
-        indices = (indices_of(points, array.shape) for points in (births, deaths))
-        wrapped = tuple(map(origin.wrap, (born, died, *indices)))
-    facts = curve_facts(filtration)
-    if dimension is None:
-        facts |= {"dimension": None, "counts": tuple(counts)}
-    else:
-        facts |= {"dimension": asked[0]}
-    return PersistencePairs(*wrapped, **facts)
+        yield _Pairs(births, deaths, born, died, counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, NamedTuple, cast
 
@@ -10,11 +11,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ecc_core._backends import has_kernels
+from ecc_core._request.options import ImageOptions
 from ecc_core._torch.operators import operator
 from ecc_core.errors import NAN_MESSAGE, NAN_SHOWN_MESSAGE
 from ecc_core.nn._exact import place_of_curves
-from ecc_core.results import PersistencePairs
-from ecc_core.topology import betti_curves, persistence_pairs
+from ecc_core.persistence import flat_pairs
+from ecc_core.topology import betti_curves
 
 LEAST_ON_DEVICE = 1 << 17
 """Points of a batch. For fewer, launches on a device take longer than a core of the host."""
@@ -59,35 +61,32 @@ def classes_of(
     row = _side_by_side(images)
     shown = torch.arange(row.shape[-1], device=row.device) % (side + 1) < side
     shown = shown.expand(row.shape) if mask is None else _side_by_side(mask)
+    options = ImageOptions(mask=shown, connectivity=connectivity, superlevel=superlevel)
     try:
-        found = persistence_pairs(
-            row,
-            mask=shown,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            min_persistence=min_persistence,
-        )
+        found = flat_pairs(row, options, min_persistence)
     except ValueError as error:
         if str(error) != NAN_MESSAGE:
             raise
         raise ValueError(NAN_SHOWN_MESSAGE) from None
-    pairs = cast(PersistencePairs[Tensor], found)  # of the same library as `row`
-    image = pairs.birth_points[:, -1] // (side + 1)
-    births, deaths = (
-        _flat_index(image, points, spatial)
-        for points in (pairs.birth_points, pairs.death_points.clamp(min=0))
+    births, deaths, counts = cast(tuple[Tensor, Tensor, list[int]], found)  # of the library of row
+    image = births % row.shape[-1] // (side + 1)
+    groups = len(spatial) * image
+    for start in itertools.accumulate(counts[:-1]):
+        groups[start:] += 1  # the next dimension
+    ends = _of_batch(deaths, image, spatial, row.shape[-1])
+    return Classes(
+        groups,
+        _of_batch(births, image, spatial, row.shape[-1]),
+        torch.where(deaths < 0, images.numel(), ends),
     )
-    deaths = torch.where(pairs.essential, images.numel(), deaths)
-    dimensions = torch.as_tensor(pairs.dimensions, device=row.device)
-    return Classes(len(spatial) * image + dimensions, births, deaths)
 
 
-def _flat_index(image: Tensor, points: Tensor, spatial: torch.Size) -> Tensor:
+def _of_batch(points: Tensor, image: Tensor, spatial: torch.Size, width: int) -> Tensor:
     """Return the flat indices in a batch of points of its images side by side."""
-    found = image
-    for axis, length in enumerate(spatial[:-1]):
-        found = found * length + points[:, axis]
-    return found * spatial[-1] + points[:, -1] % (spatial[-1] + 1)
+    side = spatial[-1]
+    rows = points // width  # of one image, over all other axes
+    lines = math.prod(spatial[:-1])
+    return (image * lines + rows) * side + points % width % (side + 1)
 
 
 def _side_by_side(images: Tensor) -> Tensor:

@@ -9,8 +9,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ecc_core._torch.operators import no_second_derivatives, operator
-from ecc_core.nn._classes import classes_of, place_of_pairs, ranks_by_length
+from ecc_core.nn._classes import Classes, classes_of, place_of_pairs, ranks_by_length
 
+MOST_JOINED = 1 << 22
+"""Points of a batch up to which its classes on a device are found together with the targets'."""
 REFUSED = no_second_derivatives("errors of persistence pairs")
 
 
@@ -60,7 +62,7 @@ def pair_errors(
     given = images.detach().to(place)
     wanted = targets.to(place)
     shown = None if mask is None else mask.to(place)
-    own, true = (classes_of(batch, shown, connectivity, True) for batch in (given, wanted))
+    own, true = _classes_of_both(given, wanted, shown, connectivity)
     inside = wanted.flatten()[true.births]
     numbers = torch.zeros(ndim * count, dtype=torch.int64, device=place)
     numbers.scatter_add_(0, true.groups, inside.to(torch.int64))
@@ -74,12 +76,36 @@ def pair_errors(
     errors = torch.where(kept, (1 - births).square() + deaths.square(), squares)
     by_birth = torch.where(kept, 2 * (births - 1), 2 * lengths * others)
     by_death = torch.where(kept, 2 * deaths, -2 * lengths * others)
-    slopes = values.new_zeros(points + 1)
-    totals = values.new_zeros(count)
-    for at, amounts in ((own.births, by_birth), (own.deaths, by_death)):
-        slopes.index_put_((at,), amounts, accumulate=True)  # in an order that is always the same
-    totals.index_put_((own.groups // ndim,), errors, accumulate=True)
-    return _like(images, totals), _like(images, slopes[:-1]).reshape(images.shape)
+    # Sums over the classes of each point, which are few, in an order that is always the same.
+    sums = values.new_zeros(points + 1, 2)
+    at_births = torch.stack([by_birth, errors], 1)
+    at_deaths = torch.stack([by_death, torch.zeros_like(errors)], 1)
+    for at, amounts in ((own.births, at_births), (own.deaths, at_deaths)):
+        sums.index_put_((at,), amounts, accumulate=True)
+    slopes, of_points = sums[:-1].unbind(1)
+    totals = of_points.reshape(count, -1).sum(1)
+    return _like(images, totals), _like(images, slopes).reshape(images.shape).contiguous()
+
+
+def _classes_of_both(
+    images: Tensor, targets: Tensor, mask: Tensor | None, connectivity: int
+) -> tuple[Classes, Classes]:
+    """Return the classes of images and of their targets, in superlevel sets.
+
+    On a device both are found at once unless there are so many points that launches do not matter.
+    """
+    points = images.numel()
+    if not images.is_cuda or points > MOST_JOINED:
+        options = mask, connectivity, True
+        return classes_of(images, *options), classes_of(targets, *options)
+    shown = None if mask is None else torch.cat([mask, mask])
+    both = classes_of(torch.cat([images, targets.to(images.dtype)]), shown, connectivity, True)
+    first = len(images) * (images.dim() - 1)  # group of the targets
+    is_own = both.groups < first
+    own_at, true_at = (torch.nonzero(part)[:, 0] for part in (is_own, ~is_own))
+    own = Classes(both.groups[own_at], both.births[own_at], both.deaths[own_at].clamp(max=points))
+    true = Classes(*(part[true_at] for part in both))
+    return own, true._replace(groups=true.groups - first, births=true.births - points)
 
 
 # The images are arguments of the derivatives, so that further ones are refused, and not zero.

@@ -183,10 +183,12 @@ def _pairs(
     outer = [0, filtration.ndim - 1] if inner else list(dimensions)
     kinds = [kind_of(filtration, complement=k > 0) for k in outer]
     forests = Forests(keys, kinds, never, reverse=False, paired=True)
-    found = {k: forests.pairs(outer.index(k)) for k in dimensions if k not in inner}
-    for k in inner:
-        found[k] = tunnel_pairs(forests)
-    return [_lasting(keys, never, *found[k], in_order=k == 0) for k in dimensions]
+    return [
+        _lasting(keys, never, *tunnel_pairs(forests))
+        if k in inner
+        else forests.lasting_pairs(outer.index(k))
+        for k in dimensions
+    ]
 
 
 def keys_of(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
@@ -248,19 +250,14 @@ def _ranks(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
     return ranks, never
 
 
-def _lasting(keys: Any, never: int, births: Any, deaths: Any, *, in_order: bool) -> tuple[Any, Any]:
-    """Return where classes that last are born and die, by birth; -1 if they do not die.
-
-    They may be `in_order` of their births already.
-    """
+def _lasting(keys: Any, never: int, births: Any, deaths: Any) -> tuple[Any, Any]:
+    """Return where classes that last are born and die, as :meth:`Forests.lasting_pairs` does."""
     flat = keys.ravel()
     deaths[(deaths >= 0) & (flat[deaths] == never)] = -1
     born = flat[births]
     lasts = cupy.flatnonzero((born < never) & ((deaths < 0) | (born != flat[deaths])))
     births = births[lasts]
     deaths = deaths[lasts]
-    if in_order:
-        return births, deaths
     entries = (born[lasts].astype(np.int64) - SIGNED) << 32 | births
     order = cupy.lexsort(cupy.stack([deaths, entries]))
     return births[order], deaths[order]

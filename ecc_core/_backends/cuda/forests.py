@@ -20,6 +20,7 @@ from ecc_core.errors import BackendError
 
 VOLUME = Struct("betti.cu", "Volume")
 FOREST = Struct("betti.cu", "Forest")
+ORDERED = Struct("classes.cu", "Ordered")
 ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 THREADS = 256
 COLUMNS = 32
@@ -39,10 +40,13 @@ class Tree(NamedTuple):
     """Places of the minima in the order in which they enter."""
     edges: Any
     """The kernel's edges in the order in which they enter."""
-    links: Any
-    """The edge at which the component of each minimum ends, or their number if it does not."""
     joined: Any
     """The kernel's forest: for each minimum this edge in the upper half, and an older minimum."""
+
+    @property
+    def links(self) -> Any:
+        """The edge at which the component of each minimum ends, or their number if it does not."""
+        return cupy.minimum((self.joined >> np.uint64(32)).astype(np.int64), len(self.edges))
 
 
 class Forests:
@@ -87,8 +91,9 @@ class Forests:
         """
         volume = self.volume(self.levels + 1)
         for i, kind in enumerate(self.kinds):
-            joined = self._joined(i, volume, self.edges[i])
-            nodes = joined.size
+            nodes = int(self.found[i, 0])
+            joined = cupy.full(nodes, ROOT)
+            self._join(i, volume, self.edges[i], joined)
             blocks = min(max(1, ceil_div(nodes, THREADS)), BLOCKS)
             arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
             self._run("count_edges", [kind], blocks, arguments)
@@ -113,6 +118,34 @@ class Forests:
         closes[tree.links] = False
         return tree.edges[cupy.flatnonzero(closes[:-1])]
 
+    def lasting_pairs(self, index: int) -> tuple[Any, Any]:
+        """Return the pairs whose points have different keys, by birth, and of one birth by death.
+
+        Points of the last key never enter: no class is born at them, and none dies.
+        """
+        tree = self.tree(index)
+        complement = self.kinds[index].complement
+        nodes, listed = len(tree.minima), len(tree.edges)
+        forest = ORDERED(
+            keys=self.codes.data.ptr,
+            minima=tree.minima.data.ptr,
+            joined=tree.joined.data.ptr,
+            edges=tree.edges.data.ptr,
+            nodes=nodes,
+            listed=listed,
+            never=self.levels,
+        )
+        marked = cupy.zeros(listed if complement else nodes, np.int32)
+        if not marked.size:
+            return cupy.empty(0, np.int64), cupy.empty(0, np.int64)
+        self._run_ordered("mark_classes", index, nodes, forest, marked)
+        places = cupy.flatnonzero(marked)
+        births, deaths = (cupy.empty(places.size, np.int64) for _ in range(2))
+        if places.size:
+            given = forest, marked, places, np.uint32(places.size), births, deaths
+            self._run_ordered("list_classes", index, places.size, *given)
+        return births, deaths
+
     def tree(self, index: int) -> Tree:
         """Return the forest of a kind, if they are `paired`."""
         known = self._trees.get(index)
@@ -120,38 +153,41 @@ class Forests:
             return known
         first = int(self.kinds[index].complement)
         labels = self.labels[index]
-        _, listed = self.found[index].tolist()
-        edges = self.edges[index, :listed]
-        edges = edges[self._order(edges[:, 0], first)]
-        minima = cupy.flatnonzero(labels < -first)
-        entries = cupy.sort(self._entries(minima))[:: -1 if first else 1]
-        minima = (entries & np.uint64(0xFFFF_FFFF)).astype(np.int64)
-        labels[minima] = cupy.arange(-1 - first, -1 - first - minima.size, -1, dtype=np.int32)
-        joined = self._joined(index, self.volume(listed), edges)
-        links = cupy.minimum((joined[first:] >> np.uint64(32)).astype(np.int64), listed)
-        return self._trees.setdefault(index, Tree(minima, edges, links, joined[first:]))
+        basins, listed = self.found[index].tolist()
+        nodes = basins - first
+        raw = self.edges[index]
+        of_minima = cupy.empty(nodes, np.uint64)
+        of_edges = cupy.empty(listed, np.uint64)
+        points = self.codes.size
+        where = self.codes, labels, np.int64(points), raw, np.uint32(listed)
+        self._run_ordered("list_entries", index, max(points, listed), *where, of_minima, of_edges)
+        of_minima.sort()
+        order = cupy.argsort(of_edges)
+        minima = cupy.empty(nodes, np.int64)
+        edges = cupy.empty((listed, 2), np.int32)
+        joined = cupy.empty(basins, np.uint64)
+        given = of_minima, np.uint32(nodes), raw, order, np.uint32(listed), minima, labels
+        self._run_ordered("number_entries", index, max(basins, listed), *given, edges, joined)
+        self._join(index, self.volume(listed), edges, joined)
+        return self._trees.setdefault(index, Tree(minima, edges, joined[first:]))
 
-    def _order(self, places: Any, reverse: int) -> Any:
-        """Return the order in which points enter, or the opposite one."""
-        order = cupy.argsort(self._entries(places))
-        return order[::-1] if reverse else order
+    def _run_ordered(self, name: str, index: int, threads: int, *given: Any) -> None:
+        """Run a kernel on the order in which nodes and edges of a kind enter."""
+        complement = int(self.kinds[index].complement)
+        macros = {"CODE": self.macros["CODE"], "COMPLEMENT": complement}
+        blocks = ceil_div(threads, THREADS)
+        plan_call("classes", name, macros, (blocks,), THREADS, given).launch()
 
-    def _entries(self, places: Any) -> Any:
-        """Return numbers that increase as points enter: their keys, and in the low half places."""
-        keys = self.codes.ravel()[places].astype(np.uint64) << np.uint64(32)
-        return keys | places.astype(np.uint64)
-
-    def _joined(self, index: int, volume: Any, edges: Any) -> Any:
-        """Return the links of a forest to which all edges are added.
+    def _join(self, index: int, volume: NDArray[Any], edges: Any, joined: Any) -> None:
+        """Add all edges to a forest, which has none.
 
         If there are many, they are added by rank, with shorter ways each time.
         """
         kind = self.kinds[index]
         forest = self._forest(index, edges)
         nodes, listed = self.found[index].tolist()
-        joined = cupy.full(nodes, ROOT)
         if not listed:
-            return joined
+            return
         passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
         blocks = ceil_div(listed, THREADS * each)
         for begin in range(0, RANKS, RANKS // passes):
@@ -162,7 +198,6 @@ class Forests:
             if end < RANKS:
                 reached = volume, np.uint32(nodes), joined, np.int32(end)
                 self._run("flatten", [kind], ceil_div(nodes, THREADS), reached)
-        return joined
 
     def volume(self, keys: int) -> NDArray[Any]:
         """Return the kernel's Volume, with ranks of so many keys."""
