@@ -7,10 +7,10 @@ Rates in GB/s of a uint8 volume: a plain pinned copy to all devices at once, the
 memory, and the curve of a quarter of it as an ordinary NumPy array against a plain copy of that.
 Then milliseconds of volumes of which every device holds its part. `--large` adds volumes of 64 GiB
 of uint8 and of as much float32 as fits on two devices to the results; it also measures curves and
-Minkowski functionals of dask arrays whose chunks are on two devices. Curves of shards are compared
-with those of other cuts. Large volumes repeat one period, and their curves are compared with those
-that follow from small volumes on the host. Earlier results of more devices than this machine has
-are kept.
+Minkowski functionals of dask arrays whose chunks are on two devices, and the rates of a volume of
+64 GiB in pinned memory. Curves of shards are compared with those of other cuts. Large volumes
+repeat one period, and their curves are compared with those that follow from small volumes on the
+host. Earlier results of more devices than this machine has are kept.
 """
 
 from __future__ import annotations
@@ -189,6 +189,24 @@ def large(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     return row | found | {"rate": np.prod(shape) / found["replay_ms"] * 1e3}
 
 
+def streamed(size: int) -> dict[str, Any]:
+    """Rates in GB/s of a volume of bytes in pinned memory that streams through two devices."""
+    one = period("uint8")
+    volume = cupyx.empty_pinned((size,) * 3, np.uint8)
+    slabs = np.tile(one, (1, size // PERIOD, size // PERIOD))
+    for start in range(0, size, PERIOD):
+        volume[start : start + PERIOD] = slabs
+    known = expected(volume.shape, "uint8", lambda v: ecc.euler_curve(v, LEVELS).values)
+
+    def curve() -> None:
+        found, _ = stream.curve(volume, LEVELS, FILTRATION, devices=[0, 1])
+        np.testing.assert_array_equal(found, known)
+
+    calls = {"curve": curve, "copy": partial(copy_only, volume, [0, 1])}
+    rates = {name: volume.nbytes / 1e9 / seconds(call) for name, call in calls.items()}
+    return {"shape": volume.shape, "dtype": "uint8", "devices": 2, **rates}
+
+
 COMPUTES: dict[str, Callable[[Any, np.ndarray], Any]] = {
     "euler_curve": lambda volume, levels: ecc.euler_curve(volume, levels, nan="omit").values,
     "minkowski_curves": lambda volume, levels: (
@@ -258,7 +276,8 @@ def main() -> None:
         report["large"] = [large(*given) for given in LARGE]
         cases = [(2048, *case) for case in itertools.product(("uint8", "float32"), COMPUTES)]
         report["lazy"] = [lazy(*case) for case in (*cases, (4096, "uint8", "euler_curve"))]
-        print(json.dumps([report["large"], report["lazy"]]))
+        report["streamed"] = streamed(4096)
+        print(json.dumps([report["large"], report["lazy"], report["streamed"]]))
         arguments.output.write_text(json.dumps(report, indent=1) + "\n")
         return
     size = arguments.size
@@ -297,7 +316,7 @@ def main() -> None:
     if arguments.output.exists():
         earlier = json.loads(arguments.output.read_text())
         report["rows"] += [row for row in earlier["rows"] if row["devices"] > count]
-        report |= {name: earlier[name] for name in ("large", "lazy") if name in earlier}
+        report |= {name: earlier[name] for name in ("large", "lazy", "streamed") if name in earlier}
     print(json.dumps(report))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(report, indent=1) + "\n")

@@ -19,7 +19,12 @@ import numpy as np
 import torch
 
 import ecc_core as ecc
-from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+from ecc_core.nn import PersistenceLoss
+from ecc_core.nn.functional import (
+    soft_euler_curve,
+    soft_euler_transform,
+    soft_simplicial_transform,
+)
 
 SHAPES = {1: [(4100,)], 2: [(37, 140), (3, 300)], 3: [(5, 19, 132), (40, 35, 3)]}
 RNG = np.random.default_rng(0)
@@ -139,13 +144,62 @@ def soft() -> Calls:
         yield f"soft transform {shape}", partial(transform, image)
 
 
+def objects() -> Calls:
+    """What follows components, and losses of pairs."""
+    for ndim, shapes in SHAPES.items():
+        for shape, dtype in itertools.product(shapes, ("uint8", "float32")):
+            image, mask = image_of(shape, dtype), image_of(shape, "bool")
+            calls = {
+                "component_curves": partial(ecc.component_curves, image, 9),
+                "persistent_regions": partial(ecc.persistent_regions, image, 0.1),
+                "persistent_regions cut": partial(
+                    ecc.persistent_regions, image, 0.1, rel_height=0.5
+                ),
+                "persistent_regions mask": partial(ecc.persistent_regions, image, 0.1, mask=mask),
+            }
+            for (name, call), c in itertools.product(calls.items(), sorted({1, ndim})):
+                yield f"{name} {shape} {dtype} {c}", partial(call, connectivity=c)
+
+    def loss(ndim: int, images: torch.Tensor) -> None:
+        images = images.requires_grad_()
+        targets = torch.rand(images.shape, device="cuda") < 0.5
+        PersistenceLoss(n_spatial=ndim)(images, targets).backward()
+
+    for shape in ((8, 1, 130, 140), (1, 1, 400, 400)):
+        images = torch.rand(shape, device="cuda")
+        yield f"persistence loss {shape}", partial(loss, len(shape) - 2, images)
+
+
+def meshes() -> Calls:
+    """Curves and transforms of simplices, exact and soft."""
+    for count, d in ((200, 2), (3000, 3)):
+        points = cp.asarray(RNG.random((count, d)), "float32")
+        corners = cp.asarray(RNG.integers(0, count, (2 * count, 3)))
+        corners = corners[(cp.diff(cp.sort(corners, axis=1), axis=1) > 0).all(axis=1)]
+        heights = np.linspace(-1, 2, 17)
+        name = f"simplices {count} {d}"
+        directions = ecc.sample_directions(9, d)
+        yield f"{name} curve", partial(ecc.simplicial_curve, points[:, 0], corners, heights)
+        given = points, corners, directions, heights
+        yield f"{name} transform", partial(ecc.simplicial_transform, *given)
+
+        def soft_transform(tensor: torch.Tensor, corners: torch.Tensor, d: int) -> None:
+            unit = torch.eye(d, device="cuda", requires_grad=True)
+            at = torch.linspace(-1, 2, 7, device="cuda")
+            found = soft_simplicial_transform(tensor, [corners], unit, at, sharpness=3.0)
+            found.square().sum().backward()
+
+        tensor = torch.as_tensor(points).clone().requires_grad_()
+        yield f"{name} soft", partial(soft_transform, tensor, torch.as_tensor(corners), d)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", default="0/1")
     parser.add_argument("--named", nargs="*", default=[""], help="words of which names contain one")
     arguments = parser.parse_args()
     share, shares = map(int, arguments.share.split("/"))
-    every = itertools.chain(curves(), regions(), transforms(), soft())
+    every = itertools.chain(curves(), regions(), transforms(), soft(), objects(), meshes())
     named = [call for call in every if any(word in call[0] for word in arguments.named)]
     calls = named[share::shares]
     for name, call in calls:
