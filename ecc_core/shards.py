@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core import _backends
-from ecc_core._arrays import adapter_of, given_on_host, is_lazy
-from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._request.filtration import filtration_of
-from ecc_core._request.image import check_image_dtype, spatial_axes
-from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._arrays.shards import ShardRequest
+from ecc_core._request.options import ImageOptions
 from ecc_core._types import DeviceT, ShardOptions
 from ecc_core.results import EulerCurve, curve_facts
 
@@ -85,57 +80,15 @@ def euler_curve_shards(
                 parts.append(cupy.asarray(half))
         t, chi = ecc.euler_curve_shards(parts, 256, range=(0, 255))  # on device 0
     """
-    origin, parts = _unwrap(shards)
-    shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
-    filtration = filtration_of(len(shape), connectivity, superlevel, nan)
-    levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
-    parts = [part for part in parts if 0 not in part.shape]
-
-    def find_range() -> tuple[Any, Any]:
-        find = origin.backend().value_range
-        bounds = (find(part[None], filtration) for part in parts)
-        finite = [(low, high) for low, high in bounds if low is not None]
-        if not finite:
-            return None, None
-        return min(low for low, _ in finite), max(high for _, high in finite)
-
-    at = levels.over(find_range, shape)
-    if not parts or at.size == 0:
-        values = np.zeros(at.size, np.int64)
-    else:
-        values = _backends.shards(origin.device).curve(parts, at, filtration)
-    at = origin.thresholds(thresholds, at)
-    return EulerCurve(at, origin.wrap(values), **curve_facts(filtration))
-
-
-def _unwrap(shards: Any) -> tuple[Origin, list[Any]]:
-    """The origin of the first shard, and all of them as the backend there takes them."""
-    if not isinstance(shards, list | tuple):
-        raise TypeError(f"`shards` must be a list or tuple of arrays, got {type(shards).__name__}")
-    if not shards:
-        raise ValueError("`shards` must be at least one array, got none")
-    for shard in shards:
-        if is_lazy(shard) or isinstance(shard, np.ma.MaskedArray):
-            raise TypeError(
-                "`shards` must be NumPy, CuPy or torch arrays without masks, "
-                f"got {type(shard).__name__} of {adapter_of(shard).name}"
-            )
-    origins = [origin_of(shard, "shards") for shard in shards]
-    kinds = [(origin.adapter.name, origin.device.partition(":")[0]) for origin in origins]
-    _check_equal("library and kind of memory", kinds, [origin.place for origin in origins])
-    pairs = list(zip(origins, shards, strict=True))
-    parts = [origin.unwrap(shard, "shards") for origin, shard in pairs]
-    dtypes = [getattr(s, "dtype", p.dtype) for s, p in zip(shards, parts, strict=True)]
-    _check_equal("dtype", dtypes, dtypes)
-    check_image_dtype(origins[0].dtype(parts[0], "shards"), "shards")
-    shapes = [tuple(part.shape) for part in parts]
-    spatial_axes(shapes[0], None, "shards")
-    sections = [(len(shape), shape[1:]) for shape in shapes]
-    _check_equal("shape beyond the first axis", sections, shapes)
-    return origins[0], parts
-
-
-def _check_equal(what: str, found: Sequence[Any], shown: Sequence[Any]) -> None:
-    if len(set(found)) > 1:
-        different = ", ".join(map(str, dict.fromkeys(shown)))
-        raise ValueError(f"`shards` must have one {what}, got {different}")
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        nan=nan,
+    )
+    request = ShardRequest.of(shards, thresholds, options)
+    at = request.thresholds()
+    values = request.curve(at)
+    origin = request.origin
+    facts = curve_facts(request.filtration)
+    return EulerCurve(origin.thresholds(thresholds, at), origin.wrap(values), **facts)
