@@ -14,7 +14,8 @@ from ecc_core._request.persistence import check_persistence
 from ecc_core._request.resources import check_positive_int
 from ecc_core.nn import _arguments, _exact, functional
 from ecc_core.nn._classes import exact_betti_curves
-from ecc_core.nn.layers._base import CalibratedLayer, Hard, Normalize, Range
+from ecc_core.nn.layers._base import Hard, Range
+from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
 
 class BettiCurveLayer(CalibratedLayer):
@@ -114,10 +115,22 @@ class BettiCurveLayer(CalibratedLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(n_spatial, connectivity, None, hard, device, dtype)
+        super().__init__(
+            connectivity=connectivity,
+            n_spatial=n_spatial,
+            hard=hard,
+            device=device,
+            dtype=dtype,
+        )
         self.min_persistence = check_persistence(min_persistence)
         self._add_curves(
-            thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
+            thresholds,
+            range,
+            sharpness,
+            superlevel=superlevel,
+            normalize=normalize,
+            learn_thresholds=learn_thresholds,
+            learn_sharpness=learn_sharpness,
         )
         self._add_statistics(self.n_spatial)
 

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from ecc_core._torch.transform import positions, scaled
 from ecc_core.nn import _arguments, _exact
-from ecc_core.nn.layers._base import CalibratedLayer, Hard, Normalize, Range
+from ecc_core.nn.layers._base import Hard, Range
+from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
 FEW_POINTS = 1 << 20  # over all directions, for which one call is worth its memory
 
@@ -148,9 +149,22 @@ class EulerCurveLayer(CalibratedLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(n_spatial, connectivity, spacing, hard, device, dtype)
+        super().__init__(
+            connectivity=connectivity,
+            spacing=spacing,
+            n_spatial=n_spatial,
+            hard=hard,
+            device=device,
+            dtype=dtype,
+        )
         self._add_curves(
-            thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
+            thresholds,
+            range,
+            sharpness,
+            superlevel=superlevel,
+            normalize=normalize,
+            learn_thresholds=learn_thresholds,
+            learn_sharpness=learn_sharpness,
         )
         self.directed = directions is not None
         self._estimates_scale = self.directed and direction_scale is None

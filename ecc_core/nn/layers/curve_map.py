@@ -15,7 +15,8 @@ from ecc_core._request.resources import check_positive_int
 from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments
 from ecc_core.nn._segmentation import windows
-from ecc_core.nn.layers._base import CalibratedLayer, Normalize, Range
+from ecc_core.nn.layers._base import Range
+from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
 
 class EulerCurveMap(CalibratedLayer):
@@ -29,6 +30,8 @@ class EulerCurveMap(CalibratedLayer):
     ----------
     thresholds : int or (n,) array, default 8
         Initial thresholds, as for :class:`EulerCurveLayer`.
+    range, sharpness
+        As for :class:`EulerCurveLayer`.
     window : int or sequence of int, default 16
         Side length of the square (cubic) windows. Several lengths give curves at several scales, of
         windows with the same centres; lengths that differ by an odd number are centred to half a
@@ -39,7 +42,7 @@ class EulerCurveMap(CalibratedLayer):
         Number of points that are added on each side of the image, which never enter. "same" adds as
         many as are needed for ``ceil(side / stride)`` windows along each axis. With several scales
         it refers to the largest window.
-    range, sharpness, superlevel, connectivity, n_spatial
+    superlevel, connectivity, n_spatial
         As for :class:`EulerCurveLayer`.
     normalize : {None, "side", "batch"}
         "side" divides curves by the side of a window. "batch" normalizes the values
@@ -112,11 +115,11 @@ class EulerCurveMap(CalibratedLayer):
         self,
         thresholds: int | ArrayLike = 8,
         *,
+        range: Range | None = None,
+        sharpness: float | None = None,
         window: int | Sequence[int] = 16,
         stride: int | None = None,
         padding: int | Literal["same"] = "same",
-        range: Range | None = None,
-        sharpness: float | None = None,
         superlevel: bool = False,
         connectivity: int | None = None,
         n_spatial: int = 2,
@@ -126,9 +129,20 @@ class EulerCurveMap(CalibratedLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(n_spatial, connectivity, None, None, device, dtype)
+        super().__init__(
+            connectivity=connectivity,
+            n_spatial=n_spatial,
+            device=device,
+            dtype=dtype,
+        )
         self._add_curves(
-            thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
+            thresholds,
+            range,
+            sharpness,
+            superlevel=superlevel,
+            normalize=normalize,
+            learn_thresholds=learn_thresholds,
+            learn_sharpness=learn_sharpness,
         )
         sides = window if isinstance(window, list | tuple) else [window]
         self.window = tuple(check_positive_int(side, "window") for side in sides)

@@ -37,8 +37,8 @@ class SimplicialTransformLayer(EulerLayer):
         Initial factor of the heights, which is positive.
     n_spatial : {3, 2, 1}
         Number of coordinates of the points.
-    learn_directions, learn_thresholds : bool, default True
-        Whether they are learned. Directions remain unit vectors, and thresholds increasing.
+    learn_thresholds, learn_directions : bool, default True
+        Whether they are learned. Thresholds remain increasing, and directions unit vectors.
     learn_sharpness, learn_scale : bool, default False
         Whether they are learned. They remain positive.
     device, dtype
@@ -91,14 +91,14 @@ class SimplicialTransformLayer(EulerLayer):
         sharpness: float | None = None,
         scale: float = 1.0,
         n_spatial: int = 3,
-        learn_directions: bool = True,
         learn_thresholds: bool = True,
         learn_sharpness: bool = False,
+        learn_directions: bool = True,
         learn_scale: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(n_spatial, None, None, None, device, dtype)
+        super().__init__(n_spatial=n_spatial, device=device, dtype=dtype)
         del self.connectivity, self.spacing  # which a grid has
         gap = self._add_levels("thresholds", thresholds, range, learn_thresholds)
         self._add_sharpness(sharpness, gap, learn_sharpness)

@@ -45,8 +45,8 @@ class EulerTransformLayer(EulerLayer):
     hard : {None, "forward"}
         "forward" returns exact transforms with the gradients of the soft ones (a straight-through
         estimator). It requires `extension` "max".
-    learn_directions, learn_heights : bool, default True
-        Whether they are learned. Directions remain unit vectors, and heights increasing.
+    learn_heights, learn_directions : bool, default True
+        Whether they are learned. Heights remain increasing, and directions unit vectors.
     learn_sharpness : bool, default False
         Whether it is learned. It remains positive.
     device, dtype
@@ -99,13 +99,20 @@ class EulerTransformLayer(EulerLayer):
         spacing: float | ArrayLike | None = None,
         n_spatial: int = 2,
         hard: Hard | None = None,
-        learn_directions: bool = True,
         learn_heights: bool = True,
         learn_sharpness: bool = False,
+        learn_directions: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(n_spatial, connectivity, spacing, hard, device, dtype)
+        super().__init__(
+            connectivity=connectivity,
+            spacing=spacing,
+            n_spatial=n_spatial,
+            hard=hard,
+            device=device,
+            dtype=dtype,
+        )
         if extension not in ("max", "min"):
             raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
         if hard is not None and extension != "max":

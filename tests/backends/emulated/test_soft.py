@@ -15,7 +15,7 @@ import ecc_core._torch.curve  # noqa: F401, registers the operators once
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
 from ecc_core.nn.functional import soft_euler_curve
-from ecc_core.nn.layers._base import increasing
+from ecc_core.nn.layers._increasing import increasing
 
 
 @pytest.fixture

@@ -1,0 +1,59 @@
+"""Increasing levels from numbers without constraints, by kernels on CUDA devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as torch_functional
+
+from ecc_core._backends import has_kernels
+from ecc_core._torch.operators import bypasses_torch, is_plain
+
+
+def increasing(free: Tensor, step: Tensor) -> Tensor:
+    """Add up a first number and the softplus of all others, in units of `step`."""
+    by_kernels = (
+        free.is_cuda
+        and free.dtype in (torch.float32, torch.float64)
+        and free.is_contiguous()
+        and bypasses_torch((free, step))
+    )
+    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
+        found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
+        return found
+    return _increasing_in_torch(free, step)
+
+
+def _increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
+    return step * torch.cat([free[:1], torch_functional.softplus(free[1:])]).cumsum(0)
+
+
+class _Increasing(torch.autograd.Function):
+    """The same by one kernel each way, in place of thirteen."""
+
+    @staticmethod
+    def forward(ctx: Any, free: Tensor, step: Tensor) -> Tensor:
+        from ecc_core._backends.cuda import soft
+
+        ctx.save_for_backward(free, step)
+        return soft.increasing(free, step)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        free, step = ctx.saved_tensors
+        if is_plain(gradient):
+            from ecc_core._backends.cuda import soft
+
+            return soft.increasing_gradients(free, step, gradient.contiguous()), None
+        with torch.enable_grad():
+            levels = _increasing_in_torch(free, step)
+        return *torch.autograd.grad(levels, free, gradient, create_graph=True), None
+
+
+def free_increasing(values: Tensor, step: Tensor) -> Tensor:
+    """Inverse of :func:`increasing`."""
+    scaled = values / step
+    gaps = scaled.diff()
+    return torch.cat([scaled[:1], gaps + torch.log(-torch.expm1(-gaps))])
