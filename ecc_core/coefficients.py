@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.request import Request, plan_of
+from ecc_core._arrays.plans import plan_of
+from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions

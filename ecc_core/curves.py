@@ -8,7 +8,8 @@ from typing import Any, Literal, SupportsIndex, Unpack, overload
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
-from ecc_core._arrays.request import Request, plan_of
+from ecc_core._arrays.plans import plan_of
+from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.image import all_axes

@@ -7,7 +7,8 @@ from typing import Any, Unpack, overload
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import given_on_host, is_lazy
-from ecc_core._arrays.request import Request, check_given, plan_of
+from ecc_core._arrays.plans import plan_of
+from ecc_core._arrays.request import Request, check_given
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions

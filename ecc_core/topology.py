@@ -8,7 +8,8 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request, check_eager, check_given, plan_of, single_request
+from ecc_core._arrays.plans import plan_of
+from ecc_core._arrays.request import Request, check_eager, check_given, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
 from ecc_core._request.image import all_axes

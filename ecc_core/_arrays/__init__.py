@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays.adapters import JAX, Adapter, ArrayLikes, CuPy, Dask, NumPy, Torch, widened
+from ecc_core._arrays.adapters.array_likes import ArrayLikes
+from ecc_core._arrays.adapters.base import Adapter, widened
+from ecc_core._arrays.adapters.cupy import CuPy
+from ecc_core._arrays.adapters.dask import Dask
+from ecc_core._arrays.adapters.jax import JAX
+from ecc_core._arrays.adapters.numpy import NumPy
+from ecc_core._arrays.adapters.torch import Torch
 
 __all__ = [
     "HOST_TYPES",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host
-from ecc_core._arrays.adapters import is_brain_float
+from ecc_core._arrays.adapters.base import is_brain_float
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, layout_of
 from ecc_core._dask import graph

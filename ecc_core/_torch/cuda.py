@@ -13,11 +13,11 @@ from torch import Tensor
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import soft, soft_simplices
 from ecc_core._backends.cuda.soft import Arguments, Forward
-from ecc_core._backends.cuda.soft import by_orthant as by_orthant
-from ecc_core._backends.cuda.soft import gradients_by_orthant as gradients_by_orthant
-from ecc_core._backends.cuda.soft import projection_gradients as projection_gradients
-from ecc_core._backends.cuda.soft import projections as projections
 from ecc_core._backends.cuda.soft_plans import window_words
+from ecc_core._backends.cuda.soft_transforms import by_orthant as by_orthant
+from ecc_core._backends.cuda.soft_transforms import gradients_by_orthant as gradients_by_orthant
+from ecc_core._backends.cuda.soft_transforms import projection_gradients as projection_gradients
+from ecc_core._backends.cuda.soft_transforms import projections as projections
 from ecc_core._backends.soft import SoftImages, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ecc_core.results._matching import BettiMatching
-    from ecc_core.results._topology import PersistencePairs
+    from ecc_core.results._pairs import PersistencePairs
 
 MARKERS = ("o", "s", "D")
 """By dimension."""

@@ -15,7 +15,7 @@ from ecc_core.plotting._figures import COLUMN, FAINT, named, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ecc_core.results._topology import DiagramResult
+    from ecc_core.results._pairs import DiagramResult
 
 Floats = NDArray[np.float64]
 

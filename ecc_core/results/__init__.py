@@ -6,6 +6,7 @@ twice when it is plotted, described, compared or saved.
 """
 
 from ecc_core.results._base import Result, columns
+from ecc_core.results._betti import BettiCurves, BettiResult, RegionBettiCurves
 from ecc_core.results._components import ComponentCurves, PersistentRegions
 from ecc_core.results._curves import (
     CurveResult,
@@ -23,7 +24,7 @@ from ecc_core.results._curves import (
 )
 from ecc_core.results._matching import BettiMatching
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
-from ecc_core.results._topology import BettiCurves, BettiResult, PersistencePairs, RegionBettiCurves
+from ecc_core.results._pairs import PersistencePairs
 from ecc_core.results._transforms import EulerTransform, RegionTransforms, TransformResult
 
 __all__ = [

@@ -13,7 +13,7 @@ from ecc_core._optional import import_optional
 from ecc_core._request.batch import BatchAxis
 from ecc_core.results._base import ArrayT, plain
 from ecc_core.results._curves import CurveResult
-from ecc_core.results._topology import DiagramResult
+from ecc_core.results._pairs import DiagramResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, on_host
 from ecc_core._optional import import_optional
-from ecc_core.results._topology import PersistencePairs
+from ecc_core.results._pairs import PersistencePairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
 from ecc_core import _backends
-from ecc_core._arrays.adapters import JAX, Torch
+from ecc_core._arrays.adapters.jax import JAX
+from ecc_core._arrays.adapters.torch import Torch
 from ecc_core._backends.plain.namespaces import NumPyFunctions
 from ecc_core.errors import BackendError
 

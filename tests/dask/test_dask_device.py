@@ -13,7 +13,7 @@ from dask.array.dispatch import concatenate_lookup, numel_lookup
 
 import ecc_core as ecc
 from ecc_core import _arrays, _backends
-from ecc_core._arrays.adapters import NumPy
+from ecc_core._arrays.adapters.numpy import NumPy
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Work, add_tables
 from ecc_core._request.filtration import Filtration

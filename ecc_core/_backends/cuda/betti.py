@@ -20,7 +20,7 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.coefficients import EVERY_VALUE, every_value
+from ecc_core._backends.cuda.exact import EVERY_VALUE, every_value
 from ecc_core._backends.cuda.forests import THREADS, Forests
 from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.recode import codes_of

@@ -18,8 +18,8 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import WORDS, lasting_zeros, plan_call, take_reply
-from ecc_core._backends.cuda.coefficients import every_value
 from ecc_core._backends.cuda.curves import run_scan, scan_for, without_flat_axes
+from ecc_core._backends.cuda.exact import every_value
 from ecc_core._backends.cuda.kernels import NAN_NONE, NAN_OMIT, Struct
 from ecc_core._backends.cuda.recode import RecodedScan
 from ecc_core._backends.cuda.rules import UNIFORM

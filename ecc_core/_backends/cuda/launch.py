@@ -14,7 +14,6 @@ import numpy as np
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, numbers, on_host
-from ecc_core._backends.cuda.coefficients import EVERY_VALUE, every_value, sum_events
 from ecc_core._backends.cuda.curves import (
     checked_coefficients,
     enqueue,
@@ -22,6 +21,7 @@ from ecc_core._backends.cuda.curves import (
     raise_for_nan,
     with_coefficients,
 )
+from ecc_core._backends.cuda.exact import EVERY_VALUE, every_value, sum_events
 from ecc_core._backends.cuda.plans import plan as plan
 from ecc_core._backends.cuda.regions import region_curves as region_curves
 from ecc_core._request.filtration import Filtration

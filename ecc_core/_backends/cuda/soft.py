@@ -1,4 +1,4 @@
-"""Soft curves and transforms on CUDA devices: launches of the soft_*.cu kernels on torch's stream.
+"""Soft curves on CUDA devices: launches of the soft_*.cu kernels on torch's stream.
 
 Nothing here waits for the device or reads a value, so calls can be captured in CUDA graphs. Memory
 is allocated by torch.
@@ -10,17 +10,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple
 
 import cupy
-import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda import soft_plans as plans
-from ecc_core._backends.cuda.arrays import element_of
-from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
-from ecc_core._backends.soft import Projected
+from ecc_core._backends.cuda.calls import Call
 
 MEMORY = 1 << 25  # bytes of moments or tables at once
 
@@ -266,148 +260,3 @@ def launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
 def _entering(device: int, stream: int) -> Iterator[tuple[int, int]]:
     with torch.cuda.device(device), cupy.cuda.Device(device):
         yield device, stream
-
-
-ORTHANTS = Struct("soft_orthants.cu", "Orthants")
-POINTS = Struct("soft_project.cu", "ProjectedPoints")
-THREADS = 128
-MOST_CHUNKS = 64  # The most chunks of points.
-
-
-def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    grid = [n + (connectivity != 1) for n in weights.shape[1:]]
-    out = weights.new_empty((len(weights), 1 << len(grid), *grid))
-    _launch_orthants("soft_orthants", weights, connectivity, extension, out)
-    return out
-
-
-def gradients_by_orthant(
-    weights: Tensor, upstream: Tensor, connectivity: int, extension: str
-) -> Tensor:
-    upstream = upstream.contiguous()
-    out = torch.empty_like(weights)
-    given = weights, connectivity, extension, upstream, out
-    _launch_orthants("soft_orthant_gradients", *given)
-    return out
-
-
-def _launch_orthants(
-    name: str, weights: Tensor, connectivity: int, extension: str, *arguments: Tensor
-) -> None:
-    greatest = (extension == "max") == (connectivity == 1)
-    with launching(weights) as (device, stream):
-        shape = tuple(weights.shape)
-        cubes = connectivity != 1
-        call = _orthants(name, shape, weights.dtype, cubes, greatest, len(arguments), device)
-        launch(call, stream, (weights.data_ptr(),), *((t.data_ptr(),) for t in arguments))
-
-
-@programs.plan
-def _orthants(
-    name: str,
-    shape: tuple[int, ...],
-    dtype: torch.dtype,
-    cubes: bool,
-    greatest: bool,
-    addresses: int,
-    _device: int,
-) -> Call:
-    """Return the launch with one thread for each vertex or point, whichever there are more of."""
-    images, *sides = shape
-    grid = [n + cubes for n in sides]
-    counts = (math.prod(sides), math.prod(grid))
-    lead = [1] * (3 - len(grid))
-    sizes = {"size": counts[0], "vertices": counts[1], "images": images}
-    boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
-    struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
-    blocks = -(-images * max(counts) // THREADS)
-    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
-    return plan_call("soft_orthants", name, macros, (blocks,), THREADS, (struct, *[0] * addresses))
-
-
-def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
-    weights = given.weights
-    shape = len(weights), len(given.vectors), given.heights.numel()
-    found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
-    with launching(weights) as (device, stream):
-        kind = tuple(weights.shape), weights.dtype, *shape[1:]
-        calls = _plan_projection(*kind, device)
-        tensors = [t.contiguous() for t in given]
-        points = [t.data_ptr() for t in tensors]
-        partial = weights.new_empty(3 * calls.chunks * math.prod(shape), dtype=torch.float64)
-        launch(calls.curves, stream, points, (partial.data_ptr(),))
-        launch(calls.totals, stream, [t.data_ptr() for t in (partial, *found)])
-    return found
-
-
-def projection_gradients(
-    given: Projected, upstream: Tensor, of_weights: bool
-) -> tuple[Tensor, Tensor]:
-    """Gradients of the weights and, for each image, of the vectors.
-
-    Those of the weights are undefined unless `of_weights`.
-    """
-    weights = given.weights
-    upstream = upstream.contiguous()
-    by_weights = torch.empty_like(weights, memory_format=torch.contiguous_format)
-    by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
-    with launching(weights) as (device, stream):
-        kind = tuple(weights.shape), weights.dtype, len(given.vectors), given.heights.numel()
-        calls = _plan_projection(*kind, device)
-        tensors = [t.contiguous() for t in given]
-        points = [t.data_ptr() for t in tensors]
-        if of_weights:
-            addresses = (upstream.data_ptr(),), (by_weights.data_ptr(),)
-            launch(calls.by_weights, stream, points, *addresses)
-        partial = weights.new_empty(calls.chunks * by_vectors.numel(), dtype=torch.float64)
-        addresses = (upstream.data_ptr(),), (partial.data_ptr(),)
-        launch(calls.by_vectors, stream, points, *addresses)
-        launch(calls.vector_totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
-    return by_weights, by_vectors
-
-
-class _Projection(NamedTuple):
-    """Launches for weights of one shape.
-
-    The first three take the addresses of weights, vectors, levels and sharpness, then two or one
-    more; the others those of partial sums of the chunks of points and of their totals.
-    """
-
-    chunks: int
-    curves: Call
-    by_weights: Call
-    by_vectors: Call
-    totals: Call
-    vector_totals: Call
-
-
-@programs.plan
-def _plan_projection(
-    shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, _device: int
-) -> _Projection:
-    images, orthants, *grid = shape
-    axes = len(grid)
-    points = math.prod(grid)
-    chunk = THREADS * ceil_div(points, THREADS * MOST_CHUNKS)
-    chunks = ceil_div(points, chunk)
-    sizes = {"points": points, "grid": [*grid, *[0] * (3 - axes)], "chunk": chunk}
-    struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
-
-    def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
-        macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
-        return plan_call("soft_project", name, macros, blocks, THREADS, arguments)
-
-    def total(parts: int, size: int) -> Call:
-        numbers = np.int64(size), np.int32(chunks)
-        return plan("soft_total", (ceil_div(size, THREADS), parts), *[0] * 4, *numbers)
-
-    each = chunks, vectors, images
-    by_weights = (ceil_div(points, THREADS), orthants, images)
-    return _Projection(
-        chunks,
-        plan("soft_project", each, struct, 0),
-        plan("soft_by_weights", by_weights, struct, 0, 0),
-        plan("soft_by_vectors", each, struct, 0, 0),
-        total(3, images * vectors * levels),
-        total(1, images * vectors * axes),
-    )

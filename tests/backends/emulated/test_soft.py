@@ -21,7 +21,7 @@ from ecc_core.nn.layers._increasing import increasing
 @pytest.fixture
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
-    parts = "soft_plans", "soft", "soft_simplices"
+    parts = "soft_plans", "soft", "soft_transforms", "soft_simplices"
     packages = (*(f"_backends.cuda.{part}" for part in parts), "_torch.cuda")
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
@@ -141,14 +141,14 @@ def test_increasing_levels(soft, dtype, count):
 
 @pytest.mark.parametrize(("shape", "connectivity"), [((2, 5, 7), 1), ((1, 3, 4, 5), 3)])
 def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
-    weights, ndim, parts = drawn(shape).double(), len(shape) - 1, (soft.soft, cpu)
-    found = soft.soft.by_orthant(weights, connectivity, "min")
+    weights, ndim, parts = drawn(shape).double(), len(shape) - 1, (soft.soft_transforms, cpu)
+    found = soft.soft_transforms.by_orthant(weights, connectivity, "min")
     known = cpu.by_orthant(weights, connectivity, "min")
     torch.testing.assert_close(found, known)
     upstream = drawn(known.shape).double()
     slopes = [
         part.gradients_by_orthant(weights, upstream, connectivity, "min")
-        for part in (soft.soft, cpu)
+        for part in (soft.soft_transforms, cpu)
     ]
     torch.testing.assert_close(*slopes)
     vectors = torch.eye(ndim, dtype=torch.float64) - 0.3

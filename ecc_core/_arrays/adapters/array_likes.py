@@ -1,0 +1,87 @@
+"""Arrays of libraries that have no adapter of their own."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._arrays.adapters.numpy import NumPy
+from ecc_core._backends.plain.namespaces import Standard, dtype_of
+from ecc_core.errors import BackendError
+
+HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
+CUDA = 2  # kDLCUDA
+
+
+def _has_only_dlpack(array: Any) -> bool:
+    """Whether NumPy takes an array by DLPack, as it has no conversion of its own."""
+    return hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__")
+
+
+class ArrayLikes(NumPy):
+    """Arrays of other libraries in host memory, which are not copied.
+
+    Results are arrays of the library if it follows the array API standard.
+    """
+
+    name = "array-like"
+    chunks = False
+
+    def supports(self, array: Any) -> bool:
+        return True
+
+    def device(self, array: Any) -> str:
+        find = getattr(type(array), "__dlpack_device__", None)
+        if find is not None:
+            kind, number = find(array)
+            if kind in HOST_DEVICES:
+                return "cpu"
+            return f"CUDA device {number}" if kind == CUDA else f"DLPack device {int(kind)}"
+        if hasattr(type(array), "__cuda_array_interface__"):
+            return "a CUDA device"
+        device = getattr(array, "device", None)
+        on_host = not isinstance(device, str) or "cpu" in device.lower()
+        return "cpu" if on_host else str(device)
+
+    def dtype(self, array: Any, name: str) -> np.dtype[Any]:
+        return super().dtype(array, name) if self.device(array) == "cpu" else dtype_of(array)
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        if self.device(array) != "cpu":  # it follows the standard, and is computed with as it is
+            return array
+        if _has_only_dlpack(array):
+            return np.from_dlpack(array)
+        return super().unwrap(array, name)
+
+    def wrap(self, result: Any, like: Any) -> Any:
+        if not hasattr(type(like), "__array_namespace__"):
+            return result
+        xp = like.__array_namespace__()
+        if self.device(like) != "cpu":
+            if isinstance(result, np.ndarray):
+                return xp.asarray(result, device=like.device)
+            return result
+        wrapped = xp.asarray(result)
+        if not np.array_equal(np.asarray(wrapped), result):
+            raise BackendError(
+                f"{xp.__name__} does not hold the results' {result.dtype} exactly as "
+                f"{wrapped.dtype} (let it use 64-bit types, or pass NumPy arrays)"
+            )
+        return wrapped
+
+    def on_host(self, array: Any) -> NDArray[Any]:
+        if self.device(array) != "cpu":
+            raise BackendError(f"arrays must be in host memory, got one {self.place(array)}")
+        if _has_only_dlpack(array):
+            found: NDArray[Any] = np.from_dlpack(array)
+            return found
+        return super().on_host(array)
+
+    def place(self, array: Any) -> str:
+        kind = type(array)
+        return f"{kind.__module__}.{kind.__qualname__} on {self.device(array)}"
+
+    def standard(self, array: Any) -> Standard | None:
+        if not hasattr(type(array), "__array_namespace__"):
+            return None
+        return Standard(array.__array_namespace__())

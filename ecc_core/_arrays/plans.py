@@ -1,0 +1,155 @@
+"""Plans of calls: what a backend computes for arrays of one layout, and arguments checked before.
+
+A cached plan skips validation: only the values of arrays can still be invalid.
+"""
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecc_core._arrays import adapter_of
+from ecc_core._arrays.request import Request
+from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import all_axes, looks_thin, warn_of_missing_axis
+from ecc_core._request.options import ImageOptions
+
+KEPT = 256  # plans
+KEPT_LEVELS = 4096  # most thresholds of a plan
+HASHED = 64  # bytes of thresholds at either end
+
+
+class Plan(NamedTuple):
+    """What a backend computes for arrays of one layout."""
+
+    filtration: Filtration
+    run: Callable[..., Any]
+    """Takes the image, and labels or a mask if there are; returns None where a call must be made in
+    full."""
+    axis_is_missing: bool
+
+    def warn_of_axis(self, image: Any) -> None:
+        """Warn, as every call does, if the image was taken for a volume and probably is none."""
+        if self.axis_is_missing:
+            warn_of_missing_axis(image.shape)
+
+
+class _Arrays:
+    """The arrays of a call, compared by all but the values of the image, labels and mask."""
+
+    __slots__ = ("hash", "image", "key", "labels", "mask", "request", "thresholds")
+
+    def __init__(
+        self, layouts: tuple[Hashable, ...], image: Any, labels: Any, mask: Any, thresholds: Any
+    ) -> None:
+        if isinstance(thresholds, np.ndarray):
+            raw = thresholds.tobytes()
+            self.key: Hashable = layouts, (thresholds.dtype, raw)
+            # Of all bytes it would take longer than everything else that is done for a kept call.
+            self.hash = hash((layouts, raw[:HASHED], raw[-HASHED:], len(raw)))
+        else:
+            self.key = layouts, thresholds
+            self.hash = hash(self.key)
+        self.image = image
+        self.labels = labels
+        self.mask = mask
+        self.thresholds = thresholds
+        self.request: Request | None = None
+        """That of a call for which a plan was looked for, and not found in the cache."""
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Arrays) and self.key == other.key
+
+    def forget(self) -> None:
+        """Drop the arrays, since a cache may keep the call."""
+        self.image = self.labels = self.mask = self.thresholds = self.request = None
+
+
+def plan_of(
+    kind: str,
+    image: Any,
+    thresholds: Any,
+    options: ImageOptions,
+    *,
+    labels: Any = None,
+) -> tuple["Plan | None", Request | None]:
+    """Return the plan of a kind of call, whose `run` takes the image and the other arrays given.
+
+    Without a plan, also the request, if the arguments have been checked now; otherwise None.
+
+    There is no plan where a call must be made in full: for large arrays on the host, thresholds
+    that are neither an int nor an array, options without a hash, and what a backend has no plan
+    for. `thresholds` are on the host.
+    """
+    few = type(thresholds) is int and thresholds <= KEPT_LEVELS
+    if isinstance(thresholds, np.ndarray):
+        few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
+        few = few and thresholds.dtype.kind in "biuf"
+    if not few:
+        return None, None
+    layouts = [adapter_of(image).layout(image)]
+    if labels is not None:
+        layouts += "labels", adapter_of(labels).layout(labels)
+    mask = options.mask
+    if mask is not None:
+        layouts += "mask", adapter_of(mask).layout(mask)
+        options = options._replace(mask=None)
+    if None in layouts:
+        return None, None
+    call = _Arrays(tuple(layouts), image, labels, mask, thresholds)
+    try:
+        plan = _plan(kind, call, *options)
+        request = None if plan is not None else call.request
+    except TypeError:
+        if _is_hashable(options):  # such as an error of the backend
+            raise
+        return None, None
+    finally:
+        call.forget()
+    if request is not None and _lacks_axis(image, options):
+        warn_of_missing_axis(image.shape)
+    return plan, request
+
+
+def _lacks_axis(image: Any, options: ImageOptions) -> bool:
+    """Whether an image is taken for a volume that is none, probably."""
+    return options.axis is None and looks_thin(image.shape)
+
+
+def _is_hashable(values: tuple[Any, ...]) -> bool:
+    try:
+        hash(values)
+    except TypeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=KEPT, typed=True)
+def _plan(kind: str, call: _Arrays, *values: Any) -> Plan | None:
+    """Return a plan; arguments are compared with their types, of which 1 and True differ."""
+    image = call.image
+    options = ImageOptions(*values)._replace(mask=call.mask)
+    thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
+    axis_is_missing = _lacks_axis(image, options)
+    if axis_is_missing:  # as every call, and not only this one, warns
+        options = options._replace(axis=all_axes(image))
+    request = call.request = Request.of(image, thresholds, options, labels=call.labels)
+    make = getattr(request.origin.backend(), "plan", None)
+    if make is None:
+        return None
+    run = make(
+        kind,
+        request.images,
+        request.labels,
+        request.levels,
+        request.filtration,
+        mask=request.mask,
+        geometry=request.geometry,
+    )
+    if run is None:
+        return None
+    return Plan(request.filtration, run, axis_is_missing)
