@@ -12,7 +12,7 @@ from plain.adapter import Adapter
 from skimage import measure
 
 import ecc_core as ecc
-from ecc_core._arrays import request as requests
+from ecc_core._arrays import plans
 from ecc_core._arrays.adapters.numpy import NumPy
 from ecc_core._backends.plain import curves
 
@@ -57,9 +57,9 @@ def planned(monkeypatch):
     monkeypatch.setattr(curves, "plan", plan, raising=False)
     monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype))
     monkeypatch.setattr(NumPy, "layout", lambda *_: None)  # what is compared with is made in full
-    requests._plan.cache_clear()
+    plans._plan.cache_clear()
     yield ran
-    requests._plan.cache_clear()
+    plans._plan.cache_clear()
 
 
 def assert_same(thresholds, image=IMAGE, **options):
@@ -77,7 +77,7 @@ def test_results_are_the_same(planned):
         assert_same(levels, image, connectivity=1)
     assert_same(levels.astype(np.float32))
     assert len(planned) == 11
-    assert requests._plan.cache_info().misses == 7
+    assert plans._plan.cache_info().misses == 7
     levels[:] = 1, 2, 3  # other thresholds in the same memory
     assert_same(levels)
 
@@ -95,7 +95,7 @@ def test_default_thresholds_numbers_and_regions(planned):
             np.testing.assert_array_equal(np.asarray(array), expected)
         assert found.facts == known.facts
     assert planned == [(3, 3)] * 6
-    assert requests._plan.cache_info().misses == 3
+    assert plans._plan.cache_info().misses == 3
 
 
 def test_calls_that_are_made_in_full(planned):
@@ -121,7 +121,7 @@ def test_masks_batches_and_coefficients(planned):
         assert_same(LEVELS, image, axis=(1, 2))
         assert_same(LEVELS, image, axis=(2, 0))
     assert len(planned) == 8
-    assert requests._plan.cache_info().misses == 4
+    assert plans._plan.cache_info().misses == 4
 
 
 def test_every_argument_is_still_checked(planned):
@@ -173,7 +173,7 @@ def test_small_images_of_numpy(shape, dtype):
                 known = reference.euler_curve(view, found.thresholds)
                 np.testing.assert_array_equal(found.values, known)
                 results.append(found)
-    assert requests._plan.cache_info().hits
+    assert plans._plan.cache_info().hits
     for one, two in itertools.pairwise(results):
         assert not np.shares_memory(one.values, two.values)
         if one.thresholds.size != 3:
@@ -197,7 +197,7 @@ def test_betti_curves_of_small_images(dtype, connectivity):
                 np.testing.assert_array_equal(found.values[0], components)
                 euler = reference.euler_curve(view, found.thresholds, connectivity=connectivity)
                 np.testing.assert_array_equal(found.values[0] - found.values[1], euler)
-    assert requests._plan.cache_info().hits
+    assert plans._plan.cache_info().hits
 
 
 @pytest.mark.parametrize("before", [LEVELS, LEVELS + 1], ids=["the same", "others"])
