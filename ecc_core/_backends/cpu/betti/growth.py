@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
+from ecc_core._backends.cpu.betti.blocks import Field, Staged, section
 from ecc_core._backends.cpu.betti.ends import OPEN, span, unite, write_spanning
-from ecc_core._backends.cpu.betti.forest import Field, Staged, section
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
 from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.winding import join_around

@@ -11,15 +11,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
 from ecc_core._backends.cpu.betti.cells import tunnel_pairs
-from ecc_core._backends.cpu.betti.forest import (
-    Field,
-    Forest,
-    Loops,
-    Staged,
-    grid_of,
-    grow_block,
-)
+from ecc_core._backends.cpu.betti.forest import Forest, Loops, grow_block
 from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.torus import periodic_pairs

@@ -21,16 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.forest import Field
+from ecc_core._backends.cpu.betti.blocks import Field
 from ecc_core._backends.cpu.betti.image_tunnels import Times, image_pairs, squares_of
 from ecc_core._backends.cpu.betti.launch import volume_pairs
+from ecc_core._backends.cpu.betti.matching_keys import HALF_KEY, levels_of, write_keys
 from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
-from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_key, unsigned
-from ecc_core._backends.cpu.llvm import bare
-from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys
+from ecc_core._backends.cpu.order import narrowed, sort_keys
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
@@ -41,8 +39,6 @@ Points = NDArray[np.int64]
 NEVER = -1
 """In place of the point at which a class dies."""
 NO_CLASS = -1
-HALF_KEY = 32
-"""Bits of a level, so that two of them are one key."""
 UNDYING = np.uint64(1 << HALF_KEY)
 UNBORN = np.uint64(2 << HALF_KEY)
 """In place of the level of a point that never enters: what would die there lasts, but nothing that
@@ -209,7 +205,7 @@ def _images_of(
     Of equal values those come first that enter the other image before: the classes of both images
     begin at the same points where they can.
     """
-    own, other = _levels_of(prediction, target, filtration.superlevel)
+    own, other = levels_of(prediction, target, filtration.superlevel)
     keys = np.empty((3, own.size), np.uint64)
     union = np.empty_like(own)
     write_keys(own, other, union, keys)
@@ -220,63 +216,6 @@ def _images_of(
         found.append(_Image(Levels(levels, flat), in_order))
     entering = Filtration(filtration.ndim, filtration.connectivity)
     return _Images(found[0], found[1], found[2], entering, sets)
-
-
-@kernel()
-def write_keys(own, other, union, keys):
-    """Write the levels of the union, and keys of two levels for both images and the union."""
-    own = bare(own)
-    other = bare(other)
-    union = bare(union)
-    first = keys[0]
-    second = keys[1]
-    third = keys[2]
-    for i in range(own.size):
-        one = np.uint64(own[i])
-        two = np.uint64(other[i])
-        # Branches on levels in no order would be mispredicted.
-        swapped = (one ^ two) * np.uint64(two < one)
-        low = one ^ swapped
-        high = two ^ swapped
-        first[i] = one << np.uint64(HALF_KEY) | two
-        second[i] = two << np.uint64(HALF_KEY) | one
-        third[i] = low << np.uint64(HALF_KEY) | high
-        union[i] = low
-
-
-def _levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array, Array]:
-    """Return the values of two images as unsigned integers of 32 bits."""
-    dtype = prediction.dtype
-    if 8 * dtype.itemsize > HALF_KEY:
-        values = np.concatenate([prediction.reshape(-1), target.reshape(-1)])
-        entering = entry_values(values, superlevel)
-        if dtype.kind == "f":
-            entering = entering + dtype.type(0)  # no -0.0
-        levels = distinct(entering)[1]
-        return levels[: prediction.size], levels[prediction.size :]
-    flip = np.uint32((1 << 8 * dtype.itemsize) - 1 if superlevel else 0)
-    if dtype.kind == "b":
-        flip = np.uint32(superlevel)
-    sign, negative = map(np.uint32, bits_to_invert(dtype))
-    found = []
-    for image in (prediction, target):
-        bits = np.ascontiguousarray(image).reshape(-1).view(unsigned(dtype))
-        levels = np.empty(image.size, np.uint32)
-        write_levels(bits, sign, negative, dtype.kind == "f", flip, levels)
-        found.append(levels)
-    return found[0], found[1]
-
-
-@kernel()
-def write_levels(bits, sign, negative, floating, flip, levels):
-    """Write the order of values, which is opposite with `flip`, the bits of the dtype."""
-    bits = bare(bits)
-    levels = bare(levels)
-    for i in range(bits.size):
-        own = np.uint32(bits[i])
-        if floating and own == sign:  # -0.0
-            own = np.uint32(0)
-        levels[i] = ordered_key(own, sign, negative) ^ flip
 
 
 def _components(images: _Images, grown: _Grown) -> Matched:

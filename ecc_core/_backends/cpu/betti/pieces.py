@@ -22,7 +22,8 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
-from ecc_core._backends.cpu.betti.forest import SPARE, Field, join, section, unjoined
+from ecc_core._backends.cpu.betti.blocks import SPARE, Field, section
+from ecc_core._backends.cpu.betti.forest import join, unjoined
 from ecc_core._backends.cpu.betti.launch import cumulate, entered, grow, laid_out, rank_plans
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of

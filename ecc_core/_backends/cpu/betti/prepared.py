@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import complete, kinds_of
-from ecc_core._backends.cpu.betti.forest import SPARE, Field, Staged, count_block, grid_of
+from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged, grid_of
+from ecc_core._backends.cpu.betti.forest import count_block
 from ecc_core._backends.cpu.betti.launch import cumulate, rank_plans
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.sources import Block, Box, Source, scratch

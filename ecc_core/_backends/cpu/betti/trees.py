@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import OUTSIDE, end_of, find
-from ecc_core._backends.cpu.betti.forest import Basins, Field, Staged, grid_of, list_basins
+from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
+from ecc_core._backends.cpu.betti.forest import Basins, list_basins
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import bare

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cpu.betti.blocks import Staged
 from ecc_core._backends.cpu.betti.ends import span, unite, write_spanning
-from ecc_core._backends.cpu.betti.forest import Staged
 from ecc_core._backends.cpu.betti.halo import home_of
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, ONE, count_trailing_zeros
