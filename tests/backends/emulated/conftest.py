@@ -76,6 +76,9 @@ class Emulator:
         for file in HERE.glob("*.[ch]*"):
             shutil.copy(file, sources)
         self._compile("cuda.hpp", "source/cuda.hpp.gch", "-x", "c++-header")  # which is read often
+        # Without the header g++ must use its compiled form, or fail. It would otherwise read the
+        # header again where, say, the name of a macro on its command line occurs there.
+        (sources / "cuda.hpp").unlink()
         # What kernels call is found here.
         self._launch = self._load("grid.cpp", "grid.so", mode=ctypes.RTLD_GLOBAL).launch
         self._launch.restype = ctypes.c_char_p
@@ -92,7 +95,7 @@ class Emulator:
     def _function(self, source: str, name: str, _device: int, macros: dict[str, object]):
         key = source, name, tuple(macros.items())
         if key not in self._libraries:
-            defined = [f'-DKERNEL="{source}.cu"', f"-DNAME={name}"]
+            defined = [f'-DKERNEL="{source}.cu"', f"-DRUN_KERNEL={name}"]
             defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
             self._libraries[key] = self._load("kernel.cpp", f"{len(self._libraries)}.so", *defined)
         run = self._libraries[key].run

@@ -1,4 +1,4 @@
-// The kernel NAME of the file KERNEL, as a thread of `grid.cpp` calls it.
+// The kernel RUN_KERNEL of the file KERNEL, as a thread of `grid.cpp` calls it.
 #include "cuda.hpp"
 
 #include <utility>
@@ -16,4 +16,4 @@ void call(void (*kernel)(Types...), void* const* arguments) {
 }
 }  // namespace
 
-extern "C" void run(void* const* arguments) { call(NAME, arguments); }
+extern "C" void run(void* const* arguments) { call(RUN_KERNEL, arguments); }
