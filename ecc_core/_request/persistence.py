@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import overflows_float
+
 Array = NDArray[Any]
 
 MOST_GAP = 2**64 - 1  # between two integers
@@ -24,6 +26,11 @@ def check_persistence(number: Any) -> float | int:
     least = number if type(number) is int else real_number(number, "min_persistence")
     if not least >= 0:
         raise ValueError(f"`min_persistence` must not be negative or NaN, got {number!r}")
+    if overflows_float(least):
+        raise ValueError(
+            "`min_persistence` must be within the range of floats, got an int of "
+            f"{int(least).bit_length()} bits"
+        )
     return least
 
 

@@ -2,6 +2,7 @@
 
 import operator
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> 
         raise TypeError(f"`{name}` must be {kind}, got {number!r}") from None
     if count < 1:
         raise ValueError(f"`{name}` must be {kind}, got {count}")
+    if count > sys.maxsize:
+        raise ValueError(
+            f"`{name}` must be {kind} of at most 63 bits, got one of {count.bit_length()} bits"
+        )
     return count
 
 

@@ -106,7 +106,8 @@ def _as_table(part: Sequence[Any]) -> Array:
 def _as_rows(array: Array, stored: Any) -> NDArray[np.int64]:
     """Return one array of simplices as int64; `stored` is the dtype that it was given with."""
     if array.ndim != 2:
-        raise ValueError(f"`simplices` must be {WANTED}, got an array of shape {array.shape}")
+        got = _described(array) if array.ndim else f"the number {array.item()!r} for an array"
+        raise ValueError(f"`simplices` must be {WANTED}, got {got}")
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":

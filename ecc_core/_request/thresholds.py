@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -135,6 +136,8 @@ def as_count(number: Any, name: str) -> int | None:
         raise TypeError(f"`{name}` must be an int or an array, got {shown!r}") from None
     if count < 0:
         raise ValueError(f"`{name}` must not be negative, got {count}")
+    if count > sys.maxsize:
+        raise ValueError(f"`{name}` must fit in 63 bits, got an int of {count.bit_length()} bits")
     return count
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ecc_core._arithmetic import overflows_float
+
 Scalar = float | Tensor
 Vector = Sequence[float] | Tensor
 
@@ -69,6 +71,16 @@ def images(tensor: Any, n_spatial: int, name: str) -> tuple[Tensor, torch.dtype]
     return found, torch.float64 if found.dtype == torch.float64 else torch.float32
 
 
+def check_dtype(dtype: Any) -> torch.dtype:
+    """Check the dtype of a layer's parameters; None stands for torch's default."""
+    if dtype is None:
+        return torch.get_default_dtype()
+    if dtype not in FLOATS:
+        raise TypeError(f"`dtype` must be a torch dtype of real floats, got {dtype!r}")
+    found: torch.dtype = dtype
+    return found
+
+
 def check_n_spatial(n_spatial: Any) -> int:
     if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
         raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
@@ -80,11 +92,17 @@ def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor
     if not isinstance(numbers, Tensor):
         try:
             return torch.as_tensor(numbers, dtype=dtype, device=like.device)
+        except OverflowError as error:
+            raise overflow_error(name) from error
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(f"`{name}` must be real numbers, got {numbers!r}") from error
     _check_device(numbers, name, like)
     found = check_tensor(numbers, name)
     return found if found.dtype == dtype else found.to(dtype)
+
+
+def overflow_error(name: str) -> ValueError:
+    return ValueError(f"`{name}` must be within the range of floats, got an int beyond it")
 
 
 def _check_device(tensor: Tensor, name: str, like: Tensor) -> None:
@@ -110,7 +128,7 @@ def numbers_of(
 
 def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
     if not isinstance(number, Tensor):
-        value = _real(number, name)
+        value = real(number, name)
         if not -math.inf < value < math.inf:
             raise ValueError(f"`{name}` must be finite, got {value}")
         if torch.compiler.is_compiling():
@@ -126,14 +144,19 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
 
 
 def positive_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
-    if not isinstance(number, Tensor) and not _real(number, name) > 0:
+    if not isinstance(number, Tensor) and not real(number, name) > 0:
         raise ValueError(f"`{name}` must be positive, got {number}")
     return finite_scalar(number, name, like, dtype)
 
 
-def _real(number: Any, name: str) -> float:
-    if isinstance(number, float | int) and not isinstance(number, bool):
+def real(number: Any, name: str) -> float:
+    """Return a real number as a float."""
+    if isinstance(number, float):
         return number
+    if isinstance(number, int) and not isinstance(number, bool):
+        if overflows_float(number):
+            raise overflow_error(name)
+        return float(number)
     of_numpy = isinstance(number, np.generic | np.ndarray)
     if of_numpy and number.dtype.kind in "iuf" and number.ndim == 0:
         return float(number)
@@ -151,7 +174,7 @@ def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
     if isinstance(spacing, Tensor | np.ndarray | np.generic):
         spacing = spacing.tolist()
     given = spacing if isinstance(spacing, list | tuple) else [spacing] * n_spatial
-    steps = tuple(_real(step, "spacing") for step in given)
+    steps = tuple(real(step, "spacing") for step in given)
     if len(steps) != n_spatial:
         raise ValueError(f"`spacing` must be one number or {n_spatial} of them, got {spacing}")
     if not all(0 < step < math.inf for step in steps):

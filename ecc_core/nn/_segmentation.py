@@ -316,6 +316,8 @@ def _as_weights(weight: Any) -> Tensor | None:
         return None
     try:
         weights = torch.as_tensor(weight, dtype=torch.get_default_dtype(), device="cpu")
+    except OverflowError as error:
+        raise _arguments.overflow_error("weight") from error
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"`weight` must be real numbers, got {weight!r}") from error
     if weights.dim() != 1:

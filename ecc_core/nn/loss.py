@@ -130,11 +130,9 @@ class EulerCurveLoss(SegmentationLoss):
         self.register_buffer("thresholds", _levels(count), persistent=False)
         self.sharpness = _arguments.SLOPE_OF_STEP * count if sharpness is None else sharpness
         _arguments.log_of(self.sharpness, "sharpness")
-        if isinstance(p, bool) or not isinstance(p, int | float):
-            raise TypeError(f"`p` must be a number, got {p!r}")
-        if not p >= 1:
+        self.p = _arguments.real(p, "p")
+        if not self.p >= 1:
             raise ValueError(f"`p` must be at least 1, got {p}")
-        self.p = float(p)
         self.normalize = normalize
 
     @torch.no_grad()

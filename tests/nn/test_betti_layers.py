@@ -244,6 +244,9 @@ class TestLayer:
     ("options", "error", "message"),
     [
         ({"min_persistence": -1}, ValueError, "`min_persistence` must not be negative or NaN"),
+        ({"min_persistence": 10**400}, ValueError, "`min_persistence` must be within the range"),
+        ({"sharpness": 10**400}, ValueError, "`sharpness` must be within the range of floats"),
+        ({"thresholds": [0, 10**400]}, ValueError, "`thresholds` must be within the range of fl"),
         ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
         ({"sharpness": 0.0}, ValueError, "`sharpness` must be positive, got 0"),
         ({"superlevel": 2}, TypeError, "`superlevel` must be"),
@@ -252,7 +255,7 @@ class TestLayer:
 )
 def test_errors_name_the_argument(options, error, message):
     with pytest.raises(error, match=message):
-        soft_betti_curves(noise(6, 7), THRESHOLDS, **{"sharpness": 9.0, **options})
+        soft_betti_curves(noise(6, 7), **{"thresholds": THRESHOLDS, "sharpness": 9.0, **options})
 
 
 def test_errors_of_values():
@@ -263,5 +266,7 @@ def test_errors_of_values():
             call(image)
     with pytest.raises(ValueError, match="`count` must be a positive int, got 0"):
         LifetimeLayer(0)
+    with pytest.raises(ValueError, match="`count` must be a positive int of at most 63 bits, got"):
+        longest_lifetimes(noise(6, 7), 10**30)
     with pytest.raises(TypeError, match=r"`count` must be a positive int, got 2\.5"):
         longest_lifetimes(noise(6, 7), 2.5)

@@ -106,6 +106,7 @@ def test_repr():
         ({"window": 2.5}, TypeError, "`window` must be a positive int, got 2.5"),
         ({"window": ()}, ValueError, "`window` must be at least one int, got none"),
         ({"stride": -1}, ValueError, "`stride` must be a positive int, got -1"),
+        ({"padding": 10**30}, ValueError, "`padding` must fit in 63 bits, got an int of 100 bits"),
         ({"padding": -1}, ValueError, "`padding` must not be negative, got -1"),
         ({"padding": "valid"}, TypeError, "`padding` must be an int or \"same\", got 'valid'"),
         ({"normalize": "mean"}, ValueError, '`normalize` must be None, "side" or "batch"'),

@@ -124,6 +124,13 @@ class TestErrors:
             ({"directions": 1, "direction_scale": 0}, ValueError, "`direction_scale` must be"),
             ({"thresholds": 1.5}, TypeError, "`thresholds` must be an int or an array, got 1.5"),
             ({"thresholds": ["a"]}, TypeError, "`thresholds` must be real numbers"),
+            (
+                {"dtype": torch.int32},
+                TypeError,
+                "`dtype` must be a torch dtype of real floats",
+            ),
+            ({"dtype": torch.complex64}, TypeError, "`dtype` must be a torch dtype of real floats"),
+            ({"dtype": "float32"}, TypeError, "`dtype` must be a torch dtype of real floats"),
             ({"sharpness": "4"}, TypeError, "`sharpness` must be a real number, got '4'"),
         ],
     )

@@ -273,7 +273,7 @@ WRONG_SIMPLICES = {
     "mixed": ([[0, 1], [0, 1, 2]], ValueError, "rows of different lengths"),
     "same size": ([[[0, 1]], [[1, 2]]], ValueError, "one array for each number of points"),
     "points": (np.array([[0], [1]]), ValueError, "at least 2 points"),
-    "numbers": ([0, 1, 2], ValueError, "an array of shape"),
+    "numbers": ([0, 1, 2], ValueError, "sequence of .* got the number 0 for an array"),
     "number": (3, TypeError, "sequence of such arrays"),
 }
 

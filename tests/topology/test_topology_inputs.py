@@ -61,6 +61,8 @@ def test_a_persistence_is_a_number_that_is_not_negative(call):
     for least in (-1, np.nan):
         with pytest.raises(ValueError, match="`min_persistence` must not be negative or NaN, got"):
             call(least)
+    with pytest.raises(ValueError, match="`min_persistence` must be within the range of floats"):
+        call(10**400)
     for least in ("1", True, None, [1], 1j):
         with pytest.raises(TypeError, match="`min_persistence` must be a real number, got"):
             call(least)

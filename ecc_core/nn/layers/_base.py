@@ -55,8 +55,8 @@ class EulerLayer(nn.Module):
         if hard not in (None, "forward"):
             raise ValueError(f'`hard` must be None or "forward", got {hard!r}')
         self.hard = hard
-        default = torch.get_default_dtype()
-        self._factory: dict[str, Any] = {"device": device, "dtype": dtype or default}
+        parameters = _arguments.check_dtype(dtype)
+        self._factory: dict[str, Any] = {"device": device, "dtype": parameters}
         self._initial: dict[str, Tensor] = {}
 
     def _add_state(self, name: str, value: Any, learn: bool) -> None:
