@@ -261,7 +261,7 @@ def chunked(parts: Sequence[Any], name: str) -> Any:
     arrays = []
     for i, part in enumerate(parts):
         there = dask.delayed(part, name=f"{name}-{i}", traverse=False)
-        arrays.append(da.from_delayed(there, part.shape, meta=part[:0, :0, :0]))
+        arrays.append(da.from_delayed(there, part.shape, meta=parts[0][:0, :0, :0]))
     return da.concatenate(arrays)
 
 
