@@ -171,9 +171,13 @@ def flat_pairs(
     """
     request = single_request(image, options)
     dimensions = list(range(request.filtration.classes))
-    with _found(request, dimensions, least) as found:
-        births, deaths = map(request.origin.wrap, (found.births, found.deaths))
-        return births, deaths, found.counts
+    if least > 0:
+        with _found(request, dimensions, least) as found:
+            births, deaths = map(request.origin.wrap, (found.births, found.deaths))
+            return births, deaths, found.counts
+    with request.origin.transforms().numbers(request.images) as images:
+        births, deaths, counts = _points(request, _values(images), dimensions, least)
+        return request.origin.wrap(births), request.origin.wrap(deaths), counts
 
 
 class _Pairs(NamedTuple):
@@ -190,23 +194,41 @@ class _Pairs(NamedTuple):
 def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_Pairs]:
     """Give the pairs of an image in arrays of the backend, whose device and stream are current."""
     origin = request.origin
-    filtration = request.filtration
-    find = request.topology("persistence_pairs")
+    superlevel = request.filtration.superlevel
     with origin.transforms().numbers(request.images) as images:
-        array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
-        pruned: dict[str, Any] = {"least": least} if origin.on_host else {}
-        found = find(array[None], dimensions, filtration, **pruned, **request.options)
-        births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
-        counts = [len(born) for born, _ in found]
-        del found
+        array = _values(images)
+        births, deaths, counts = _points(request, array, dimensions, least)
         essential = deaths < 0
         flat = array.reshape(-1)
         native = array.dtype.newbyteorder("=")
         born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
-        died[essential] = last_value(native, filtration.superlevel)
+        last = native.type(last_value(native, superlevel))
+        if origin.on_host:
+            died[essential] = last
+        else:  # by one launch
+            died = np.where(essential, last, died)
         if least > 0 and not origin.on_host:
             kept = essential | lasting(born, died, least)
             parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
             counts = [int(part.sum()) for part in parts]
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
         yield _Pairs(births, deaths, born, died, counts)
+
+
+def _values(images: Any) -> Any:
+    """Return the only image, of which booleans are 0 or 1."""
+    return as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
+
+
+def _points(
+    request: Request, array: Any, dimensions: list[int], least: float
+) -> tuple[Any, Any, list[int]]:
+    """Return points at which classes are born and die, and their numbers for each dimension.
+
+    On a device, there are also those that last less than `least`.
+    """
+    find = request.topology("persistence_pairs")
+    pruned: dict[str, Any] = {"least": least} if request.origin.on_host else {}
+    found = find(array[None], dimensions, request.filtration, **pruned, **request.options)
+    births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
+    return births, deaths, [len(born) for born, _ in found]

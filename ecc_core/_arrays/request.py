@@ -246,6 +246,9 @@ def single_request(
 
 def indices_of(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the indices of points in C order, (k, d); -1 for -1."""
+    if type(points) is not np.ndarray:  # on a device
+        at_once: NDArray[np.int64] = _indices_at_once(points, shape)
+        return at_once
     found = np.empty_like(points, np.int64, shape=(points.size, len(shape)))
     for first in range(0, points.size, POINTS_AT_ONCE):
         part = slice(first, first + POINTS_AT_ONCE)
@@ -259,3 +262,14 @@ def indices_of(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.
         own[:, 0] = rest
         own[absent] = -1
     return found
+
+
+def _indices_at_once(points: Any, shape: tuple[int, ...]) -> Any:
+    """Return the same by few operations on whole arrays, each of which is a launch."""
+    columns = []
+    rest = points
+    for length in reversed(shape[1:]):
+        rest, column = np.divmod(rest, length)
+        columns.append(column)
+    found = np.stack([rest, *reversed(columns)], axis=1)
+    return np.where(points[:, None] < 0, points[:, None], found)

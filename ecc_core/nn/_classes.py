@@ -69,24 +69,25 @@ def classes_of(
             raise
         raise ValueError(NAN_SHOWN_MESSAGE) from None
     births, deaths, counts = cast(tuple[Tensor, Tensor, list[int]], found)  # of the library of row
-    image = births % row.shape[-1] // (side + 1)
-    groups = len(spatial) * image
+    image, points = _in_batch(torch.stack([births, deaths]), row.shape[-1], spatial)
+    groups = len(spatial) * image[0]
     for start in itertools.accumulate(counts[:-1]):
         groups[start:] += 1  # the next dimension
-    ends = _of_batch(deaths, image, spatial, row.shape[-1])
-    return Classes(
-        groups,
-        _of_batch(births, image, spatial, row.shape[-1]),
-        torch.where(deaths < 0, images.numel(), ends),
-    )
+    return Classes(groups, points[0], points[1].masked_fill(deaths < 0, images.numel()))
 
 
-def _of_batch(points: Tensor, image: Tensor, spatial: torch.Size, width: int) -> Tensor:
-    """Return the flat indices in a batch of points of its images side by side."""
+def _in_batch(points: Tensor, width: int, spatial: torch.Size) -> tuple[Tensor, Tensor]:
+    """Return numbers of images that lie side by side, and flat indices of points in the batch.
+
+    Each of these operations is a launch on a device.
+    """
     side = spatial[-1]
-    rows = points // width  # of one image, over all other axes
-    lines = math.prod(spatial[:-1])
-    return (image * lines + rows) * side + points % width % (side + 1)
+    line = points.div(width, rounding_mode="trunc")  # of one image, over all other axes
+    along = points.sub(line, alpha=width)
+    image = along.div(side + 1, rounding_mode="trunc")
+    x = along.sub(image, alpha=side + 1)
+    lines = line.add(image, alpha=math.prod(spatial[:-1]))
+    return image, x.add(lines, alpha=side)
 
 
 def _side_by_side(images: Tensor) -> Tensor:

@@ -136,9 +136,8 @@ class Forests:
             never=self.levels,
         )
         marked = cupy.zeros(listed if complement else nodes, np.int32)
-        if not marked.size:
-            return cupy.empty(0, np.int64), cupy.empty(0, np.int64)
-        self._run_ordered("mark_classes", index, nodes, forest, marked)
+        if nodes:
+            self._run_ordered("mark_classes", index, nodes, forest, marked)
         places = cupy.flatnonzero(marked)
         births, deaths = (cupy.empty(places.size, np.int64) for _ in range(2))
         if places.size:
