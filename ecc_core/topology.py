@@ -171,7 +171,8 @@ def betti_curves(
         a range for an image without finite values, a negative or NaN `min_persistence`, and
         arguments that do not fit the image's shape.
     BackendError
-        If the image is on a device whose backend does not compute Betti curves, or pairs.
+        If the image is on a device whose backend does not compute Betti curves, or pairs, or if it
+        is periodic there and `min_persistence` is not 0.
 
     Warns
     -----
@@ -240,10 +241,10 @@ def betti_curves(
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     if request.levels.exact:
-        compute = request.topology("exact_betti_curves")
+        compute = request.topology("exact_betti_curves", everywhere=least == 0)
         found = compute(request.images, filtration, **filtered, **request.options)
         return BettiCurves(*map(origin.wrap, found), **facts)
-    compute = request.topology("betti_curves")
+    compute = request.topology("betti_curves", everywhere=least == 0)
     return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
 
 

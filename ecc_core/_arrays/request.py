@@ -179,10 +179,13 @@ class Request(NamedTuple):
             int(points.sum()) for points in shown.reshape(count, math.prod(geometry.spatial))
         )
 
-    def topology(self, name: str) -> Any:
-        """Return a function of Betti numbers; only the host computes those of periodic images."""
+    def topology(self, name: str, *, everywhere: bool = False) -> Any:
+        """Return a function of Betti numbers.
+
+        Only the host computes it of periodic images, unless devices do as well (`everywhere`).
+        """
         origin = self.origin
-        if not (self.filtration.boundary.is_closed or origin.on_host):
+        if not (self.filtration.boundary.is_closed or origin.on_host or everywhere):
             raise BackendError(
                 f"`{name}` of periodic images is not available on {origin.device}: copy the arrays "
                 "to the host"

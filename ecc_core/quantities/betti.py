@@ -73,8 +73,8 @@ class Betti(CurveQuantity[BettiOptions]):
         regions=False,
     )
     functions = (
-        Function("betti_curves", lazy=True, device="yes, boundary closed"),
-        Function("betti_numbers", lazy=True, device="yes, boundary closed"),
+        Function("betti_curves", lazy=True, device="yes, boundary closed with `min_persistence`"),
+        Function("betti_numbers", lazy=True),
         Function("region_betti_curves", device="yes, boundary closed"),
     )
     of_image = "betti_curves"

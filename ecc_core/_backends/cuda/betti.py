@@ -27,6 +27,7 @@ from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds
+from ecc_core._backends.cuda.torus import periodic_curves
 from ecc_core._backends.cuda.tunnels import tunnel_pairs
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
@@ -51,6 +52,8 @@ def betti_curves(
 ) -> Any:
     if least > 0:
         return _lasting_curves(image, thresholds, filtration, mask, least)
+    if not filtration.boundary.is_closed:
+        return periodic_curves(image, thresholds, filtration, mask)
     ndim = filtration.ndim
     superlevel = filtration.superlevel
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN

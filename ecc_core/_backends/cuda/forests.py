@@ -30,6 +30,9 @@ BLOCKS = 2048  # that are enough for a device
 EACH, RANKS = 16, 64  # as in betti.cu: edges of a thread at most, and ranks of keys
 PASSES, FEW_EDGES = 8, 1 << 22  # more edges are added by rank
 MOST_POINTS = 1 << 31
+MOST_ON_TORUS = 1 << 29  # nodes of which links tell the turn
+TURNS = 8  # of loops, by the sides that they cross: one bit for each axis
+NO_LOOP = (1 << 32) - 1
 EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
 
 
@@ -54,10 +57,20 @@ class Forests:
 
     Points that never enter have the key `levels`. If `reverse`, keys are `levels` minus the codes.
     If `paired`, there are :meth:`pairs`, of codes that are keys; otherwise :meth:`histograms`.
+
+    `wraps` tells along which axes the image is on a torus, where its last plane is the first one
+    again. The components of its complement have no frame then, and its other axes must not end.
     """
 
     def __init__(
-        self, codes: Any, kinds: list[Kind], levels: int, *, reverse: bool, paired: bool = False
+        self,
+        codes: Any,
+        kinds: list[Kind],
+        levels: int,
+        *,
+        reverse: bool,
+        paired: bool = False,
+        wraps: tuple[bool, ...] = (),
     ) -> None:
         if codes.size >= MOST_POINTS:
             raise BackendError(
@@ -77,7 +90,11 @@ class Forests:
             "REVERSE": int(reverse),
             "COUNTS": int(few),
             "PAIRS": int(paired),
+            "TORUS": int(any(wraps)),
         }
+        *before, last = wraps or (False,)
+        self.wraps = (*before, *(False,) * (2 - len(before)), last)  # as in `shape`
+        self.loop_keys = cupy.full((len(kinds), TURNS if any(wraps) else 0), NO_LOOP, np.uint32)
         self.shared = few * 8 * (levels + 1)
         self.counted = cupy.zeros((len(kinds), 0 if paired else levels + 1), np.int64)
         self.labels = cupy.empty((len(kinds), codes.size), np.int32)
@@ -94,6 +111,7 @@ class Forests:
             nodes = int(self.found[i, 0])
             joined = cupy.full(nodes, ROOT)
             self._join(i, volume, self.edges[i], joined)
+            self._join_sides(i, volume, joined)
             blocks = min(max(1, ceil_div(nodes, THREADS)), BLOCKS)
             arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
             self._run("count_edges", [kind], blocks, arguments)
@@ -191,12 +209,35 @@ class Forests:
         blocks = ceil_div(listed, THREADS * each)
         for begin in range(0, RANKS, RANKS // passes):
             end = begin + RANKS // passes
-            span = np.int32(begin), np.int32(end), np.int32(each)
+            span = np.int32(begin), np.int32(end), np.int32(each), self.loop_keys[index]
             arguments = volume, forest, np.uint32(listed), joined, *span
             self._run("join_basins", [kind], blocks, arguments)
             if end < RANKS:
                 reached = volume, np.uint32(nodes), joined, np.int32(end)
                 self._run("flatten", [kind], ceil_div(nodes, THREADS), reached)
+
+    def _join_sides(self, index: int, volume: NDArray[Any], joined: Any) -> None:
+        """Join the opposite sides of a torus."""
+        forest = self._forest(index, self.edges[index])
+        for axis, wraps in enumerate(self.wraps):
+            if wraps:
+                points = self.codes.size // self.shape[axis]
+                given = volume, forest, joined, self.loop_keys[index], np.int32(axis)
+                self._run("join_sides", [self.kinds[index]], ceil_div(points, THREADS), given)
+
+    def closed_loops(self, index: int) -> list[int]:
+        """Return the keys at which loops of classes that do not depend on others are closed.
+
+        They are those of the kind's own order. Classes are those of a torus, modulo 2.
+        """
+        keys: list[int] = self.loop_keys[index].get().tolist()
+        spanned = {0}
+        found = []
+        for turn in sorted(range(1, TURNS), key=keys.__getitem__):
+            if turn not in spanned and keys[turn] != NO_LOOP:
+                spanned |= {turn ^ other for other in spanned}
+                found.append(keys[turn])
+        return found
 
     def volume(self, keys: int) -> NDArray[Any]:
         """Return the kernel's Volume, with ranks of so many keys."""
@@ -241,6 +282,11 @@ class Forests:
             arguments = self.volume(self.levels + 1), *pair, np.int32(slices)
             self._run("follow_neighbours", self.kinds, tiles * ceil_div(depth, slices), arguments)
             found = counts.get().view(np.uint32)
+            if self.macros["TORUS"] and found[:, 0].max() >= MOST_ON_TORUS:
+                raise BackendError(
+                    f"`image` must have fewer than 2**29 components that are minima if it is "
+                    f"periodic and on a device, got {found[:, 0].max()}"
+                )
             most = int(found[:, 1].max())
             if most <= room:
                 return edges, found

@@ -33,7 +33,7 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
-    "regions coefficients curves curve_plans launch forests tunnels betti surface cells "
+    "regions coefficients curves curve_plans launch forests torus tunnels betti surface cells "
     "component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes simplicial"
 )

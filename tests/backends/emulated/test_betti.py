@@ -1,12 +1,16 @@
 """Betti curves by the CUDA kernels against those of the CPU backend."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from fake_cupy import ndarray
 from filtrations import sides
 
 import ecc_core as ecc
+from ecc_core._backends import backend
 from ecc_core._backends.cpu.betti import launch, regions
+from ecc_core._request.boundary import BORDERS, Boundary
 from ecc_core._request.filtration import Filtration
 
 
@@ -38,6 +42,51 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
         options = {"connectivity": connectivity, "superlevel": superlevel}
         known = ecc.betti_curves(image, at, **options).values
         np.testing.assert_array_equal(betti(image, at, **options), known)
+
+
+PERIODIC = [
+    ((9,), "periodic"),
+    ((7, 35), "periodic"),
+    ((4, 5, 20), "periodic"),
+    ((4, 5, 20), ("periodic", "closed", "periodic")),
+    ((4, 5, 20), ("closed", "closed", "periodic")),
+    ((1, 5, 6), "periodic"),
+    ((5, 1, 1), "periodic"),
+]
+ALL_SIDES = [
+    pytest.param(*case, side, passes, marks=pytest.mark.slow)
+    for case in PERIODIC
+    for side in sides(len(case[0]))
+    for passes in (False, True)
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "boundary", "side", "passes"),
+    [((7, 35), ("closed", "periodic"), {"connectivity": 1}, False), *ALL_SIDES],
+)
+def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes):
+    """Loops around the torus close and open; Euler curves are those of the CPU."""
+
+    def curve(image, at, filtration, mask):
+        shown = None if mask is None else np.asarray(mask)
+        return backend("cpu").curve(np.asarray(image), at, filtration, mask=shown).view(ndarray)
+
+    monkeypatch.setattr(emulator.backend.torus, "launch", SimpleNamespace(curve=curve))
+    if passes:
+        monkeypatch.setattr(emulator.backend.forests, "FEW_EDGES", 0)
+    rng = np.random.default_rng(8)
+    at = np.array([0.5, 3, 8, 30])
+    axes = (boundary,) * len(shape) if isinstance(boundary, str) else boundary
+    border = Boundary(tuple(BORDERS[name] for name in axes))
+    filtration = Filtration(len(shape), nan="omit", **side, boundary=border)
+    for levels in (2, 9, 60):
+        image = rng.integers(0, levels, (2, *shape)).astype(np.float32)
+        shown = rng.random(image.shape) < 0.95 if levels == 9 else None
+        mask = None if shown is None else shown.view(ndarray)
+        found = emulator.backend.betti.betti_curves(image.view(ndarray), at, filtration, mask=mask)
+        known = launch.betti_curves(image, at, filtration, mask=shown)
+        np.testing.assert_array_equal(found, known)
 
 
 @pytest.mark.parametrize("superlevel", [pytest.param(False, marks=pytest.mark.slow), True])

@@ -15,6 +15,9 @@ constexpr bool kOutside = ECC_OUTSIDE;  // whether their complements are, in a f
 constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
 constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
 constexpr bool kPairs = ECC_PAIRS;      // whether each basin's end is asked for, and no counts of keys
+// Whether the image lies on a torus: the last plane across each axis that wraps is the first one again,
+// and the complement has no frame.
+constexpr bool kTorus = ECC_TORUS;
 
 // The place of a point, and from the low byte of `ends` on: two of the 27 places around it, and the rank
 // of the key at which they are joined.
@@ -154,7 +157,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
                                      false);
         if (kOutside)
             follow<!kDiagonal, true>(volume, outside, steps, outside_bins, there, place, own,
-                                     ~before | beyond, beyond & Link<!kDiagonal>::kEnds);
+                                     kTorus ? ~(before | beyond) : ~before | beyond,
+                                     !kTorus && beyond & Link<!kDiagonal>::kEnds);
     }
     __syncthreads();
     if (kSets) flush(bins, size, sets.histogram);
@@ -167,16 +171,33 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // ends. For counts, which of two nodes is older is arbitrary; an order that has nothing to do with space
 // keeps the forest flat.
 constexpr Word kRoot = ~0ull;
+// On a torus the last bits of a node that is older tell across which sides a path to it leads an odd
+// number of times, one bit for each axis: its turn.
+constexpr int kNodeBits = kTorus ? 29 : 32;
+
+__device__ unsigned node_of(Word link) { return (unsigned)link & (unsigned)((1ull << kNodeBits) - 1); }
+__device__ unsigned turn_of(Word link) { return kTorus ? (unsigned)link >> kNodeBits : 0; }
 
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
 // step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
-// 2020).
-__device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key) {
+// 2020), and on a torus the classes of the loops in them. An edge that joins nothing closes a loop, and
+// `loops` become the first key at which there is one of each turn.
+__device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key, unsigned turn,
+                     unsigned* loops) {
     for (;;) {
         Word link = joined[a];
-        for (; link >> 32 <= key; link = joined[a]) a = link;
-        for (Word up = joined[b]; up >> 32 <= key; up = joined[b]) b = up;
-        if (a == b) return;
+        for (; link >> 32 <= key; link = joined[a]) {
+            a = node_of(link);
+            turn ^= turn_of(link);
+        }
+        for (Word up = joined[b]; up >> 32 <= key; up = joined[b]) {
+            b = node_of(up);
+            turn ^= turn_of(up);
+        }
+        if (a == b) {
+            if (kTorus && turn) atomicMin(loops + turn, key);
+            return;
+        }
         if (kPairs ? a < b : a * 0x9E3779B1u < b * 0x9E3779B1u) {  // a is older
             const unsigned swapped = a;
             a = b;
@@ -184,12 +205,21 @@ __device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key
             link = joined[a];
             if (link >> 32 <= key) continue;
         }
-        if (atomicCAS((Word*)joined + a, link, (Word)key << 32 | b) != link) continue;
+        const Word added = (Word)key << 32 | (kTorus ? turn << kNodeBits : 0) | b;
+        if (atomicCAS((Word*)joined + a, link, added) != link) continue;
         if (link == kRoot) return;
         a = b;
-        b = link;
+        b = node_of(link);
+        turn ^= turn_of(link);
         key = link >> 32;
     }
+}
+
+// The basin of a point.
+__device__ int basin_at(const int* labels, int place) {
+    int label = labels[place];
+    while (label >= 0) label = labels[label];
+    return -1 - label;
 }
 
 // The basin of one of the 27 places around a point.
@@ -200,9 +230,7 @@ __device__ int basin_of(const Volume& volume, const int* labels, int place, int 
     if ((unsigned)z >= (unsigned)volume.depth || (unsigned)y >= (unsigned)volume.height ||
         (unsigned)column >= (unsigned)volume.width)
         return 0;
-    int label = labels[(z * volume.height + y) * volume.width + column];
-    while (label >= 0) label = labels[label];
-    return -1 - label;
+    return basin_at(labels, (z * volume.height + y) * volume.width + column);
 }
 
 // Adds the edges whose rank is below `end` and was not below `begin`, the end of the call before. A
@@ -210,7 +238,7 @@ __device__ int basin_of(const Volume& volume, const int* labels, int place, int 
 // block have some.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     join_basins(const Volume volume, const Forest forest, const unsigned size, Word* joined,
-                const int begin, const int end, const int each) {
+                const int begin, const int end, const int each, unsigned* loops) {
     constexpr int kMost = 16;
     __shared__ unsigned chosen[kThreads * kMost];
     __shared__ int count;
@@ -230,8 +258,25 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const unsigned own = key_of(volume, volume.codes[edge.place]);
         const unsigned key = kPairs ? chosen[i] : kOutside ? volume.top - own : own;
         join(joined, basin_of(volume, forest.labels, edge.place, edge.ends & 255),
-             basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255), key);
+             basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255), key, 0, loops);
     }
+}
+
+// Joins the points of the first plane across an axis (0 for slices) to those of the last one, which are
+// the same points of a torus.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    join_sides(const Volume volume, const Forest forest, Word* joined, unsigned* loops, const int axis) {
+    const int row = volume.width, slice = volume.height * row;
+    const int points = axis == 0 ? slice : axis == 1 ? row : volume.height;  // of a slice of the plane
+    const int slices = axis == 0 ? 1 : volume.depth;
+    const int length = axis == 0 ? volume.depth : axis == 1 ? volume.height : row;
+    const int step = axis == 0 ? slice : axis == 1 ? row : 1;
+    const int i = blockIdx.x * ECC_THREADS + threadIdx.x;
+    if (i >= slices * points) return;
+    const int first = i / points * slice + i % points * (axis == 2 ? row : 1);
+    const unsigned own = key_of(volume, volume.codes[first]);
+    join(joined, basin_at(forest.labels, first), basin_at(forest.labels, first + (length - 1) * step),
+         kOutside ? volume.top - own : own, 1u << axis, loops);
 }
 
 // Shortens the ways of later edges, whose rank is not below `end`.
@@ -240,10 +285,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x;
     if (node >= nodes) return;
     const Word own = joined[node];
-    unsigned root = node;
-    for (Word link = own; link != kRoot && rank_of(volume, link >> 32) < end; link = joined[root])
-        root = link;
-    if (root != node) joined[node] = own >> 32 << 32 | root;
+    unsigned root = node, turn = 0;
+    for (Word link = own; link != kRoot && rank_of(volume, link >> 32) < end; link = joined[root]) {
+        root = node_of(link);
+        turn ^= turn_of(link);
+    }
+    if (root != node) joined[node] = own >> 32 << 32 | (kTorus ? turn << kNodeBits : 0) | root;
 }
 
 // Subtracts the edges of the forest from its histogram.
