@@ -16,7 +16,7 @@ from scipy import ndimage
 from topology_helpers import boundary_of
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import growth, launch
+from ecc_core._backends.cpu.betti import sizes
 from ecc_core.testing import strategies
 
 
@@ -92,14 +92,18 @@ def test_an_inlet_and_an_outlet_in_a_cylinder():
         ecc.component_curves(image, [0], inlet=inlet, **cylinder)
 
 
+def cut_into(monkeypatch, lengths):
+    """Let images be cut into boxes of about these lengths."""
+    monkeypatch.setattr(sizes, "BOXES", {ndim: lengths[-ndim:] for ndim in (1, 2, 3)})
+    monkeypatch.setattr(sizes, "POINTS_A_KEY", 0)
+
+
 @pytest.mark.sweep
-@pytest.mark.parametrize("cut", [None, (1, 2, 1), (3, 4, 5)])
+@pytest.mark.parametrize("cut", [None, (6, 7, 9)])
 @pytest.mark.parametrize("shape", [(90,), (1, 70), (40, 66), (70, 1, 3), (12, 13, 70)])
 def test_any_cut_and_layout(shape, cut, monkeypatch):
     if cut is not None:
-        monkeypatch.setattr(launch, "BLOCK", cut)
-        monkeypatch.setattr(launch, "BLOCK_2D", (1, *cut[1:]))
-        monkeypatch.setattr(growth, "MOST_NARROW", 0)
+        cut_into(monkeypatch, cut)
     rng = np.random.default_rng(1)
     noise = rng.integers(0, 256, shape, np.uint8)
     smooth = ndimage.gaussian_filter(rng.normal(size=shape), 1.5).astype(np.float32)
@@ -154,10 +158,12 @@ def masked_samples(seed, count=25):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("cut", ["by dask", "into boxes", "not"])
 @pytest.mark.parametrize("left_out", ["mask", "nan", "nothing"])
-def test_percolation_of_masked_samples(left_out, lazy, given):
+def test_percolation_of_masked_samples(left_out, cut, given, monkeypatch):
     """Beside components of each set that SciPy labels, between slices of the sample or masks."""
+    if cut == "into boxes":
+        cut_into(monkeypatch, (2, 3, 3))
     for rng, image, shown, masks in masked_samples(seed=5):
         inlet, outlet = (
             mask if wanted else None for mask, wanted in zip(masks, given, strict=True)
@@ -173,7 +179,7 @@ def test_percolation_of_masked_samples(left_out, lazy, given):
             passed = np.where(shown, image, np.float32(np.nan))
         else:
             sample = np.ones(image.shape, bool)
-        if lazy:
+        if cut == "by dask":
             array = pytest.importorskip("dask.array", reason="dask is not installed")
             chunks = tuple(int(n) for n in rng.integers(1, 5, image.ndim))
             passed = array.from_array(passed, chunks=chunks)

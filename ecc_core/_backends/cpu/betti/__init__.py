@@ -4,7 +4,6 @@ from ecc_core._backends.cpu.betti import pair_pieces
 from ecc_core._backends.cpu.betti import pieces as betti_pieces
 from ecc_core._backends.cpu.betti import sizes as size_pieces
 from ecc_core._backends.cpu.betti.flood import persistent_regions
-from ecc_core._backends.cpu.betti.growth import component_curves
 from ecc_core._backends.cpu.betti.launch import (
     betti_curves,
     exact_betti_curves,
@@ -12,6 +11,7 @@ from ecc_core._backends.cpu.betti.launch import (
 )
 from ecc_core._backends.cpu.betti.matching import betti_matching
 from ecc_core._backends.cpu.betti.regions import region_betti_curves
+from ecc_core._backends.cpu.betti.sizes import component_curves
 
 __all__ = [
     "betti_curves",

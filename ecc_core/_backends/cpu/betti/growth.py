@@ -1,51 +1,43 @@
 """Sizes of components, and which of them span the image, at all thresholds at once.
 
-Points are added to a union-find in the order of their keys. A root knows the number of points of
-its component, and which *ends* they touch: an inlet and an outlet, or the first and the last slice
-along each axis that have points which are neither masked nor NaN.
+A point is in the component of the minimum to whose basin it belongs from its own key on, as
+`basins` explains. So basins gain points and meet at forks, and a union-find of basins, in the order
+of keys, knows the number of points of each component, and which *ends* they touch: an inlet and an
+outlet, or the first and the last slice along each axis that have points which are neither masked
+nor NaN.
 
 Where the image goes on beyond a box, a component that touches an open side is counted when the
 boxes are joined, as a *node* whose *changes* are listed: the points that it gains, the ends that it
-reaches, and the nodes that it meets, all by key. What it was before is final, but for the ends: a
-box takes its own first and last slices for those of the image, and what they were counted for is
+reaches, and the nodes that it meets, all by key. Basins are the nodes of a box of their own, so
+that the same kernel joins basins and boxes. What a component was before is final, but for the ends:
+a box takes its own first and last slices for those of the image, and what they were counted for is
 taken back when it is joined to a box that has points beyond them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.blocks import Field, Staged, section
+from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.ends import OPEN, span, unite, write_spanning
-from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
-from ecc_core._backends.cpu.betti.links import neighbours
-from ecc_core._backends.cpu.betti.winding import join_around
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
-from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.sources import Block
-from ecc_core._request.filtration import Filtration
+from ecc_core._backends.cpu.llvm import NONE, ONE, bare
+from ecc_core._backends.cpu.order import sort_keys
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 Side = tuple[int, int]
-Ends = tuple[Array | None, Array | None]
-"""Masks of the inlet and the outlet; None for the first or the last slices along the axes."""
 
-SLICES: Ends = (None, None)
-NOWHERE = np.array([2**62, -(2**62)])  # in place of first and last slices that are no ends
-MOST_NARROW = 2**31 - 1  # staged points whose numbers fit in 32 bits
-# The most changes of a node at one key: it can reach six ends, meet another node, and leave.
+# The most changes of a node that one change of another leads to: it gains, reaches ends, or meets.
 EACH = 8
 # Kinds of changes of a node. From the key of LEAVE on it is a node of the joined box as well.
 GAIN, MEET, REACH, LEAVE = range(4)
+KINDS = 4
+NONE_LISTED: Values = np.empty((0, 3), np.int64)
 
 
 class Growth(NamedTuple):
@@ -68,173 +60,39 @@ class Growth(NamedTuple):
     """For each open side, the nodes of its points."""
 
 
-def component_curves(
-    image: Array,
-    thresholds: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
-    ends: Ends = SLICES,
-) -> Values:
-    """Points, those of the largest component, and components that touch both ends of each pair.
+def codes_of(keys: Array, change: int) -> Values:
+    """Return the codes of changes at keys, which count from 1 in them."""
+    codes: Values = KINDS * (keys.astype(np.int64) + 1) + change
+    return codes
 
-    Of each image of a batch at sorted thresholds: (batch, pairs + 2, n) int64.
+
+def first_changes(change: int, value: int, nodes: Array, keys: Array, count: int) -> Values:
+    """Return a change for each of `count` nodes that has points here, at the first of their keys.
+
+    Points without a node have -1.
     """
-    count = image.shape[0]
-    result = np.zeros((count, count_pairs(filtration.ndim, ends) + 2, thresholds.size), np.int64)
-    if result.size == 0 or image.size == 0:
-        return result
-    masked = mask is not None
-    plan = rank_plans(image.dtype, thresholds, filtration, masked=masked, points=image[0].size)[-1]
-
-    def each(queue: Iterator[int]) -> None:
-        for i in queue:
-            field = laid_out(image[i], None if mask is None else mask[i])
-            inlet, outlet = (None if end is None else end[i] for end in ends)
-            growth = grown(field, plan, filtration, ends=(inlet, outlet))
-            result[i] = growth.found[:, plan.entered]
-
-    share(range(count), each, worker_count(workers, image.size, plan.top + 1))
-    return result
-
-
-def count_pairs(ndim: int, ends: Sequence[Any]) -> int:
-    """Return for how many pairs of ends components are counted."""
-    return ndim if any(end is None for end in ends) else 1
-
-
-def grown(
-    field: Field,
-    plan: Plan,
-    filtration: Filtration,
-    open_sides: Sequence[Side] = (),
-    ends: Ends = SLICES,
-) -> Growth:
-    """Return the growth of a box."""
-    staged = Staged(Block((0, 0, 0), field.source.shape), field)
-    keys, _, _ = staged.load(plan, filtration.nan)
-    index = np.int32 if staged.size <= MOST_NARROW else np.int64
-    pairs = count_pairs(field.ndim, ends)
-    found = np.zeros((pairs + 2, int(plan.entered.max()) + 1), np.int64)
-    order = np.empty(field.source.array.size, index)
-    _sort_points(keys, staged.layout, found[0], order)
-    near = neighbours(field.ndim, kind_of(filtration, complement=False).connectivity)
-    offsets = near[0] @ staged.steps
-    shown = _kept_points(field, filtration.nan)
-    extent = _extent_of(shown, staged)
-    # Without a mask there are points beyond an open side, whose slice is no end.
-    inner = [] if shown is not None else list(open_sides)
-    wraps = (False,) * (3 - field.ndim) + filtration.boundary.wraps
-    inner += [(axis, end) for axis in range(3) if wraps[axis] for end in (0, 1)]
-    touched = np.zeros(staged.size, np.uint8)
-    for side in open_sides:
-        _side(touched, staged, side)[...] |= OPEN
-    for number, end in enumerate(ends):
-        if end is None:
-            _mark_slices(touched, staged, number, extent, inner)
-        else:
-            extent[:, number] = NOWHERE[number]
-            bits = sum(1 << (2 * pair + number) for pair in range(pairs))
-            inside = staged.part(touched, staged.block)
-            inside |= np.where(end.reshape(inside.shape), np.uint8(bits), np.uint8(0))
-    if any(wraps):
-        by_axis = all(end is None for end in ends)
-        join_around(order, near, staged, wraps, touched, found, by_axis=by_axis)
-        return Growth(found, 0, np.empty((0, 3), np.int64), extent, {}, {})
-    parents = np.zeros(staged.size, index)
-    owners = np.full(staged.size if open_sides else 0, -1, index)
-    most = sum(_side(keys, staged, side).size for side in open_sides)
-    join = _join_open if open_sides else _join_closed
-    nodes, changes = join(order, offsets, near[1], parents, touched, found, owners, most)
-    at_sides = (
-        {side: _side(array, staged, side).copy() for side in open_sides} for array in (keys, owners)
-    )
-    return Growth(found, nodes, changes, extent, *at_sides)
-
-
-def _kept_points(field: Field, nan: str) -> Array | None:
-    """Return where points of a box are neither masked nor NaN, None if all may be."""
-    values = field.source.array
-    shown = None if field.mask is None else field.mask.array
-    if values.dtype.kind == "f" and nan == "omit":
-        known = ~np.isnan(values)
-        shown = known if shown is None else known & (shown != 0)
-    return shown
-
-
-def _extent_of(shown: Array | None, staged: Staged) -> Values:
-    """Return the extent of the points of a box that are shown."""
-    extent = []
-    for axis in range(3 - staged.field.ndim, 3):
-        length = staged.block.stop[axis]
-        first = 0
-        last = length - 1
-        if shown is not None:
-            others = tuple(other for other in range(3) if other != axis)
-            (there,) = np.nonzero(shown.any(axis=others))
-            first, last = (there[0], there[-1]) if there.size else NOWHERE
-        extent.append([first, last, length])
-    return np.array(extent, np.int64)
-
-
-def _mark_slices(
-    touched: Array, staged: Staged, number: int, extent: Values, inner: Sequence[Side]
-) -> None:
-    """Mark the first slices (`number` 0) or the last (1) as ends, but those on inner sides."""
-    for place, axis in enumerate(range(3 - staged.field.ndim, 3)):
-        at = int(extent[place, number])
-        if at == NOWHERE[number] or (axis, number) in inner:
-            continue
-        points = staged.part(touched, section(staged.block, axis, at))
-        points |= 1 << (2 * place + number)
-
-
-def _side(staged_points: Array, staged: Staged, side: Side) -> Array:
-    """Return a view of what is staged for the points of a side of the box."""
-    axis, end = side
-    plane = section(staged.block, axis, end * (staged.block.stop[axis] - 1))
-    return staged.part(staged_points, plane).squeeze(axis)
+    first = np.full(count, np.iinfo(np.int64).max)
+    write_first_keys(nodes.reshape(-1), keys.reshape(-1), first)
+    there = np.flatnonzero(first < np.iinfo(np.int64).max)
+    return np.column_stack([codes_of(first[there], change), there, np.full(there.size, value)])
 
 
 @kernel()
-def _sort_points(keys, layout, ends, order):
-    """Sort the places of points by key; ``ends[k]`` of them have the first k keys.
-
-    Keys from ``ends.size - 1`` on are left out.
-    """
-    slices, rows, columns, slice_step, row_step = layout
-    keys = bare(keys)
-    ends = bare(ends)
-    order = bare(order)
-    for listing in (False, True):
-        for z in range(slices):
-            for y in range(rows):
-                here = (z + 1) * slice_step + (y + 1) * row_step + 1
-                for place in range(np.uint64(here), np.uint64(here + columns)):
-                    slot = np.int64(keys[place]) + 1
-                    if slot < ends.size:
-                        if listing:
-                            order[np.uint64(ends[slot])] = place
-                        ends[slot] += 1
-        if not listing:
-            total = 0
-            for i in range(ends.size):
-                total, ends[i] = total + ends[i], total
+def write_first_keys(nodes, keys, first):
+    """Write the least key of the points of each node."""
+    first = bare(first)
+    for i in range(nodes.size):
+        node = nodes[i]
+        if node >= 0:
+            first[node] = min(first[node], np.int64(keys[i]))
 
 
-@subroutine()
-def _root(parents, place):
-    """Return the root of a point, and halve the path to it."""
-    parent = parents[place]
-    while parent > 0:
-        above = parents[np.uint64(parent)]
-        if above < 0:
-            return np.uint64(parent)
-        parents[place] = above
-        place = np.uint64(above)
-        parent = parents[place]
-    return place
+def in_order(changes: list[Values], keys: int) -> Values:
+    """Return all changes at the first `keys` keys, in their order."""
+    every = np.concatenate([NONE_LISTED, *changes])
+    end = KINDS * (keys + 1)
+    every = every[every[:, 0] < end]
+    return every[sort_keys(every[:, 0].astype(np.uint64), end.bit_length())]
 
 
 @subroutine()
@@ -263,11 +121,11 @@ def list_change(changes, count, code, node, value):
 def gain(changes, count, key, node, size, recent):
     """List points that a node gains, or add them to those that it has gained at the same key."""
     last = recent[node]
-    if last >= 0 and changes[last, 0] == 4 * key + GAIN:
+    if last >= 0 and changes[last, 0] == KINDS * key + GAIN:
         changes[last, 2] += size
         return count
     recent[node] = count
-    return list_change(changes, count, 4 * key + GAIN, node, size)
+    return list_change(changes, count, KINDS * key + GAIN, node, size)
 
 
 @subroutine()
@@ -277,90 +135,188 @@ def reach(changes, count, key, node, sides, reached):
     if not new:
         return count
     reached[node] |= new
-    return list_change(changes, count, 4 * key + REACH, node, new)
+    return list_change(changes, count, KINDS * key + REACH, node, new)
 
 
-def _joining(opened: bool) -> Any:
-    """Return the kernel that adds points; without open sides, one that is twice as fast."""
+class Meetings(NamedTuple):
+    """Pairs of nodes that are joined, in the order of keys."""
 
-    @kernel()
-    def join(order, offsets, apart, parents, touched, found, owners, most):
-        """Add points in this order, and write what there is after each key to `found`.
-
-        `parents` are 0 before points enter, and minus the number of points at roots: one array,
-        since most of the time is spent waiting for memory. Of the neighbours of a point, those
-        adjacent to one that has entered are in its component. `owners` are the nodes of roots and
-        of points on open sides, if there are any; their number is returned, which is at most
-        `most`, and their changes.
-        """
-        order = bare(order)
-        offsets = bare(offsets)
-        apart = bare(apart)
-        parents = bare(parents)
-        touched = bare(touched)
-        owners = bare(owners)
-        spanning = np.zeros(found.shape[0] - 2, np.int64)
-        changes = np.empty((0, 3), np.int64)
-        count = np.int64(0)
-        nodes = np.int64(0)
-        recent = np.full(most, -1, np.int64)
-        reached = np.zeros(most, np.uint8)
-        largest = np.int64(0)
-        done = np.int64(0)
-        for key in range(1, found.shape[1]):
-            if opened:  # a node gains points once, and meets and reaches few others
-                changes = with_room(changes, count, EACH * most)
-            listed = bare(changes)
-            for i in range(done, found[0, key]):
-                place = root = np.uint64(order[i])
-                parents[root] = -1
-                if touched[root]:
-                    span(spanning, touched[root], 1)
-                node, held = np.int64(-1), np.int64(0)  # of the point, and the points that it had
-                rest = (ONE << np.uint64(apart.size)) - ONE
-                while rest:
-                    k = np.uint64(count_trailing_zeros(rest))
-                    rest &= rest - ONE
-                    beside = np.uint64(np.int64(place) + offsets[k])
-                    if parents[beside] == 0:
-                        continue
-                    rest &= apart[k]
-                    other = _root(parents, beside)
-                    if other == root:
-                        continue
-                    if opened and touched[other] & OPEN:
-                        held -= np.int64(parents[other])
-                        if node >= 0:
-                            code = 4 * key + MEET
-                            count = list_change(listed, count, code, node, owners[other])
-                        node = np.int64(owners[other])
-                    if parents[root] < parents[other]:  # the larger component
-                        root, other = other, root
-                    parents[other] += parents[root]
-                    parents[root] = other
-                    if touched[root]:
-                        span(spanning, touched[root], -1)
-                        unite(touched, spanning, other, touched[root])
-                    root = other
-                size = -np.int64(parents[root])
-                if opened and touched[root] & OPEN:
-                    if owners[root] >= 0:  # which may be that of a point on an open side
-                        node = np.int64(owners[root])
-                    elif node < 0:
-                        node = nodes
-                        nodes += 1
-                    owners[root] = owners[place] = node
-                    count = gain(listed, count, key, node, size - held, recent)
-                    count = reach(listed, count, key, node, touched[root], reached)
-                else:
-                    largest = max(largest, size)
-            done = found[0, key]
-            found[1, key] = largest
-            write_spanning(found, key, spanning)
-        return nodes, changes[:count].copy()
-
-    return join
+    keys: Values
+    nodes: NDArray[np.int32]
+    """(m, 2)."""
 
 
-_join_open = _joining(True)
-_join_closed = _joining(False)
+def meetings_of(keys: Array, nodes: Array, bits: int) -> Meetings:
+    """Return meetings at unsigned keys of so many bits in their order."""
+    order = sort_keys(keys, bits)
+    return Meetings(keys[order].astype(np.int64), nodes[order])
+
+
+class _Joined(NamedTuple):
+    """Nodes while they are joined.
+
+    The kernel does not make these arrays itself, since numba counts references to its own ones.
+    """
+
+    tree: NDArray[np.int32]
+    """Parents of nodes."""
+    sizes: Values
+    """Of roots: the points of their components."""
+    touched: NDArray[np.uint8]
+    """Of roots: the ends and open sides that their components touch."""
+    owners: NDArray[np.int32]
+    """Of roots: the nodes of the larger box that their components are, or -1."""
+    numbers: NDArray[np.int32]
+    """The node of the larger box that each node leaves in, or -1."""
+    recent: NDArray[np.int32]
+    """For each node of the larger box, which are no more, its last gain among the changes, or -1"""
+    reached: NDArray[np.uint8]
+    """For each node of the larger box the ends that it is known to reach."""
+    gained: NDArray[np.int32]
+    """How many points each node gains at a key, so that roots are looked for once for all."""
+    gaining: NDArray[np.int32]
+    """The nodes that gain some."""
+
+
+def join_nodes(
+    count: int,
+    members: Array,
+    meetings: Meetings,
+    changes: tuple[Values, Values, Values],
+    found: Values,
+    shift: int = 0,
+) -> tuple[int, Values, NDArray[np.int32]]:
+    """Join `count` nodes, and write what there is after each key to `found`.
+
+    There are three lists of `changes`, each in the order of keys: merging them first would take
+    as long as joining the nodes. To the nodes of the second list `shift` is added.
+
+    Its first row says how many of the `members`, which are nodes that gain a point each, have a key
+    less than each one. Returns the number of nodes of the larger box, their changes, and the node
+    of the larger box that each node belongs to when it leaves, or -1.
+    """
+    joined = _Joined(
+        tree=np.arange(count, dtype=np.int32),
+        sizes=np.zeros(count, np.int64),
+        touched=np.zeros(count, np.uint8),
+        owners=np.full(count, -1, np.int32),
+        numbers=np.full(count + 1, -1, np.int32),  # the last one for points without a node
+        recent=np.full(count, -1, np.int32),
+        reached=np.zeros(count, np.uint8),
+        gained=np.zeros(count, np.int32),
+        gaining=np.empty(count + 1, np.int32),
+    )
+    nodes, listed = _join(members, meetings, changes, shift, joined, found)
+    return nodes, listed, joined.numbers
+
+
+@kernel()
+def _join(members, meetings, changes, shift, joined, found):
+    """Join nodes as :func:`join_nodes` does; return the number of new ones, and their changes."""
+    members = bare(members)
+    entered = bare(meetings.keys)
+    meeting = bare(meetings.nodes)
+    lists = bare(changes[0]), bare(changes[1]), bare(changes[2])
+    done = np.zeros(3, np.int64)
+    found = bare(found)
+    tree = bare(joined.tree)
+    sizes = bare(joined.sizes)
+    touched = bare(joined.touched)
+    owners = bare(joined.owners)
+    numbers = bare(joined.numbers)
+    recent = bare(joined.recent)
+    reached = bare(joined.reached)
+    gained = bare(joined.gained)
+    gaining = bare(joined.gaining)
+    spanning = np.zeros(found.shape[0] - 2, np.int64)
+    grown = np.empty((0, 3), np.int64)
+    count = np.int64(0)
+    nodes = np.int64(0)
+    largest = np.int64(0)
+    met = 0
+    for key in range(1, found.shape[1]):
+        first = found[0, key - 1]
+        last = found[0, key]
+        grown = with_room(grown, count, min(last - first, nodes))
+        listed = bare(grown)
+        some = np.uint64(0)  # of the nodes that gain points
+        for i in range(first, last):
+            member = members[np.uint64(i)]
+            gaining[some] = member
+            some += ONE if gained[member] == 0 else NONE
+            gained[member] += 1
+        for i in range(some):
+            member = gaining[np.uint64(i)]
+            root = find(tree, member)
+            size = np.int64(gained[member])
+            gained[member] = 0
+            sizes[root] += size
+            node = np.int64(owners[root])
+            if node >= 0:
+                count = gain(listed, count, key, node, size, recent)
+            else:
+                largest = max(largest, sizes[root])
+        turn = 0
+        while turn < 3:
+            if met < entered.size and entered[met] < key:
+                change = np.int64(MEET)
+                node = np.int64(meeting[met, 0])
+                value = np.int64(meeting[met, 1])
+                met += 1
+            else:
+                own_list = lists[turn]
+                at = done[turn]
+                if at == own_list.shape[0] or own_list[at, 0] >= KINDS * (key + 1):
+                    turn += 1
+                    continue
+                done[turn] += 1
+                change = own_list[at, 0] % KINDS
+                node = own_list[at, 1]
+                value = own_list[at, 2]
+                if turn == 1:
+                    node += shift
+                    if change == MEET:
+                        value += shift
+            grown = with_room(grown, count, EACH)
+            listed = bare(grown)
+            root = find(tree, node)
+            if change == GAIN:
+                sizes[root] += value
+                if owners[root] >= 0:
+                    count = gain(listed, count, key, np.int64(owners[root]), value, recent)
+            elif change == MEET:
+                other = find(tree, value)
+                if other == root:
+                    continue
+                if sizes[root] < sizes[other]:
+                    root, other = other, root
+                own = np.int64(owners[root])
+                its = np.int64(owners[other])
+                if own >= 0 and its >= 0:
+                    count = list_change(listed, count, KINDS * key + MEET, own, its)
+                elif own >= 0:
+                    count = gain(listed, count, key, own, sizes[other], recent)
+                elif its >= 0:
+                    count = gain(listed, count, key, its, sizes[root], recent)
+                tree[other] = root
+                sizes[root] += sizes[other]
+                owners[root] = max(own, its)
+                span(spanning, touched[other], -1)
+                unite(touched, spanning, root, touched[other])
+            elif change == REACH:
+                unite(touched, spanning, root, np.uint8(value))
+            else:
+                if owners[root] < 0:
+                    owners[root] = nodes
+                    nodes += 1
+                    unite(touched, spanning, root, np.uint8(OPEN))
+                    count = gain(listed, count, key, np.int64(owners[root]), sizes[root], recent)
+                if numbers[node] < 0:  # it may leave on several sides
+                    numbers[node] = owners[root]
+            if owners[root] >= 0:
+                count = reach(listed, count, key, np.int64(owners[root]), touched[root], reached)
+            else:
+                largest = max(largest, sizes[root])
+        found[1, key] = largest
+        write_spanning(found, key, spanning)
+    return nodes, grown[:count].copy()

@@ -15,32 +15,34 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.blocks import Staged
 from ecc_core._backends.cpu.betti.ends import span, unite, write_spanning
-from ecc_core._backends.cpu.betti.halo import home_of
+from ecc_core._backends.cpu.betti.halo import home_of, index_type
+from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import ALL, ONE, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
 
 Array = NDArray[Any]
 
 
 def join_around(
-    order: Array,
-    near: tuple[Array, Array],
+    keys: Array,
     staged: Staged,
     wraps: tuple[bool, ...],
+    connectivity: int,
     touched: Array,
     found: NDArray[np.int64],
     *,
     by_axis: bool,
 ) -> None:
-    """Add points in this order, and write what there is after each key to `found`.
+    """Add points in the order of their keys, and write what there is after each to `found`.
 
-    `near` are the neighbours of a point and those not adjacent to each of them, and `wraps` tells
-    which of slices, rows and columns are periodic. If there is a pair of ends for each axis
-    (`by_axis`), a component touches both ends of a periodic one if it winds around it.
+    `wraps` tells which of slices, rows and columns are periodic. If there is a pair of ends for
+    each axis (`by_axis`), a component touches both ends of a periodic one if it winds around it.
     """
-    offsets, apart = near
     shape: tuple[int, ...] = staged.block.stop
     ndim = staged.field.ndim
+    order = np.empty(staged.field.source.array.size, index_type(staged.size))
+    _sort_points(keys, staged.layout, found[0], order)
+    offsets, apart = neighbours(ndim, connectivity)
     if 1 in shape[3 - ndim :]:  # a point is its own neighbour, and all edges of a path must be seen
         apart = np.full_like(apart, ALL)
     axes = slice(0 if ndim == 3 else 1, 3)  # those with a halo
@@ -52,6 +54,32 @@ def join_around(
     given = np.array(staged.shape), np.array(wraps), np.array(winding, np.uint8)
     steps = offsets @ staged.steps
     _join(order, steps, apart, home, *given, parents, turns, touched, found)
+
+
+@kernel()
+def _sort_points(keys, layout, ends, order):
+    """Sort the places of points by key; ``ends[k]`` of them have the first k keys.
+
+    Keys from ``ends.size - 1`` on are left out.
+    """
+    slices, rows, columns, slice_step, row_step = layout
+    keys = bare(keys)
+    ends = bare(ends)
+    order = bare(order)
+    for listing in (False, True):
+        for z in range(slices):
+            for y in range(rows):
+                here = (z + 1) * slice_step + (y + 1) * row_step + 1
+                for place in range(np.uint64(here), np.uint64(here + columns)):
+                    slot = np.int64(keys[place]) + 1
+                    if slot < ends.size:
+                        if listing:
+                            order[np.uint64(ends[slot])] = place
+                        ends[slot] += 1
+        if not listing:
+            total = 0
+            for i in range(ends.size):
+                total, ends[i] = total + ends[i], total
 
 
 @subroutine()
