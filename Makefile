@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BASE := $(VENV)/base
 READY := $(VENV)/ready
+CUDA := $(wildcard ecc_core/_backends/cuda/source/*.cu* tests/backends/emulated/*.cuh tests/backends/emulated/*pp)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-gui test suite system kernels lint docs bench clean
@@ -49,6 +50,7 @@ system: $(BASE)
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run --Werror $(CUDA)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

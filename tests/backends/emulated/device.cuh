@@ -76,7 +76,9 @@ pair each_half(pair a, pair b, Operation operation) {
     return to_half(operation(low_half(a), low_half(b))) |
            to_half(operation(high_half(a), high_half(b))) << 16;
 }
-inline pair subtract_saturated(pair a, pair b) { return each_half(a, b, subtract_floats_saturated); }
+inline pair subtract_saturated(pair a, pair b) {
+    return each_half(a, b, subtract_floats_saturated);
+}
 inline pair larger_pair(pair a, pair b) { return each_half(a, b, larger); }
 inline pair smaller_pair(pair a, pair b) { return each_half(a, b, smaller); }
 inline pair add_pairs(pair a, pair b) { return each_half(a, b, add_floats); }

@@ -10,11 +10,12 @@
 #include "device.cuh"
 #include "volume.cuh"
 
-constexpr bool kSets = ECC_SETS;        // whether the sets are asked for
-constexpr bool kOutside = ECC_OUTSIDE;  // whether their complements are, in a frame around the image
-constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
-constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
-constexpr bool kPairs = ECC_PAIRS;      // whether each basin's end is asked for, and no counts of keys
+constexpr bool kSets = ECC_SETS;  // whether the sets are asked for
+constexpr bool kOutside =
+    ECC_OUTSIDE;                      // whether their complements are, in a frame around the image
+constexpr bool kDiagonal = ECC_WIDE;  // whether diagonal neighbours are connected in the sets
+constexpr bool kCounts = ECC_COUNTS;  // whether blocks count keys in shared memory
+constexpr bool kPairs = ECC_PAIRS;  // whether each basin's end is asked for, and no counts of keys
 // Whether the image lies on a torus: the last plane across each axis that wraps is the first one again,
 // and the complement has no frame.
 constexpr bool kTorus = ECC_TORUS;
@@ -131,7 +132,8 @@ __device__ void flush(const int* bins, int size, long long* histogram) {
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    follow_neighbours(const Volume volume, const Forest sets, const Forest outside, const int slices) {
+    follow_neighbours(const Volume volume, const Forest sets, const Forest outside,
+                      const int slices) {
     extern __shared__ uint4 memory[];
     const int size = volume.top + 1;
     int* const bins = reinterpret_cast<int*>(memory);
@@ -139,7 +141,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     __shared__ int steps[27];  // to the places around a point
     const int step = threadIdx.x;
     if (step < 27)
-        steps[step] = ((step / 9 - 1) * volume.height + step / 3 % 3 - 1) * volume.width + step % 3 - 1;
+        steps[step] =
+            ((step / 9 - 1) * volume.height + step / 3 % 3 - 1) * volume.width + step % 3 - 1;
     __syncthreads();
     clear(bins, 2 * size);
     Column column(volume, slices);
@@ -175,7 +178,9 @@ constexpr Word kRoot = ~0ull;
 // number of times, one bit for each axis: its turn.
 constexpr int kNodeBits = kTorus ? 29 : 32;
 
-__device__ unsigned node_of(Word link) { return (unsigned)link & (unsigned)((1ull << kNodeBits) - 1); }
+__device__ unsigned node_of(Word link) {
+    return (unsigned)link & (unsigned)((1ull << kNodeBits) - 1);
+}
 __device__ unsigned turn_of(Word link) { return kTorus ? (unsigned)link >> kNodeBits : 0; }
 
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
@@ -265,9 +270,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // Joins the points of the first plane across an axis (0 for slices) to those of the last one, which are
 // the same points of a torus.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    join_sides(const Volume volume, const Forest forest, Word* joined, unsigned* loops, const int axis) {
+    join_sides(const Volume volume, const Forest forest, Word* joined, unsigned* loops,
+               const int axis) {
     const int row = volume.width, slice = volume.height * row;
-    const int points = axis == 0 ? slice : axis == 1 ? row : volume.height;  // of a slice of the plane
+    const int points = axis == 0   ? slice
+                       : axis == 1 ? row
+                                   : volume.height;  // of a slice of the plane
     const int slices = axis == 0 ? 1 : volume.depth;
     const int length = axis == 0 ? volume.depth : axis == 1 ? volume.height : row;
     const int step = axis == 0 ? slice : axis == 1 ? row : 1;
@@ -275,8 +283,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (i >= slices * points) return;
     const int first = i / points * slice + i % points * (axis == 2 ? row : 1);
     const unsigned own = key_of(volume, volume.codes[first]);
-    join(joined, basin_at(forest.labels, first), basin_at(forest.labels, first + (length - 1) * step),
-         kOutside ? volume.top - own : own, 1u << axis, loops);
+    join(joined, basin_at(forest.labels, first),
+         basin_at(forest.labels, first + (length - 1) * step), kOutside ? volume.top - own : own,
+         1u << axis, loops);
 }
 
 // Shortens the ways of later edges, whose rank is not below `end`.
@@ -295,14 +304,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // Subtracts the edges of the forest from its histogram.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    count_edges(const Volume volume, const Forest forest, const unsigned nodes, const Word* joined) {
+    count_edges(const Volume volume, const Forest forest, const unsigned nodes,
+                const Word* joined) {
     extern __shared__ uint4 memory[];
     int* const bins = reinterpret_cast<int*>(memory);
     clear(bins, volume.top + 1);
     for (unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x; node < nodes;
          node += gridDim.x * ECC_THREADS) {
         const unsigned key = joined[node] >> 32;
-        if (joined[node] != kRoot) add(bins, forest.histogram, kOutside ? volume.top - key : key, -1);
+        if (joined[node] != kRoot)
+            add(bins, forest.histogram, kOutside ? volume.top - key : key, -1);
     }
     __syncthreads();
     flush(bins, volume.top + 1, forest.histogram);

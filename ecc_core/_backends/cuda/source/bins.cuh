@@ -4,15 +4,16 @@
 #include "image.cuh"
 
 struct Bins {
-    const Key* thresholds;   // in increasing order; null for kTable
-    const int* table;        // kTable: the bin of each of 256 values, beginning with the least one;
-                             // kCells: the first threshold of each cell; pairs: the threshold of
-                             // each code, the bin of each, and the lines of pieces (pairs.cuh)
-    int count;               // of the thresholds; bins are 0 to count
-    float low, scale, last;  // kUniform: the bin is near (low + scale * key) * last; kCells: the cell is
-    long long first;         // kConsecutive: thresholds are first, first + 1 and so on, as integers
-                             // that to_integer gives (types of up to 32 bits)
-    int span;                // kCells: a power of two; a cell has less than 2 * span thresholds
+    const Key* thresholds;  // in increasing order; null for kTable
+    const int* table;       // kTable: the bin of each of 256 values, beginning with the least one;
+                            // kCells: the first threshold of each cell; pairs: the threshold of
+                            // each code, the bin of each, and the lines of pieces (pairs.cuh)
+    int count;              // of the thresholds; bins are 0 to count
+    float low, scale,
+        last;         // kUniform: the bin is near (low + scale * key) * last; kCells: the cell is
+    long long first;  // kConsecutive: thresholds are first, first + 1 and so on, as integers
+                      // that to_integer gives (types of up to 32 bits)
+    int span;         // kCells: a power of two; a cell has less than 2 * span thresholds
     float dense_low, dense_scale, dense_last;  // pairs: a second line (pairs.cuh)
 };
 
@@ -23,7 +24,9 @@ ECC_DEVICE bool passed(Key sample, Key threshold) {
 // Keys as integers: of types of up to 16 bits the distance from the least value, else the key itself.
 ECC_DEVICE int to_integer(float key) { return (int)(__float_as_uint(key) & 0xFFFFu); }
 template <class T>
-ECC_DEVICE long long to_integer(T key) { return (long long)key; }
+ECC_DEVICE long long to_integer(T key) {
+    return (long long)key;
+}
 
 typedef decltype(to_integer(Key())) Integer;
 
@@ -68,11 +71,14 @@ ECC_DEVICE SharedTable share_table(void* memory, const Bins& bins) {
     Key* const thresholds = (Key*)memory;
     int* table = (int*)memory;
     if (kSharedTable && kBins != kTable) {
-        for (int i = threadIdx.x; i < bins.count; i += blockDim.x) thresholds[i] = bins.thresholds[i];
+        for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
+            thresholds[i] = bins.thresholds[i];
         shared.thresholds = thresholds;
         table = (int*)(thresholds + bins.count);
     }
-    const int words = kBins == kTable ? 256 : kBins == kCells && kSharedTable ? (int)bins.last + 1 : 0;
+    const int words = kBins == kTable                   ? 256
+                      : kBins == kCells && kSharedTable ? (int)bins.last + 1
+                                                        : 0;
     for (int i = threadIdx.x; i < words; i += blockDim.x) table[i] = bins.table[i];
     if (words) shared.table = table;
     return shared;

@@ -27,8 +27,8 @@ struct Cells {
     const Code* data;
     Count* counts;  // (images or regions, kinds, bins)
     const Label* labels;
-    const int* regions;        // the number of each label's region, from 1 on, or 0
-    unsigned long long most;   // the largest label in `regions`
+    const int* regions;       // the number of each label's region, from 1 on, or 0
+    unsigned long long most;  // the largest label in `regions`
     long long batch, slice, row, labels_slice;  // steps between codes, and between slices of labels
     int depth, height, width;
     // Range of places of the highest corner of the cube, along slices, rows and columns.
@@ -84,7 +84,7 @@ ECC_DEVICE int index_of(int wraps, int place, int size) {
 struct Line {
     const Code* codes;  // of the next slice, at the first column of the row
     const Label* labels;
-    int x, place;       // place: of the next slice
+    int x, place;  // place: of the next slice
     bool inside, whole;
 
     ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place) : x(x), place(place) {
@@ -302,10 +302,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_cells(const C
     Count* const counts =
         cells.counts + (kLabelled ? 0 : (long long)image * All::kinds * cells.bins);
     const CellCounter counter = {kShared ? shared_address(shared + copy) : 0, counts, cells.bins,
-                             cells.never_enters};
+                                 cells.never_enters};
     const int chunks = (cells.last[0] - cells.first[0] + cells.chunk - 1) / cells.chunk;
-    const long long units =
-        (long long)cells.across * (cells.last[1] - cells.first[1]) * chunks;
+    const long long units = (long long)cells.across * (cells.last[1] - cells.first[1]) * chunks;
     int waiting = 0;
     for (long long first = (long long)block * ECC_THREADS; first < units;
          first += (long long)cells.blocks * ECC_THREADS) {

@@ -41,8 +41,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // Numbers minima as they enter, puts edges in order, and begins a forest without any of them.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    number_entries(const Word* of_minima, const unsigned nodes, const Edge* edges, const long long* order,
-                   const unsigned listed, long long* minima, int* labels, Edge* ordered, Word* joined) {
+    number_entries(const Word* of_minima, const unsigned nodes, const Edge* edges,
+                   const long long* order, const unsigned listed, long long* minima, int* labels,
+                   Edge* ordered, Word* joined) {
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
     if (i < listed) ordered[i] = edges[order[i]];
     if (i < nodes + kComplement) joined[i] = kRoot;
@@ -70,7 +71,8 @@ struct Class {
 
 // Marks places in the order of births by the node, plus 1, of a class that lasts; zero before. Those of
 // complements, which are born at edges, are the places of these.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS) mark_classes(const Ordered forest, int* marked) {
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    mark_classes(const Ordered forest, int* marked) {
     const unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x;
     if (node >= forest.nodes) return;
     const Class found(forest, node);
@@ -81,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) mark_classes(const Ord
 
 // Lists the classes at the places that are marked. Those of one birth are in the order of deaths.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    list_classes(const Ordered forest, const int* marked, const long long* places, const unsigned count,
-                 long long* births, long long* deaths) {
+    list_classes(const Ordered forest, const int* marked, const long long* places,
+                 const unsigned count, long long* births, long long* deaths) {
     const unsigned k = blockIdx.x * ECC_THREADS + threadIdx.x;
     if (k >= count) return;
     const Class own(forest, marked[places[k]] - 1);

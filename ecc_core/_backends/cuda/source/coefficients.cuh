@@ -20,12 +20,12 @@
 
 // As in coefficients.py.
 struct Coefficients {
-    signed char* out;            // (images, slices, rows, columns); kCounts: unused
-    unsigned long long* counts;  // kCounts: (images, thresholds + 1), zero at launch
+    signed char* out;                // (images, slices, rows, columns); kCounts: unused
+    unsigned long long* counts;      // kCounts: (images, thresholds + 1), zero at launch
     volatile long long* not_finite;  // kNanReport: 1 if there may be a NaN, else 0
     unsigned long long* ticket;      // kNanReport: zero at launch, and at the end
-    int across, down, chunk;  // units along x and y, rows or slices of a unit
-    int units;                // of an image
+    int across, down, chunk;         // units along x and y, rows or slices of a unit
+    int units;                       // of an image
 };
 
 constexpr int kOwnWidth = 30 * kLaneWidth;
@@ -149,7 +149,9 @@ struct ScanLane {
 
     ECC_DEVICE static float without_sign_of_zero(float key) { return add_floats(key, 0.0f); }
     template <class T>
-    ECC_DEVICE static T without_sign_of_zero(T key) { return key; }
+    ECC_DEVICE static T without_sign_of_zero(T key) {
+        return key;
+    }
 };
 
 // All units of a block, one after the other; blocks with another y have other images.

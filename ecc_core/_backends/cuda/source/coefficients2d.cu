@@ -57,10 +57,9 @@ ECC_DEVICE void scan_unit(const Image& image, const Coefficients& to, const Bins
         const plane g_left = lane.complete_left(lane.from_left(g));
         const plane h_left = lane.from_left(h_below);
         g = lane.complete(g);
-        const Numbers3 c =
-            sum(change(below, next_row(below, below_above), kAll),
-                negative(change(h_below, next_row(h_below, h_above), ~g)),
-                negative(change(h_left, next_row(h_left, h_left_above), g_left)));
+        const Numbers3 c = sum(change(below, next_row(below, below_above), kAll),
+                               negative(change(h_below, next_row(h_below, h_above), ~g)),
+                               negative(change(h_left, next_row(h_left, h_left_above), g_left)));
         below_above = below, h_above = h_below, h_left_above = h_left;
         const plane where = lane.owned & row_bits(end - y);
         const Numbers4 number = only(extend(c), entering);

@@ -2,7 +2,8 @@
 // first one is the last of the warp above, which owns it.
 #include "coefficients.cuh"
 
-constexpr int kRows = kLaneRows + 1, kAhead = 3;  // rows that are read, and rows that are loaded ahead
+constexpr int kRows = kLaneRows + 1,
+              kAhead = 3;  // rows that are read, and rows that are loaded ahead
 
 // Comparisons of a slice with the next one, of a sample and of the cells that have it along x, along
 // y and along both.
@@ -37,20 +38,19 @@ ECC_DEVICE void scan_unit(const Image& image, const Coefficients& to, const Bins
     for (int r = 0; r < kAhead; ++r) lane.load(row_of(start + 1, r), ahead[r]);
     const plane outside = kCubes ? kAll : kNone;
     Behind before = {outside, outside, outside, outside, outside, outside};
-    const plane last_row =
-        row_bits(image.height - top) & ~row_bits(image.height - 1 - top);
+    const plane last_row = row_bits(image.height - top) & ~row_bits(image.height - 1 - top);
     const plane owned = lane.owned & ~row_bits(1) & row_bits(image.height - top);
     const long long apart = image.width;
-    signed char* out = to.out +
-                       (((long long)index * image.depth + start) * image.height + top) * apart +
-                       lane.x;
+    signed char* out =
+        to.out + (((long long)index * image.depth + start) * image.height + top) * apart + lane.x;
     for (int s = start; s < end; ++s) {
         plane g = 0, below = 0, h_below = 0, entering = kMask ? 0u : kAll;
         Behind now = {0, 0, 0, 0, 0, 0};
         Key q[kLaneWidth], hq[kLaneWidth];
-        prefetch(row_of(s + 3, min((int)(threadIdx.x & 31) >> 2, kLaneRows)) +
-                 min(max(lane.x - (int)(threadIdx.x & 31) * kLaneWidth + (int)(threadIdx.x & 3) * 32, 0),
-                     image.width - 1));
+        prefetch(
+            row_of(s + 3, min((int)(threadIdx.x & 31) >> 2, kLaneRows)) +
+            min(max(lane.x - (int)(threadIdx.x & 31) * kLaneWidth + (int)(threadIdx.x & 3) * 32, 0),
+                image.width - 1));
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
             Key next[kLaneWidth], h_next[kLaneWidth];
@@ -92,12 +92,12 @@ ECC_DEVICE void scan_unit(const Image& image, const Coefficients& to, const Bins
         g = lane.complete(g);
         if (s >= begin) {
             const auto from_above = [](plane bits) { return next_row(bits, 0u); };
-            const Numbers3 with = sum(change(now.p, before.p, kAll),
-                                      change(now.hv, before.hv, ~g & ~h_below),
-                                      change(now.hv_left, before.hv_left, g_left & ~h_below_left));
-            const Numbers3 along = sum(change(now.h, before.h, ~g),
-                                       change(now.h_left, before.h_left, g_left),
-                                       change(now.v, before.v, ~below));
+            const Numbers3 with =
+                sum(change(now.p, before.p, kAll), change(now.hv, before.hv, ~g & ~h_below),
+                    change(now.hv_left, before.hv_left, g_left & ~h_below_left));
+            const Numbers3 along =
+                sum(change(now.h, before.h, ~g), change(now.h_left, before.h_left, g_left),
+                    change(now.v, before.v, ~below));
             const Numbers3 up =
                 sum(change(from_above(now.v), from_above(before.v), from_above(below)),
                     negative(change(from_above(now.hv), from_above(before.hv),

@@ -16,8 +16,8 @@ struct Columns {
     const Row* edges;   // of all columns: those of the wide forest, whose second end tells the hole
     const int* chosen;  // the numbers of these columns
     int count;
-    Word* spans;     // where the rows of each column begin in `rows`, and in the low bits their number
-    int* rows;       // of all columns, those of each one in order
+    Word* spans;  // where the rows of each column begin in `rows`, and in the low bits their number
+    int* rows;    // of all columns, those of each one in order
     long long room;  // of `rows`
     Word* taken;     // the number of rows, and behind it that of columns that do not fit
     int* late;       // these columns

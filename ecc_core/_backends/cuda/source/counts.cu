@@ -60,7 +60,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 const Key key = row.key(four.sample[i], x);
                 const bool nan = kLine && kNan != kNanNone && is_nan(key);
                 any_nan |= nan;
-                const int amount = nan ? 0 : kLine ? LineOfSamples{row}.coefficient(x, key) : own[x];
+                const int amount = nan     ? 0
+                                   : kLine ? LineOfSamples{row}.coefficient(x, key)
+                                           : own[x];
                 if (!amount) continue;
                 const int bin = bin_of(key, bins, shared.thresholds, shared.table);
                 if (kCounts)

@@ -16,13 +16,13 @@
         asm(instruction " %0, %1, %2;" : "=" letter(result) : letter(a), letter(b)); \
         return result;                                                               \
     }
-#define ECC_THREE(type, letter, name, instruction)                 \
-    ECC_DEVICE type name(type a, type b, type c) {                 \
-        type result;                                               \
-        asm(instruction " %0, %1, %2, %3;"                         \
-            : "=" letter(result)                                   \
-            : letter(a), letter(b), letter(c));                    \
-        return result;                                             \
+#define ECC_THREE(type, letter, name, instruction) \
+    ECC_DEVICE type name(type a, type b, type c) { \
+        type result;                               \
+        asm(instruction " %0, %1, %2, %3;"         \
+            : "=" letter(result)                   \
+            : letter(a), letter(b), letter(c));    \
+        return result;                             \
     }
 #define ECC_LOAD(type, letter, name, instruction)                                             \
     ECC_DEVICE type name(unsigned address) {                                                  \
@@ -57,7 +57,9 @@ ECC_DEVICE bool is_less(float a, float b) {
     return (int)__float_as_uint(subtract_floats(a, b)) < 0;
 }
 template <class T>
-ECC_DEVICE bool is_less(T a, T b) { return a < b; }
+ECC_DEVICE bool is_less(T a, T b) {
+    return a < b;
+}
 
 // Bits shifted up by one, with 1 in the lowest if a < b.
 ECC_DEVICE unsigned shift_in_less(unsigned bits, unsigned a, unsigned b) {
@@ -74,7 +76,9 @@ ECC_DEVICE unsigned one_less(unsigned number, float a, float b) {
 }
 
 template <class T>
-ECC_DEVICE unsigned one_less(unsigned number, T a, T b) { return number - (a < b ? 1u : 0u); }
+ECC_DEVICE unsigned one_less(unsigned number, T a, T b) {
+    return number - (a < b ? 1u : 0u);
+}
 
 // Two numbers of half precision in a register.
 typedef unsigned pair;
@@ -229,10 +233,11 @@ ECC_DEVICE void shared_add(unsigned address, int amount) {
 
 // Adds if `given` holds, without a branch.
 ECC_DEVICE void shared_add_if(bool given, unsigned address, int amount) {
-    asm volatile("{ .reg .pred given; setp.ne.u32 given, %0, 0; @given red.shared.add.s32 [%1], %2; }" ::"r"(
-                     (unsigned)given),
-                 "r"(address), "r"(amount)
-                 : "memory");
+    asm volatile(
+        "{ .reg .pred given; setp.ne.u32 given, %0, 0; @given red.shared.add.s32 [%1], %2; }" ::"r"(
+            (unsigned)given),
+        "r"(address), "r"(amount)
+        : "memory");
 }
 
 // Adds one, by an instruction (ATOMS.POPC.INC) that combines lanes of the same address.
@@ -244,7 +249,8 @@ ECC_DEVICE void shared_increment(unsigned address) {
 ECC_DEVICE void shared_store_unless_finite(unsigned address, float value) {
     asm volatile(
         "{ .reg .pred finite; .reg .f32 size; abs.f32 size, %1; setp.lt.f32 finite, size, 0f7F800000;"
-        " @!finite st.shared.f32 [%0], %1; }" ::"r"(address), "f"(value)
+        " @!finite st.shared.f32 [%0], %1; }" ::"r"(address),
+        "f"(value)
         : "memory");
 }
 
@@ -277,9 +283,7 @@ ECC_DEVICE void copy_ahead(void* to, const void* from) {
                  : "memory");
 }
 
-ECC_DEVICE void end_of_copy() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
+ECC_DEVICE void end_of_copy() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits until at most `copies` of the latest groups of copies are still on their way.
 template <int copies>

@@ -4,8 +4,8 @@
 // Even thresholds for the kernels of pairs (pairs.cuh, kUniform).
 struct Even {
     double* thresholds;  // (count,)
-    float* table;        // (count + 3,): rounded to the type of the image, in the order of codes; then
-                         // `low` and `scale`, by which values find their codes
+    float* table;  // (count + 3,): rounded to the type of the image, in the order of codes; then
+                   // `low` and `scale`, by which values find their codes
     long long count;
 };
 
@@ -38,8 +38,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     // The guess of a key is its code, from 1 to `count`.
     const double span = kSuper ? __dadd_rn(high, -low) : __dadd_rn(low, -high);
     const float scale = (float)((count - 1) / __dmul_rn(span, count));
-    const float offset =
-        (float)__dadd_rn(1.0 / count, -__dmul_rn(kSuper ? low : high, scale));
+    const float offset = (float)__dadd_rn(1.0 / count, -__dmul_rn(kSuper ? low : high, scale));
     bool fits = found.some;
     if (threadIdx.x == 0) {
         even.table[0] = never(0.0f);

@@ -26,7 +26,7 @@ ECC_DEVICE unsigned value_at(unsigned place, unsigned flip) {
 struct Found {
     unsigned long long buckets[kBuckets];  // events in each
     unsigned long long events;             // all of them
-    long long flag;                        // a copy of the one given, for the host to read both at once
+    long long flag;  // a copy of the one given, for the host to read both at once
 };
 
 // The number of bytes that are not zero.
@@ -171,9 +171,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
             all += here;
         }
         if (all)
-            first[threadIdx.x] =
-                buckets.starts[threadIdx.x] +
-                (long long)atomicAdd(taken + threadIdx.x, (unsigned long long)all);
+            first[threadIdx.x] = buckets.starts[threadIdx.x] +
+                                 (long long)atomicAdd(taken + threadIdx.x, (unsigned long long)all);
     }
     __syncthreads();
 #pragma unroll
@@ -273,7 +272,8 @@ struct Own {
                 const long long next = first + k + 1;
                 place[k] = bucket << 28 | event[k] >> 4;
                 bool last = event[k] >> 4 != event[k + 1] >> 4;
-                while (bucket < kBuckets - 1 && next >= buckets.starts[bucket + 1]) ++bucket, last = true;
+                while (bucket < kBuckets - 1 && next >= buckets.starts[bucket + 1])
+                    ++bucket, last = true;
                 ends |= (unsigned)(next <= count && (last || next == count)) << k;
             }
         }

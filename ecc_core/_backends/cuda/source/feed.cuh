@@ -42,23 +42,28 @@ ECC_DEVICE Quad samples_of(const Quad* lane) {
 
 // Copies rows up to a slice ahead.
 struct Feed {
-    static constexpr int kMasks = kRing * 2 * kRowQuads * sizeof(Quad);  // bytes before the rows of masks
-    static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
+    static constexpr int kMasks =
+        kRing * 2 * kRowQuads * sizeof(Quad);  // bytes before the rows of masks
+    static constexpr int kBytes =
+        kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
 
     const Columns* columns;  // where samples are copied one by one
     Quad* ring;
-    const char* next;  // of the slice asked for: the lane's first row and column
+    const char* next;           // of the slice asked for: the lane's first row and column
     const unsigned char* mask;  // kMask: of the same place
-    int row;           // bytes from row to row
-    int first, last;   // bytes from `next` to the first row, and to the last one
-    long long slice;   // bytes from slice to slice
-    int slices;        // that may still be asked for
+    int row;                    // bytes from row to row
+    int first, last;            // bytes from `next` to the first row, and to the last one
+    long long slice;            // bytes from slice to slice
+    int slices;                 // that may still be asked for
 
     // `index`: of the image in its batch.
     ECC_DEVICE Feed(const Image& image, const PairUnit& unit, int index, void* ring,
                     const Columns& columns)
-        : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
-          slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {
+        : columns(&columns),
+          ring((Quad*)ring),
+          row((int)image.row * (int)sizeof(Element)),
+          slice(image.slice * (long long)sizeof(Element)),
+          slices(image.depth - unit.start) {
         const Element* const data = unit.data(image, index) + unit.y * image.row;
         const bool above = unit.y > 0, below = unit.y + kPairRows < image.height;
         next = (const char*)(data + (unit.left + (int)columns.first) * kStep);

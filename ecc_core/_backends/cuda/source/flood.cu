@@ -11,7 +11,7 @@
 #include "volume.cuh"
 
 constexpr unsigned kEnds = kSpace & (ECC_WIDE ? kCube : kFaces);  // neighbours that are connected
-constexpr int kRounds = 8;  // in which labels spread within a chunk
+constexpr int kRounds = 8;         // in which labels spread within a chunk
 constexpr int kNone = 0x7FFFFFFF;  // a label that points keep unless they can be reached
 
 // Chunks to be visited: whether each is listed, and the lists of a pass and of the next one.
@@ -45,7 +45,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         if (z == 0) beyond |= kLowZ;
         if (z == volume.depth - 1) beyond |= kHighZ;
         const unsigned before = column.before() & kEnds & ~beyond;
-        if (column.there) earlier[column.place(volume, z)] = column.key() == volume.top ? 0 : before;
+        if (column.there)
+            earlier[column.place(volume, z)] = column.key() == volume.top ? 0 : before;
     }
 }
 
@@ -79,8 +80,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // Spreads labels in the chunks that are listed.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    spread_labels(const Volume volume, const Chunks chunks, const unsigned* earlier, const long long size,
-                  volatile int* labels) {
+    spread_labels(const Volume volume, const Chunks chunks, const unsigned* earlier,
+                  const long long size, volatile int* labels) {
     __shared__ int steps[27];  // to the places around a point
     if (threadIdx.x < 27) steps[threadIdx.x] = step_of(volume, threadIdx.x);
     for (int i = blockIdx.x; i < *chunks.count; i += gridDim.x) {

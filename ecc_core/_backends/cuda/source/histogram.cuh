@@ -13,8 +13,8 @@ ECC_DEVICE int places(int bins, bool accumulate) {
 }
 
 struct Result {
-    long long* values;           // (images, thresholds); written by the last block of each image
-    unsigned long long* counts;  // (images, places), unused where one block does a whole image
+    long long* values;            // (images, thresholds); written by the last block of each image
+    unsigned long long* counts;   // (images, places), unused where one block does a whole image
     unsigned long long* tickets;  // (images,)
     long long* not_finite;        // (images,), kNanReport: whether a NaN may have been seen
     int blocks;                   // blocks an image
@@ -22,7 +22,7 @@ struct Result {
     int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
 };  // Counts and tickets are zero at launch. With `accumulate` they are zero again at the end.
-    // Without it the kernel only counts, and `not_finite` is zero at launch, too.
+// Without it the kernel only counts, and `not_finite` is zero at launch, too.
 
 // Every addition to `counts` includes 2^kArrivalBit if the last block writes the curve. The sum of all
 // words then tells whether all additions have arrived, so that no block waits for its own. Sums of
@@ -147,7 +147,7 @@ struct BlockCounts {
         const int count = bins.count + 1;
         unsigned long long* const global =
             result.counts + (long long)index * places(count, result.accumulate);
-        histogram = {layout.counts, global, count, result.copies, lane & (result.copies - 1),
+        histogram = {layout.counts,  global,      count, result.copies, lane & (result.copies - 1),
                      codes_of(bins), layout.table};
         histogram.clear();
         __syncthreads();
@@ -185,7 +185,8 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
         for (int i = 0; i < each; ++i) {
             running += kept[i];
             if (first + i < bins - 1)
-                values[kSuper ? bins - 2 - first - i : first + i] = sign * without_arrivals(running);
+                values[kSuper ? bins - 2 - first - i : first + i] =
+                    sign * without_arrivals(running);
         }
         before += __shfl_sync(0xFFFFFFFFu, others, 31);
     }

@@ -36,7 +36,9 @@ typedef decltype(to_key(Element())) Key;
 #endif
 
 template <class T>
-ECC_DEVICE double to_double(T v) { return (double)v; }
+ECC_DEVICE double to_double(T v) {
+    return (double)v;
+}
 ECC_DEVICE double to_double(Bool v) { return v.byte != 0; }
 ECC_DEVICE double to_double(Half v) { return to_double(widen(v)); }
 ECC_DEVICE double to_double(BFloat v) { return to_double(widen(v)); }
@@ -50,7 +52,9 @@ ECC_DEVICE long long never(long long) {
 }
 
 template <class T>
-ECC_DEVICE bool is_nan(T v) { return v != v; }
+ECC_DEVICE bool is_nan(T v) {
+    return v != v;
+}
 
 // The later of two points in the order of the cells.
 ECC_DEVICE float later(float a, float b) {
@@ -61,7 +65,9 @@ ECC_DEVICE double later(double a, double b) {
     return (kDown ? b < a : a < b) || (kNan == kNanReport && b != b) ? b : a;
 }
 template <class T>
-ECC_DEVICE T later(T a, T b) { return (kDown ? b < a : a < b) ? b : a; }
+ECC_DEVICE T later(T a, T b) {
+    return (kDown ? b < a : a < b) ? b : a;
+}
 
 // Appends the bit [a before b]. The sign of a float difference is exact, infinities and subnormals
 // included, and a subtraction runs at twice the rate of a comparison.

@@ -5,7 +5,7 @@ typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 8;  // labels of a thread
+constexpr int kEach = 8;                          // labels of a thread
 constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger labels
 
 // Marks the labels that occur, up to `most`. Only points whose label differs from those to the left and
@@ -13,7 +13,8 @@ constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger
 // mostly one a region and slice: blocks that write the same marks would wait for each other. `width` is
 // the length of a row.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    mark_labels(const Label* labels, long long size, long long width, unsigned long long most, int* marks) {
+    mark_labels(const Label* labels, long long size, long long width, unsigned long long most,
+                int* marks) {
     const int lane = threadIdx.x & 31;
     const long long first = (long long)blockIdx.x * (kThreads * kEach) + threadIdx.x;
     Label read[kEach], above[kEach];
@@ -35,8 +36,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // Writes the labels of the marked rows and their curves, at most `room` of them; a warp takes a row.
 // `reply` gets the number of marked rows, the largest label without a row and whether there is a NaN.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    sum_bins(const Count* counts, const unsigned* marks, const long long* found, long long rows, int bins,
-             const Label* labels, long long room, Label* ids, long long* values,
+    sum_bins(const Count* counts, const unsigned* marks, const long long* found, long long rows,
+             int bins, const Label* labels, long long room, Label* ids, long long* values,
              volatile long long* reply) {
     __shared__ int warps[kWarps];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;

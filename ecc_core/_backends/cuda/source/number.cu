@@ -10,7 +10,8 @@
 
 constexpr bool kFlat = ECC_FLAT;
 constexpr bool kSigned = (ECC_ELEMENT)-1 < 0;
-constexpr int kRows = ECC_ROWS;   // words of a lane in a slice: the bits of row r and of row r + kRows
+constexpr int kRows =
+    ECC_ROWS;  // words of a lane in a slice: the bits of row r and of row r + kRows
 constexpr int kTall = 2 * kRows;  // rows
 
 // As in scan.py.
@@ -21,8 +22,8 @@ struct Bytes {
     unsigned long long start;
     long long batch, slice, row;
     int images, depth, height, width;
-    int lanes;                  // of a warp along a row, a power of two
-    int across, down, chunk;    // warps of a row and of a column of the image; slices of a warp
+    int lanes;                   // of a warp along a row, a power of two
+    int across, down, chunk;     // warps of a row and of a column of the image; slices of a warp
     unsigned least, high, flip;  // see `compare`
     int sign;
 };
@@ -82,10 +83,10 @@ struct NumberLane {
     const Bytes& image;
     const unsigned char* data;  // the lane's first column and row
     const unsigned char* left;  // the byte to the left of the warp's columns, or null
-    bool above, first;          // whether there is a row above; whether the lane is the first of a row
-    int rows;                   // in the image, of the lane's
-    unsigned inside[kRows];     // points in the image
-    unsigned kept, last_kept;   // points that are not left out: of a row, and of all rows at the end
+    bool above, first;       // whether there is a row above; whether the lane is the first of a row
+    int rows;                // in the image, of the lane's
+    unsigned inside[kRows];  // points in the image
+    unsigned kept, last_kept;  // points that are not left out: of a row, and of all rows at the end
 
     ECC_DEVICE NumberLane(const Bytes& image, int index, int across, int down) : image(image) {
         const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
@@ -96,8 +97,7 @@ struct NumberLane {
         data = image.data + index * image.batch + y * image.row + x;
         first = place == 0, above = shown && y > 0 && y <= image.height;
         rows = shown ? image.height - y : 0;
-        const bool has_left =
-            begin > 0 && lane <= kTall && beside >= 0 && beside < image.height;
+        const bool has_left = begin > 0 && lane <= kTall && beside >= 0 && beside < image.height;
         left = has_left ? data - x + (lane - 1) * image.row + begin - 1 : nullptr;
 #pragma unroll
         for (int j = 0; j < kRows; ++j)

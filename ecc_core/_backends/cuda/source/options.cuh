@@ -32,7 +32,8 @@ enum BinRule {
 };
 constexpr int kBins = ECC_BINS;
 constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
-constexpr bool kLooksUp = !kIsAffine && kBins != kTable;  // pairs: codes are corrected by thresholds
+constexpr bool kLooksUp =
+    !kIsAffine && kBins != kTable;  // pairs: codes are corrected by thresholds
 // Whether the thresholds and the table of kCells are copied to shared memory (unless pairs are scanned).
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 

@@ -103,21 +103,24 @@ struct PairCheck {
     float sum = 0.0f;
 
     ECC_DEVICE void see(Element low, Element high) {
-        if (kNan == kNanReport)
-            sum = multiply_add((float)to_key(low), (float)to_key(high), sum);
+        if (kNan == kNanReport) sum = multiply_add((float)to_key(low), (float)to_key(high), sum);
     }
     ECC_DEVICE bool failed() const { return sum - sum != 0.0f; }
 };
 
 // kBytes: whether they are signed.
 template <class T>
-__device__ constexpr bool is_signed(T) { return false; }
+__device__ constexpr bool is_signed(T) {
+    return false;
+}
 __device__ constexpr bool is_signed(signed char) { return true; }
 constexpr bool kSigned = is_signed(Element());
 
 // The key from which kAffine and kComplement compute the code.
 template <class T>
-ECC_DEVICE Key code_key(T sample) { return to_key(sample); }
+ECC_DEVICE Key code_key(T sample) {
+    return to_key(sample);
+}
 ECC_DEVICE float code_key(unsigned short sample) {
     return to_key((unsigned short)(kBins == kComplement ? ~sample : sample));
 }
@@ -150,7 +153,8 @@ struct Encoder {
     unsigned table;  // shared address of the threshold of the guess 0
     unsigned lines;  // kPieces: shared address of the line of the first piece
 
-    static constexpr unsigned kStep = (unsigned)sizeof(Key) * kTableCopies;  // bytes from code to code
+    static constexpr unsigned kStep =
+        (unsigned)sizeof(Key) * kTableCopies;  // bytes from code to code
     static constexpr unsigned kLineStep = 8u * kLineCopies;
 
     ECC_DEVICE Encoder(const Bins& bins, const SharedLayout& layout)
@@ -158,15 +162,16 @@ struct Encoder {
         const int copy = lane_index() & (kTableCopies - 1);
         if (kLooksUp)
             table = computed_once(shared_address(layout.thresholds) + (unsigned)sizeof(Key) * copy -
-                           kStep * (kGuess + kCodeZero));
+                                  kStep * (kGuess + kCodeZero));
         if (kBins == kPieces)
             lines = computed_once(shared_address(layout.lines) + 8u * (copy & (kLineCopies - 1)) -
-                           kLineStep * kGuess);
+                                  kLineStep * kGuess);
     }
 
     // The code of a key, in the low half.
     ECC_DEVICE unsigned code(Key key) const {
-        const unsigned near = kBins == kPieces ? guess_by_piece((float)key) : guess_code((float)key);
+        const unsigned near =
+            kBins == kPieces ? guess_by_piece((float)key) : guess_code((float)key);
         const Key threshold = shared_key(table + kStep * near, key);
         return kSuper ? one_less(near, key, threshold) : one_less(near, threshold, key);
     }
@@ -188,7 +193,8 @@ struct Encoder {
 
     ECC_DEVICE pair operator()(Element low, Element high) const {
         const Key a = to_key(low), b = to_key(high);
-        if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
+        if (kBytes)
+            return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
         if (!kIsAffine) return __byte_perm(code(a), code(b), 0x5410);
         if (kManyCodes)
             return __byte_perm(__float_as_uint(affine(code_key(low))),

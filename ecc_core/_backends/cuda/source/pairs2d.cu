@@ -42,7 +42,8 @@ ECC_DEVICE Quad read_lane(const Quad* at) {
             uint4 parts[sizeof(Span) / kPart];
         } found;
 #pragma unroll
-        for (int i = 0; i < (int)sizeof(Span) / kPart; ++i) found.parts[i] = ((const uint4*)at)[32 * i];
+        for (int i = 0; i < (int)sizeof(Span) / kPart; ++i)
+            found.parts[i] = ((const uint4*)at)[32 * i];
         return found.span.samples();
     } else if constexpr (kStep > 1) {
         const Span found = *(const Span*)at;
@@ -301,7 +302,8 @@ struct Start {
     ECC_DEVICE void ask(const PairStrip& strip, int y) {
         const int up = max(y - 1, 0);
         if (!kBatch) outer_up = strip.outer(up, 0), outer = strip.outer_rows(y);
-        const Element* const from[3] = {strip.row(up, 0), strip.row(y, 0), strip.row(y, kPairRows8)};
+        const Element* const from[3] = {strip.row(up, 0), strip.row(y, 0),
+                                        strip.row(y, kPairRows8)};
 #pragma unroll
         for (int k = 0; k < 3; ++k) {
             if (kBatch)
@@ -392,7 +394,8 @@ ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* 
         const PairPlanes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
         Sides g_sides = kNoSides, m_sides = kNoSides;
         if (!kBatch) {
-            const pair inner = inner_code(count), outer_next = strip.code_of_rows(coming, encode, then);
+            const pair inner = inner_code(count),
+                       outer_next = strip.code_of_rows(coming, encode, then);
             const pair outer_below = code_below(outer, outer_next);
             pair inner_below = code_below(inner, p[0]);
             if (lane_index() == 31) inner_below = p[kLaneWidth - 1];
@@ -495,8 +498,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         const bool more = kBatch && next < tiling.images;
         const Element* const after = strip.data + (more ? gridDim.y * image.batch : 0);
         PairCheck check;
-        if (begin < end)
-            scan(strip, begin, end, after, start, queue, encode, count, check);
+        if (begin < end) scan(strip, begin, end, after, start, queue, encode, count, check);
         if (kLines && blockIdx.x == 0) Remainder{image, data, encode}(count, check);
         finish(shared.histogram, result, index, check.failed());
         if (!more) return;

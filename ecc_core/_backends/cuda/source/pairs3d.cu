@@ -22,15 +22,14 @@ struct BorderFeed {
     const unsigned char* mask;  // kMask: of the same place as `next`
     bool left_shown, right_shown;
     long long slice;
-    int width, slices;  // samples to the column right of the warp; slices that may still be asked for
+    int width,
+        slices;  // samples to the column right of the warp; slices that may still be asked for
     Outside outside;
     static constexpr int kApart = kChannels * kStep;  // samples from column to column
 
     // Where the image has no column on a side, another one is loaded, and replaced later.
     ECC_DEVICE BorderFeed(const Image& image, const PairUnit& unit, int index)
-        : slice(image.slice),
-          slices(image.depth - unit.start),
-          outside(unit.left, image.width) {
+        : slice(image.slice), slices(image.depth - unit.start), outside(unit.left, image.width) {
         const int lane = min(lane_index(), kPairRows + 1);
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
         const int from = kApart * max(unit.left - 1, 0);
@@ -68,7 +67,8 @@ struct BorderFeed {
 struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
     static constexpr int kFree = kSide - 4;  // where there is a word that is not used
-    unsigned address;  // shared address of the items of the first column; those of the last one follow
+    unsigned
+        address;  // shared address of the items of the first column; those of the last one follow
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
     ECC_DEVICE pair columns(const pair (&p)[kItems][kLaneWidth]) const {
@@ -126,9 +126,9 @@ struct Combiner {
             w.m_below_before = w.m_below_before | row_bits(1);
         }
         if (s == image.depth - 1) w.behind = kCubes ? kNone : kAll;
-        const Numbers3 flat = sum(place.steps(w.g, side.g, 15),
-                                  place.steps(w.n, side.n, 15).taken(~w.below),
-                                  place.steps(w.n_before, side.n, 16).taken(w.below_before));
+        const Numbers3 flat =
+            sum(place.steps(w.g, side.g, 15), place.steps(w.n, side.n, 15).taken(~w.below),
+                place.steps(w.n_before, side.n, 16).taken(w.below_before));
         const Numbers3 deep =
             sum(place.steps(w.m, side.m, 15), place.steps(w.b, side.b, 15).taken(~w.m_below),
                 place.steps(w.b_before, side.b, 16).taken(w.m_below_before));
@@ -249,8 +249,7 @@ ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const 
             }
             weights.next();
 #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x)
-                p[i - 1][x] = q_before[x];
+            for (int x = 0; x < kLaneWidth; ++x) p[i - 1][x] = q_before[x];
         }
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
@@ -259,8 +258,7 @@ ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const 
         }
     }
 #pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x)
-        p[kItems - 1][x] = q_before[x];
+    for (int x = 0; x < kLaneWidth; ++x) p[kItems - 1][x] = q_before[x];
     w.g = g.own(), w.n = n.own(), w.m = m.own(), w.b = b.own();
     w.below = below.own(), w.m_below = m_below.own(), w.behind = behind.own();
     return w;
@@ -274,8 +272,7 @@ ECC_DEVICE void scan(const Image& image, const PairUnit& unit, Feed& feed, Borde
 #pragma unroll
     for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
 #pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x)
-        p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
+    for (int x = 0; x < kLaneWidth; ++x) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
     Border border_p = borders.take(ends.columns(p), encode);
     Combiner combine(image, unit);
     for (int s = unit.start; s < unit.end; ++s) {

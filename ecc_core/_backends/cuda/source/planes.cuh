@@ -20,7 +20,7 @@ ECC_DEVICE Plane64 logic(Plane64 p, Plane64 q, Plane64 r) {
 }
 
 constexpr int kPairRows = 16;
-constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
+constexpr int kPairRows8 = kPairRows / 2;    // a lane's pairs in a column: of rows r and r + 8
 constexpr unsigned kFirstRow = 0x00010001u;  // of two columns
 constexpr Plane64 kNone = {0u, 0u}, kAll = {~0u, ~0u};
 
@@ -71,8 +71,8 @@ ECC_DEVICE Plane32 next_row(Plane32 bits, Plane32 above) { return (bits >> 4) | 
 // Bits of the samples that lie in columns [0, columns) of the lane.
 ECC_DEVICE Plane32 column_bits(int columns) {
     const Plane32 nibble = columns <= 0            ? 0u
-                         : columns >= kLaneWidth ? 0xFu
-                                                 : 0xFu & ~(0xFu >> columns);
+                           : columns >= kLaneWidth ? 0xFu
+                                                   : 0xFu & ~(0xFu >> columns);
     return nibble * 0x11111111u;
 }
 
@@ -133,12 +133,9 @@ ECC_DEVICE Numbers4 extend(Numbers3 a) {
 
 // a - b - c: as they hold three more, that is a + ~b + ~c + 5 in four bits.
 ECC_DEVICE Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
-    const plane s0 = logic<kParity>(a.b0, b.b0, c.b0),
-                m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
-    const plane s1 = logic<kParity>(a.b1, b.b1, c.b1),
-                m1 = logic<kMajorityNotBC>(a.b1, b.b1, c.b1);
-    const plane s2 = logic<kParity>(a.b2, b.b2, c.b2),
-                m2 = logic<kMajorityNotBC>(a.b2, b.b2, c.b2);
+    const plane s0 = logic<kParity>(a.b0, b.b0, c.b0), m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
+    const plane s1 = logic<kParity>(a.b1, b.b1, c.b1), m1 = logic<kMajorityNotBC>(a.b1, b.b1, c.b1);
+    const plane s2 = logic<kParity>(a.b2, b.b2, c.b2), m2 = logic<kMajorityNotBC>(a.b2, b.b2, c.b2);
     const plane carry = logic<kMajority>(s1, m0, s0);
     return {~s0, logic<kParity>(s1, m0, s0), logic<kNotParity>(s2, m1, carry),
             m2 ^ logic<kNotAllEqual>(s2, m1, carry)};

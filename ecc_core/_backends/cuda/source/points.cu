@@ -14,7 +14,8 @@ ECC_DEVICE Point from(const Point& own, int lane) {
 
 // The samples of a warp whose coefficient is not zero, listed so that all lanes have some to count.
 struct Queue {
-    static constexpr int kWarps = kRegions ? ECC_THREADS / 32 : 1, kRoom = kRegions ? 32 * kRows : 1;
+    static constexpr int kWarps = kRegions ? ECC_THREADS / 32 : 1,
+                         kRoom = kRegions ? 32 * kRows : 1;
     Ordinal rank[kWarps][kRoom];
     int group[kWarps][kRoom];
     signed char coefficient[kWarps][kRoom];
@@ -23,7 +24,8 @@ struct Queue {
 // Comparisons of pairs of samples, by the row of the upper one. The first sample of a pair is the first in
 // C order.
 struct PointPairs {
-    unsigned bits;  // low half: whether both have one group; high half: whether the first has no smaller rank
+    unsigned
+        bits;  // low half: whether both have one group; high half: whether the first has no smaller rank
 
     ECC_DEVICE void see(int row, const Point& first, const Point& second) {
         if (!kGroups || first.group == second.group) bits |= 1u << row;
@@ -61,10 +63,16 @@ ECC_DEVICE Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh)
     }
     fresh = ~(across.bits | down.bits << 1 | last);
     const PointPairs from_left = across.of_left(), from_above = falling.of_left(),
-                to_below = rising.of_left();
-    return {from_above.second() << 1, down.second() << 1, rising.second() << 1,
-            from_left.second(),       kAll,               across.first(),
-            to_below.first(),         down.first(),       falling.first()};
+                     to_below = rising.of_left();
+    return {from_above.second() << 1,
+            down.second() << 1,
+            rising.second() << 1,
+            from_left.second(),
+            kAll,
+            across.first(),
+            to_below.first(),
+            down.first(),
+            falling.first()};
 }
 
 // Compares samples of a slice with those of the next one. `after` gets what the samples of the first slice
@@ -72,7 +80,8 @@ ECC_DEVICE Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh)
 // samples of both slices have the same group.
 ECC_DEVICE void between(const Neighbourhood& s, const Neighbourhood& next, Around& after,
                         Around& before, unsigned& alike) {
-    PointPairs here[3] = {}, right[3] = {}, left[3] = {};  // to the same row, to the row below, from the row below
+    PointPairs here[3] = {}, right[3] = {},
+               left[3] = {};  // to the same row, to the row below, from the row below
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
         if (r > 0) {
@@ -167,7 +176,8 @@ struct Sink {
 #pragma unroll
             for (int r = 1; r <= kRows; ++r)
                 if (rows >> r & 1)
-                    out[r * samples.width] = is_sample(slice.own[r]) ? coefficient_of(digits, r) : 0;
+                    out[r * samples.width] =
+                        is_sample(slice.own[r]) ? coefficient_of(digits, r) : 0;
         } else {
             count(digits, slice);
         }
@@ -234,9 +244,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int end = index < samples.images ? min(begin + points.steps, samples.depth) : begin - 2;
     const int x = (int)(unit - rest * across) * kOwnColumns + lane - 1;
     const bool inside = lane > 0 && lane < 31 && x < samples.width;
-    const unsigned rows = inside ? kOwnRows & ~(kAll << 1 << min(samples.height - 1 - top, kRows)) : 0;
-    const long long first = (((long long)index * samples.depth + begin) * samples.height + top) *
-                                samples.width + x;
+    const unsigned rows =
+        inside ? kOwnRows & ~(kAll << 1 << min(samples.height - 1 - top, kRows)) : 0;
+    const long long first =
+        (((long long)index * samples.depth + begin) * samples.height + top) * samples.width + x;
     Sink sink = {samples, bins, counts, queue, rows, points.coefficients + first};
     Feeder feeder(samples, points, index, kFlat ? 0 : begin - 1, top, x);
     Feeder::Loaded coming[kAround] = {};

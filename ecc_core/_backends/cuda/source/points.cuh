@@ -6,9 +6,10 @@
 enum Output { kCoefficients = 0, kCounts = 1 };
 constexpr int kOutput = ECC_OUTPUT;
 constexpr bool kRegions = kOutput == kCounts;
-constexpr bool kFlat = ECC_FLAT;  // images of one slice
+constexpr bool kFlat = ECC_FLAT;                      // images of one slice
 constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
-constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r; the lane owns rows 1 to kRows
+constexpr unsigned kOwnRows = (1u << kRows) - 1
+                              << 1;  // bit r is for row r; the lane owns rows 1 to kRows
 constexpr int kOwnColumns = 30;  // of a warp; its first and last lane have the columns beside them
 
 #if ECC_OUTPUT == 1
@@ -22,19 +23,19 @@ typedef int Label, Count;
 typedef Either<(sizeof(Label) > 4), unsigned long long, unsigned>::type Unsigned;
 
 struct Points {
-    signed char* coefficients;       // (images, slices, rows, columns)
-    Count* counts;                   // (rows, bins); zero at launch
-    long long* not_finite;           // kNanReport: whether a NaN was seen
-    unsigned long long* ticket;      // kNanReport: as `report` takes it, or null
-    const Label* labels;             // kRegions
-    const int* rows_of;              // kRegions: the row of each label in `counts`, from 1 on, or 0;
-                                     // null if it is the label itself
-    unsigned long long most;         // kRegions: the largest label that has a row
-    unsigned* marks;                 // kRegions: a bit for each row that occurs; zero at launch
-    unsigned long long* largest;     // kRegions: the largest label beyond `most`; zero at launch
-    long long label_strides[3];      // slice, row, column
-    int steps;                       // slices of a warp
-    int rows;                        // kRegions: labels counted in shared memory, a power of two or 0
+    signed char* coefficients;    // (images, slices, rows, columns)
+    Count* counts;                // (rows, bins); zero at launch
+    long long* not_finite;        // kNanReport: whether a NaN was seen
+    unsigned long long* ticket;   // kNanReport: as `report` takes it, or null
+    const Label* labels;          // kRegions
+    const int* rows_of;           // kRegions: the row of each label in `counts`, from 1 on, or 0;
+                                  // null if it is the label itself
+    unsigned long long most;      // kRegions: the largest label that has a row
+    unsigned* marks;              // kRegions: a bit for each row that occurs; zero at launch
+    unsigned long long* largest;  // kRegions: the largest label beyond `most`; zero at launch
+    long long label_strides[3];   // slice, row, column
+    int steps;                    // slices of a warp
+    int rows;                     // kRegions: labels counted in shared memory, a power of two or 0
 };
 
 // Whether samples have groups, which tell whether there is a sample; else the rank alone tells it.

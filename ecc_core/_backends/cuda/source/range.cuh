@@ -28,9 +28,13 @@ ECC_DEVICE bool are_finite(const float (&keys)[4]) {
 }
 
 template <class T>
-ECC_DEVICE T larger(T a, T b) { return a < b ? b : a; }
+ECC_DEVICE T larger(T a, T b) {
+    return a < b ? b : a;
+}
 template <class T>
-ECC_DEVICE T smaller(T a, T b) { return a < b ? a : b; }
+ECC_DEVICE T smaller(T a, T b) {
+    return a < b ? a : b;
+}
 
 ECC_DEVICE Ordinal largest_of_warp(Ordinal value) {
 #pragma unroll
@@ -52,29 +56,29 @@ ECC_DEVICE Range range_of_block(const Samples& samples) {
         some = true;
     };
     visit_samples<true>(samples, samples.depth, samples.height, samples.width,
-                  [&](int, int, int, const SampleRow& row, const FourSamples& four) {
-                      Key keys[4];
+                        [&](int, int, int, const SampleRow& row, const FourSamples& four) {
+                            Key keys[4];
 #pragma unroll
-                      for (int i = 0; i < 4; ++i)
-                          keys[i] = row.key(four.sample[i],
-                                            min(four.x + i * four.step, samples.width - 1));
-                      if (!kMask && are_finite(keys)) {
-                          if (!some) least = largest = keys[0];
-                          some = true;
+                            for (int i = 0; i < 4; ++i)
+                                keys[i] = row.key(four.sample[i],
+                                                  min(four.x + i * four.step, samples.width - 1));
+                            if (!kMask && are_finite(keys)) {
+                                if (!some) least = largest = keys[0];
+                                some = true;
 #pragma unroll
-                          for (int i = 0; i < 4; ++i) {
-                              least = smaller(least, keys[i]);
-                              largest = larger(largest, keys[i]);
-                          }
-                          return;
-                      }
+                                for (int i = 0; i < 4; ++i) {
+                                    least = smaller(least, keys[i]);
+                                    largest = larger(largest, keys[i]);
+                                }
+                                return;
+                            }
 #pragma unroll
-                      for (int i = 0; i < 4; ++i) {
-                          if (!four.shown[i]) continue;
-                          nan |= is_nan(keys[i]);
-                          if (is_finite(keys[i])) widen(keys[i]);
-                      }
-                  });
+                            for (int i = 0; i < 4; ++i) {
+                                if (!four.shown[i]) continue;
+                                nan |= is_nan(keys[i]);
+                                if (is_finite(keys[i])) widen(keys[i]);
+                            }
+                        });
     constexpr Ordinal kLeast = (Ordinal)(1ull << (8 * sizeof(Ordinal) - 1));
     const Ordinal high = largest_of_warp(some ? ordinal(largest) : kLeast);
     const Ordinal low = largest_of_warp(some ? ~ordinal(least) : kLeast);

@@ -22,7 +22,8 @@ struct Listed {
 __device__ int add_rows(const volatile int* a, int size, Listed b, int* sum, int room) {
     int i = 0, k = 0, count = 0;
     while (i < size || k < b.count) {
-        const int first = i < size ? a[i] : 0x7FFFFFFF, second = k < b.count ? b.rows[k] : 0x7FFFFFFF;
+        const int first = i < size ? a[i] : 0x7FFFFFFF,
+                  second = k < b.count ? b.rows[k] : 0x7FFFFFFF;
         i += first <= second;
         k += second <= first;
         if (first == second) continue;
@@ -62,7 +63,8 @@ struct Reduced {
 // row (D. Morozov and A. Nigmetov, Towards lockfree persistent homology, 2020). A column that enters
 // before the owner of its pivot takes its place, and the other one is reduced further. Columns for which
 // there is no room are listed as late.
-__device__ void reduce(const Columns& columns, int* owners, int first, int* sum, int* other, int room) {
+__device__ void reduce(const Columns& columns, int* owners, int first, int* sum, int* other,
+                       int room) {
     Reduced own(columns, first);
     while (own.count > 0) {
         const int pivot = own.rows[0], owner = ((volatile int*)owners)[pivot];

@@ -1,6 +1,7 @@
 // Whether two small arrays hold the same bytes: the host finds 1 or 0 in its own memory.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    same(const unsigned* first, const unsigned* second, volatile long long* reply, long long words) {
+    same(const unsigned* first, const unsigned* second, volatile long long* reply,
+         long long words) {
     bool differs = false;
     for (int i = threadIdx.x; i < words; i += ECC_THREADS) differs |= first[i] != second[i];
     differs = __syncthreads_or(differs);

@@ -27,7 +27,8 @@ struct SampleRow {
           mask(samples.mask + index * samples.mask_strides[0] + z * samples.mask_strides[1] +
                y * samples.mask_strides[2]),
           height(0.0) {
-        if (kDirectional) height = __dadd_rn(samples.heights[z], samples.heights[samples.depth + y]);
+        if (kDirectional)
+            height = __dadd_rn(samples.heights[z], samples.heights[samples.depth + y]);
     }
 
     ECC_DEVICE Element load(int x) const { return data[x * samples.strides[3]]; }
@@ -37,8 +38,7 @@ struct SampleRow {
     ECC_DEVICE Key key(Element sample, int x) const {
 #if ECC_DIRECTIONAL
         const double across = samples.heights[samples.depth + samples.height + x];
-        return __dadd_rn(to_double(sample),
-                           __dmul_rn(samples.scale, __dadd_rn(height, across)));
+        return __dadd_rn(to_double(sample), __dmul_rn(samples.scale, __dadd_rn(height, across)));
 #else
         return to_key(sample);
 #endif
@@ -78,7 +78,8 @@ struct FourSamples {
     }
 };
 
-constexpr int kPiece = 1 << 14;  // samples of a row that a thread helps with at a time, as in samples.py
+constexpr int kPiece =
+    1 << 14;  // samples of a row that a thread helps with at a time, as in samples.py
 
 // Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be
 // more than there are samples, unless kInside.
@@ -98,10 +99,12 @@ ECC_DEVICE void visit_samples(const Samples& samples, int depth, int height, int
         const int y = (int)(whole - rest * height), index = (int)quotient(rest, depth);
         const int z = (int)(rest - (long long)index * depth);
         const SampleRow row(samples, index, min(z, samples.depth - 1), min(y, samples.height - 1));
-        for (int begin = first + (kVector ? 4 * lane : lane); begin < end; begin += kGroups * span) {
+        for (int begin = first + (kVector ? 4 * lane : lane); begin < end;
+             begin += kGroups * span) {
             FourSamples four[kGroups];
 #pragma unroll
-            for (int g = 0; g < kGroups; ++g) four[g].template load<kInside>(row, begin + g * span, step);
+            for (int g = 0; g < kGroups; ++g)
+                four[g].template load<kInside>(row, begin + g * span, step);
 #pragma unroll
             for (int g = 0; g < kGroups; ++g)
                 if (four[g].x < end) visit(index, z, y, row, four[g]);
@@ -119,7 +122,9 @@ ECC_DEVICE long long ordinal(double key) {
     return bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFFll);
 }
 template <class T>
-ECC_DEVICE T ordinal(T key) { return key; }
+ECC_DEVICE T ordinal(T key) {
+    return key;
+}
 
 // The key of an ordinal; the second argument only gives its type.
 ECC_DEVICE float key_of(int ordinal, float) {
@@ -129,7 +134,9 @@ ECC_DEVICE double key_of(long long ordinal, double) {
     return __longlong_as_double(ordinal ^ (ordinal >> 63 & 0x7FFFFFFFFFFFFFFFll));
 }
 template <class T>
-ECC_DEVICE T key_of(T ordinal, T) { return ordinal; }
+ECC_DEVICE T key_of(T ordinal, T) {
+    return ordinal;
+}
 
 typedef decltype(ordinal(Key())) Ordinal;
 // Whether there are integers beyond those of all keys.

@@ -12,8 +12,8 @@ constexpr int kOrders = kLanes * kHalves;  // of a group
 constexpr bool kShared = ECC_SHARED;       // whether bins are counted in shared memory
 constexpr int kParts = ECC_PARTS;          // integers of a sum: 2 of floats
 constexpr bool kWeighted = ECC_WEIGHTED;
-typedef ECC_VALUE Value;    // of a point, of which curves are computed
-typedef ECC_WEIGHT Weight;  // of a point
+typedef ECC_VALUE Value;                // of a point, of which curves are computed
+typedef ECC_WEIGHT Weight;              // of a point
 constexpr int kColumns = 32 * kHalves;  // of a histogram
 constexpr int kAtOnce = 32 / kLanes;    // simplices that a warp takes at a time
 
@@ -33,8 +33,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
                 vectors + blockIdx.y * kOrders + half * kLanes + at % kLanes;
             double height = __dmul_rn(own[0], vector[0]);
             for (int axis = 1; axis < axes; ++axis)
-                height = __dadd_rn(height,
-                                   __dmul_rn(own[axis], vector[(long long)axis * orders]));
+                height = __dadd_rn(height, __dmul_rn(own[axis], vector[(long long)axis * orders]));
             word |= (unsigned)place(height, sampling, sampling.levels) << 16 * half;
         }
         codes[blockIdx.y * count * kLanes + at] = word;
@@ -69,11 +68,11 @@ struct Simplices {
     const int* rows[8];
     long long counts[8];
     int sizes[8];
-    int kinds;                   // of sizes
-    int with_points;             // whether the points count as well
+    int kinds;        // of sizes
+    int with_points;  // whether the points count as well
     long long points;
-    const unsigned* codes;       // (groups, points, kLanes)
-    const Weight* weights;       // of points
+    const unsigned* codes;  // (groups, points, kLanes)
+    const Weight* weights;  // of points
     double first_scale, second_scale;
 };
 
@@ -150,8 +149,7 @@ struct Bins {
             const Sum sum = kWeighted ? ((Sum*)shared)[i] : (Sum)(long long)((int*)shared)[i];
             const int column = i % kColumns, line = i / kColumns;
             const int part = line / histogram.bins, bin = line - part * histogram.bins;
-            const int order =
-                first_order + column / 32 * kLanes + (column & (kLanes - 1));
+            const int order = first_order + column / 32 * kLanes + (column & (kLanes - 1));
             if (!sum || order >= histogram.orders) continue;
             const long long row = (long long)part * histogram.orders + order;
             atomicAdd(histogram.values + row * histogram.bins + bin, sum);
@@ -168,8 +166,8 @@ ECC_DEVICE void add_simplices(const Simplices& given, const int* rows, long long
     const int lane = threadIdx.x & 31, column = lane & (kLanes - 1);
     const int sign = (size ? size : own) % 2 ? 1 : -1;
     const long long step = (long long)gridDim.x * ECC_THREADS;
-    for (long long start = ((long long)blockIdx.x * ECC_THREADS + threadIdx.x) - lane; start < count;
-         start += step) {
+    for (long long start = ((long long)blockIdx.x * ECC_THREADS + threadIdx.x) - lane;
+         start < count; start += step) {
         const long long mine = min(start + lane, count - 1);
         int points[kept];
 #pragma unroll

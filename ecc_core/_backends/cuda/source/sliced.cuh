@@ -217,10 +217,11 @@ ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
 
 // Copies the rows of a warp to shared memory.
 struct SlicedFeed {
-    const unsigned char *next, *left, *right;  // of the rows to ask for: the first row in the warp's
-                                               // columns, and in the columns beside the warp
-    int row, rest;                    // bytes from row to row; rows down to the last one
-    int last_column;                  // the last at which a copy may begin, in bytes
+    const unsigned char *next, *left,
+        *right;                        // of the rows to ask for: the first row in the warp's
+                                       // columns, and in the columns beside the warp
+    int row, rest;                     // bytes from row to row; rows down to the last one
+    int last_column;                   // the last at which a copy may begin, in bytes
     unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
 
     // From row `y` of a slice on, for a warp whose first column is `first`.

@@ -45,8 +45,7 @@ struct Windows {
           offsets(places + levels) {}
 
     ECC_DEVICE Window get(int i) const {
-        if (i >= head->count)
-            return {__uint_as_float(0xFF800000u), 0.0f, 0.0f, head->slots - 2, 0};
+        if (i >= head->count) return {__uint_as_float(0xFF800000u), 0.0f, 0.0f, head->slots - 2, 0};
         return {ends[i], highs[i], lows[i], offsets[i], offsets[i + 1] - offsets[i] - 1};
     }
 
@@ -204,8 +203,8 @@ struct Evaluation {
                          c2 = m2 * (double)moments(2, slot), c3 = m3 * (double)moments(3, slot);
             const double even = 0.5 * a * a * c2, next = m0 * c0 + m4 * c2;
             sum += c0 * s.s + c1 * s.first + even * s.second + c3 * s.third + next * s.fourth;
-            by_level += c0 * s.first + c1 * s.second + even * s.third + c3 * s.fourth +
-                        next * s.fifth;
+            by_level +=
+                c0 * s.first + c1 * s.second + even * s.third + c3 * s.fourth + next * s.fifth;
             by_sharpness += c0 * (z * s.first) + c1 * (s.first + z * s.second) +
                             even * (2.0f * s.second + z * s.third) +
                             c3 * (3.0f * s.third + z * s.fourth) +

@@ -44,7 +44,9 @@ struct Lookup {
         const float2 left = table[slot], right = table[slot + 1];
         const float rise = right.x - left.x, cubic = left.y + right.y - 2.0f * rise;
         const float found = left.x + u * (left.y + u * (rise - left.y - cubic + u * cubic));
-        return place.inside ? found : head.count < 0 || v != v ? __uint_as_float(0x7FC00000u) : 0.0f;
+        return place.inside               ? found
+               : head.count < 0 || v != v ? __uint_as_float(0x7FC00000u)
+                                          : 0.0f;
     }
 };
 
@@ -71,7 +73,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         __syncthreads();
     }
     const Lookup lookup = {windows, head,   head.count == 1 ? windows.get(0) : Window(),
-                           table,   totals, sharpness, index};
+                           table,   totals, sharpness,
+                           index};
     const SoftPoints points = work.points.of(index);
     Out* const out = work.out + index * points.count;
     for (int turn = block % work.blocks; turn < points.turns(); turn += work.blocks) {

@@ -7,7 +7,8 @@ constexpr double kLinear = 20;  // beyond it the softplus is the identity, as in
 ECC_DEVICE double last_of(double sum) { return __shfl_sync(0xFFFFFFFFu, sum, 31); }
 
 // The first number, and then the softplus of the others, added up in units of the step.
-extern "C" __global__ void soft_increasing(const Real* numbers, const Real* step, Real* levels, int count) {
+extern "C" __global__ void soft_increasing(const Real* numbers, const Real* step, Real* levels,
+                                           int count) {
     double total = 0;
     for (int first = 0; first < count; first += 32) {
         const int i = first + threadIdx.x;

@@ -8,10 +8,11 @@
 
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS;
-constexpr int kExtents = 1 << ECC_AXES, kOrthants = kExtents;  // an orthant's bits: negative components
+constexpr int kExtents = 1 << ECC_AXES,
+              kOrthants = kExtents;  // an orthant's bits: negative components
 
 struct Orthants {
-    const Real* weights;  // (images, *sides)
+    const Real* weights;       // (images, *sides)
     long long size, vertices;  // of an image, and of its grid of vertices
     int sides[3], grid[3];
     int images, cubes, greatest;  // whether a cell has the weight of its greatest point
@@ -57,7 +58,8 @@ struct Orthants {
 
 // Sums (images, orthants, vertices) of the signed values of the cells of which a vertex is the highest.
 // One thread for each vertex of an image.
-extern "C" __global__ void __launch_bounds__(kThreads) soft_orthants(const Orthants cells, Real* out) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_orthants(const Orthants cells, Real* out) {
     const long long index = (long long)blockIdx.x * kThreads + threadIdx.x;
     if (index >= cells.images * cells.vertices) return;
     const long long image = index / cells.vertices, vertex = index % cells.vertices;
@@ -68,18 +70,21 @@ extern "C" __global__ void __launch_bounds__(kThreads) soft_orthants(const Ortha
 #pragma unroll
     for (int extent = 0; extent < kExtents; ++extent)
 #pragma unroll
-        for (int upper = 0; upper < kExtents; ++upper) {  // axes along which the vertex is an upper end
+        for (int upper = 0; upper < kExtents;
+             ++upper) {  // axes along which the vertex is an upper end
             if (upper & ~extent) continue;
             int lowest[3];
 #pragma unroll
-            for (int axis = 0; axis < 3; ++axis) lowest[axis] = at[axis] - Orthants::bit(upper, axis);
+            for (int axis = 0; axis < 3; ++axis)
+                lowest[axis] = at[axis] - Orthants::bit(upper, axis);
             const long long owner = cells.owner(weights, lowest, extent);
             if (owner < 0) continue;
             const Real own = weights[owner];
             const Real value = isinf(own) ? own - own : own;  // NaN, which no sum hides
 #pragma unroll
             for (int orthant = 0; orthant < kOrthants; ++orthant)
-                if ((~orthant & extent) == upper) sums[orthant] += __popc(extent) & 1 ? -value : value;
+                if ((~orthant & extent) == upper)
+                    sums[orthant] += __popc(extent) & 1 ? -value : value;
         }
 #pragma unroll
     for (int orthant = 0; orthant < kOrthants; ++orthant)
@@ -112,7 +117,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                     const int upper = ~orthant & extent;
                     long long vertex = 0;
                     for (int axis = 0; axis < 3; ++axis)
-                        vertex = vertex * cells.grid[axis] + lowest[axis] + Orthants::bit(upper, axis);
+                        vertex =
+                            vertex * cells.grid[axis] + lowest[axis] + Orthants::bit(upper, axis);
                     sum += upstream[orthant * cells.vertices + vertex];
                 }
                 total += __popc(extent) & 1 ? -sum : sum;

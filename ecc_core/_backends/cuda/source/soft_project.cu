@@ -7,8 +7,8 @@
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 
 struct ProjectedPoints {
-    const Real* weights;     // (images, orthants, points)
-    const Real* vectors;     // (count, axes)
+    const Real* weights;  // (images, orthants, points)
+    const Real* vectors;  // (count, axes)
     const Real *levels, *sharpness;
     long long points;
     int grid[3];
@@ -27,7 +27,8 @@ struct ProjectedPoints {
     ECC_DEVICE Real height(int direction, const Real* at) const {
         Real sum = 0;
 #pragma unroll
-        for (int axis = 0; axis < kAxes; ++axis) sum += vectors[direction * kAxes + axis] * at[axis];
+        for (int axis = 0; axis < kAxes; ++axis)
+            sum += vectors[direction * kAxes + axis] * at[axis];
         return sum;
     }
     // Negative components have bits, the first axis the highest.
@@ -79,10 +80,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             by_sharpness += c;
         }
         if (j < points.levels_count) {
-            const long long at =
-                ((long long)blockIdx.x * 3 * images + image) * points.directions_count *
-                    points.levels_count +
-                (long long)direction * points.levels_count + j;
+            const long long at = ((long long)blockIdx.x * 3 * images + image) *
+                                     points.directions_count * points.levels_count +
+                                 (long long)direction * points.levels_count + j;
             partial[at] = sum;
             partial[at + size] = by_level * (double)l;
             partial[at + 2 * size] = by_sharpness;
@@ -103,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int k = 0; k < points.directions_count; ++k) {
         if (points.orthant(k) != orthant) continue;
         const Real height = points.height(k, at);
-        const Real* row = gradients + ((long long)image * points.directions_count + k) *
-                                          points.levels_count;
+        const Real* row =
+            gradients + ((long long)image * points.directions_count + k) * points.levels_count;
         Real sum = 0;
         for (int j = 0; j < points.levels_count; ++j)
             sum += row[j] * Sigmoid(l * (points.levels[j] - height)).s;
@@ -150,14 +150,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int axis = 0; axis < kAxes; ++axis) {
         const double total = block_sum(sums[axis], scratch);
         if (threadIdx.x == 0)
-            partial[((long long)blockIdx.x * gridDim.z * points.directions_count + row) * kAxes + axis] =
-                total;
+            partial[((long long)blockIdx.x * gridDim.z * points.directions_count + row) * kAxes +
+                    axis] = total;
     }
 }
 
 // The sums of partial sums (chunks, gridDim.y, size), one array for each block of y.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    soft_total(const double* partial, Real* first, Real* second, Real* third, long long size, int chunks) {
+    soft_total(const double* partial, Real* first, Real* second, Real* third, long long size,
+               int chunks) {
     const long long index = (long long)blockIdx.x * kThreads + threadIdx.x;
     if (index >= size) return;
     double total = 0;

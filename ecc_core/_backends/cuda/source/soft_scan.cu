@@ -51,7 +51,8 @@ struct ScanCounts {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS) soft_scan(const ScanWork work) {
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
+    soft_scan(const ScanWork work) {
     extern __shared__ uint4 memory[];
     int* counts = (int*)memory;
     const int image = blockIdx.x / work.blocks;

@@ -7,7 +7,8 @@
 
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kLevels = 4;  // that a lane sums at a time
-constexpr int kKinds = 3;   // of sums: curves, and their derivatives by the level and by the sharpness
+constexpr int kKinds =
+    3;  // of sums: curves, and their derivatives by the level and by the sharpness
 
 struct SoftShapes {
     const Real* points;   // (count, axes)
@@ -64,8 +65,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         for (Items item; item.at < given.counts[kind] * size; item.at += item.step) {
             const long long first = given.rows[kind][item.at / size * size];
             const long long own = given.rows[kind][item.at];
-            const bool inside =
-                own >= 0 && own < given.count && first >= 0 && first < given.count;
+            const bool inside = own >= 0 && own < given.count && first >= 0 && first < given.count;
             refuse_unless(inside && given.batch[own] == given.batch[first]);
         }
     }
@@ -168,7 +168,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
                 for (int j = 0; j < kLevels; ++j) {
                     const long long line =
                         (((long long)blockIdx.x * kinds + kind) * given.shapes + shape) *
-                            given.directions + direction;
+                            given.directions +
+                        direction;
                     if (first + j < given.levels_count)
                         sums[line * given.levels_count + first + j] = totals[kind][j];
                 }
@@ -195,8 +196,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (Items item; item.at < given.count * given.directions; item.at += item.step) {
         const long long point = item.at / given.directions;
         const Real* const own = upstream +
-            given.batch[point] * given.levels_count * given.directions +
-            item.at % given.directions;
+                                given.batch[point] * given.levels_count * given.directions +
+                                item.at % given.directions;
         const Real height = given.heights[item.at];
         Real entered = 0, rate = 0;
         for (int j = 0; j < given.levels_count; ++j) {
@@ -212,8 +213,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // Adds the gradients of the weights of points and simplices to those of their heaviest points.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    differentiate_weights(const SoftShapes given, const Real* by_coefficients,
-                          double* by_weights) {
+    differentiate_weights(const SoftShapes given, const Real* by_coefficients, double* by_weights) {
     for (Items item; item.at < given.count; item.at += item.step) {
         double total = 0;
         for (int direction = 0; direction < given.directions; ++direction)
@@ -226,8 +226,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
             const long long* const row = given.rows[kind] + item.at * size;
             double total = 0;
             for (int direction = 0; direction < given.directions; ++direction)
-                total += by_coefficients[last_point(given, row, size, direction) *
-                                             given.directions + direction];
+                total +=
+                    by_coefficients[last_point(given, row, size, direction) * given.directions +
+                                    direction];
             atomicAdd(by_weights + heaviest_point(given, row, size), size % 2 ? total : -total);
         }
     }

@@ -53,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             for (int moment = 0; moment < kMoments; ++moment) counts[moment * work.room + slot] = 0;
         }
         __syncthreads();
-        const Deposit<SmallCounts> deposit = {windows, head, only, work.scale, {counts, begin, work.room}};
+        const Deposit<SmallCounts> deposit = {
+            windows, head, only, work.scale, {counts, begin, work.room}};
         for (int turn = 0; turn < points.turns(); ++turn) nan |= deposit.turn(points, turn);
         __syncthreads();
         for (int j = threadIdx.x / 32; j < levels; j += kThreads / 32) {

@@ -73,8 +73,7 @@ ECC_DEVICE void add_vertices(Ranks (&cells)[kCorners], const SurfaceBins& bins) 
                 left[other] = left[other] && !same;
             }
 #pragma unroll
-    for (int cell = 0; cell < kCorners; ++cell)
-        bins.add_if(left[cell], cells[cell], sign_of(cell));
+    for (int cell = 0; cell < kCorners; ++cell) bins.add_if(left[cell], cells[cell], sign_of(cell));
 }
 
 // The corners of a cell, as bits.
@@ -88,8 +87,8 @@ ECC_DEVICE constexpr unsigned corners_of(int cell) {
 // Bit 31: whether the first rank of `b` is at least that of `a`; bit 15: the same for the second.
 ECC_DEVICE unsigned compare(Ranks a, Ranks b) {
     if constexpr (kShared) return (unsigned)b - (unsigned)a + 0x80008000u;
-    return (unsigned)(first_of(b) >= first_of(a)) << 31 |
-           (unsigned)(second_of(b) >= second_of(a)) << 15;
+    return (unsigned)(first_of(b) >= first_of(a)) << 31 | (unsigned)(second_of(b) >= second_of(a))
+                                                              << 15;
 }
 
 // The sum of the signs of the cells that contain the corners of a cell, and no corner of `others`, which
@@ -163,7 +162,8 @@ ECC_DEVICE void add_cubes(const Ranks (&cubes)[kCorners], const SurfaceBins& bin
         }
     Orders found;
 #pragma unroll
-    for (int i = 0; i < kCorners; ++i) found.first[i] = permute<0x4432>(orders[i], 0), found.second[i] = orders[i];
+    for (int i = 0; i < kCorners; ++i)
+        found.first[i] = permute<0x4432>(orders[i], 0), found.second[i] = orders[i];
     add_steps<0>(cubes, found, bins);
 }
 
@@ -187,10 +187,12 @@ ECC_DEVICE SurfaceRow read(const Surface& pairs, int image, int z, int y, int x)
         return which ? found : found * scale;
     };
     if (pairs.width % kPlaces == 0 && x < pairs.width) {
-        const FourCodes one = *(const FourCodes*)(first + x), other = *(const FourCodes*)(second + x);
+        const FourCodes one = *(const FourCodes*)(first + x),
+                        other = *(const FourCodes*)(second + x);
         if (x > 0) row.at[0] = join(rank(0, first[x - 1]), rank(1, second[x - 1]));
 #pragma unroll
-        for (int i = 0; i < kPlaces; ++i) row.at[i + 1] = join(rank(0, one.v[i]), rank(1, other.v[i]));
+        for (int i = 0; i < kPlaces; ++i)
+            row.at[i + 1] = join(rank(0, one.v[i]), rank(1, other.v[i]));
         return row;
     }
 #pragma unroll

@@ -10,7 +10,8 @@ constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
 constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers (struct Places)
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kTileRows = 32, kTileColumns = 64;
-constexpr int kRoom = 512;  // points that a warp has listed, at most; enough for 8 columns of a tile
+constexpr int kRoom =
+    512;  // points that a warp has listed, at most; enough for 8 columns of a tile
 
 // A block of points, from its first one; the last axis has kTileColumns, the others up to `rows`
 // and `slices` ones.
@@ -163,8 +164,8 @@ struct MaskLane {
             (back_x ? -along.x : along.x) * (tile.x + kTileColumns / 2 - grid.x.centre) +
             places.offset;
         // The largest distance of a point from the centre.
-        const double extent = kTileColumns / 2 * along.x + kTileRows / 2 * along.y +
-                              0.5 * slices * along.z;
+        const double extent =
+            kTileColumns / 2 * along.x + kTileRows / 2 * along.y + 0.5 * slices * along.z;
         // All points of a tile further away are in the first bin, or in none.
         const double near = fmin(fmax(centre, -extent), extent + (count + 1) * level);
         return (unsigned)__double2ll_rn(near + places.guard * level -
@@ -219,7 +220,8 @@ struct MaskCounter {
             for (; done + turn <= points; done += turn, own += turn * step)
                 if (part < together) count_eight(tile, first, own, 4 * step, column, sign);
         }
-        for (int i = done + part; (all || !kPlaces) && part < together && i < points; i += together) {
+        for (int i = done + part; (all || !kPlaces) && part < together && i < points;
+             i += together) {
             const unsigned point = at[i * step], place = line.place(point, first);
             const bool sure = kPlaces && (place & line.sure);
             add(sure ? place >> places.shift : exact_row(tile, point), column, sign, 1);
@@ -227,7 +229,8 @@ struct MaskCounter {
         __syncwarp();
         if (all || !kPlaces) return 0;
         const int left = points - done;
-        for (int i = threadIdx.x & 31; done && i < left; i += 32) at[i * step] = at[(done + i) * step];
+        for (int i = threadIdx.x & 31; done && i < left; i += 32)
+            at[i * step] = at[(done + i) * step];
         __syncwarp();
         return left;
     }
@@ -384,9 +387,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
                              (job.orthant & 2 ? kTileRows - 1 : 0) << 8 |
                              (job.orthant & 4 ? slices - 1 : 0) << 16;
     const MaskLane line(*direction, grid, places, slices);
-    const MaskCounter counter = {sampling, grid, places, line, direction,
-                             values + (long long)sampling.rows[own] * sampling.count,
-                             part, together, 4u * width, reverse};
+    const MaskCounter counter = {
+        sampling, grid,      places,
+        line,     direction, values + (long long)sampling.rows[own] * sampling.count,
+        part,     together,  4u * width,
+        reverse};
     const unsigned increases =
                        shared_address(bins) + 4 * (part % copies * directions + own - job.first),
                    decreases = increases + 4 * rows * width;
@@ -411,10 +416,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
             const bool all = progress.stuck || progress.part || progress.done == present;
             queue.positive = counter.count(tile, first, queue.points, 1, queue.positive, all,
                                            increases, planes.sign);
-            queue.negative = counter.count(tile, first, queue.points + kRoom - 1, -1, queue.negative,
-                                           all, decreases, -planes.sign);
+            queue.negative = counter.count(tile, first, queue.points + kRoom - 1, -1,
+                                           queue.negative, all, decreases, -planes.sign);
         }
     }
-    if (kShared)
-        flush(sampling, places, job, planes.sign, bins, rows, width, copies, values);
+    if (kShared) flush(sampling, places, job, planes.sign, bins, rows, width, copies, values);
 }

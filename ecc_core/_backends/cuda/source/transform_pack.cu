@@ -42,6 +42,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
     __syncthreads();
     unsigned* to = planes.bits + ((long long)tiles * planes.words + kWords * group) * kRows;
-    for (int i = threadIdx.x; i < kRows * min(kWords, planes.words - kWords * group); i += ECC_THREADS)
+    for (int i = threadIdx.x; i < kRows * min(kWords, planes.words - kWords * group);
+         i += ECC_THREADS)
         to[i] = packed[i % kRows][i / kRows];
 }

@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 struct Measures {
     const int* boxes;
-    const double* scales;  // units of the levels of each region; null if all are 1
+    const double* scales;             // units of the levels of each region; null if all are 1
     const signed char* coefficients;  // (orthant, pattern)
     double spacing[3];
     int cubes;

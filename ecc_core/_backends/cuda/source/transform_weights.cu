@@ -57,8 +57,7 @@ struct WeightLines {
         const int near_z = z + (deep ? owner.z.here + 1 : 0);
         const int near_y = y + 1 + (grid.y.present ? owner.y.here : 0);
         const long long down = (long long)(owner.y.far - owner.y.here) * image.columns;
-        const long long back =
-            (long long)(owner.z.far - owner.z.here) * image.rows * image.columns;
+        const long long back = (long long)(owner.z.far - owner.z.here) * image.rows * image.columns;
         here = image.padded + ((long long)near_z * image.rows + near_y) * image.columns + 1;
         below = here + down;
         behind = here + back;
@@ -164,8 +163,7 @@ ECC_DEVICE void fill(const Weights& image, const Grid& grid, const Owner& owner,
 #pragma unroll 2
     for (int i = lane; i < kColumns; i += 32) {
         Weight weight = 0;
-        if (inside && i < span.count)
-            weight = lines.coefficient(image, span.column(i));
+        if (inside && i < span.count) weight = lines.coefficient(image, span.column(i));
         row.set(i, split(image, weight));
     }
     __syncwarp();
@@ -258,7 +256,9 @@ struct RowCounts {
     ECC_DEVICE Parts search(double level) const {
         Parts sum = {};
         for (int row = 0; row < kRows; ++row) {
-            const auto reached = [&](int i) { return __dadd_rn(run.bases[row], beyond(i)) <= level; };
+            const auto reached = [&](int i) {
+                return __dadd_rn(run.bases[row], beyond(i)) <= level;
+            };
             sum = sum + running(row, first_failing(span.count, reached));
         }
         return sum;
@@ -295,9 +295,8 @@ ECC_DEVICE void prepare(const Sampling& sampling, const double* levels, const Gr
                         const Span& span, const Vector& u, int z, int y, Run& run) {
     const int lane = threadIdx.x & 31, down = y + lane;
     const bool inside = lane < kRows && z + down / grid.y.points < grid.z.points;
-    const double height =
-        row_height(u, grid.z.position(inside ? z + down / grid.y.points : z),
-                   grid.y.position(inside ? down % grid.y.points : y));
+    const double height = row_height(u, grid.z.position(inside ? z + down / grid.y.points : z),
+                                     grid.y.position(inside ? down % grid.y.points : y));
     if (lane < kRows) run.bases[lane] = height;
     double low = height, high = height;
 #pragma unroll
@@ -358,12 +357,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
         for (int d = 0; d < directions; ++d) {
             const Run& run = runs[d];
             const int tasks = run.tasks();
-            const RowCounts walk = {sampling, levels, grid.x, rows, run, span,
-                                    sampling.directions[job.first + d].x};
+            const RowCounts walk = {
+                sampling, levels, grid.x, rows, run, span, sampling.directions[job.first + d].x};
             const PartBins bins =
                 kShared
                     ? PartBins{shared + kParts * d * sampling.count, sampling.count}
-                    : PartBins{values + (long long)sampling.rows[job.first + d] * sampling.count, part};
+                    : PartBins{values + (long long)sampling.rows[job.first + d] * sampling.count,
+                               part};
             for (; task < tasks; task += kWarps) {
                 if (run.dense)
                     walk.add_points(task, bins);

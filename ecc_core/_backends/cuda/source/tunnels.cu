@@ -133,7 +133,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const int place = rows[index].place;
     if (index == 0 || rows[index - 1].place != place) first_rows[place] = index;
     // Other threads may change the parents of other roots meanwhile.
-    const int root = root_of(((volatile unsigned*)grown)[place], end_at(rows[index].ends >> 8 & 255));
+    const int root =
+        root_of(((volatile unsigned*)grown)[place], end_at(rows[index].ends >> 8 & 255));
     rows[index].ends = root;
     atomicAdd(grown + place, (unsigned)(root - (int)kRoot) << 3 * root);
 }
@@ -347,7 +348,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
     const bool works = thread % spread == 0;
     const long long step = (long long)gridDim.x * ECC_THREADS / spread;
-    for (long long first = (thread - threadIdx.x % 32) / spread; first < columns.count; first += step) {
+    for (long long first = (thread - threadIdx.x % 32) / spread; first < columns.count;
+         first += step) {
         const long long index = works ? first + threadIdx.x % 32 / spread : columns.count;
         int column = 0, count = 0;
         if (index < columns.count) {

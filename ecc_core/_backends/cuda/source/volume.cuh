@@ -26,8 +26,8 @@ constexpr unsigned kLowX = 0111111111, kHighX = 0444444444;
 constexpr unsigned kLowY = 0007007007, kHighY = 0700700700;
 constexpr unsigned kLowZ = 0000000777, kHighZ = 0777000000;
 constexpr unsigned kFaces = 1u << 4 | 1u << 10 | 1u << 12 | 1u << 14 | 1u << 16 | 1u << 22;
-constexpr unsigned kCorners = 1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 |
-                              1u << 24 | 1u << 26;
+constexpr unsigned kCorners =
+    1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 | 1u << 24 | 1u << 26;
 constexpr unsigned kSpace = kCube & ~kCenter & (kPlanar ? ~(kLowY | kHighY) : kCube);
 
 // The places of a cube around a point that are not in the image.
@@ -51,7 +51,8 @@ struct Slice {
         const Code* const from = volume.codes + min(max(z, 0), volume.depth - 1) * slice;
 #pragma unroll
         for (int i = 0; i < 9; ++i)
-            if (!kPlanar || i / 3 == 1) codes[i] = key_of(volume, from[rows[i / 3] + columns[i % 3]]);
+            if (!kPlanar || i / 3 == 1)
+                codes[i] = key_of(volume, from[rows[i / 3] + columns[i % 3]]);
     }
 };
 
