@@ -32,6 +32,8 @@ def offline(monkeypatch):
 def test_example(path, offline):
     if path.stem == "plot_soft_curve":
         pytest.importorskip("torch", reason="soft curves are tensors")
+    if path.stem == "plot_cortex":
+        pytest.importorskip("nilearn", reason="it has the surface")
     names = runpy.run_path(str(path))
     figures = [plt.figure(number) for number in plt.get_fignums()]
     assert figures
@@ -52,6 +54,12 @@ CHECKS = {
         and not (names["c"][names["entering"] & (names["image"] > 85)]).any()
     ),
     "plot_coins": lambda names: names["count"] == 24,
+    "plot_cortex": lambda names: all(
+        names["curves"][side][0] == 2
+        and names["curves"][side].min() < -20
+        and 20 < len(names["pits"][side]) < 40
+        for side in names["SIDES"]
+    ),
     "plot_galaxies": lambda names: names["objects"] > 500 and names["dark"].values[-1] == 0,
     "plot_gaussian_field": lambda names: all(
         np.corrcoef(names[theory].mean, found(names, names["shape"]))[0, 1] > 0.97
