@@ -56,6 +56,10 @@ class Transforms(Protocol):
         """Return the curves of regions, (regions, k, m); heights are in units of `scales`."""
 
 
+Complex = Any
+"""What a backend's `make_complex` returns: a sequence of the edges, the triangles and so on."""
+
+
 class SimplicialComplexes(Protocol):
     """Curves and transforms of simplicial complexes.
 
@@ -65,9 +69,7 @@ class SimplicialComplexes(Protocol):
     def place(self, array: DeviceArray, /) -> DeviceArray:
         """Return an array of the device, or a NumPy array, as NumPy's functions take it."""
 
-    def make_complex(
-        self, given: Sequence[DeviceArray], points: int, complete: bool, /
-    ) -> Sequence[DeviceArray]:
+    def make_complex(self, given: Sequence[DeviceArray], points: int, complete: bool, /) -> Complex:
         """Return the edges, triangles and so on of a complex, by dimension.
 
         `given` are int64 arrays of increasing width, not more than one of each. With `complete`
@@ -78,7 +80,7 @@ class SimplicialComplexes(Protocol):
         self,
         values: DeviceArray,
         levels: RoundedLevels,
-        simplices: Sequence[DeviceArray],
+        simplices: Complex,
         /,
         *,
         workers: int | None = None,
@@ -88,7 +90,7 @@ class SimplicialComplexes(Protocol):
     def simplicial_transform(
         self,
         points: DeviceArray,
-        simplices: Sequence[DeviceArray],
+        simplices: Complex,
         weights: DeviceArray | None,
         directions: Floats,
         heights: Floats,

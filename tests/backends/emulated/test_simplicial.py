@@ -9,8 +9,7 @@ from fake_cupy import guarded
 from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.simplicial.complexes import make_complex
-from ecc_core._backends.cpu.simplicial.launch import value_curves
+from ecc_core._backends.cpu.simplicial.launch import make_complex, value_curves
 from ecc_core._request.levels import round_to_levels
 
 RNG = np.random.default_rng(5)

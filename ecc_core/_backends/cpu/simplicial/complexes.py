@@ -221,7 +221,7 @@ def _faces(rows: Rows) -> Rows:
     return faces
 
 
-def make_complex(given: Sequence[Rows], points: int, complete: bool) -> list[Rows]:
+def make_rows(given: Sequence[Rows], points: int, complete: bool) -> list[Rows]:
     """Return the edges, triangles and so on of a complex, by dimension.
 
     `given` are int64 arrays of increasing width, not more than one of each. With `complete` faces

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share
-from ecc_core._backends.cpu.simplicial.codes import Cells, divide_bins, encode_heights, in_lanes
-from ecc_core._backends.cpu.simplicial.complexes import Rows, make_complex
+from ecc_core._backends.cpu.simplicial.codes import (
+    Cells,
+    divide_bins,
+    encode_heights,
+    guess_for,
+    in_lanes,
+)
+from ecc_core._backends.cpu.simplicial.complexes import Rows, make_rows
 from ecc_core._backends.cpu.simplicial.components import component_pairs
 from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices, add_sums, count_simplices
+from ecc_core._backends.cpu.simplicial.stars import ROWS_OF_MEMORY, Stars, add_stars, make_stars
 from ecc_core._backends.cpu.transforms.heights import Floats, make_grid, workers_for
 from ecc_core._request.levels import Levels
 
@@ -22,9 +30,76 @@ Array = NDArray[Any]
 Encode = Callable[[slice, Array], None]
 
 MOST_SHORT = 2**15 - 1  # simplices of a point, which 16-bit sums can count
+LINE = 64  # bytes of the cache, to which rows of codes are aligned
 
 
-class Complex(NamedTuple):
+class HostComplex(Sequence[Rows]):
+    """The edges, triangles and so on of a complex, or its stars, which are made when asked for.
+
+    Either raises the errors of simplices that are no complex.
+    """
+
+    def __init__(self, given: Sequence[Rows], points: int, complete: bool) -> None:
+        self.given = given
+        self.points = points
+        self.complete = complete
+
+    @cached_property
+    def rows(self) -> list[Rows]:
+        """The simplices of each dimension but 0."""
+        return make_rows(self.given, self.points, self.complete)
+
+    @cached_property
+    def stars(self) -> Stars | None:
+        """The stars of the points; None for complexes that are not made of them."""
+        return make_stars(self.given, self.points, self.complete)
+
+    def __len__(self) -> int:
+        return max((part.shape[1] for part in self.given), default=1) - 1
+
+    @overload
+    def __getitem__(self, index: int, /) -> Rows: ...
+
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Rows]: ...
+
+    def __getitem__(self, index: int | slice, /) -> Rows | list[Rows]:
+        return self.rows[index]
+
+    def weighed(self, weights: Array | None) -> Counted | Weighed:
+        """Return what adds the simplices to histograms."""
+        if weights is None and self.stars is not None:
+            return Counted(self.stars)
+        own = None
+        if weights is not None:  # a simplex weighs as much as its heaviest point
+            own = [weights, *(weights[rows].max(axis=1) for rows in self.rows)]
+        return Weighed(self.points, self.rows, own)
+
+
+class Counted(NamedTuple):
+    """A complex of edges and triangles, given by its stars."""
+
+    stars: Stars
+
+    @property
+    def points(self) -> int:
+        return self.stars.points
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the curves."""
+        return np.dtype(np.int64)
+
+    def memory(self, codes: np.dtype[Any]) -> Array:
+        """Return memory for :meth:`add_to`."""
+        return _aligned((ROWS_OF_MEMORY, LANES), np.dtype(f"i{codes.itemsize}"))
+
+    def add_to(self, histograms: Array, codes: Array, shift: int, memory: Array) -> None:
+        """Add the signs of all simplices to the histograms (k, bins) of k orders."""
+        add_stars(self.stars, codes, shift, len(histograms), memory, histograms)
+
+
+class Weighed(NamedTuple):
     """The simplices of a complex, and their weights."""
 
     points: int
@@ -38,8 +113,12 @@ class Complex(NamedTuple):
         """Dtype of the curves."""
         return np.dtype(np.int64) if self.weights is None else self.weights[0].dtype
 
+    def memory(self, codes: np.dtype[Any]) -> Array:
+        """Return memory for the sums of the points in LANES orders."""
+        return np.empty((self.points, LANES), self._dtype_of_sums)
+
     @property
-    def dtype_of_sums(self) -> np.dtype[Any]:
+    def _dtype_of_sums(self) -> np.dtype[Any]:
         """Dtype of the sums of points: of signs as short as the point with most of them allows."""
         if self.weights is not None:
             return self.dtype
@@ -50,41 +129,59 @@ class Complex(NamedTuple):
             count_simplices(rows, counts)
         return np.dtype(np.int16 if counts.max() < MOST_SHORT else np.int64)
 
-    def add_to(self, histograms: Array, codes: Array, shift: int, sums: Array) -> None:
-        """Add the signed weights of all simplices to the histograms (k, bins) of k orders.
-
-        `sums` is memory for the sums of the points.
-        """
-        sums[:] = 1 if self.weights is None else self.weights[0][:, None]
+    def add_to(self, histograms: Array, codes: Array, shift: int, memory: Array) -> None:
+        """Add the signed weights of all simplices to the histograms (k, bins) of k orders."""
+        memory[:] = 1 if self.weights is None else self.weights[0][:, None]
         for dimension, rows in enumerate(self.simplices, start=1):
-            sign = sums.dtype.type(-1 if dimension % 2 else 1)
+            sign = memory.dtype.type(-1 if dimension % 2 else 1)
             own = np.full(1, sign) if self.weights is None else sign * self.weights[dimension]
-            add_simplices(rows, own, int(self.weights is not None), codes, sums)
-        add_sums(codes, sums, shift, len(histograms), histograms)
+            add_simplices(rows, own, int(self.weights is not None), codes, memory)
+        add_sums(codes, memory, shift, len(histograms), histograms)
 
-    def curves(
-        self, orders: tuple[int, int], encode: Encode, cells: Cells, workers: int | None
-    ) -> Array:
-        """Return the curves (k, bins - 1) of `orders`: k orders of the points, in so many bins.
 
-        `encode` writes the codes of some orders, which divide bins into `cells`.
-        """
-        count, bins = orders
-        shift, dtype = cells
-        dtype_of_sums = self.dtype_of_sums
-        histograms = np.zeros((count, bins), self.dtype)
+def _curves(
+    complex_: Counted | Weighed,
+    orders: tuple[int, int],
+    encode: Encode,
+    cells: Cells,
+    workers: int | None,
+) -> Array:
+    """Return the curves (k, bins - 1) of `orders`: k orders of the points, in so many bins.
 
-        def work(starts: Iterator[int]) -> None:
-            codes = np.empty((self.points, LANES), dtype)
-            sums = np.empty((self.points, LANES), dtype_of_sums)
-            for start in starts:
-                part = slice(start, min(start + LANES, count))
-                encode(part, codes)
-                self.add_to(histograms[part], codes, shift, sums)
+    `encode` writes the codes of some orders, which divide bins into `cells`.
+    """
+    count, bins = orders
+    shift, dtype = cells
+    histograms = np.zeros((count, bins), complex_.dtype)
 
-        threads = workers_for(workers, self.points * count)
-        share(range(0, count, LANES), work, threads)
-        return np.cumsum(histograms[:, :-1], axis=1, dtype=self.dtype)
+    def work(starts: Iterator[int]) -> None:
+        codes = _aligned((complex_.points, LANES), dtype)
+        memory = complex_.memory(dtype)
+        for start in starts:
+            part = slice(start, min(start + LANES, count))
+            encode(part, codes)
+            complex_.add_to(histograms[part], codes, shift, memory)
+
+    threads = workers_for(workers, complex_.points * count)
+    share(range(0, count, LANES), work, threads)
+    return np.cumsum(histograms[:, :-1], axis=1, dtype=complex_.dtype)
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array without values that begins at a line of the cache."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    room = np.empty(size + LINE, np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + size].view(dtype).reshape(shape)
+
+
+def make_complex(given: Sequence[Rows], points: int, complete: bool) -> HostComplex:
+    """Return the edges, triangles and so on of a complex, by dimension.
+
+    `given` are int64 arrays of increasing width, not more than one of each. With `complete` faces
+    that are missing are added, otherwise they are an error.
+    """
+    return HostComplex(given, points, complete)
 
 
 def place(array: Array) -> Array:
@@ -94,7 +191,7 @@ def place(array: Array) -> Array:
 
 def simplicial_transform(
     points: Floats,
-    simplices: Sequence[Rows],
+    simplices: HostComplex,
     weights: Array | None,
     directions: Floats,
     heights: Floats,
@@ -108,31 +205,31 @@ def simplicial_transform(
     grid = make_grid(heights, reach)
     cells = divide_bins(grid)
 
-    def encode(part: slice, codes: Array) -> None:
-        encode_heights(points, in_lanes(directions[part]), grid, cells.shift, codes)
+    guess, dtype = guess_for(grid, cells, reach, points.shape[1])
 
-    own = None
-    if weights is not None:
-        own = [weights, *(weights[rows].max(axis=1) for rows in simplices)]
-    found = Complex(len(points), simplices, own)
-    return found.curves((len(directions), heights.size + 1), encode, cells, workers)
+    def encode(part: slice, codes: Array) -> None:
+        vectors = in_lanes(directions[part])
+        scaled = (vectors * grid.scale).astype(dtype)
+        encode_heights(points, vectors, grid, cells.shift, guess, scaled, codes)
+
+    orders = len(directions), heights.size + 1
+    return _curves(simplices.weighed(weights), orders, encode, cells, workers)
 
 
 def value_curves(
-    values: Array, levels: Levels, simplices: Sequence[Rows], workers: int | None = 1
+    values: Array, levels: Levels, simplices: HostComplex, workers: int | None = 1
 ) -> NDArray[np.int64]:
     """Return the curves (orders, thresholds) of values (orders, points) in native byte order."""
     ranks = _ranks(values, levels)
     bins = levels.values.size + 1
-    cells = Cells(0, np.dtype(np.uint16 if bins <= 2**16 else np.uint32))
+    cells = Cells(0, np.dtype(np.uint16 if bins < 2**16 else np.uint32))
 
     def encode(part: slice, codes: Array) -> None:
         codes[:] = 0
         own = ranks[part]
         codes[:, : len(own)] = own.T
 
-    found = Complex(ranks.shape[1], simplices, None)
-    curves = found.curves((len(ranks), bins), encode, cells, workers)
+    curves = _curves(simplices.weighed(None), (len(ranks), bins), encode, cells, workers)
     before = np.zeros((len(ranks), 1), np.int64)
     return np.concatenate([before, curves], axis=1)[:, levels.entered]
 
