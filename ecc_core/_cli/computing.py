@@ -5,13 +5,14 @@ Partial sums are kept on the disk.
 
 import logging
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ Values = NDArray[np.int64]
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
+MOST_UNWRITTEN = 1
+"""Sums of groups that may wait for the disk while others are computed: more would take memory."""
 PIECES_SHARE = 8  # of the memory, for the pieces of a group
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
@@ -141,6 +144,7 @@ def _add_blocks(
     with (
         bar(unit="B", unit_scale=True, **extent) as shown,
         _on_cluster(scheduler),
+        kept or nullcontext(),
         closing(sums_of_groups(work, groups, wanted, **means)) as sums,
     ):
         for number, values in sums:
@@ -183,7 +187,11 @@ def _facts(stack: Stack, work: Work, size: int, own: tuple[Any, ...], span: Span
 
 
 class _KeptSums:
-    """The sums of groups on the disk, with stamps of the files that they were computed from."""
+    """The sums of groups on the disk, with stamps of the files that they were computed from.
+
+    They are written in a thread of their own, so that blocks do not wait until they are on the
+    disk. When the context ends, those that were to be kept have been written.
+    """
 
     def __init__(self, parts: Parts, groups: Sequence[Group], work: Work) -> None:
         self.parts = parts
@@ -192,6 +200,16 @@ class _KeptSums:
         self.blocks = work.read
         self.of_block = lru_cache(MANY_GROUPS)(lambda block: self.blocks.stamps(work.box(block)))
         self.stamps: dict[int, str] = {}
+        self.writer = ThreadPoolExecutor(1)
+        self.unwritten: deque[Future[None]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.writer.shutdown()
+        if kind is None:
+            self._raise_errors(0)
 
     def _stamp(self, group: Group) -> str:
         """Return what changes with the files of a group's blocks and their neighbours."""
@@ -220,4 +238,12 @@ class _KeptSums:
             yield number
 
     def keep(self, number: int, values: Values) -> None:
-        self.parts.keep(number, self.stamps.pop(number), values)
+        """Write the sum of a group, soon; raise an error of one that could not be written."""
+        stamp = self.stamps.pop(number)
+        self.unwritten.append(self.writer.submit(self.parts.keep, number, stamp, values))
+        self._raise_errors(MOST_UNWRITTEN)
+
+    def _raise_errors(self, most: int) -> None:
+        """Raise the error of a sum that could not be written; wait until `most` are unwritten."""
+        while self.unwritten and (len(self.unwritten) > most or self.unwritten[0].done()):
+            self.unwritten.popleft().result()

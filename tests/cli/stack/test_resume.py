@@ -3,6 +3,7 @@
 import itertools
 import multiprocessing
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from stack_helpers import LEVELS, assert_curve, failing_after, noise, run_until_
 
 import ecc_core as ecc
 from ecc_core._io.parts import Parts
+from ecc_core._io.stored import StoredImage
 from ecc_core.cli import main
 
 KILLS = 20
@@ -101,6 +103,30 @@ def test_a_full_disk(interrupted, out, blocks_read, resume):
         os.utime(part, (then, then))
     resume()
     assert len(set(blocks_read)) == 384 - 7 * 16
+
+
+def test_blocks_do_not_wait_for_the_disk(tmp_path, out, monkeypatch):
+    """The first sum is not on the disk before the next group of blocks has been read."""
+    image = noise(8 * 40, 8, 8)
+    path = write_zarr(tmp_path / "row.zarr", image, chunks=(8, 8, 8))
+    keep = Parts.keep
+    read_box = StoredImage.read_box
+    is_read = threading.Event()
+
+    def read_and_tell(self, box):
+        if box[0].start == 8 * 28:  # in the second group of 16 blocks
+            is_read.set()
+        return read_box(self, box)
+
+    def keep_later(self, *part):
+        assert is_read.wait(timeout=20)
+        keep(self, *part)
+
+    monkeypatch.setattr(StoredImage, "read_box", read_and_tell)
+    monkeypatch.setattr(Parts, "keep", keep_later)
+    small = ["--max-memory", "4K", "--workers", "1", "--thresholds", LEVELS]
+    assert main(["stack", str(path), "--out", str(out), *small]) == 0
+    assert_curve(columns(out), image)
 
 
 def test_damaged_parts_and_files_of_others(interrupted, out, resume):
