@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.betti.stars import at_home
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
-from ecc_core._backends.cpu.order import entry_values, stable_order
+from ecc_core._backends.cpu.order import entry_values, sort_keys, stable_order
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting
@@ -78,11 +78,11 @@ def persistent_regions(
     else:
         keys = np.pad(ordered_keys(values), 1)
     near = _near(keys.shape, filtration.cubes, home, wraps)
-    later = np.zeros(keys.size, np.uint32)
+    later = np.zeros(keys.size, np.uint32 if image.ndim == 3 else np.uint16)
     _compare(keys.reshape(-1), *near[:2], later)
     labels = _flood(later, shown, births, weak, near)
-    ends = deaths[deaths >= 0]
-    places = _padded(ends[np.lexsort((ends, values.reshape(-1)[ends]))], image.shape)
+    ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
+    places = _padded(ends, image.shape)
     flat = keys.reshape(-1), labels.reshape(-1)
     merged = merge_labels(places, *flat, near.steps, births.size, near.home)
     if rel_height is not None or threshold is not None:
@@ -98,6 +98,12 @@ def persistent_regions(
         labels = _flood(later, shown, births, weak, near)
     inner = _inner(labels)
     return Flooding(np.where(shown & (inner > 0), inner, 0), births, deaths, merged)
+
+
+def _in_order(points: Points, values: Array) -> Points:
+    """Return points in the order in which they enter, those of equal values in C order."""
+    points = points[sort_keys(points.astype(np.uint64), values.size.bit_length())]
+    return points[stable_order(values[points])]
 
 
 def _inner(labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -122,7 +128,7 @@ def _components(
 
 
 def _flood(
-    later: NDArray[np.uint32], shown: Array, births: Points, weak: Points, near: _Near
+    later: Array, shown: Array, births: Points, weak: Points, near: _Near
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
     # The kernel writes to the labels in C order, in which NumPy makes them if the mask is in it.
@@ -192,25 +198,29 @@ def _near(
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
     """Numbers of points in the padded image from those in the image."""
-    if points.size == 0:
-        return points
-    index = tuple(part + 1 for part in np.unravel_index(points, shape))
-    found: Points = np.ravel_multi_index(index, [n + 2 for n in shape])
-    return found
+    padded = np.zeros_like(points)
+    step = 1
+    rest = points
+    for length in reversed(shape):
+        above = (rest / length).astype(np.int64)  # exact below 2**53, and faster than of integers
+        padded += (rest - above * length + 1) * step
+        step *= length + 2
+        rest = above
+    return padded
 
 
 @kernel()
 def _compare(keys, steps, bits, later):
     """Write for each point the set of its neighbours that enter after it."""
     border = steps.max()
-    none = np.uint32(0)
+    none = later.dtype.type(0)
     for first in range(border, keys.size - border, CHUNK):
         last = min(first + CHUNK, keys.size - border)
         own = keys[first:last]
         found = later[first:last]
         for k in range(steps.size):
             step = steps[k]
-            bit = np.uint32(1 << bits[k])
+            bit = later.dtype.type(1 << bits[k])
             beside = keys[first + step : last + step]
             if step > 0:
                 for i in range(own.size):
@@ -291,26 +301,57 @@ def merge_labels(
     count: int,
     home: Array | None = None,
 ) -> NDArray[np.int32]:
-    """Return the label that each of `count` ones joins, or 0, for places in the order of deaths."""
+    """Return the label that each of `count` ones joins, or 0, for places in the order of deaths.
+
+    The labels around them are read in the order of memory: in that of deaths each read is a miss.
+    """
+    in_memory = sort_keys(places.astype(np.uint64), keys.size.bit_length())
+    spans = np.empty((places.size, 2), np.int64)
+    listed = np.empty(places.size * steps.size, np.int32)  # of which few are written to
+    _list_lower(places, in_memory, keys, labels, steps, home, spans, listed)
     merged = np.arange(count + 1, dtype=np.int32)
-    _merge(places, keys, labels, steps, home, merged.copy(), merged)
+    _merge(spans, listed, merged.copy(), merged)
     merged[merged == np.arange(merged.size)] = 0
     return merged[1:]
 
 
 @kernel()
-def _merge(places, keys, labels, steps, home, parents, merged):
-    """Write which label each one joins, for the places at which they end, in their order."""
-    for place in places:
+def _list_lower(places, in_memory, keys, labels, steps, home, spans, listed):
+    """List the labels of the neighbours that enter before each place, and where its list is."""
+    keys = bare(keys)
+    labels = bare(labels)
+    listed = bare(listed)
+    size = 0
+    for i in in_memory:
+        place = places[i]
+        key = keys[place]
+        spans[i, 0] = size
+        last = np.int32(0)
+        for step in steps:
+            label = labels[at_home(home, place + step)]
+            beside = keys[place + step]
+            lower = beside < key or (beside == key and step < 0)
+            if lower and 0 < label < CLOSED and label != last:
+                listed[size] = label
+                size += 1
+                last = label
+        spans[i, 1] = size
+
+
+@kernel()
+def _merge(spans, listed, parents, merged):
+    """Write which label each one joins where the listed ones meet, in the order of deaths."""
+    parents = bare(parents)
+    merged = bare(merged)
+    listed = bare(listed)
+    for i in range(spans.shape[0]):
+        first = spans[i, 0]
+        last = spans[i, 1]
         oldest = merged.size
-        for joins in (False, True):  # the oldest component must be known before others join it
-            for step in steps:
-                label = labels[at_home(home, place + step)]
-                beside = keys[place + step]
-                key = keys[place]
-                if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
-                    root = find(parents, label)
-                    if not joins:
-                        oldest = min(oldest, root)
-                    elif root != oldest:
-                        parents[root] = merged[root] = oldest
+        for k in range(first, last):  # the oldest component must be known before others join it
+            listed[k] = find(parents, listed[k])
+            oldest = min(oldest, np.int64(listed[k]))
+        for k in range(first, last):
+            root = listed[k]
+            if root != oldest:
+                parents[root] = merged[root] = oldest
