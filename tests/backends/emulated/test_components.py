@@ -5,7 +5,7 @@ import pytest
 from fake_cupy import ndarray
 from filtrations import sides
 
-from ecc_core._backends.cpu.betti import flood, growth
+from ecc_core._backends.cpu.betti import component_curves, flood
 from ecc_core._request.filtration import Filtration
 
 SHAPES = [(40,), (9, 35), (5, 7, 20)]
@@ -53,7 +53,7 @@ def test_component_curves(emulator, shape, number):
                 mask=on_device(shown),
                 ends=tuple(map(on_device, ends)),
             )
-            known = growth.component_curves(image, at, filtration, mask=shown, ends=ends)
+            known = component_curves(image, at, filtration, mask=shown, ends=ends)
             np.testing.assert_array_equal(found, known)
 
 
