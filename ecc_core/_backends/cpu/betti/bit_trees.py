@@ -2,6 +2,11 @@
 
 The words of the lowest level have a bit for each row, and those of a higher level a bit for each
 word below, which tells whether it has any.
+
+Columns of squares are added in such a set, not in sorted lists as in `reduction.py`: of a tree
+only the rows of the added column are touched, whereas a list is read as a whole. With sorted lists
+the reduction took 1.1 to 1.9 times as long for volumes of 2 or 4 values, which masks have, and 0.8
+to 1.1 times if all values are distinct (48^3 to 80^3 voxels, noise and smooth).
 """
 
 import numpy as np

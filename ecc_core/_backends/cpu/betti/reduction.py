@@ -3,6 +3,11 @@
 The column that is being reduced is a sorted list of words, one for each row: its position in the
 opposite order of entry, and in the lower half its number. So the first word is that of the pivot.
 Of columns that are reduced only the numbers are kept, behind how many there are.
+
+Columns are short, since a path leads past all rows that are paired at once: on average they have
+2.5 to 4.3 rows for 64^3 voxels of noise and smooth ones, and 16 for two values at random. To add a
+sorted list of a few words takes a few comparisons, and the first word needs no search.
+`bit_trees.py` is for columns whose rows have not been paired before.
 """
 
 from __future__ import annotations
