@@ -56,9 +56,15 @@ def tunnel_pairs(
     share(["rows", "columns"], prepare, workers)
     found = reduced(volume, prepared["rows"], prepared["columns"], workers)
     lives = found.rows != found.columns
-    births, deaths = (
-        _in_image(places[lives], values.shape, volume) for places in (found.rows, found.columns)
-    )
+    located = [np.empty(0, np.int64), np.empty(0, np.int64)]
+
+    def locate(queue: Iterator[int]) -> None:
+        for end in queue:
+            places = (found.rows, found.columns)[end]
+            located[end] = _in_image(places[lives], values.shape, volume)
+
+    share(range(2), locate, workers)
+    births, deaths = located
     if cubes:
         return last - deaths, last - births
     return births, deaths

@@ -15,18 +15,23 @@ from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
 from ecc_core._backends.cpu.betti.cells import tunnel_pairs
 from ecc_core._backends.cpu.betti.forest import Forest, Loops, grow_block
 from ecc_core._backends.cpu.betti.memory import check_memory
+from ecc_core._backends.cpu.betti.pair_choice import (
+    absent,
+    in_order,
+    pairs_of_interest,
+    pairs_that_last,
+)
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.torus import periodic_pairs
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
-from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
+from ecc_core._backends.cpu.order import distinct, narrowed
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans import stacks
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
-from ecc_core._request.persistence import lasting
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
@@ -256,7 +261,9 @@ def persistence_pairs(
         listed = volume_pairs(values, shown, dimensions, filtration, workers)
     found = {}
     for k, births, deaths in listed:  # what is short is dropped before the next ones are found
-        found[k] = pairs_of_interest(flat, known, (births, deaths), short=short, least=least)
+        given = flat, known, (births, deaths), threads
+        found[k] = pairs_of_interest(*given, short=short, least=least)
+        del given
         del births, deaths
 
     def order(queue: Iterator[int]) -> None:
@@ -266,34 +273,6 @@ def persistence_pairs(
     if ordered:
         share(list(found), order, threads)
     return [found[k] for k in dimensions]
-
-
-def pairs_of_interest(
-    flat: Array,
-    known: Array | None,
-    pairs: tuple[Values, Values],
-    *,
-    short: bool,
-    least: float,
-) -> tuple[Values, Values]:
-    """Return the pairs of classes that are born, and die later unless they may be `short`."""
-    births, deaths = pairs
-    begin, end = (
-        absent(flat[points], None if known is None else known[points]) for points in pairs
-    )
-    deaths = np.where((deaths >= 0) & end, -1, deaths)
-    lives = ~begin & (short | (deaths < 0) | (flat[births] != flat[deaths]))
-    return pairs_that_last(flat, (births[lives], deaths[lives]), least)
-
-
-def in_order(flat: Array, pairs: tuple[Values, Values], superlevel: bool) -> tuple[Values, Values]:
-    """Sort pairs by the value at birth, then by the points of birth and death."""
-    births, deaths = pairs
-    bits = flat.size.bit_length()
-    order = sort_keys((deaths + 1).astype(np.uint64), bits)
-    order = order[sort_keys(births[order].astype(np.uint64), bits)]
-    order = order[stable_order(entry_values(flat[births[order]], superlevel))]
-    return births[order], deaths[order]
 
 
 def all_periodic_pairs(
@@ -306,25 +285,6 @@ def all_periodic_pairs(
         raise ValueError(NAN_MESSAGE)
     for k in dimensions:
         yield k, *periodic_pairs(values, never, k, filtration)
-
-
-def pairs_that_last(
-    flat: Array, pairs: tuple[Values, Values], least: float
-) -> tuple[Values, Values]:
-    """Return the points of those pairs that last for at least `least`, or have no death."""
-    if least == 0:
-        return pairs
-    births, deaths = pairs
-    native = flat.dtype.newbyteorder("=")
-    born, died = (flat[points].astype(native, copy=False) for points in pairs)
-    kept = (deaths < 0) | lasting(born, died, least)
-    return births[kept], deaths[kept]
-
-
-def absent(values: Array, shown: Array | None) -> NDArray[np.bool_]:
-    """Return which points never enter: those that are masked or NaN."""
-    never = np.zeros(values.size, np.bool_) if shown is None else ~shown
-    return never | np.isnan(values) if values.dtype.kind == "f" else never
 
 
 def forest_pairs(

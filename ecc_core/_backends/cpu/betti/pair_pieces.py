@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.basins import Edges, number_nodes, open_points
 from ecc_core._backends.cpu.betti.blocks import Field
 from ecc_core._backends.cpu.betti.forest import join, unjoined
-from ecc_core._backends.cpu.betti.launch import absent, grow, laid_out
+from ecc_core._backends.cpu.betti.launch import grow, laid_out
 from ecc_core._backends.cpu.betti.pair_around import joined_around
+from ecc_core._backends.cpu.betti.pair_choice import absent
 from ecc_core._backends.cpu.betti.pair_joins import edges_between
 from ecc_core._backends.cpu.betti.pairing import (
     FRAME,

@@ -39,7 +39,7 @@ from ecc_core._backends.cpu.betti.stars import (
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.llvm import LANES
 from ecc_core._backends.cpu.order import sort_keys
-from ecc_core._backends.cpu.pool import share
+from ecc_core._backends.cpu.pool import ranges, share
 
 Array = NDArray[Any]
 
@@ -129,7 +129,7 @@ def numbered_rows(volume: Volume, cells: Cells) -> NumberedRows:
 def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) -> None:
     """Reduce the columns of slabs of the volume, and then those that leave their slab."""
     ends = _slab_ends(columns.places, volume.shape, workers)
-    order, slab_firsts = _near_order(columns.places, volume.shape, ends)
+    order, slab_firsts = _near_order(columns.places, volume.shape, ends, workers)
     groups = 3 * (ends * volume.steps[0] // LANES)
     bounds = rows.starts[groups].astype(np.int64)
     bounds[-1] = rows.owners.size
@@ -244,7 +244,9 @@ def _slab_ends(places: Array, shape: tuple[int, int, int], workers: int) -> Arra
     return np.unique([0, *cuts, depth])
 
 
-def _near_order(places: Array, shape: tuple[int, int, int], ends: Array) -> tuple[Array, Array]:
+def _near_order(
+    places: Array, shape: tuple[int, int, int], ends: Array, workers: int
+) -> tuple[Array, Array]:
     """Order columns by slab and cube, those of a cube as they enter; and list the first of slabs.
 
     What a column needs is then in the cache, since it was needed for columns nearby.
@@ -254,8 +256,14 @@ def _near_order(places: Array, shape: tuple[int, int, int], ends: Array) -> tupl
     slabs = np.repeat(np.arange(len(depths)), np.diff(ends))
     layers = first_layers[slabs] + (np.arange(ends[-1]) - ends[slabs]) // NEAR  # of each slice
     height, width = (ceil_div(n, NEAR) for n in shape[1:])
-    z, y, x = np.unravel_index(places, shape)
-    cubes = (layers[z] * height + y // NEAR) * width + x // NEAR
+    cubes = np.empty(places.size, np.uint64)
+
+    def number(queue: Iterator[tuple[int, int]]) -> None:
+        for first, last in queue:
+            z, y, x = np.unravel_index(places[first:last], shape)
+            cubes[first:last] = (layers[z] * height + y // NEAR) * width + x // NEAR
+
+    share(ranges(places.size, workers), number, workers)
     first_cubes = first_layers * (height * width)
-    order = sort_keys(cubes.astype(np.uint64), int(first_cubes[-1]).bit_length())
-    return order, np.searchsorted(cubes[order], first_cubes)
+    order = sort_keys(cubes, int(first_cubes[-1]).bit_length())
+    return order, np.searchsorted(cubes[order], first_cubes.astype(np.uint64))
