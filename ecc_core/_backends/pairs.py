@@ -34,6 +34,8 @@ class PairOptions:
     masked: bool
     least: float
     """How long classes last at least."""
+    short: bool = False
+    """Whether classes that die at the value at which they are born are listed, too."""
 
     def __post_init__(self) -> None:
         if self.masked and self.dtype.kind in "iu" and self.dtype.itemsize == 8:

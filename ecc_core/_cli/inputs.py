@@ -265,6 +265,16 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
     return view
 
 
+def open_single(
+    path: str, rule: str, lengths: Lengths, arguments: Namespace
+) -> tuple[View, Blocks, Calibration]:
+    """Open an image without other axes than Z, Y and X, with its mask, and find its calibration."""
+    view = select_input(path, arguments, rule)
+    calibration = lengths.of(view)
+    with blame(path):
+        return view, open_blocks(path, view, calibration, arguments), calibration
+
+
 def read_single(
     path: str, rule: str, lengths: Lengths, arguments: Namespace
 ) -> tuple[View, Array, Array | None, Calibration]:
@@ -272,10 +282,9 @@ def read_single(
 
     The mask is None if there is none.
     """
-    view = select_input(path, arguments, rule)
-    calibration = lengths.of(view)
+    view, blocks, calibration = open_single(path, rule, lengths, arguments)
     with blame(path):
-        image, *mask = open_blocks(path, view, calibration, arguments).held().whole()
+        image, *mask = blocks.held().whole()
     return view, image, mask[0] if mask else None, calibration
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Calibration, Lengths, read_single, single_path
+from ecc_core._cli.inputs import Calibration, Lengths, open_single, single_path
+from ecc_core._cli.objects_by_boxes import Objects, fits_in_memory, objects_by_boxes
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.values import INPUT, height, image_output
+from ecc_core._io.blocks import Blocks
 from ecc_core._io.geometry import Affine, converted
-from ecc_core._io.lazy import Array
 from ecc_core._io.stored import View
 from ecc_core._io.write_image import (
     WRITTEN_SUFFIXES,
@@ -21,12 +22,11 @@ from ecc_core._io.write_image import (
     whole_grid_of,
     write_on_grid,
 )
-from ecc_core._io.writers.grid import Grid, Padded
+from ecc_core._io.writers.grid import Grid, Padded, Source
 from ecc_core._request.filtration import check_spacing
 from ecc_core.components import persistent_regions
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_figure, write_table
-from ecc_core.results import PersistentRegions
 
 ONE = "objects are those of one image"
 SIZES = {1: "length", 2: "area", 3: "volume"}
@@ -75,6 +75,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     options.add(parser, "--boundary", help=beyond)
     options.add(parser, "--spacing", "--unit", before="of the table and of --smooth: ")
+    resources = parser.add_argument_group("resources")
+    limit = (
+        "approximate memory limit, such as 600M or 4G: larger images are read by boxes, and labels "
+        "written to .zarr (default: half of the memory that is available; boxes take 1G)"
+    )
+    options.add(resources, "--workers")
+    options.add(resources, "--max-memory", default=None, help=limit)
+    options.add(resources, "--resume", after=", of an image that is read by boxes")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
     options.refuse(parser, reason, "--betti", "--minkowski", "--density")
     options.refuse(parser, reason, "--thresholds", "--range", "--labels")
@@ -86,16 +94,34 @@ def run(arguments: Namespace) -> None:
     _name_output(path, arguments)
     check_outputs(arguments, [path], printed=True)
     lengths = Lengths(arguments)
-    view, image, mask, calibration = read_single(path, ONE, lengths, arguments)
+    view, blocks, calibration = open_single(path, ONE, lengths, arguments)
     if calibration.spacing is not None:
         lengths.keep(path, calibration)
-    axes = view.axes
+    if fits_in_memory(blocks, arguments):
+        found = _in_memory(path, blocks, arguments)
+        _write(path, found, view, calibration, arguments)
+        return
+    with objects_by_boxes(path, view, blocks, arguments) as found:
+        _write(path, found, view, calibration, arguments)
+
+
+def _in_memory(path: str, blocks: Blocks, arguments: Namespace) -> Objects:
     with blame(path):
-        names = ("connectivity", "superlevel", "nan", "boundary")
+        image, *mask = blocks.held().whole()
+        names = ("connectivity", "superlevel", "nan", "boundary", "workers")
         given = {name: getattr(arguments, name) for name in names}
         given["threshold"] = None if arguments.threshold is None else arguments.threshold[0]
         given["rel_height"] = arguments.cut
-        found = persistent_regions(image, arguments.persistence, mask=mask, **given)
+        given["mask"] = mask[0] if mask else None
+        found = persistent_regions(image, arguments.persistence, **given)
+    points = np.bincount(found.labels.reshape(-1), minlength=len(found.births) + 1)[1:]
+    return Objects(found, points, found.labels)
+
+
+def _write(
+    path: str, found: Objects, view: View, calibration: Calibration, arguments: Namespace
+) -> None:
+    """Write or print what is asked for."""
     if arguments.threshold is None and arguments.cut is None:
         sys.stderr.write(
             f"ecc: {path}: labels cover the background, too: --cut half or --threshold ends them\n"
@@ -105,13 +131,13 @@ def run(arguments: Namespace) -> None:
     affine = view.source.affine if arguments.spacing is None else None
     columns = _columns(found, view, calibration, affine)
     if arguments.table:
-        facts = {"path": path, "axes": axes, "unit": calibration.unit or None}
+        facts = {"path": path, "axes": view.axes, "unit": calibration.unit or None}
         metadata = metadata_of(settings_of(arguments), inputs=[facts])
         write_table(arguments.table, columns, metadata=metadata)
     elif not (arguments.out or arguments.plot):
         write_csv(sys.stdout, columns)
     if arguments.plot:
-        figure: Any = found.plot().figure
+        figure: Any = found.regions.plot().figure
         write_figure(arguments.plot, figure)
 
 
@@ -125,7 +151,7 @@ def _name_output(path: str, arguments: Namespace) -> None:
         raise InputFileError(f"--out {error}") from None
 
 
-def _write_labels(labels: Array, view: View, arguments: Namespace) -> None:
+def _write_labels(labels: Source, view: View, arguments: Namespace) -> None:
     """Write labels of a part of an image, or with the extent of the image."""
     grid = grid_of(view)
     values: Any = labels
@@ -145,14 +171,15 @@ def _write_labels(labels: Array, view: View, arguments: Namespace) -> None:
 
 
 def _columns(
-    found: PersistentRegions, view: View, calibration: Calibration, affine: Affine | None
+    objects: Objects, view: View, calibration: Calibration, affine: Affine | None
 ) -> dict[str, Any]:
     """Return one row for each label; indices are those in the file."""
+    found = objects.regions
     ids = np.arange(1, len(found.births) + 1)
     never = -np.inf if found.superlevel else np.inf
     deaths = np.where(found.essential, never, found.deaths.astype(np.float64))
     indices = found.birth_points + np.array(view.start, np.int64)
-    points = np.bincount(found.labels.reshape(-1), minlength=ids.size + 1)[1:]
+    points = objects.points
     columns = {
         "label": ids,
         "birth": found.births,

@@ -29,7 +29,7 @@ def check_held(described: int, stored: int, ratio: int = DEFLATE) -> None:
 
 def check_memory(needed: int, path: Path | str) -> None:
     """Raise an error if so many bytes are not available."""
-    there = _available() if needed > ALWAYS_ALLOWED_BYTES else None
+    there = available_bytes() if needed > ALWAYS_ALLOWED_BYTES else None
     if there is not None and needed > there:
         raise InputFileError(
             f"{path}: needs {needed / GIB:.1f} GiB of memory, {there / GIB:.1f} GiB are available; "
@@ -37,7 +37,7 @@ def check_memory(needed: int, path: Path | str) -> None:
         )
 
 
-def _available() -> int | None:
+def available_bytes() -> int | None:
     """Return the bytes that can be taken, or None where the system itself refuses to give more."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()

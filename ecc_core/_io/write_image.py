@@ -63,6 +63,18 @@ def check_image_output(path: str | os.PathLike[str]) -> tuple[Path, str]:
     return path, suffix
 
 
+def writes_by_boxes(path: Path) -> bool:
+    """Whether an image at a path that was checked is written in parts, read one at a time."""
+    return _suffix(path) == ZARR
+
+
+def parts_beside(path: Path) -> Path:
+    """Return the folder of partial results of an image, or of another output, at a path."""
+    image = ome_zarr.image_around(path)
+    beside = path if image is None else image.with_name(f"{image.name}.{path.name}")
+    return beside.with_name(f"{beside.name}.parts")
+
+
 def _suffix(path: Path) -> str:
     """Return the suffix of a path that says what is written, or ""."""
     if ome_zarr.image_around(path) is not None:

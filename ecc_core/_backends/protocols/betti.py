@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ecc_core._backends.protocols.arrays import DeviceArray, Levels
-from ecc_core._backends.protocols.pieces import BettiPieces, PairPieces, SizePieces
+from ecc_core._backends.protocols.pieces import (
+    BettiPieces,
+    FloodBoxes,
+    PairPieces,
+    SizePieces,
+)
 from ecc_core._request.filtration import Filtration
 
 
@@ -107,6 +112,8 @@ class HostBettiNumbers(BettiNumbers, Protocol):
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
     pair_pieces: "PairPieces"
     """Boxes of an image for pairs of birth and death."""
+    flood_boxes: "FloodBoxes"
+    """Boxes of an image for regions of components that last."""
     size_pieces: "SizePieces"
     """Boxes of an image for component curves, (pairs + 2, n) of a whole image."""
 

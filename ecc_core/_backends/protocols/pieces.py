@@ -91,6 +91,21 @@ class PairPieces(Protocol):
     def pairs_of(self, piece: Any, options: PairOptions, /) -> Pairs:
         """Return the pairs of a whole image, by birth, then by the places of birth and death."""
 
+    def take_pairs(self, piece: Any, /) -> tuple[Any, Pairs]:
+        """Return a piece without the pairs that it lists, and these."""
+
+    def with_pairs(self, piece: Any, pairs: Pairs, /) -> Any:
+        """Return a piece that lists given pairs."""
+
+    def in_order(self, pairs: Pairs, options: PairOptions, /) -> Pairs:
+        """Return all pairs of an image by birth, then by the places of birth and death."""
+
+    def pack_piece(self, piece: Any, /) -> Counts:
+        """Return a piece as one array."""
+
+    def unpack_piece(self, values: Counts, /) -> Any:
+        """Return the piece of such an array."""
+
 
 class SizePieces(Protocol):
     """The same for sizes of components, with the `ends` of `component_curves`."""
@@ -140,3 +155,73 @@ class SizePieces(Protocol):
 
     def unpack_piece(self, values: Counts, /) -> Any:
         """Return the piece of such an array."""
+
+
+class FloodBoxes(Protocol):
+    """Labels of components that last, which spread within a box of an image and its halo."""
+
+    NEVER: Any
+    UNKNOWN: Any
+    MARGIN: int
+    MOST_LABELS: int
+    Links: Any
+
+    def keys_of(self, image: DeviceArray, superlevel: bool, /) -> DeviceArray:
+        """Return unsigned integers in the order in which points enter."""
+
+    def entered_values(self, image: DeviceArray, superlevel: bool, /) -> DeviceArray:
+        """Return numbers that grow in the order in which points enter."""
+
+    def lowest(self, dtype: np.dtype[Any], count: int, /) -> DeviceArray:
+        """Return so many numbers that are before all values of a dtype, in the order of entry."""
+
+    def ends_of(self, image: DeviceArray, shown: DeviceArray | None, superlevel: bool, /) -> Any:
+        """Return the least and largest finite value, and the last one, in the order of entry."""
+
+    def later_neighbours(
+        self,
+        keys: DeviceArray,
+        places: DeviceArray | None,
+        filtration: Filtration,
+        links: Any,
+        /,
+    ) -> DeviceArray:
+        """Return for each point of a window the set of its neighbours that enter after it."""
+
+    def spread_marks(
+        self,
+        later: DeviceArray,
+        keys: DeviceArray,
+        marks: DeviceArray,
+        filtration: Filtration,
+        entries: tuple[DeviceArray, DeviceArray],
+        links: Any,
+        levels: DeviceArray,
+        /,
+    ) -> None:
+        """Spread marks of entries within a window, to all points from which steps lead to them."""
+
+    def lower_labels(
+        self,
+        keys: DeviceArray,
+        places: DeviceArray | None,
+        marks: DeviceArray,
+        at: DeviceArray,
+        filtration: Filtration,
+        /,
+    ) -> DeviceArray:
+        """Return the labels of the neighbours of points that enter before them, or 0."""
+
+    def merged_of(self, rows: DeviceArray, count: int, /) -> DeviceArray:
+        """Return the label that each one joins, or 0."""
+
+    def cut_keys(
+        self,
+        pairs: Pairs,
+        last: DeviceArray,
+        rel_height: float,
+        finite: tuple[float, float] | None,
+        superlevel: bool,
+        /,
+    ) -> DeviceArray:
+        """Return the keys of the last values at which points of a component are in its region."""

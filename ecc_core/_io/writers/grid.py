@@ -38,7 +38,7 @@ class Source(Protocol):
 class Padded:
     """An array inside a larger one that is 0 elsewhere, and that is not held in memory."""
 
-    values: NDArray[Any]
+    values: Source
     start: tuple[int, ...]  # index of the first value in the larger array
     shape: tuple[int, ...]
 

@@ -77,9 +77,9 @@ def persistent_regions(
         home = home_of(image.shape, wraps)
     else:
         keys = np.pad(ordered_keys(values), 1)
-    near = _near(keys.shape, filtration.cubes, home, wraps)
+    near = near_of(keys.shape, filtration.cubes, home, wraps)
     later = np.zeros(keys.size, np.uint32 if image.ndim == 3 else np.uint16)
-    _compare(keys.reshape(-1), *near[:2], later)
+    compare_points(keys.reshape(-1), *near[:2], later)
     labels = _flood(later, shown, births, weak, near)
     ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
     places = _padded(ends, image.shape)
@@ -128,7 +128,7 @@ def _components(
 
 
 def _flood(
-    later: Array, shown: Array, births: Points, weak: Points, near: _Near
+    later: Array, shown: Array, births: Points, weak: Points, near: Near
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
     # The kernel writes to the labels in C order, in which NumPy makes them if the mask is in it.
@@ -167,7 +167,7 @@ def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_
     return reached
 
 
-class _Near(NamedTuple):
+class Near(NamedTuple):
     """The neighbours of a point in a padded image."""
 
     steps: Points
@@ -185,15 +185,15 @@ class _Near(NamedTuple):
     """Along which axes the image is periodic."""
 
 
-def _near(
+def near_of(
     padded: tuple[int, ...], cubes: bool, home: Array | None, wraps: tuple[bool, ...]
-) -> _Near:
+) -> Near:
     strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(len(padded))])
     offsets = np.array(list(itertools.product((-1, 0, 1), repeat=len(padded))))
     far = np.abs(offsets).sum(axis=1)
     bits = np.flatnonzero((far > 0) & (cubes | (far == 1)))
     places: Points = offsets @ strides
-    return _Near(places[bits], bits, places[::3].copy(), places, home, wraps)
+    return Near(places[bits], bits, places[::3].copy(), places, home, wraps)
 
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
@@ -210,7 +210,7 @@ def _padded(points: Points, shape: tuple[int, ...]) -> Points:
 
 
 @kernel()
-def _compare(keys, steps, bits, later):
+def compare_points(keys, steps, bits, later):
     """Write for each point the set of its neighbours that enter after it."""
     border = steps.max()
     none = later.dtype.type(0)

@@ -39,7 +39,7 @@ from ecc_core._backends.cpu.betti.pairing import (
     layout_of,
     together,
 )
-from ecc_core._backends.cpu.betti.pieces import face_keys, joined_faces
+from ecc_core._backends.cpu.betti.pieces import face_keys, joined_faces, pack, unpack
 from ecc_core._backends.cpu.order import entry_values, stable_order
 from ecc_core._backends.pairs import PairOptions, Pairs, Places
 from ecc_core._request.levels import last_value
@@ -168,24 +168,57 @@ def join_pieces(low: PairPiece, high: PairPiece, axis: int, options: PairOptions
     return _reduced(PairPiece(box, faces, graph, pairs), tree, pairing)
 
 
+def take_pairs(piece: PairPiece) -> tuple[PairPiece, Pairs]:
+    """Return a piece without the pairs that it lists, and these."""
+    none = Pairs(*(part[:0] for part in piece.pairs))
+    return piece._replace(pairs=none), piece.pairs
+
+
+def with_pairs(piece: PairPiece, pairs: Pairs) -> PairPiece:
+    """Return a piece that lists given pairs."""
+    return piece._replace(pairs=pairs)
+
+
 def pairs_of(piece: PairPiece, options: PairOptions) -> Pairs:
     """Return the pairs of a whole image, by birth, then by the places of birth and death."""
     pairing = Pairing.of(options)
     if any(pairing.wraps):
-        return _in_order(joined_around(piece, pairing), pairing)
+        return in_order(joined_around(piece, pairing), options)
     pairs = piece.pairs
     if not pairing.kind.complement:
         graph = piece.graph
         last = pairing.events(graph.births, graph.places, piece.box.whole)
         pairs = together([pairs, pairing.listed(last)])
-    return _in_order(pairs, pairing)
+    return in_order(pairs, options)
 
 
-def _in_order(pairs: Pairs, pairing: Pairing) -> Pairs:
-    """Return pairs by birth, then by the places of birth and death."""
-    superlevel = pairing.filtration.superlevel
+def in_order(pairs: Pairs, options: PairOptions) -> Pairs:
+    """Return all pairs of an image by birth, then by the places of birth and death."""
+    superlevel = options.filtration.superlevel
     order = np.lexsort((pairs.death_places, pairs.birth_places))
     order = order[stable_order(entry_values(pairs.births[order], superlevel))]
     found = Pairs(*(part[order] for part in pairs))
     found.deaths[found.death_places < 0] = last_value(found.deaths.dtype, superlevel)
     return found
+
+
+def pack_piece(piece: PairPiece) -> NDArray[np.int64]:
+    """Return a piece as one array."""
+    sides = sorted(piece.faces)
+    *graph, nodes = piece.graph
+    arrays = [np.array(piece.box, np.int64), *graph, *piece.pairs]
+    for of_sides in (piece.faces, nodes):
+        arrays += [of_sides[side] for side in sides]
+    return pack(sides, arrays)
+
+
+def unpack_piece(values: NDArray[np.int64]) -> PairPiece:
+    """Return the piece that was packed into an array."""
+    sides, (box, *arrays) = unpack(values)
+    births, places, edges, keys, edge_places, *arrays = arrays
+    pairs = Pairs(*arrays[: len(Pairs._fields)])
+    planes = arrays[len(pairs) :]
+    faces = dict(zip(sides, planes[: len(sides)], strict=True))
+    nodes = dict(zip(sides, planes[len(sides) :], strict=True))
+    graph = Graph(births, places, edges, keys, edge_places, nodes)
+    return PairPiece(Box(*map(tuple, box.tolist())), faces, graph, pairs)

@@ -165,7 +165,7 @@ class Pairing(PairOptions):
         lasts = begins.values != ends.values
         if self.least > 0:
             lasts &= lasting(begins.values, ends.values, self.least)
-        kept = begins.enters & (lasts | ~ends.enters)
+        kept = begins.enters & (lasts | self.short | ~ends.enters)
         deaths = np.where(ends.enters, ends.places, -1)
         return Pairs(begins.values[kept], ends.values[kept], begins.places[kept], deaths[kept])
 

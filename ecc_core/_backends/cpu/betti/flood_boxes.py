@@ -1,0 +1,264 @@
+"""Regions of the components that last, of boxes of an image: labels that spread from box to box.
+
+The label of a point is that of the oldest component to which steps lead (`flood.py`). Where steps
+leave a box, it depends on labels of other boxes. So a box is looked at with a *halo* of one point,
+which has the labels that other boxes know so far. Labels only ever become those of older
+components, and once no label of any box changes any more, they are those of the whole image,
+whatever the order in which boxes were looked at.
+
+A *mark* stands for a label, and for whether the point enters after the level at which the region is
+cut. It is ``2 * label``, and 1 more beyond this level, so that the least mark of those that a point
+could have is the one of the oldest component.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.betti.cut import cut_levels
+from ecc_core._backends.cpu.betti.flood import compare_points, merge_labels, near_of
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.order import entry_values
+from ecc_core._backends.pairs import Pairs
+from ecc_core._request.filtration import Filtration
+
+Array = NDArray[Any]
+Points = NDArray[np.int64]
+Marks = NDArray[np.int32]
+
+NEVER = np.int32(0)
+"""The mark of points that get no label: those that never enter, and those beyond the image."""
+UNKNOWN = np.int32(np.iinfo(np.int32).max)
+"""The mark of points whose label is not known yet."""
+MOST_LABELS = int(UNKNOWN) // 2 - 1
+MARGIN = 2
+"""Points around a box in its window: the halo, and one that is in the image nowhere."""
+ENDS = np.uint32(1 << 31)
+"""Bit of a set of neighbours: a component that does not last ends at this point."""
+
+
+class Links(NamedTuple):
+    """Where components that do not last begin and end, in places of a window, by their ends."""
+
+    deaths: Points
+    births: Points
+
+    @classmethod
+    def of(cls, births: Points, deaths: Points) -> Links:
+        order = np.argsort(deaths, kind="stable")
+        return cls(deaths[order], births[order])
+
+
+def entered_values(image: Array, superlevel: bool) -> Array:
+    """Return numbers that grow in the order in which points enter, those of booleans as bytes."""
+    values = entry_values(image, superlevel)
+    if values.dtype.kind == "f":
+        return np.asarray(values + values.dtype.type(0))  # no -0.0
+    return values.view(np.uint8) if values.dtype.kind == "b" else values
+
+
+def keys_of(image: Array, superlevel: bool) -> Array:
+    """Return unsigned integers in the order in which points enter; those of NaN have no meaning."""
+    return ordered_keys(entered_values(image, superlevel))
+
+
+def lowest(dtype: np.dtype[Any], count: int) -> Array:
+    """Return so many numbers that are before all values of a dtype, in the order of entry."""
+    number = np.dtype(np.uint8) if dtype.kind == "b" else dtype.newbyteorder("=")
+    first = -np.inf if number.kind == "f" else np.iinfo(number).min
+    return np.full(count, first, number)
+
+
+def ends_of(image: Array, shown: NDArray[np.bool_] | None, superlevel: bool) -> Array:
+    """Return the least and the largest finite value, and the last one, in the order of entry.
+
+    They are of the points shown, (1, 3), or (0, 3) if there are none. Without a finite value, the
+    least one is the larger.
+    """
+    values = entered_values(image, superlevel)
+    own = values if shown is None else values[shown]
+    if own.size == 0:
+        return np.empty((0, 3), values.dtype)
+    low = own.min()
+    high = own.max()
+    if values.dtype.kind != "f" or (np.isfinite(low) and np.isfinite(high)):
+        return np.array([[low, high, high]], values.dtype)
+    known = np.isfinite(own)
+    least = own.min(where=known, initial=np.inf)
+    return np.array([[least, own.max(where=known, initial=-np.inf), high]], values.dtype)
+
+
+def cut_keys(
+    pairs: Pairs,
+    last: Array,
+    rel_height: float,
+    finite: tuple[float, float] | None,
+    superlevel: bool,
+) -> NDArray[np.uint64]:
+    """Return the keys of the last values at which points of each component are in its region.
+
+    A component that never dies ends at its `last` value, which like the `finite` ones is in the
+    order of entry.
+    """
+    births, deaths = (entered_values(part, superlevel) for part in (pairs.births, pairs.deaths))
+    ends = np.where(pairs.death_places < 0, last, deaths)
+    levels = cut_levels(births, ends, rel_height, finite)
+    if births.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            rounded = levels.astype(births.dtype)
+        before = np.nextafter(rounded, births.dtype.type(-np.inf))
+        levels = np.where(rounded > levels, before, rounded) + births.dtype.type(0)
+    return ordered_keys(np.ascontiguousarray(levels)).astype(np.uint64)
+
+
+def later_neighbours(
+    keys: Array, places: Points | None, filtration: Filtration, links: Links
+) -> NDArray[np.uint32]:
+    """Return for each point of a window the set of its neighbours that enter after it.
+
+    `keys` have the shape of the window. `places` are those of its points in the whole image, and
+    None if those of equal keys are in the order of the window.
+    """
+    flat = keys.reshape(-1)
+    near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
+    later = np.zeros(keys.size, np.uint32)
+    order = flat if places is None else _ranks(flat, places.reshape(-1))
+    compare_points(order, near.steps, near.bits, later)
+    later[links.deaths] |= ENDS
+    return later
+
+
+def spread_marks(
+    later: NDArray[np.uint32],
+    keys: Array,
+    marks: Marks,
+    filtration: Filtration,
+    entries: tuple[Points, Marks],
+    links: Links,
+    levels: NDArray[np.uint64],
+) -> None:
+    """Spread marks of entries within a window, to all points from which steps lead to them.
+
+    `keys` and `marks` have the shape of the window. The `entries` are places in it and marks that
+    they can have, `levels` the keys after which labels are cut, by label, or none.
+    """
+    near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
+    first = np.argsort(entries[1], kind="stable")
+    stack = np.empty(keys.size + 1, np.int32 if keys.size < 2**31 else np.int64)
+    _spread(
+        later,
+        near.places,
+        keys.reshape(-1),
+        levels,
+        (entries[0][first], entries[1][first]),
+        links,
+        marks.reshape(-1),
+        stack,
+    )
+
+
+def _ranks(keys: Array, places: Points) -> NDArray[np.uint32]:
+    """Return numbers in the order of keys and, of equal ones, of places; copies have the same."""
+    order = np.lexsort((places, keys))
+    new = np.ones(order.size, np.bool_)
+    new[1:] = places[order[1:]] != places[order[:-1]]
+    ranks = np.empty(order.size, np.uint32)
+    ranks[order] = np.cumsum(new)
+    return ranks
+
+
+@kernel()
+def _spread(later, places, keys, levels, entries, links, marks, stack):
+    """Give each entry its mark if that is less than its own, and spread the marks of entries.
+
+    Entries come in the order of their marks, so that no point is given a second mark.
+    """
+    later = bare(later)
+    places = bare(places)
+    keys = bare(keys)
+    levels = bare(levels)
+    marks = bare(marks)
+    stack = bare(stack)
+    points = bare(entries[0])
+    given = bare(entries[1])
+    deaths = bare(links[0])
+    births = bare(links[1])
+    neighbours = np.uint32(~ENDS)
+    for k in range(points.size):
+        first = np.uint64(points[k])
+        if marks[first] < given[k]:
+            continue
+        marks[first] = given[k]
+        stack[0] = first
+        size = np.uint64(1)
+        while size:
+            size -= ONE
+            place = np.int64(stack[size])
+            mark = marks[np.uint64(place)]
+            around = later[np.uint64(place)]
+            if around & ENDS:
+                at = np.searchsorted(deaths, place)
+                while at < deaths.size and deaths[at] == place:
+                    birth = np.uint64(births[at])
+                    if marks[birth] > mark:
+                        marks[birth] = mark
+                        stack[size] = birth
+                        size += ONE
+                    at += 1
+            uncut = mark & np.int32(1) == 0 and levels.size > 0
+            level = levels[np.uint64(mark >> 1)] if uncut else np.uint64(0)
+            near = np.uint64(around & neighbours)
+            while near:
+                beside = np.uint64(place + places[count_trailing_zeros(near)])
+                near &= near - ONE
+                if marks[beside] <= mark:
+                    continue
+                own = mark
+                if uncut and np.uint64(keys[beside]) > level:
+                    own = mark + np.int32(1)
+                    if marks[beside] <= own:
+                        continue
+                marks[beside] = own
+                stack[size] = beside
+                size += ONE
+
+
+def lower_labels(
+    keys: Array, places: Points | None, marks: Marks, at: Points, filtration: Filtration
+) -> NDArray[np.int32]:
+    """Return the labels of the neighbours of points of a window that enter before them, or 0.
+
+    A row for each point, and a column for each neighbour.
+    """
+    steps = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps).steps
+    flat = keys.reshape(-1)
+    beside = at[:, None] + steps
+    own = flat[at][:, None]
+    if places is None:
+        is_after = np.broadcast_to(steps > 0, beside.shape)
+    else:
+        number = places.reshape(-1)
+        is_after = number[beside] >= number[at][:, None]
+    before = (flat[beside] < own) | ((flat[beside] == own) & ~is_after)
+    found = marks.reshape(-1)[beside]
+    return np.where(before & (found != UNKNOWN), found >> 1, 0).astype(np.int32)
+
+
+def merged_of(rows: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+    """Return the label that each of `count` ones joins, or 0.
+
+    `rows` are those of `lower_labels` for the points at which they end, in the order of entry.
+    """
+    deaths, width = rows.shape
+    labels = np.zeros((deaths, width + 1), np.int32)
+    labels[:, 1:] = rows
+    keys = np.zeros_like(labels, dtype=np.uint8)
+    keys[:, 0] = 1
+    places = np.arange(deaths, dtype=np.int64) * (width + 1)
+    steps = np.arange(1, width + 1)
+    return merge_labels(places, keys.reshape(-1), labels.reshape(-1), steps, count)

@@ -1,0 +1,172 @@
+"""The boxes of an image that are looked at one at a time, with a halo of one point around each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Points = NDArray[np.int64]
+Box = tuple[slice, ...]
+Offset = tuple[int, ...]
+"""Which neighbour of a box: -1, 0 or 1 along each axis."""
+
+
+@dataclass(frozen=True)
+class BoxGrid:
+    """An image that is cut into boxes, which are numbered in C order."""
+
+    edges: tuple[tuple[int, ...], ...]
+    """For each axis where boxes begin, and where the last one ends."""
+    wraps: tuple[bool, ...]
+    """Along which axes opposite sides of the image touch."""
+    margin: int
+    """Points around a box in its window, of which the inner ones are the halo."""
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Number of boxes along each axis."""
+        return tuple(len(along) - 1 for along in self.edges)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """That of the image."""
+        return tuple(along[-1] for along in self.edges)
+
+    @property
+    def size(self) -> int:
+        """Number of boxes."""
+        return math.prod(self.counts)
+
+    def index(self, number: int) -> tuple[int, ...]:
+        return tuple(int(i) for i in np.unravel_index(number, self.counts))
+
+    def number(self, index: Sequence[int]) -> int:
+        return int(np.ravel_multi_index(tuple(index), self.counts))
+
+    def box(self, number: int) -> Box:
+        pairs = zip(self.edges, self.index(number), strict=True)
+        return tuple(slice(along[i], along[i + 1]) for along, i in pairs)
+
+    def shape_of(self, number: int) -> tuple[int, ...]:
+        return tuple(part.stop - part.start for part in self.box(number))
+
+    def window_of(self, number: int) -> tuple[int, ...]:
+        """Return the shape of a box with its margin."""
+        return tuple(n + 2 * self.margin for n in self.shape_of(number))
+
+    @property
+    def inner(self) -> Box:
+        """The place of a box in its window."""
+        return (slice(self.margin, -self.margin),) * len(self.edges)
+
+    def numbers_of(self, places: Points) -> Points:
+        """Return the numbers of the boxes in which points lie."""
+        index = np.unravel_index(places, self.shape)
+        pairs = zip(self.edges, index, strict=True)
+        at = tuple(np.searchsorted(along, own, side="right") - 1 for along, own in pairs)
+        found: Points = np.ravel_multi_index(at, self.counts)
+        return found
+
+    def that_meet(self, box: Box) -> Iterator[int]:
+        """Yield the numbers of the boxes that have points in another one."""
+        spans = []
+        for along, part in zip(self.edges, box, strict=True):
+            first = int(np.searchsorted(along, part.start, side="right")) - 1
+            spans.append(range(first, int(np.searchsorted(along, part.stop, side="left"))))
+        yield from map(self.number, itertools.product(*spans))
+
+    def in_window(self, number: int, places: Points) -> Points:
+        """Convert places in the image, which lie in a box, to places in its window."""
+        index = np.unravel_index(places, self.shape)
+        pairs = zip(index, self.box(number), strict=True)
+        at = tuple(own - part.start + self.margin for own, part in pairs)
+        found: Points = np.ravel_multi_index(at, self.window_of(number))
+        return found
+
+    def in_image(self, number: int) -> Points | None:
+        """Return the places of the points of a window in the image, where they go around it.
+
+        None if points of the window lie in the same order as in the image.
+        """
+        index = self.index(number)
+        ends = zip(self.wraps, index, self.counts, strict=True)
+        if not any(touch and i in (0, n - 1) for touch, i, n in ends):
+            return None
+        along = [
+            np.arange(part.start - self.margin, part.stop + self.margin) % n
+            for part, n in zip(self.box(number), self.shape, strict=True)
+        ]
+        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(len(along))]
+        grid = np.ix_(*(own * step for own, step in zip(along, steps, strict=True)))
+        return np.asarray(sum(grid), np.int64)
+
+    @cached_property
+    def _neighbours(self) -> dict[int, list[tuple[Offset, int]]]:
+        """Those of boxes that were asked for."""
+        return {}
+
+    def neighbours(self, number: int) -> list[tuple[Offset, int]]:
+        """Return where the neighbours of a box are, and their numbers.
+
+        Where opposite sides touch, a box can be its own neighbour.
+        """
+        known = self._neighbours.get(number)
+        if known is None:
+            known = self._neighbours[number] = list(self._find_neighbours(number))
+        return known
+
+    def _find_neighbours(self, number: int) -> Iterator[tuple[Offset, int]]:
+        index = self.index(number)
+        for offset in itertools.product((-1, 0, 1), repeat=len(index)):
+            if not any(offset):
+                continue
+            beside = [i + step for i, step in zip(index, offset, strict=True)]
+            sides = zip(beside, self.counts, self.wraps, strict=True)
+            if all(touch or 0 <= i < n for i, n, touch in sides):
+                around = [i % n for i, n in zip(beside, self.counts, strict=True)]
+                yield offset, self.number(around)
+
+    def halo(self, number: int, offset: Offset) -> Box:
+        """Return where the points of a neighbour lie in the window of a box."""
+        places = []
+        for n, step in zip(self.window_of(number), offset, strict=True):
+            first = {-1: self.margin - 1, 0: self.margin, 1: n - self.margin}[step]
+            last = {-1: self.margin, 0: n - self.margin, 1: n - self.margin + 1}[step]
+            places.append(slice(first, last))
+        return tuple(places)
+
+    def from_shell(self, shell: Array, number: int, offset: Offset) -> Array:
+        """Return what the shell of a box has for its neighbour from which it lies at an offset."""
+        axis = next(i for i, step in enumerate(offset) if step)
+        plane = _planes(shell, self.shape_of(number))[axis, int(offset[axis] < 0)]
+        part = {-1: slice(-1, None), 0: slice(None), 1: slice(0, 1)}
+        index = tuple(part[step] for i, step in enumerate(offset) if i != axis)
+        return np.expand_dims(plane[index], axis)
+
+
+def shell_of(values: Array) -> Array:
+    """Return the outermost points of a box, as one array."""
+    sides = [(axis, end) for axis in range(values.ndim) for end in (0, -1)]
+    planes = (values[(slice(None),) * axis + (end,)] for axis, end in sides)
+    return np.concatenate([plane.reshape(-1) for plane in planes])
+
+
+def _planes(shell: Array, shape: Sequence[int]) -> dict[tuple[int, int], Array]:
+    """Return the planes of a shell, by axis and side (0: low, 1: high)."""
+    planes = {}
+    first = 0
+    for axis in range(len(shape)):
+        across = tuple(n for i, n in enumerate(shape) if i != axis)
+        for side in (0, 1):
+            last = first + math.prod(across)
+            planes[axis, side] = shell[first:last].reshape(across)
+            first = last
+    return planes

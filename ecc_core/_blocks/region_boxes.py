@@ -1,0 +1,214 @@
+"""Regions of the components that last, of an image that is read by boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends import betti_numbers
+from ecc_core._backends.pairs import Pairs
+from ecc_core._blocks.box_grid import Array, Points
+from ecc_core._blocks.marked_boxes import MarkedBoxes, by_box
+from ecc_core._blocks.pair_boxes import Found, PairTree, in_order, that_enter
+from ecc_core._blocks.runs import counts_of, read_runs
+from ecc_core._request.levels import round_to_levels
+
+Step = Callable[[int], object]
+MARKS = "marks"
+UNCUT = "uncut"
+"""Kinds of arrays that are kept."""
+
+
+class Regions(NamedTuple):
+    """The components that last, oldest first, whose labels are 1 to k."""
+
+    births: Array
+    deaths: Array
+    birth_places: Points
+    death_places: Points
+    """-1 for those that never die."""
+    merged_into: NDArray[np.int32]
+    points: NDArray[np.int64]
+    """How many points have each label."""
+
+
+@dataclass(frozen=True)
+class RegionBoxes:
+    """Finds the regions of an image that is read by boxes."""
+
+    tree: PairTree
+    threshold: Any = None
+    """Up to which value points are labelled."""
+    rel_height: float | None = None
+    """At which share of the way from birth to death regions are cut."""
+    most_held: int = 1
+    """How many boxes fit in memory."""
+
+    def found(self, step: Step) -> Found:
+        """Return the components of the image; `step` is called with a number of boxes."""
+        found = self.tree.found(step)
+        most = self._flood.MOST_LABELS
+        count = found.lasting.births.size
+        if count > most:
+            raise ValueError(
+                f"`min_persistence` must leave at most {most} components, whose labels fit in "
+                f"int32, got {count}"
+            )
+        return found
+
+    def regions(self, found: Found, step: Step) -> Regions:
+        """Label the points of the image, and return its regions.
+
+        `step` is called with a number of boxes.
+        """
+        levels, count = self._levels(found, step)
+        marked = MarkedBoxes(self.tree, found, levels, MARKS, self.most_held)
+        marked.spread(step)
+        merged = self._merged(marked, found.lasting)
+        pairs = Pairs(*(part[:count] for part in found.lasting))
+        return Regions(*pairs, merged[:count], self._points(count))
+
+    @property
+    def _flood(self) -> Any:
+        return betti_numbers("cpu").flood_boxes
+
+    def _levels(self, found: Found, step: Step) -> tuple[NDArray[np.uint64], int]:
+        """Return the keys after which labels are cut, by label, and the number of labels left."""
+        pairs = found.lasting
+        options = self.tree.options
+        superlevel = options.filtration.superlevel
+        total = pairs.births.size
+        none = np.empty(0, np.uint64)
+        if self.threshold is None and self.rel_height is None:
+            return none, total
+        keys = np.full(total, np.iinfo(np.uint64).max, np.uint64)
+        if self.rel_height is not None:
+            last, finite = self._ends(found, step)
+            cut = self._flood.cut_keys(pairs, last, self.rel_height, finite, superlevel)
+            keys = np.minimum(keys, cut)
+        if self.threshold is not None:
+            reached = round_to_levels(np.array([self.threshold]), options.dtype, superlevel)
+            if not reached.entered[0]:
+                return np.zeros(total + 1, np.uint64), 0
+            keys = np.minimum(keys, self._flood.keys_of(reached.values, superlevel))
+        births = self._flood.keys_of(pairs.births, superlevel)
+        return np.append(np.uint64(0), keys), int(np.count_nonzero(births <= keys))
+
+    def _ends(self, found: Found, step: Step) -> tuple[Array, tuple[float, float] | None]:
+        """Return the last value of the part of the image that each label is connected with.
+
+        It is in the order of entry, as are the least and largest finite value of the image.
+        """
+        grid = self.tree.grid
+        known: list[Any] = [self.tree.kept.load("ends", number) for number in range(grid.size)]
+        ends = np.concatenate(known)
+        pairs = found.lasting
+        finite = None
+        if ends.dtype.kind == "f" and ends.size:
+            low = float(ends[:, 0].min())
+            high = float(ends[:, 1].max())
+            finite = (low, high) if low <= high else None
+        if np.count_nonzero(pairs.death_places < 0) > 1:
+            return self._last_values(found, step), finite
+        return np.full(pairs.births.size, ends[:, 2].max(initial=ends.dtype.type(0))), finite
+
+    def _last_values(self, found: Found, step: Step) -> Array:
+        """Return the last values of parts of the image that are not connected, by label."""
+        tree = self.tree
+        marked = MarkedBoxes(tree, found, np.empty(0, np.uint64), UNCUT, self.most_held)
+        marked.spread(step)
+        merged = self._merged(marked, found.lasting)
+        last: Array = self._flood.lowest(tree.options.dtype, merged.size + 1)
+        for number in range(tree.grid.size):
+            values, shown = tree.read(tree.grid.box(number))
+            runs: Any = tree.kept.load(UNCUT, number)
+            labels = read_runs(runs, values.shape) >> 1
+            there = that_enter(values, shown)
+            own = slice(None) if there is None else there
+            entered = self._flood.entered_values(values, tree.options.filtration.superlevel)
+            np.maximum.at(last, labels[own], entered[own])
+        tree.kept.drop(UNCUT)
+        for label in range(merged.size, 0, -1):
+            elder = merged[label - 1]
+            if elder:
+                last[elder] = max(last[elder], last[label])
+        return last[1:]
+
+    def _merged(self, marked: MarkedBoxes, pairs: Pairs) -> NDArray[np.int32]:
+        """Return the label that each one joins where it ends, or 0."""
+        ending = np.flatnonzero(pairs.death_places >= 0)
+        places = pairs.death_places[ending]
+        in_box = by_box(marked.grid, places)
+        width = 3 ** len(marked.grid.counts)
+        rows = np.zeros((places.size, width), np.int32)
+
+        def look(number: int) -> None:
+            own = in_box(number)
+            window = marked.window(number)
+            at = marked.grid.in_window(number, places[own])
+            found = self._flood.lower_labels(*window, at, marked.filtration)
+            rows[own, : found.shape[1]] = found
+
+        boxes = np.unique(marked.grid.numbers_of(places)).tolist() if places.size else []
+        with ThreadPoolExecutor(self.tree.workers) as pool:
+            for _ in in_order(pool, look, boxes, self.tree.workers):
+                pass
+        keys = self._flood.keys_of(pairs.deaths[ending], marked.filtration.superlevel)
+        merged: NDArray[np.int32] = self._flood.merged_of(
+            rows[np.lexsort((places, keys))], pairs.births.size
+        )
+        return merged
+
+    def _points(self, count: int) -> NDArray[np.int64]:
+        """Return how many points have each label."""
+        grid = self.tree.grid
+        points = np.zeros(count + 1, np.int64)
+        for number in range(grid.size):
+            runs: Any = self.tree.kept.load(MARKS, number)
+            marks, counts = counts_of(runs, grid.shape_of(number))
+            np.add.at(points, labels_of(marks, count), counts)
+        return points[1:]
+
+
+def labels_of(marks: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+    """Return the labels of marks, 0 of those that are cut and of labels beyond `count`."""
+    labels = marks >> 1
+    return np.where((marks & 1 == 1) | (labels > count), 0, labels)
+
+
+@dataclass(frozen=True)
+class KeptLabels:
+    """The labels of an image, read by boxes from what was kept of them."""
+
+    tree: PairTree
+    count: int
+    """The number of labels."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tree.grid.shape
+
+    @property
+    def dtype(self) -> np.dtype[np.int32]:
+        return np.dtype(np.int32)
+
+    def __getitem__(self, box: tuple[slice, ...]) -> NDArray[np.int32]:
+        grid = self.tree.grid
+        labels = np.zeros([part.stop - part.start for part in box], np.int32)
+        for number in grid.that_meet(box):
+            inside = []
+            here = []
+            for part, own in zip(box, grid.box(number), strict=True):
+                first = max(part.start, own.start)
+                last = min(part.stop, own.stop)
+                inside.append(slice(first - own.start, last - own.start))
+                here.append(slice(first - part.start, last - part.start))
+            runs: Any = self.tree.kept.load(MARKS, number)
+            marks = read_runs(runs, grid.shape_of(number), inside)
+            labels[tuple(here)] = labels_of(marks, self.count)
+        return labels

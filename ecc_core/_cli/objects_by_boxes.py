@@ -1,0 +1,219 @@
+"""Objects of an image that does not fit in memory: it is read by boxes, and labels are written."""
+
+import math
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecc_core._arithmetic import ceil_div
+from ecc_core._arrays.request import indices_of
+from ecc_core._backends import betti_numbers
+from ecc_core._backends.pairs import PairOptions
+from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.pair_boxes import PairTree
+from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
+from ecc_core._cli.errors import blame
+from ecc_core._cli.progress import bar
+from ecc_core._cli.version import version
+from ecc_core._io.blocks import Blocks
+from ecc_core._io.kept_parts import KeptParts
+from ecc_core._io.lazy import Array, Box
+from ecc_core._io.limits import available_bytes
+from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._io.stored import View, grown_chunks
+from ecc_core._io.write_image import parts_beside, writes_by_boxes
+from ecc_core._request.boundary import COMPLEXES, check_boundary
+from ecc_core._request.filtration import Filtration, filtration_of
+from ecc_core._request.levels import last_value
+from ecc_core._request.resources import available_cores
+from ecc_core.errors import InputFileError
+from ecc_core.results import PersistentRegions, curve_facts
+
+BYTES_IN_MEMORY = 32
+"""What a point takes while objects of an image in memory are found, besides its value."""
+BYTES_OF_WORK = 40
+"""What a point takes while its box is looked at."""
+BYTES_HELD = 9
+"""What a point of a box in memory takes, besides its value."""
+MOST_POINTS = 1 << 25
+"""Of a box."""
+SHARE_OF_WORK = 2
+"""Of the memory, for the boxes that are looked at; the others are held."""
+SHARE_IN_MEMORY = 2
+"""Of the memory that is available, which an image in memory may take."""
+USUAL_MEMORY = 1 << 30
+MEBIBYTE = 1 << 20
+PASSES = 2
+
+
+class Objects(NamedTuple):
+    """What is known of the objects of an image."""
+
+    regions: PersistentRegions[Array]
+    """Without labels if these are not in memory."""
+    points: Array
+    """How many points have each label."""
+    labels: Any
+    """What is read by boxes."""
+
+
+def fits_in_memory(blocks: Blocks, arguments: Namespace) -> bool:
+    """Whether objects of an image can be found in memory."""
+    needed = math.prod(blocks.image.shape) * (blocks.bytes_a_point + BYTES_IN_MEMORY)
+    if arguments.max_memory is not None:
+        return needed <= int(arguments.max_memory)
+    there = available_bytes()
+    return there is None or needed <= there // SHARE_IN_MEMORY
+
+
+@contextmanager
+def objects_by_boxes(
+    path: str, view: View, blocks: Blocks, arguments: Namespace
+) -> Iterator[Objects]:
+    """Find the objects of an image by boxes, whose labels can be read in the meantime.
+
+    What is found is kept beside the output, until the end, or until another run goes on from it.
+    """
+    if arguments.out and not writes_by_boxes(arguments.out):
+        raise InputFileError(
+            f"{arguments.out}: must be .zarr, into which labels of an image are written that is "
+            "not in memory"
+        )
+    ndim = view.ndim
+    with blame(path):
+        of_points = arguments.connectivity, arguments.superlevel, arguments.nan
+        filtration = filtration_of(ndim, *of_points, None, arguments.boundary)
+        check_boundary(filtration.boundary.name, COMPLEXES)
+        sizes = _sizes(blocks, ndim, arguments)
+    grid = _grid(blocks, sizes, filtration)
+    with _folder(arguments) as folder:
+        kept = KeptParts(folder, _facts(blocks, grid, filtration, arguments))
+        with blame(path):
+            yield _found(blocks, grid, filtration, kept, arguments)
+        Parts(folder).clear()
+
+
+def _found(
+    blocks: Blocks, grid: BoxGrid, filtration: Filtration, kept: KeptParts, arguments: Namespace
+) -> Objects:
+    """Return the objects, whose labels are kept."""
+    dtype = blocks.dtype.newbyteorder("=")
+    options = PairOptions(dtype, filtration, 0, blocks.is_masked, 0, short=True)
+
+    def read(box: Box) -> tuple[Array, Array | None]:
+        values, *shown = blocks(box)
+        return values, shown[0] if shown else None
+
+    threads = _workers(blocks, grid, arguments)
+    tree = PairTree(grid, read, options, arguments.persistence, kept, threads)
+    threshold = None if arguments.threshold is None else arguments.threshold[0]
+    most = max(map(math.prod, map(grid.window_of, range(grid.size))), default=1)
+    room = _memory(arguments) // SHARE_OF_WORK // (most * (dtype.itemsize + BYTES_HELD))
+    boxes = RegionBoxes(tree, threshold, arguments.cut, max(room, tree.workers))
+    with bar(total=PASSES * grid.size, unit=" boxes") as shown:
+
+        def step(count: int) -> None:
+            """Boxes that are looked at again make the work longer than it seemed."""
+            shown.total = max(getattr(shown, "total", 0), getattr(shown, "n", 0) + count)
+            shown.update(count)
+
+        found = boxes.regions(boxes.found(step), step)
+    deaths = found.deaths.copy()
+    deaths[found.death_places < 0] = last_value(dtype, filtration.superlevel)
+    facts = {"min_persistence": arguments.persistence, "rel_height": arguments.cut}
+    regions = PersistentRegions(
+        np.empty((0,) * len(grid.shape), np.int32),
+        found.births,
+        deaths,
+        indices_of(found.birth_places, grid.shape),
+        found.merged_into,
+        **facts,
+        **curve_facts(filtration),
+    )
+    return Objects(regions, found.points, KeptLabels(tree, found.births.size))
+
+
+def _workers(blocks: Blocks, grid: BoxGrid, arguments: Namespace) -> int:
+    """Return how many threads there are, whose boxes fit in memory together."""
+    most = max(map(math.prod, map(grid.shape_of, range(grid.size))), default=1)
+    room = _memory(arguments) // SHARE_OF_WORK // (most * _point(blocks))
+    return max(1, min(room, arguments.workers or available_cores()))
+
+
+def _point(blocks: Blocks) -> int:
+    """Return the bytes that a point takes while its box is looked at."""
+    return BYTES_OF_WORK + blocks.bytes_a_point
+
+
+def _memory(arguments: Namespace) -> int:
+    return USUAL_MEMORY if arguments.max_memory is None else int(arguments.max_memory)
+
+
+def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
+    """Return the lengths of boxes along each axis of the source."""
+    memory = _memory(arguments)
+    source = blocks.image.source
+    point = _point(blocks)
+    threads = arguments.workers or available_cores()
+    limit = min(MOST_POINTS, memory // SHARE_OF_WORK // point // threads)
+    order = sorted(blocks.image.order[-ndim:])
+    stored = source.chunks
+    if math.prod(stored[axis] for axis in order) > limit:  # of shards, the chunks
+        stored = source.parts
+    sizes = grown_chunks(stored, source.shape, order, 1, limit)
+    needed = math.prod(sizes[axis] for axis in order) * point
+    if needed > memory:
+        raise InputFileError(
+            f"{source.path}: its chunks of shape {sizes} need --max-memory of at least "
+            f"{ceil_div(needed, MEBIBYTE)}M, got {memory >> 20}M"
+        )
+    return sizes
+
+
+def _grid(blocks: Blocks, sizes: tuple[int, ...], filtration: Filtration) -> BoxGrid:
+    chunks = blocks.image.chunks(sizes)
+    edges = tuple(tuple(np.cumsum([0, *lengths]).tolist()) for lengths in chunks)
+    margin = betti_numbers("cpu").flood_boxes.MARGIN
+    return BoxGrid(edges, filtration.boundary.wraps, margin)
+
+
+@contextmanager
+def _folder(arguments: Namespace) -> Iterator[Path]:
+    """Yield a folder for what is found, beside an output of the command if there is one."""
+    output = arguments.out or arguments.table or arguments.plot
+    if output is None:
+        if arguments.resume:
+            raise InputFileError("--resume needs --out, --table or --plot, beside which parts are")
+        with tempfile.TemporaryDirectory(prefix="ecc-objects-") as folder:
+            yield Path(folder)
+        return
+    parts = Parts(parts_beside(Path(output)))
+    with parts.locked():
+        if not arguments.resume:
+            parts.clear()
+        yield parts.folder
+
+
+def _facts(
+    blocks: Blocks, grid: BoxGrid, filtration: Filtration, arguments: Namespace
+) -> dict[str, Any]:
+    """Return what the arrays that are kept depend on."""
+    fitted = (blocks.labels, blocks.mask)
+    boxes = (blocks.stamps(grid.box(number)) for number in range(grid.size))
+    return {
+        "version": version(),
+        "views": [[view.source.identity(), *view[1:]] for view in blocks.views],
+        "axes": [None if one is None else one.axes for one in fitted],
+        "mask labels": blocks.mask_labels,
+        "smoothing": blocks.smoothing,
+        "edges": grid.edges,
+        "filtration": astuple(filtration),
+        "regions": [arguments.persistence, arguments.threshold, arguments.cut],
+        "files": fingerprint({"stamps": list(boxes)}),
+    }

@@ -1,0 +1,178 @@
+"""Regions of an image that is read by boxes are those of the image in memory, for any boxes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from filtrations import omitting
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
+from ecc_core._backends.pairs import PairOptions
+from ecc_core._blocks import pair_boxes
+from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.pair_boxes import PairTree
+from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
+from ecc_core._blocks.runs import counts_of, read_runs, runs_of
+from ecc_core._request.filtration import filtration_of
+from ecc_core.testing import strategies
+
+
+class Held:
+    """What is kept of boxes, in memory."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[tuple[str, int], Any] = {}
+
+    def load(self, kind: str, number: int) -> Any:
+        return self.arrays.get((kind, number))
+
+    def keep(self, kind: str, number: int, values: Any) -> None:
+        self.arrays[kind, number] = values
+
+    def drop(self, kind: str) -> None:
+        self.arrays = {key: array for key, array in self.arrays.items() if key[0] != kind}
+
+
+def tree_of(image, chunks, least, mask=None, workers=1, **options):
+    """The tree of an image in memory, which is read by boxes."""
+    words = {"connectivity": None, "superlevel": False, "nan": "raise", "boundary": "closed"}
+    words |= options
+    *points, boundary = words.values()
+    filtration = filtration_of(image.ndim, *points, None, boundary)
+    edges = tuple(tuple(np.cumsum([0, *filter(None, lengths)]).tolist()) for lengths in chunks)
+    grid = BoxGrid(edges, filtration.boundary.wraps, flood_boxes.MARGIN)
+    dtype = image.dtype.newbyteorder("=")
+    pairs = PairOptions(dtype, filtration, 0, mask is not None, 0, short=True)
+    shown = None if mask is None else np.broadcast_to(mask, image.shape)
+    return PairTree(
+        grid,
+        lambda box: (image[box], None if shown is None else shown[box]),
+        pairs,
+        least,
+        Held(),
+        workers,
+    )
+
+
+def assert_alike(image, chunks, least, *, cut=None, up_to=None, held=2, workers=1, **options):
+    known = ecc.persistent_regions(image, least, rel_height=cut, threshold=up_to, **options)
+    tree = tree_of(image, chunks, least, workers=workers, **options)
+    boxes = RegionBoxes(tree, up_to, cut, held)
+    found = boxes.regions(boxes.found(len_of), len_of)
+    whole = tuple(slice(0, n) for n in image.shape)
+    assert_array_equal(KeptLabels(tree, found.births.size)[whole], known.labels)
+    assert_array_equal(found.births, known.births)
+    assert_array_equal(found.death_places < 0, known.essential)
+    assert_array_equal(found.deaths[~known.essential], known.deaths[~known.essential])
+    points = np.stack(np.unravel_index(found.birth_places, image.shape), axis=1)
+    assert_array_equal(points, known.birth_points)
+    assert_array_equal(found.merged_into, known.merged_into)
+    counts = np.bincount(known.labels.ravel(), minlength=found.births.size + 1)
+    assert_array_equal(found.points, counts[1:])
+    return tree
+
+
+def len_of(count: int) -> int:
+    """Take the place of a progress bar."""
+    return count
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_any_boxes_masks_and_boundaries(data):
+    image = data.draw(
+        strategies.images(data.draw(st.integers(1, 3)), dtypes=("uint8", "float32"), nan=True)
+    )
+    options = data.draw(omitting(image))
+    words = st.sampled_from(["closed", "periodic"])
+    options["boundary"] = tuple(data.draw(words) for _ in range(image.ndim))
+    least = data.draw(st.sampled_from([0, 1, 3, 50]))
+    cut = data.draw(st.sampled_from([None, None, 0, 0.5, 1]))
+    up_to = data.draw(st.sampled_from([None, None, -1, 3, 100.5, 255]))
+    chunks = data.draw(strategies.chunkings(image.shape))
+    held = data.draw(st.integers(1, 4))
+    assert_alike(image, chunks, least, cut=cut, up_to=up_to, held=held, **options)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("boundary", ["closed", "periodic"])
+@pytest.mark.parametrize("cut", [None, 0.5])
+def test_groups_of_boxes_and_threads(boundary, cut, monkeypatch):
+    """Of few levels, so that it is the places of points that tell which component is older."""
+    monkeypatch.setattr(pair_boxes, "BOXES_OF_GROUP", 3)
+    rng = np.random.default_rng(7)
+    image = rng.integers(0, 6, (13, 14, 15), np.uint8)
+    mask = rng.random(image.shape) < 0.7  # of several parts that are not connected
+    chunks = ((5, 4, 4), (7, 7), (4, 4, 7))
+    options = {"cut": cut, "workers": 2, "boundary": boundary, "connectivity": 1, "mask": mask}
+    assert_alike(image, chunks, 2, **options)
+
+
+def test_what_was_kept_is_used_again():
+    """Also if labels had spread only in part, and groups were joined."""
+    image = np.random.default_rng(8).integers(0, 50, (24, 25), np.uint8)
+    chunks = ((6,) * 4, (5,) * 5)
+    tree = assert_alike(image, chunks, 20)
+    arrays = tree.kept.arrays
+    whole = slice(0, 24), slice(0, 25)
+    known = KeptLabels(tree, 99)[whole]
+    again = tree_of(image, chunks, 20)
+    for key in [
+        ("group", 0),
+        *((kind, i) for kind in ("short", "keys", "ends") for i in range(20)),
+    ]:
+        again.kept.arrays[key] = arrays[key]
+    for i in range(0, 20, 3):
+        for kind in ("marks", "marks-shell"):
+            again.kept.arrays[kind, i] = arrays[kind, i]
+
+    def read(box):
+        reads.append(box)
+        return image[box], None
+
+    reads: list[Any] = []
+    again = PairTree(again.grid, read, again.options, 20, again.kept, 1)
+    boxes = RegionBoxes(again, most_held=20)
+    found = boxes.found(len_of)
+    assert not reads
+    boxes.regions(found, len_of)
+    assert_array_equal(KeptLabels(again, 99)[whole], known)
+
+
+def test_pieces_of_pairs_are_packed():
+    image = np.random.default_rng(9).integers(0, 50, (9, 8), np.uint8)
+    options = tree_of(image, ((9,), (8,)), 0).options
+    piece = pair_pieces.piece_of(image[:5, :4], options, (0, 0), image.shape)
+    found = pair_pieces.unpack_piece(pair_pieces.pack_piece(piece))
+    assert found.box == piece.box
+    assert found.faces.keys() == piece.faces.keys()
+    for own, other in zip(found.pairs, piece.pairs, strict=True):
+        assert_array_equal(own, other)
+        assert own.dtype == other.dtype
+    for own, other in zip(found.graph[:-1], piece.graph[:-1], strict=True):
+        assert_array_equal(own, other)
+
+
+@given(st.data())
+def test_runs(data):
+    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int32)
+    runs = runs_of(values)
+    assert_array_equal(read_runs(runs, shape), values)
+    box = tuple(slice(data.draw(st.integers(0, n - 1)), n) for n in shape)
+    assert_array_equal(read_runs(runs, shape, box), values[box])
+    numbers, counts = counts_of(runs, shape)
+    assert_array_equal(numbers, np.unique(values))
+    assert_array_equal(counts, np.unique(values, return_counts=True)[1])
+
+
+def test_labels_must_fit_in_their_dtype(monkeypatch):
+    monkeypatch.setattr(flood_boxes, "MOST_LABELS", 3)
+    image = np.random.default_rng(1).integers(0, 50, (9, 9), np.uint8)
+    boxes = RegionBoxes(tree_of(image, ((9,), (9,)), 0))
+    with pytest.raises(ValueError, match=r"must leave at most 3 components.*int32, got"):
+        boxes.found(len_of)
