@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 from scipy import ndimage
 
-from benchmarks.scale import make, peak_memory
+from benchmarks.periodic_volumes import SHARD, Storage, make
+from benchmarks.scale import peak_memory
 from ecc_core.cli import main as ecc
 
 RESULTS = Path(__file__).parent / "results" / "objects_on_disk.md"
-SIDE = 250
+SIDE = SHARD
 PERIODS = (2, 2, 1)
 PERSISTENCE = 30
 MEMORY = {"stack": "512M", "boxes": "512M", "in memory": "64G"}
@@ -50,7 +51,8 @@ def command(what: str, image: Path, out: Path, memory: str) -> list[str]:
 
 def measure(what: str, image: Path, out: Path) -> None:
     """Print processor time and the peak of memory of one command."""
-    small = make(out.with_name("warm.zarr"), np.zeros((16,) * 3, np.uint8), (1, 1, 1), 16, 8)
+    tiny = Storage("auto", 8)
+    small = make(out.with_name("warm.zarr"), np.zeros((16,) * 3, np.uint8), (1, 1, 1), 16, tiny)
     for other in ("stack", "boxes"):
         ecc(command(other, small, out.with_name("small"), LITTLE))  # kernels are loaded before
     start = time.process_time()
@@ -95,7 +97,7 @@ def main() -> None:
         "|---|---|---|---|---|",
     ]
     for kind, noise in NOISE.items():
-        image = make(folder / f"{kind}.zarr", period(noise), PERIODS, SIDE, SIDE // 2)
+        image = make(folder / f"{kind}.zarr", period(noise), PERIODS)
         curve = 0.0
         for what, limit in MEMORY.items():
             found = measured(what, image, folder / what)

@@ -27,6 +27,8 @@ from ecc_core.errors import InputFileError
 
 Marks = NDArray[np.int32]
 NONE = np.empty(0, np.int64)
+MOST_SHELLS = 64
+"""Boxes the keys of whose outermost points are held."""
 LOST = "partial results of an earlier run are damaged or missing: run it again without --resume"
 
 
@@ -66,6 +68,8 @@ class MarkedBoxes:
     """Boxes in memory, the one that was used last at the end."""
     shells: dict[int, Marks] = field(default_factory=dict)
     """Marks of the outermost points of these."""
+    shell_keys: dict[int, Array] = field(default_factory=dict)
+    """Keys of the outermost points of other boxes."""
 
     def __post_init__(self) -> None:
         grid = self.grid
@@ -182,7 +186,7 @@ class MarkedBoxes:
         marks[grid.inner] = self._marks(number, there)
         for offset, other in grid.neighbours(number):
             beside = grid.halo(number, offset)
-            keys[beside] = grid.from_shell(self._kept("keys", other), other, offset)
+            keys[beside] = grid.from_shell(self._keys_of(other), other, offset)
             marks[beside] = self._beside(other, offset)
         return Window(keys, grid.in_image(number), marks)
 
@@ -194,6 +198,16 @@ class MarkedBoxes:
         if there is None:
             return self.flood.UNKNOWN
         return np.where(there, self.flood.UNKNOWN, self.flood.NEVER)
+
+    def _keys_of(self, number: int) -> Array:
+        """Return the keys of the outermost points of a box; those of many boxes are held."""
+        keys = self.shell_keys.get(number)
+        if keys is None:
+            keys = self._kept("keys", number)
+            if len(self.shell_keys) >= MOST_SHELLS:
+                self.shell_keys.clear()
+            self.shell_keys[number] = keys
+        return keys
 
     def _kept(self, kind: str, number: int) -> Array:
         """Return an array that must be there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pairs import Pairs
 from ecc_core._blocks.box_grid import Array, Points
-from ecc_core._blocks.marked_boxes import MarkedBoxes, by_box
+from ecc_core._blocks.marked_boxes import LOST, MarkedBoxes, by_box
 from ecc_core._blocks.pair_boxes import Found, PairTree, in_order, that_enter
-from ecc_core._blocks.runs import counts_of, read_runs
+from ecc_core._blocks.runs import lengths_of, read_runs
 from ecc_core._request.levels import round_to_levels
+from ecc_core.errors import InputFileError
 
 Step = Callable[[int], object]
 MARKS = "marks"
 UNCUT = "uncut"
 """Kinds of arrays that are kept."""
+MOST_RUNS = 8
+"""Boxes whose runs are held while labels are read."""
 
 
 class Regions(NamedTuple):
@@ -170,8 +173,9 @@ class RegionBoxes:
         points = np.zeros(count + 1, np.int64)
         for number in range(grid.size):
             runs: Any = self.tree.kept.load(MARKS, number)
-            marks, counts = counts_of(runs, grid.shape_of(number))
-            np.add.at(points, labels_of(marks, count), counts)
+            marks, lengths = lengths_of(runs, grid.shape_of(number))
+            found = np.bincount(labels_of(marks, count), lengths).astype(np.int64)
+            points[: found.size] += found
         return points[1:]
 
 
@@ -188,6 +192,8 @@ class KeptLabels:
     tree: PairTree
     count: int
     """The number of labels."""
+    _runs: dict[int, Any] = field(default_factory=dict)
+    """Those of the boxes that were read last: parts of a box are read one after another."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -208,7 +214,18 @@ class KeptLabels:
                 last = min(part.stop, own.stop)
                 inside.append(slice(first - own.start, last - own.start))
                 here.append(slice(first - part.start, last - part.start))
-            runs: Any = self.tree.kept.load(MARKS, number)
-            marks = read_runs(runs, grid.shape_of(number), inside)
+            marks = read_runs(self._runs_of(number), grid.shape_of(number), inside)
             labels[tuple(here)] = labels_of(marks, self.count)
         return labels
+
+    def _runs_of(self, number: int) -> Any:
+        """Return the runs of a box; those of a few boxes are held."""
+        runs = self._runs.pop(number, None)
+        if runs is None:
+            runs = self.tree.kept.load(MARKS, number)
+            if runs is None:
+                raise InputFileError(LOST)
+        while len(self._runs) >= MOST_RUNS:
+            del self._runs[next(iter(self._runs))]
+        self._runs[number] = runs
+        return runs

@@ -28,11 +28,12 @@ def runs_of(values: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.concatenate([rows, lengths, flat[starts]]).astype(np.int32)
 
 
-def counts_of(runs: NDArray[np.int32], shape: Sequence[int]) -> tuple[Array, Array]:
-    """Return the distinct values of an array, and how many points have each."""
+def lengths_of(
+    runs: NDArray[np.int32], shape: Sequence[int]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the value of each run of an array, and how many points it has."""
     _, lengths, values = _parts(runs, shape)
-    found, which = np.unique(values, return_inverse=True)
-    return found, np.bincount(which, lengths, found.size).astype(np.int64)
+    return values, lengths
 
 
 def read_runs(
