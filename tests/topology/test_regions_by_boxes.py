@@ -112,6 +112,14 @@ def test_groups_of_boxes_and_threads(boundary, cut, monkeypatch):
     assert_alike(image, chunks, 2, **options)
 
 
+def test_cut_of_parts_that_are_not_connected():
+    """The last value of what an old region is connected with lies in a younger one."""
+    image = np.array([0, 3, 1, 9, 0, 0, 5], np.uint8)
+    mask = np.array([1, 1, 1, 1, 0, 1, 1], bool)
+    tree = assert_alike(image, ((2, 2, 2, 1),), 2, cut=0.5, mask=mask)
+    assert KeptLabels(tree, 9)[(slice(0, 7),)].tolist() == [1, 1, 3, 0, 0, 2, 0]
+
+
 def test_what_was_kept_is_used_again():
     """Also if labels had spread only in part, and groups were joined."""
     image = np.random.default_rng(8).integers(0, 50, (24, 25), np.uint8)
