@@ -18,6 +18,9 @@ Box = tuple[slice, ...]
 Offset = tuple[int, ...]
 """Which neighbour of a box: -1, 0 or 1 along each axis."""
 
+AT_ONCE = 1 << 18
+"""Points whose boxes are found at once, with small arrays in between."""
+
 
 @dataclass(frozen=True)
 class BoxGrid:
@@ -67,12 +70,15 @@ class BoxGrid:
         """The place of a box in its window."""
         return (slice(self.margin, -self.margin),) * len(self.edges)
 
-    def numbers_of(self, places: Points) -> Points:
+    def numbers_of(self, places: Points) -> NDArray[np.int32]:
         """Return the numbers of the boxes in which points lie."""
-        index = np.unravel_index(places, self.shape)
-        pairs = zip(self.edges, index, strict=True)
-        at = tuple(np.searchsorted(along, own, side="right") - 1 for along, own in pairs)
-        found: Points = np.ravel_multi_index(at, self.counts)
+        found = np.empty(places.size, np.int32)
+        for first in range(0, places.size, AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            index = np.unravel_index(places[part], self.shape)
+            pairs = zip(self.edges, index, strict=True)
+            at = tuple(np.searchsorted(along, own, side="right") - 1 for along, own in pairs)
+            found[part] = np.ravel_multi_index(at, self.counts)
         return found
 
     def that_meet(self, box: Box) -> Iterator[int]:

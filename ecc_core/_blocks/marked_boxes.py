@@ -292,11 +292,13 @@ class MarkedBoxes:
 
 def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:
     """Return a function that gives the numbers of those of some points that lie in a box."""
-    numbers = grid.numbers_of(places) if places.size else NONE
+    numbers = grid.numbers_of(places)
     order = np.argsort(numbers, kind="stable")
-    firsts = np.searchsorted(numbers[order], np.arange(grid.size + 1))
+    firsts = np.searchsorted(numbers[order], np.arange(grid.size + 1, dtype=np.int32))
+    if order.size < 1 << 32:
+        order = order.astype(np.uint32)
 
     def of_box(number: int) -> Points:
-        return order[firsts[number] : firsts[number + 1]]
+        return order[firsts[number] : firsts[number + 1]].astype(np.int64)
 
     return of_box
