@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -213,12 +214,7 @@ def drag_least(side: int, bar: float) -> list[Row]:
         window.canvas.update()
 
     for share in np.linspace(0.05, 0.5, 40).tolist():
-        to = share * longest
-        times.append(
-            window.frame(
-                lambda to=to: (setattr(model, "min_persistence", to), window.canvas.update())
-            )
-        )
+        times.append(window.frame(partial(leave_out, share * longest)))
         limits = (0.0, 65535 * (1 - share))
         contrasts.append(
             window.frame(lambda to=limits: setattr(layer, "contrast_limits", to), True)

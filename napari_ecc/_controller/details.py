@@ -27,7 +27,7 @@ from napari_ecc._controller.fields import (
     surroundings,
     why_unpaired,
 )
-from napari_ecc._controller.lasting import Lasting, LastingSets, find_lasting
+from napari_ecc._controller.lasting import LastingSearch, LastingSets
 from napari_ecc._controller.layers import Selection, can_be_held, describe
 from napari_ecc._controller.loading import device_name, prepared
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
@@ -82,12 +82,11 @@ class Details:
         self._locating = Runner("Critical points")
         self._drawing = Runner("Histogram")
         self.finding = Runner("Objects")
-        self._filtering = Runner("What lasts")
+        self.lasting = LastingSearch(model)
         self.runners = (
             *(self.counting, self._locating, self._drawing),
-            *(self.finding, self._filtering),
+            *(self.finding, self.lasting.runner),
         )
-        self.lasting: Lasting | None = None  # None before it is needed
         self.objects: Objects | None = None
         self.source: Source | None = None  # None before there is a curve
         self.field: Field | None = None  # None before it is complete
@@ -100,7 +99,8 @@ class Details:
         self.forget_objects()
         self.source = source
         self.field = field
-        self._model.betti = self._model.classes = self.lasting = None
+        self.lasting.forget()
+        self._model.betti = self._model.classes = None
         self._model.chosen = ()
         self._model.unpaired = "" if field is None else why_unpaired(field)
         if field is None:
@@ -234,32 +234,7 @@ class Details:
 
     def find_lasting(self, use: Callable[[LastingSets | None], None]) -> None:
         """Call a function with the sets of what lasts, once they are known; None if all counts."""
-        field = self.field
-        model = self._model
-        known = self.lasting
-        if field is None or model.classes is None or not model.least:
-            self._filtering.cancel()
-            if field is not None and not model.least:
-                use(None)
-            return
-        least = model.least
-        sets = model.sets
-
-        def job() -> Iterator[Step]:
-            lasting = known
-            if lasting is None:
-                for step in find_lasting(field, **sets):
-                    lasting = step.value
-                    yield Step(None)
-            assert lasting is not None  # the last step has it
-            yield Step((lasting, lasting.sets(least)))
-
-        def on_step(step: Step) -> None:
-            if step.value is not None:
-                self.lasting, found = step.value
-                use(found)
-
-        self._filtering.submit(job, on_step)
+        self.lasting.find(self.field, use)
 
     def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:
         """Find the histogram of the values, if it is shown.

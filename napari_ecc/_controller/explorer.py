@@ -174,7 +174,7 @@ class ExplorerController(DockController):
     def _on_show_set(self) -> None:
         if not self.model.show_set:
             self._set.remove()
-        elif self.details.lasting is None or not self.model.least:
+        elif not self.details.lasting.known or not self.model.least:
             self._show_set(None)
         self._on_lasting()
 

@@ -1,6 +1,6 @@
 """Which points are in components, and in holes, that last: at all thresholds at once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 import ecc_core as ecc
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.loading import WORKERS, prepared
-from napari_ecc._workers import Step, apart
+from napari_ecc._model.explorer import ExplorerModel
+from napari_ecc._workers import Runner, Step, apart
 
 Array = NDArray[Any]
+HUGE = float(np.finfo(np.float32).max)
+"""Stands for infinity, which not every graphics card compares."""
 
 
 class Flooding:
@@ -24,7 +27,10 @@ class Flooding:
         self._superlevel = found.superlevel
         self._persistence = np.append(np.inf, found.persistence)  # of label 0, which has no points
         self._older = np.append(0, found.merged_into).astype(np.intp)
-        self._deaths = np.append(np.zeros(1, values.dtype), found.deaths.astype(values.dtype))
+        deaths = found.deaths
+        if values.dtype.kind == "f":
+            deaths = np.clip(deaths, -HUGE, HUGE)
+        self._deaths = np.append(np.zeros(1, values.dtype), deaths.astype(values.dtype))
 
     def lasting(self, least: float) -> Array:
         """Return values whose sets have the components that last, and no others.
@@ -48,7 +54,10 @@ class LastingSets(NamedTuple):
     inside: Array
     """The set at a threshold consists of the components that last."""
     outside: Array
-    """Its complement consists of the holes (2-D) or cavities (3-D) that last, and the outside."""
+    """Its complement consists of the holes (2-D) or cavities (3-D) that last, and the outside.
+
+    In float32, as the graphics card compares, whatever the dtype of the field.
+    """
 
 
 class Lasting:
@@ -84,8 +93,82 @@ def find_lasting(field: Field, *, superlevel: bool, connectivity: int | None) ->
     find = partial(ecc.persistent_regions, framed, 0, superlevel=not superlevel)
     found = yield from apart(partial(find, connectivity=1 if full else ndim, **options))
     within = (slice(1, -1),) * ndim
-    complement = Flooding(framed[within], found.labels[within], found)
+    drawn = np.clip(framed[within], -HUGE, HUGE).astype(np.float32)
+    complement = Flooding(drawn, found.labels[within], found)
     yield Step(Lasting(field, components, complement))
+
+
+class LastingSearch:
+    """Finds what lasts of a field in the background, anew whenever the least persistence changes.
+
+    A change while it is being found does not begin it again: what is found is shown, and then that
+    of the newest persistence. What is shown can so follow a drag of the slider.
+    """
+
+    def __init__(self, model: ExplorerModel) -> None:
+        self.runner = Runner("What lasts")
+        self._model = model
+        self._lasting: Lasting | None = None  # None before it is needed
+        self._search: Callable[[], None] | None = None  # begins it; None if nothing is wanted
+        self._least = 0.0  # of what is being found
+        self.runner.busy.connect(self._on_busy)
+
+    @property
+    def known(self) -> bool:
+        """Whether the components are known, so that what lasts is soon."""
+        return self._lasting is not None
+
+    def forget(self) -> None:
+        """Stop, and forget the field."""
+        self._lasting = None
+        self._stop()
+
+    def find(self, field: Field | None, use: Callable[[LastingSets | None], None]) -> None:
+        """Call a function with the sets of what lasts, once they are known; None if all counts."""
+        model = self._model
+        if field is None or model.classes is None or not model.least:
+            self._stop()
+            if field is not None and not model.least:
+                use(None)
+            return
+        going_on = self._search is not None and self.runner.running
+        self._search = partial(self._begin, field, use)
+        if not going_on:
+            self._search()
+
+    def _begin(self, field: Field, use: Callable[[LastingSets | None], None]) -> None:
+        known = self._lasting
+        model = self._model
+        sets = model.sets
+
+        def job() -> Iterator[Step]:
+            lasting = known
+            self._least = model.least
+            if lasting is None:
+                for step in find_lasting(field, **sets):
+                    lasting = step.value
+                    yield Step(None)
+            assert lasting is not None  # the last step has it
+            shown = None
+            while shown != model.least:
+                shown = self._least = model.least
+                yield Step((lasting, lasting.sets(shown)))
+
+        def on_step(step: Step) -> None:
+            if step.value is not None:
+                self._lasting, found = step.value
+                use(found)
+
+        self.runner.submit(job, on_step)
+
+    def _on_busy(self, busy: bool) -> None:
+        """Find what has been missed, as the persistence changed when a job was about to end."""
+        if not busy and self._search is not None and self._least != self._model.least:
+            self._search()
+
+    def _stop(self) -> None:
+        self._search = None
+        self.runner.cancel()
 
 
 def _framed(field: Field, *, superlevel: bool) -> Array:

@@ -29,8 +29,6 @@ MOST_DRAWN = 1 << 23
 """Points of the set that are drawn at a time; of more, evenly spaced ones are."""
 OUTLINE_WIDTH = 2.0
 """In pixels of the screen."""
-HUGE = float(np.finfo(np.float32).max)
-"""Stands for infinity, which not every graphics card compares."""
 LAST = 9
 """Place among what is done with a point: after it got its opacity, that of a line is twice it."""
 OUTLINE_CODE = """
@@ -293,6 +291,6 @@ class Contour:
         self.node.update()
 
     def set_outside(self, values: NDArray[Any]) -> None:
-        """Set the values of the complement, in the order of those that are drawn."""
-        self._outside.set_data(np.clip(values, -HUGE, HUGE).astype(np.float32))
+        """Set the values of the complement, float32, in the order of those that are drawn."""
+        self._outside.set_data(np.ascontiguousarray(values))
         self.node.update()

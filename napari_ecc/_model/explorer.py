@@ -121,6 +121,8 @@ class Classes:
         self.levels = levels  # the thresholds of the curves
         side: Any = "right" if self.superlevel else "left"
         ends = (self.deaths, self.births) if self.superlevel else (self.births, self.deaths)
+        self._inside: tuple[float, list[NDArray[np.intp]]] | None = None
+        """A threshold, and the classes of its set by dimension, increasing."""
         self._spans = np.stack([np.searchsorted(levels, at, side=side) for at in ends])
         """From which to before which level a class is alive, (2, n)."""
 
@@ -139,9 +141,12 @@ class Classes:
 
     def numbers(self, threshold: float, least: float) -> tuple[int, ...]:
         """The Betti numbers of the set at a threshold, of the classes that last."""
-        inside = self.alive(threshold, least)
-        dimensions = self.dimensions[self.lasting(least)][inside]
-        return tuple(np.bincount(dimensions, minlength=self.ndim).tolist())
+        if self._inside is None or self._inside[0] != threshold:
+            (alive,) = np.nonzero(self.alive(threshold))
+            kinds = self.dimensions[alive]
+            self._inside = threshold, [alive[kinds == k] for k in range(self.ndim)]
+        end = self.lasting(least).stop
+        return tuple(int(np.searchsorted(classes, end)) for classes in self._inside[1])
 
     @cached_property
     def _born(self) -> tuple[tuple[int, ...], NDArray[np.intp], NDArray[np.intp]]:
@@ -188,8 +193,7 @@ class Classes:
 
     def components(self, threshold: float, least: float) -> tuple[int, int]:
         """How many components of the set at a threshold last, and how many do not."""
-        zero = self.dimensions == 0
-        every = int((self.alive(threshold) & zero[self.lasting(0)]).sum())
+        every = self.numbers(threshold, 0.0)[0]
         last = self.numbers(threshold, least)[0]
         return last, every - last
 

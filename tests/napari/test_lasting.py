@@ -1,5 +1,7 @@
 """What is counted is what is shown: outlines of components and holes that last, and no others."""
 
+import time
+
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, colourful, overlays, settle
@@ -7,7 +9,8 @@ from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 
 from napari_ecc._controller.fields import Field, find_classes
-from napari_ecc._controller.lasting import find_lasting
+from napari_ecc._controller.lasting import Lasting, LastingSearch, find_lasting
+from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._workers import result
 
 
@@ -39,6 +42,34 @@ def test_sets_have_the_classes_that_last(shape, dtype, superlevel):
             found = label(among, own)[1], label(framed, other)[1] - 1
             numbers = classes.numbers(t, least)
             assert found == (numbers[0], numbers[-1])
+
+
+def test_what_lasts_follows_a_drag(qtbot, monkeypatch):
+    """It is shown while the least persistence still changes, and at last that of the newest."""
+    field = Field(disc_with_noise(), None)
+    model = ExplorerModel(min_persistence=1.0)
+    model.classes = result(find_classes(field, np.arange(256.0), **model.sets))
+    sets = Lasting.sets
+
+    def slow(self, least):
+        time.sleep(0.05)
+        return least, sets(self, least)
+
+    monkeypatch.setattr(Lasting, "sets", slow)
+    search, shown = LastingSearch(model), []
+    for least in range(1, 41):
+        model.min_persistence = float(least)
+        search.find(field, shown.append)
+        qtbot.wait(20)
+        during = len(shown)
+    qtbot.waitUntil(lambda: not search.runner.running, timeout=TIMEOUT)
+    order = [least for least, _ in shown]
+    assert during > 2
+    assert order == sorted(order)
+    assert order[-1] == 40.0
+    model.min_persistence = 0.0
+    search.find(field, shown.append)
+    assert shown[-1] is None
 
 
 def disc_with_noise():
