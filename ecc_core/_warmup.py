@@ -51,7 +51,7 @@ def warmup(
     >>> ecc.warmup(block=True).is_alive()
     False
     """
-    from ecc_core._backends import forks
+    from ecc_core._backends import process_forks
 
     if not (progress is None or callable(progress)):
         raise TypeError(f"`progress` must be a function or None, got {progress!r}")
@@ -60,7 +60,7 @@ def warmup(
         for name, call in steps():
             if progress is not None:
                 progress(name)
-            with forks.paused:
+            with process_forks.paused:
                 call()
 
     thread = threading.Thread(target=work, name="ecc-warmup", daemon=True)

@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ecc_core._backends.forks import paused
 from ecc_core._backends.plain.namespaces import Standard, make_known
+from ecc_core._backends.process_forks import paused
 from ecc_core._backends.soft import SoftCurves as SoftCurves
 from ecc_core._optional import INSTALL
 from ecc_core.errors import BackendError, warn_caller

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends import betti_numbers
-from ecc_core._backends.pairs import PairOptions, Pairs
+from ecc_core._backends.pair_options import PairOptions, Pairs
 from ecc_core._blocks.box_grid import Array, BoxGrid, Points, shell_of
 from ecc_core._blocks.glued import Box, halves
 from ecc_core._request.persistence import lasting

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends import betti_numbers
-from ecc_core._backends.pairs import Pairs
+from ecc_core._backends.pair_options import Pairs
 from ecc_core._blocks.box_grid import Array, Points
 from ecc_core._blocks.marked_boxes import LOST, MarkedBoxes, by_box
 from ecc_core._blocks.pair_boxes import Found, PairTree, in_order, that_enter

@@ -14,7 +14,7 @@ import numpy as np
 from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
-from ecc_core._backends.pairs import PairOptions
+from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
-from ecc_core._backends.pairs import PairOptions
+from ecc_core._backends.pair_options import PairOptions
 from ecc_core._backends.protocols import PairPieces
 from ecc_core._blocks.planes import edges_of
 from ecc_core._blocks.work import Index

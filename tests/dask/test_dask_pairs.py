@@ -12,7 +12,7 @@ from topology_helpers import assert_diagrams, intervals
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch, pair_pieces
-from ecc_core._backends.pairs import PairOptions
+from ecc_core._backends.pair_options import PairOptions
 from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import strategies
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
-from ecc_core._backends.pairs import PairOptions
+from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks import pair_boxes
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree

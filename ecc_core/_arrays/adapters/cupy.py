@@ -55,6 +55,6 @@ class CuPy(Adapter):
         return on_host(array)
 
     def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
-        from ecc_core._backends.cuda.readings import read_early
+        from ecc_core._backends.cuda.read_early import read_early
 
         return read_early(array)

@@ -22,7 +22,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 from numba.misc.appdirs import AppDirs
 
-from ecc_core._backends import forks
+from ecc_core._backends import process_forks
 from ecc_core.errors import BackendError
 
 if config.DISABLE_JIT:
@@ -30,7 +30,7 @@ if config.DISABLE_JIT:
         f"NUMBA_DISABLE_JIT must be 0 or unset: kernels are compiled, got {config.DISABLE_JIT}"
     )
 
-forks.wait_for(global_compiler_lock)
+process_forks.wait_for(global_compiler_lock)
 
 PACKAGE = Path(__file__).parents[2]
 DIGEST = 32  # bytes before the content of a file

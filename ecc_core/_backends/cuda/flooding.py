@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.cut import cut_levels
 from ecc_core._backends.cpu.betti.flood import CLOSED, merge_labels
+from ecc_core._backends.cpu.betti.relative_height import cut_levels
 from ecc_core._backends.cuda.betti import keys_of
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, SLICES, THREADS, Forests

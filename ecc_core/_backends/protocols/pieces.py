@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ecc_core._backends.pairs import PairOptions, Pairs
+from ecc_core._backends.pair_options import PairOptions, Pairs
 from ecc_core._backends.protocols.arrays import Counts, DeviceArray, Levels, Side
 from ecc_core._request.filtration import Filtration
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.cut import points_within
 from ecc_core._backends.cpu.betti.halo import home_of, wrap_halo
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
+from ecc_core._backends.cpu.betti.relative_height import points_within
 from ecc_core._backends.cpu.betti.stars import at_home
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys

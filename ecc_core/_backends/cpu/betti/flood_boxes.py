@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.cut import cut_levels
 from ecc_core._backends.cpu.betti.flood import compare_points, merge_labels, near_of
+from ecc_core._backends.cpu.betti.relative_height import cut_levels
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
 from ecc_core._backends.cpu.order import entry_values
-from ecc_core._backends.pairs import Pairs
+from ecc_core._backends.pair_options import Pairs
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]

@@ -7,13 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.pair_joins import (
-    COLUMNS_WRAP,
-    ROWS_WRAP,
-    edges_between,
-    join_around,
-)
-from ecc_core._backends.cpu.betti.pairing import (
+from ecc_core._backends.cpu.betti.pair_boxes import (
     Array,
     Pairing,
     PairPiece,
@@ -22,7 +16,13 @@ from ecc_core._backends.cpu.betti.pairing import (
     layout_of,
     together,
 )
-from ecc_core._backends.pairs import Pairs, Places
+from ecc_core._backends.cpu.betti.pair_joins import (
+    COLUMNS_WRAP,
+    ROWS_WRAP,
+    edges_between,
+    join_around,
+)
+from ecc_core._backends.pair_options import Pairs, Places
 
 
 class _Around(NamedTuple):

@@ -26,9 +26,7 @@ from ecc_core._backends.cpu.betti.blocks import Field
 from ecc_core._backends.cpu.betti.forest import join, unjoined
 from ecc_core._backends.cpu.betti.launch import grow, laid_out
 from ecc_core._backends.cpu.betti.pair_around import joined_around
-from ecc_core._backends.cpu.betti.pair_choice import absent
-from ecc_core._backends.cpu.betti.pair_joins import edges_between
-from ecc_core._backends.cpu.betti.pairing import (
+from ecc_core._backends.cpu.betti.pair_boxes import (
     FRAME,
     Box,
     Events,
@@ -39,9 +37,11 @@ from ecc_core._backends.cpu.betti.pairing import (
     layout_of,
     together,
 )
+from ecc_core._backends.cpu.betti.pair_choice import absent
+from ecc_core._backends.cpu.betti.pair_joins import edges_between
 from ecc_core._backends.cpu.betti.pieces import face_keys, joined_faces, pack, unpack
 from ecc_core._backends.cpu.order import entry_values, stable_order
-from ecc_core._backends.pairs import PairOptions, Pairs, Places
+from ecc_core._backends.pair_options import PairOptions, Pairs, Places
 from ecc_core._request.levels import last_value
 
 Array = NDArray[Any]

@@ -15,7 +15,7 @@ from ecc_core._backends.components import Kind, kind_of
 from ecc_core._backends.cpu.betti.launch import order_plan
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.pairs import PairOptions, Pairs, Places
+from ecc_core._backends.pair_options import PairOptions, Pairs, Places
 from ecc_core._request.persistence import lasting
 
 Array = NDArray[Any]
