@@ -76,8 +76,10 @@ class CurveResult(Result[ArrayT]):
         """
         values = self.values
         names = [name for name in self._functionals if name != "euler"]
+        if not names:
+            return {self._quantity: values}
         several = {name: values[..., k, :] for k, name in enumerate(names)}
-        euler = getattr(self, "euler", None if several else values)
+        euler = getattr(self, "euler", None)
         return several if euler is None else {"euler_number": euler, **several}
 
     def _meaning(

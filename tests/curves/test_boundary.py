@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from oracles import euler as reference
 
 import ecc_core as ecc
+from ecc_core._backends import backend
+from ecc_core._request.boundary import Border, Boundary
 from ecc_core._request.estimator import estimator_of
-from ecc_core._request.filtration import filtration_of
+from ecc_core._request.filtration import Filtration, filtration_of
 from ecc_core.testing import assert_curves_equal, strategies
 
 BOUNDARIES = ("periodic", "half-open")
@@ -311,3 +313,29 @@ def test_a_region_across_opposite_sides_of_a_rolled_image():
             across = function(*rolled, 6, boundary="periodic", **options).values
             np.testing.assert_array_equal(across[:, : inside.shape[1]], inside)
             assert not across[:, inside.shape[1] :].any()
+
+
+OPEN = Border("open", ((("first", -1), ("last", -1)),) * 2)
+"""A border of planes alone: cells in the outermost points (V) or faces (T) are missing."""
+
+
+def open_cells(image, connectivity):
+    """Yield the sign and the value of each cell off the border, by its doubled coordinates."""
+    ends = [2 * n - 2 if connectivity == 1 else 2 * n for n in image.shape]
+    for cell in itertools.product(*(range(1, end) for end in ends)):
+        if connectivity == 1:  # odd coordinates are between two points
+            points = [{c // 2, (c + 1) // 2} for c in cell]
+            value = max(image[point] for point in itertools.product(*points))
+        else:  # odd coordinates are within a cube, even ones between two
+            points = [{c // 2, (c - 1) // 2} for c in cell]
+            value = min(image[point] for point in itertools.product(*points))
+        yield (-1) ** sum(c % 2 for c in cell), value
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_a_border_of_planes_is_computed_without_a_kernel_for_it(connectivity):
+    image = image_of((6, 7))
+    filtration = Filtration(2, connectivity, boundary=Boundary.alike(OPEN, 2))
+    found = backend("cpu").curve(image[None], np.arange(6.0), filtration)[0]
+    cells = list(open_cells(image, connectivity))
+    assert found.tolist() == [sum(sign for sign, v in cells if v <= t) for t in range(6)]

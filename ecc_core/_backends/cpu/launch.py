@@ -28,7 +28,7 @@ from ecc_core._backends.cpu.scans.stacks import (
     write_coefficients,
 )
 from ecc_core._backends.cpu.sources import Source
-from ecc_core._request.boundary import Boundary
+from ecc_core._request.boundary import CLOSED, HALF_OPEN, PERIODIC, Boundary
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
@@ -89,9 +89,9 @@ def _scans_border(image: Array, boundary: Boundary) -> bool:
     """Whether scans deal with a border that is not closed.
 
     They do if whole rows are in one block wherever opposite sides touch, and no axis of a half-open
-    window has to be flipped.
+    window has to be flipped. Other borders than these two are made of planes.
     """
-    if len(boundary.axes) == 1:
+    if len(boundary.axes) == 1 or not {*boundary.axes} <= {CLOSED, PERIODIC, HALF_OPEN}:
         return False
     if True in boundary.wraps and max(image.shape[1:]) > MAX_COLUMNS:
         return False
