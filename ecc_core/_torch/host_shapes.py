@@ -6,12 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cpu.soft.simplices import (
-    OUTSIDE,
-    VALID,
-    SoftComplexes,
-    check_simplices,
-)
+from ecc_core._backends.cpu.soft.simplex_kernels import OUTSIDE, VALID, check_simplices
+from ecc_core._backends.cpu.soft.simplices import SoftComplexes
 from ecc_core._backends.soft import SoftShapes
 from ecc_core._request.simplicial import apart_error, outside_error
 from ecc_core._torch.threads import threads

@@ -62,6 +62,30 @@ def test_values_are_sums_over_simplices(dtype, weighted, sharpness):
     assert_allclose(found.numpy(), expected, atol=tolerance)
 
 
+def test_thresholds_in_any_order():
+    """Values and gradients are those of increasing thresholds, in the order of what is given."""
+    order = [2, 0, 3, 6, 1, 5, 4]
+    upstream = torch.from_numpy(RNG.normal(size=(3, 35, 7)))
+    found = []
+    for places in (order, list(range(7))):
+        points = POINTS.clone().requires_grad_()
+        thresholds = THRESHOLDS[places].clone().requires_grad_()
+        values = soft_simplicial_transform(
+            points,
+            SIMPLICES,
+            torch.from_numpy(DIRECTIONS),
+            thresholds,
+            sharpness=3.0,
+            batch=torch.tensor(BATCH),
+        )
+        (values * upstream[..., places]).sum().backward()
+        found.append((values.detach(), points.grad, thresholds.grad))
+    (values, by_points, by_thresholds), expected = found
+    assert_array_equal(values, expected[0][..., order])
+    assert_allclose(by_points, expected[1], atol=1e-12)
+    assert_allclose(by_thresholds, expected[2][order], atol=1e-12)
+
+
 def test_sharp_transforms_are_exact_ones():
     points = POINTS[:4]
     exact = ecc.simplicial_transform(points, [[0, 1, 2], [1, 2, 3]], 5, THRESHOLDS)

@@ -31,6 +31,8 @@ def _adder(size: int) -> Any:
     @llvm.operation()
     def add_to_last(builder, rows, row, weight, codes, sums):
         lanes = ir.IntType(64)(LANES)
+        of_floats = isinstance(codes.dtype, types.Float)
+        compare = builder.fcmp_ordered if of_floats else builder.icmp_unsigned
         first = builder.mul(row, ir.IntType(64)(size))
         places = []
         for j in range(size):
@@ -41,7 +43,7 @@ def _adder(size: int) -> Any:
         is_last = [llvm.splat(llvm.I1, LANES, 1)]
         for place in places[1:]:
             own = codes.load(place, LANES)
-            later = builder.icmp_unsigned(">=", own, best)
+            later = compare(">=", own, best)
             best = builder.select(later, own, best)
             is_last = [builder.and_(mask, builder.not_(later)) for mask in is_last]
             is_last.append(later)
@@ -65,7 +67,7 @@ def add_simplices(rows, weights, step, codes, sums):
     """Add the weight of each simplex to the sum of its last point, in every order.
 
     The points of each row increase. The weight of row i is ``weights[i * step]``, in the dtype of
-    the sums; `codes`, which are unsigned, and `sums` are (points, LANES).
+    the sums; `codes`, which are unsigned or finite floats, and `sums` are (points, LANES).
     """
     size = rows.shape[1]
     if size == 2:
