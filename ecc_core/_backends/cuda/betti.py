@@ -38,7 +38,6 @@ from ecc_core.errors import NAN_MESSAGE
 SHEET, SHEET_2D = (512, 512), (4096, 4096)  # rows and columns
 BOX_BLOCKS = 64  # that share a box
 KEYS_A_THREAD = 8
-SIGNED = 1 << 31  # Keys less this are signed numbers in the same order.
 
 
 def betti_curves(
@@ -186,10 +185,10 @@ def _pairs(
     outer = [0, filtration.ndim - 1] if inner else list(dimensions)
     kinds = [kind_of(filtration, complement=k > 0) for k in outer]
     forests = Forests(keys, kinds, never, reverse=False, paired=True)
+    for i in range(len(kinds)):
+        forests.tree(i)  # before the host waits for the numbers of pairs of any of them
     return [
-        _lasting(keys, never, *tunnel_pairs(forests))
-        if k in inner
-        else forests.lasting_pairs(outer.index(k))
+        tunnel_pairs(forests) if k in inner else forests.lasting_pairs(outer.index(k))
         for k in dimensions
     ]
 
@@ -251,19 +250,6 @@ def _ranks(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
     if shown is not None:
         ranks[~shown] = never
     return ranks, never
-
-
-def _lasting(keys: Any, never: int, births: Any, deaths: Any) -> tuple[Any, Any]:
-    """Return where classes that last are born and die, as :meth:`Forests.lasting_pairs` does."""
-    flat = keys.ravel()
-    deaths[(deaths >= 0) & (flat[deaths] == never)] = -1
-    born = flat[births]
-    lasts = cupy.flatnonzero((born < never) & ((deaths < 0) | (born != flat[deaths])))
-    births = births[lasts]
-    deaths = deaths[lasts]
-    entries = (born[lasts].astype(np.int64) - SIGNED) << 32 | births
-    order = cupy.lexsort(cupy.stack([deaths, entries]))
-    return births[order], deaths[order]
 
 
 def region_betti_curves(

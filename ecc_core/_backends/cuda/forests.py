@@ -111,7 +111,6 @@ class Forests:
             nodes = int(self.found[i, 0])
             joined = cupy.full(nodes, ROOT)
             self._join(i, volume, self.edges[i], joined)
-            self._join_sides(i, volume, joined)
             blocks = min(max(1, ceil_div(nodes, THREADS)), BLOCKS)
             arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
             self._run("count_edges", [kind], blocks, arguments)
@@ -203,27 +202,23 @@ class Forests:
         kind = self.kinds[index]
         forest = self._forest(index, edges)
         nodes, listed = self.found[index].tolist()
-        if not listed:
-            return
         passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
         blocks = ceil_div(listed, THREADS * each)
         for begin in range(0, RANKS, RANKS // passes):
             end = begin + RANKS // passes
-            span = np.int32(begin), np.int32(end), np.int32(each), self.loop_keys[index]
-            arguments = volume, forest, np.uint32(listed), joined, *span
-            self._run("join_basins", [kind], blocks, arguments)
+            span = np.int32(begin), np.int32(end)
+            loops = self.loop_keys[index]
+            if listed:
+                given = volume, forest, np.uint32(listed), joined, *span, np.int32(each), loops
+                self._run("join_basins", [kind], blocks, given)
+            for axis, wraps in enumerate(self.wraps):
+                if wraps:
+                    across = ceil_div(self.codes.size // self.shape[axis], THREADS)
+                    sides = volume, forest, joined, *span, loops, np.int32(axis)
+                    self._run("join_sides", [kind], across, sides)
             if end < RANKS:
                 reached = volume, np.uint32(nodes), joined, np.int32(end)
                 self._run("flatten", [kind], ceil_div(nodes, THREADS), reached)
-
-    def _join_sides(self, index: int, volume: NDArray[Any], joined: Any) -> None:
-        """Join the opposite sides of a torus."""
-        forest = self._forest(index, self.edges[index])
-        for axis, wraps in enumerate(self.wraps):
-            if wraps:
-                points = self.codes.size // self.shape[axis]
-                given = volume, forest, joined, self.loop_keys[index], np.int32(axis)
-                self._run("join_sides", [self.kinds[index]], ceil_div(points, THREADS), given)
 
     def closed_loops(self, index: int) -> list[int]:
         """Return the keys at which loops of classes that do not depend on others are closed.

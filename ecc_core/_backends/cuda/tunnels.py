@@ -25,6 +25,7 @@ LINKS = 1 << 18  # as in tunnels.cu
 SPAN_BITS = 24  # as in columns.cuh
 END_BITS = 3
 WORD_BITS = 64
+SIGNED = 1 << 31  # Keys less this are signed numbers in the same order.
 # The threads of a block, the same for all kernels, so that those of a file are compiled once.
 THREADS = 128
 MOST_BLOCKS = 4096  # The most blocks that trace columns.
@@ -42,16 +43,33 @@ MOST_MORE = 1 << 24  # Late columns have room for so many rows besides.
 
 
 def tunnel_pairs(forests: Forests) -> tuple[Any, Any]:
-    """Return the points at which tunnels of a volume are born and die, in any order: int64.
+    """Return the points at which tunnels of a volume are born and die: int64.
 
-    Points that never enter are points of the last key. The forests are those of the sets and of the
-    complement.
+    Their keys differ, and they are ordered as :meth:`Forests.lasting_pairs` are. The forests are
+    those of the sets and of the complement.
     """
     narrow = [kind.connectivity for kind in forests.kinds].index(1)
     complement = forests.kinds[narrow].complement
     matrix = _Matrix(forests, complement, forests.loops(narrow), forests.loops(1 - narrow))
     births, deaths = matrix.reduced()
-    return (deaths, births) if complement else (births, deaths)
+    return _lasting(forests, *((deaths, births) if complement else (births, deaths)))
+
+
+def _lasting(forests: Forests, births: Any, deaths: Any) -> tuple[Any, Any]:
+    """Return the pairs whose points have different keys, in order; -1 if they do not die.
+
+    Points that never enter are points of the last key.
+    """
+    flat = forests.codes.ravel()
+    never = forests.levels
+    deaths[(deaths >= 0) & (flat[deaths] == never)] = -1
+    born = flat[births]
+    lasts = cupy.flatnonzero((born < never) & ((deaths < 0) | (born != flat[deaths])))
+    births = births[lasts]
+    deaths = deaths[lasts]
+    entries = (born[lasts].astype(np.int64) - SIGNED) << 32 | births
+    order = cupy.lexsort(cupy.stack([deaths, entries]))
+    return births[order], deaths[order]
 
 
 class _Listed(NamedTuple):

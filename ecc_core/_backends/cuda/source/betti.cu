@@ -268,10 +268,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 }
 
 // Joins the points of the first plane across an axis (0 for slices) to those of the last one, which are
-// the same points of a torus.
+// the same points of a torus: those whose rank is below `end` and was not below `begin`.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    join_sides(const Volume volume, const Forest forest, Word* joined, unsigned* loops,
-               const int axis) {
+    join_sides(const Volume volume, const Forest forest, Word* joined, const int begin,
+               const int end, unsigned* loops, const int axis) {
     const int row = volume.width, slice = volume.height * row;
     const int points = axis == 0   ? slice
                        : axis == 1 ? row
@@ -283,9 +283,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (i >= slices * points) return;
     const int first = i / points * slice + i % points * (axis == 2 ? row : 1);
     const unsigned own = key_of(volume, volume.codes[first]);
-    join(joined, basin_at(forest.labels, first),
-         basin_at(forest.labels, first + (length - 1) * step), kOutside ? volume.top - own : own,
-         1u << axis, loops);
+    const unsigned key = kOutside ? volume.top - own : own;
+    if (rank_of(volume, key) < begin || rank_of(volume, key) >= end) return;
+    const int last = first + (length - 1) * step;
+    join(joined, basin_at(forest.labels, first), basin_at(forest.labels, last), key, 1u << axis,
+         loops);
 }
 
 // Shortens the ways of later edges, whose rank is not below `end`.
