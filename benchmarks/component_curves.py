@@ -3,10 +3,14 @@
 Run with ``python -m benchmarks.component_curves``. Both use one thread and find the number of
 points, those of the largest component and the components that span each axis, at 256 thresholds.
 SciPy labels every 16th of the sets, and its time is multiplied by 16.
+
+``python -m benchmarks.component_curves --betti SIDE`` compares it with Betti curves of volumes of
+SIDE^3 voxels, on two workers, and prints the most memory that it takes besides the image.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +20,7 @@ import scipy
 from scipy import ndimage
 
 import ecc_core as ecc
+from benchmarks.memory import forget_peak, in_memory
 
 LEVELS = 256
 STEP = 16
@@ -37,7 +42,50 @@ def labelled(image: Any, level: int, structure: Any) -> list[int]:
     return [int(sizes.sum()), int(sizes.max(initial=0)), *spanning]
 
 
+def processor_seconds(call: Callable[[], Any]) -> tuple[float, float]:
+    """Return real time, and that of all processors."""
+    processor = time.process_time()
+    wall = seconds(call)
+    return wall, time.process_time() - processor
+
+
+def main_betti(side: int) -> None:
+    """Compare with Betti curves by turns; the bar is three times as long."""
+    for sigma in (0, 2):
+        volume = np.random.default_rng(0).random((side, side, side), np.float32)
+        volume = ndimage.gaussian_filter(volume, sigma) if sigma else volume
+        at = np.linspace(volume.min(), volume.max(), LEVELS)
+        for connectivity in (1, 3):
+            compare_betti(volume, at, connectivity, f"{side}^3 sigma {sigma} float32")
+
+
+def compare_betti(volume: Any, at: Any, connectivity: int, name: str) -> None:
+    """Print the times of both for one volume."""
+    options: dict[str, Any] = {"connectivity": connectivity, "workers": 2}
+    small = volume[:24, :24, :24].copy()
+    for function in (ecc.component_curves, ecc.betti_curves):  # kernels are loaded
+        function(small, at, **options)
+    forget_peak()
+    before = in_memory("VmRSS")
+    times = [processor_seconds(lambda: ecc.component_curves(volume, at, **options))]
+    memory = in_memory("VmHWM") - before
+    betti = [processor_seconds(lambda: ecc.betti_curves(volume, at, **options))]
+    times.append(processor_seconds(lambda: ecc.component_curves(volume, at, **options)))
+    betti.append(processor_seconds(lambda: ecc.betti_curves(volume, at, **options)))
+    wall, processor = (min(column) for column in zip(*times, strict=True))
+    betti_wall, betti_processor = (min(column) for column in zip(*betti, strict=True))
+    print(
+        f"{name} connectivity {connectivity}: {wall:.1f} s, {processor:.1f} s of processors, "
+        f"{wall / betti_wall:.1f} and {processor / betti_processor:.1f} times Betti curves "
+        f"({betti_wall:.1f} and {betti_processor:.1f} s); {memory / 2**20:.0f} MiB besides",
+        flush=True,
+    )
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--betti"]:
+        main_betti(int(sys.argv[2]))
+        return
     print(f"SciPy {scipy.__version__}, one thread, {LEVELS} thresholds")
     for shape in ((512, 512), (2048, 2048), (64, 64, 64), (128, 128, 128), (256, 256, 256)):
         for sigma in (0, 2):

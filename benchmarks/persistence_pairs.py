@@ -13,7 +13,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import cripser
@@ -24,6 +23,7 @@ from gudhi.sklearn.cubical_persistence import CubicalPersistence
 from scipy import ndimage
 
 import ecc_core as ecc
+from benchmarks.memory import forget_peak, in_memory
 
 SLAB = 64  # slices of a large volume that are made at once
 
@@ -106,13 +106,6 @@ def main_large(side: int, sigma: float) -> None:
     )
 
 
-def in_memory(key: str) -> int:
-    """Return an entry of the state of this process, such as its memory, in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (entry,) = (line for line in lines if line.startswith(key))
-    return 1024 * int(entry.split()[1])
-
-
 def main_memory(side: int, sigma: float, connectivity: int, workers: int) -> None:
     """The most memory that all dimensions take, beside the image."""
     volume = np.random.default_rng(1).random((side, side, side), np.float32)
@@ -120,7 +113,7 @@ def main_memory(side: int, sigma: float, connectivity: int, workers: int) -> Non
     options = {"connectivity": connectivity, "workers": workers}
     ecc.persistence_pairs(volume[:24, :24, :24].copy(), **options)  # kernels are loaded
     before = in_memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    forget_peak()
     pairs = ecc.persistence_pairs(volume, **options)
     most = in_memory("VmHWM") - before
     arrays = pairs.births, pairs.deaths, pairs.birth_points, pairs.death_points

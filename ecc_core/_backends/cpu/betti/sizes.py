@@ -45,6 +45,9 @@ Array = NDArray[Any]
 BOXES = {1: (1 << 18,), 2: (256, 1024), 3: (96, 96, 128)}
 # Points of a box for each key: each box has curves of all keys.
 POINTS_A_KEY = 16
+# Boxes for each worker that a small image is cut into, and points of a box that are too few.
+BOXES_A_WORKER = 2
+FEW_POINTS = 1 << 17
 # Parts of an image for each worker, each cut into boxes by the worker that takes it.
 PARTS = 8
 
@@ -64,18 +67,23 @@ class _Image(NamedTuple):
     ends: Ends
     plan: Plan
     filtration: Filtration
+    workers: int
     open_sides: tuple[Side, ...] = ()
 
     def steps(self) -> list[int]:
         """Return about how long boxes are along each axis."""
         ndim = self.values.ndim
         usual = BOXES[ndim]
-        keys = int(self.plan.entered.max())
-        larger = max(1.0, POINTS_A_KEY * keys / math.prod(usual))
-        left = math.prod(usual) * larger
+        points = math.prod(usual)
+        if self.workers > 1:
+            own = self.values.size // (BOXES_A_WORKER * self.workers)
+            points = min(points, max(own, FEW_POINTS))
+        points = max(points, POINTS_A_KEY * int(self.plan.entered.max()))
+        scale = (points / math.prod(usual)) ** (1 / ndim)
+        left = float(points)
         steps = []
         for axis, length in enumerate(self.values.shape[:-1]):
-            steps.append(min(length, round(usual[axis] * larger ** (1 / ndim))))
+            steps.append(min(length, max(1, round(usual[axis] * scale))))
             left /= steps[-1]
         return [*steps, max(1, round(left))]
 
@@ -115,23 +123,23 @@ class _Image(NamedTuple):
         field = laid_out(self.values[part], mask)
         return grown(field, self.plan, self.filtration, sorted(open_sides), (inlet, outlet))
 
-    def all_growth(self, workers: int) -> Growth:
+    def all_growth(self) -> Growth:
         """Return the growth of the image, of which the workers take parts."""
         whole = Box((0,) * self.values.ndim, self.values.shape)
         if any(self.filtration.boundary.wraps):
             return self._whole_growth(whole)
         levels = [[whole]]
         axes = []
-        while workers > 1 and len(levels[-1]) < PARTS * workers:
+        while self.workers > 1 and len(levels[-1]) < PARTS * self.workers:
             cuts = [self.halves(box) for box in levels[-1]]
             if None in cuts:
                 break
             axes.append([cut[0] for cut in cuts if cut])
             levels.append([half for cut in cuts if cut for half in cut[1:]])
-        parts = _shared(levels[-1], self.growth, workers)
+        parts = _shared(levels[-1], self.growth, self.workers)
         for along in reversed(axes):
             pairs = zip(parts[::2], parts[1::2], along, strict=True)
-            parts = _shared(list(pairs), self._joined, workers)
+            parts = _shared(list(pairs), self._joined, self.workers)
         return parts[0]
 
     def _joined(self, pair: tuple[Growth, Growth, int]) -> Growth:
@@ -177,8 +185,8 @@ def component_curves(
         for i in queue:
             own_mask = None if mask is None else mask[i]
             inlet, outlet = (None if end is None else end[i] for end in ends)
-            own = _Image(image[i], own_mask, (inlet, outlet), plan, filtration)
-            result[i] = own.all_growth(alone).found[:, plan.entered]
+            own = _Image(image[i], own_mask, (inlet, outlet), plan, filtration, alone)
+            result[i] = own.all_growth().found[:, plan.entered]
 
     share(range(count), each, 1 if count == 1 else threads)
     return result
@@ -198,7 +206,7 @@ def piece_of(
     plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     sides = tuple((axis + 3 - image.ndim, side) for axis, side in open_sides)
     threads = worker_count(workers, image.size, plan.top + 1)
-    return _Image(image, mask, ends, plan, filtration, sides).all_growth(threads)
+    return _Image(image, mask, ends, plan, filtration, threads, sides).all_growth()
 
 
 def join_pieces(
