@@ -18,7 +18,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -224,13 +224,13 @@ def _read(path: Path, take: Callable[[Any], Any]) -> Any:
     """Return what is taken of the arrays of a part."""
     try:
         with path.open("rb") as file:
-            arrays = np.load(file, allow_pickle=False)
-            if isinstance(arrays, np.ndarray):
-                raise ValueError("it is a single array")
-            with arrays:
+            if not is_zipfile(file):
+                raise ValueError("it is no ZIP archive, or not all of one")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
                 return take(arrays)
     except (KeyError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error.args[0] if error.args else error).split())
         raise InputFileError(
             f"{path}: is no part of ecc stack, or is truncated or damaged: {reason}"
         ) from error
@@ -389,9 +389,11 @@ def _other_options(settings: dict[str, Any], others: dict[str, Any]) -> str:
             other = Path(other).name
         if value != other:
             option = name.replace("_", "-")
-            return f"its --{option} is {_shown(value)}, not {_shown(other)}"
+            return f"it was computed {_given(option, value)}, not {_given(option, other)}"
     return ""
 
 
-def _shown(value: Any) -> str:
-    return "not given" if value in (None, False) else json.dumps(value)
+def _given(option: str, value: Any) -> str:
+    if value is None or value is False:
+        return f"without --{option}"
+    return f"with --{option}" if value is True else f"with --{option} {json.dumps(value)}"
