@@ -176,8 +176,7 @@ def component_curves(
     result = np.zeros((count, count_pairs(filtration.ndim, ends) + 2, thresholds.size), np.int64)
     if result.size == 0 or image.size == 0:
         return result
-    masked = mask is not None
-    plan = rank_plans(image.dtype, thresholds, filtration, masked=masked, points=image[0].size)[-1]
+    plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     threads = worker_count(workers, image.size, plan.top + 1)
     alone = threads if count == 1 else 1
 
