@@ -28,6 +28,8 @@ SMALL = ["--max-memory", "240K", "--workers", "2"]
 """Boxes of a single chunk."""
 MOST_NEW = 12
 """Parts that a run writes at least: it writes some of them again."""
+PATIENCE = 20_000_000_000
+"""Nanoseconds after which a run is killed that has written fewer parts."""
 
 
 @pytest.fixture(autouse=True)
@@ -110,8 +112,8 @@ def kill(arguments: list[str], runs: int) -> None:
         process = context.Process(target=run_until_killed, args=(arguments, most))
         process.start()
         started = time.time_ns()
-        wanted = int(rng.integers(1, most + 1))
-        while process.is_alive() and new_parts(folder, started) < min(wanted, MOST_NEW):
+        wanted = min(int(rng.integers(1, most + 1)), MOST_NEW)
+        while new_parts(folder, started) < wanted and time.time_ns() < started + PATIENCE:
             time.sleep(0.001)
         assert process.is_alive()
         process.kill()
