@@ -21,6 +21,7 @@ from ecc_core._request.simplicial import (
     as_simplices,
     place_points,
     radius_of,
+    refuse_masked,
 )
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._request.transform import parse_heights, spread_heights
@@ -84,9 +85,9 @@ def simplicial_curve(
     TypeError
         If values are not real numbers or simplices not integers.
     ValueError
-        For NaN, indices of points that do not exist, a point twice in a simplex, a simplex without
-        one of its faces unless `complete`, several arrays with the same k, and thresholds that
-        decrease or are NaN.
+        For NaN and masked values, indices of points that do not exist, a point twice in a simplex,
+        a simplex without one of its faces unless `complete`, several arrays with the same k, and
+        thresholds that decrease or are NaN.
     BackendError
         For arrays on devices other than CUDA.
 
@@ -104,6 +105,7 @@ def simplicial_curve(
     >>> ecc.simplicial_curve([0, 1, 0, 2], square, [0, 1, 2]).values
     array([2, 1, 0])
     """
+    refuse_masked(values, "values")
     origin = origin_of(values, "values")
     given = origin.image(values, "values")
     backend = origin.simplicial_complexes()
@@ -151,7 +153,7 @@ def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> Any
     if add_faces and widest > MOST_POINTS:
         raise ValueError(
             f"`simplices` must have at most {MOST_POINTS} points each for their faces to be added, "
-            f"got {widest}"
+            f"got {widest} (edges of shape (2, m) are to be transposed)"
         )
     return backend.make_complex(given, points, add_faces)
 
@@ -224,6 +226,7 @@ def simplicial_pairs(
     [[1], [3]]
     """
     least = check_persistence(min_persistence)
+    refuse_masked(values, "values")
     origin = origin_of(values, "values")
     if not origin.on_host:
         raise BackendError(f"`values` must be in host memory, got {origin.place}")
@@ -306,9 +309,9 @@ def simplicial_transform(
     TypeError
         If points, directions or heights are not real numbers or simplices not integers.
     ValueError
-        For coordinates and weights that are not finite, weights whose sums overflow, directions
-        that are zero or have not d components, heights that decrease or are NaN, and simplices as
-        for :func:`simplicial_curve`.
+        For coordinates and weights that are masked or not finite, weights whose sums overflow,
+        directions that are zero or have not d components, heights that decrease or are NaN, and
+        simplices as for :func:`simplicial_curve`.
     BackendError
         For arrays on devices other than CUDA.
 
@@ -343,6 +346,8 @@ def simplicial_transform(
     >>> up, down  # downwards two arms that join
     (array([0, 1, 1]), array([2, 1, 1]))
     """
+    refuse_masked(points, "points")
+    refuse_masked(weights, "weights")
     origin = origin_of(points, "points")
     backend = origin.simplicial_complexes()
     given = origin.image(points, "points")

@@ -6,10 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cpu.soft.simplex_kernels import OUTSIDE, VALID, check_simplices
+from ecc_core._backends.cpu.soft.simplex_kernels import (
+    APART,
+    OUTSIDE,
+    REPEATED,
+    check_simplices,
+)
 from ecc_core._backends.cpu.soft.simplices import SoftComplexes
 from ecc_core._backends.soft import SoftShapes
-from ecc_core._request.simplicial import apart_error, outside_error
+from ecc_core._request.simplicial import apart_error, outside_error, repeated_error
 from ecc_core._torch.threads import threads
 
 
@@ -88,5 +93,7 @@ def _check_rows(rows: Any, shapes: Any) -> None:
     wrong, i = check_simplices(rows, shapes)
     if wrong == OUTSIDE:
         raise outside_error(rows[i], len(shapes))
-    if wrong != VALID:
+    if wrong == APART:
         raise apart_error(rows[i])
+    if wrong == REPEATED:
+        raise repeated_error(rows[i])

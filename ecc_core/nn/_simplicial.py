@@ -78,7 +78,8 @@ def soft_simplicial_transform(
     ValueError
         If an argument has the wrong shape, for coordinates, weights and directions that are not
         finite, a `sharpness` that is not positive, indices of points that do not exist, and
-        simplices with points of several shapes.
+        simplices with points of several shapes or with a point twice, such as the loops that
+        PyTorch Geometric may add to graphs.
     BackendError
         If `points` are neither in host memory nor on a CUDA device.
 

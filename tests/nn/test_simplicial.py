@@ -189,6 +189,11 @@ WRONG = {
         ValueError,
         r"all their points in one shape, got the edge \(0, 4\)",
     ),
+    "loop": (
+        {"simplices": [torch.tensor([[0, 1], [2, 2]])]},
+        ValueError,
+        r"must not repeat a point within a simplex, got the edge \(2, 2\)",
+    ),
     "floats": ({"simplices": [torch.rand(3, 2)]}, TypeError, "must hold integers"),
     "numbers": ({"simplices": [torch.arange(3)]}, ValueError, r"shape \(m, k\)"),
     "number": ({"simplices": 3}, TypeError, "`simplices` must be a tensor or a sequence"),
@@ -226,3 +231,9 @@ def test_points_on_a_device_without_kernels_are_refused():
         soft_simplicial_transform(
             torch.ones(3, 2, device="xpu"), [], [[1.0, 0]], [0.0], sharpness=1
         )
+
+
+def test_points_of_another_space():
+    layer = SimplicialTransformLayer(4, 4, range=(-1, 1), n_spatial=3)
+    with pytest.raises(ValueError, match=r"shape \(n, 3\) for n_spatial=3, got \(9, 2\)"):
+        layer(POINTS[:, :2], SIMPLICES)

@@ -144,3 +144,22 @@ def test_heights_close_to_thresholds(first, distance):
     (u,) = found.directions
     heights = u[0] * points[:, 0] + u[1] * points[:, 1]
     np.testing.assert_array_equal(found.values[0], (heights[:, None] <= thresholds).sum(axis=0))
+
+
+@pytest.mark.parametrize("name", ["points", "weights", "values"])
+def test_masked_entries_are_refused(name):
+    masked = np.ma.masked_array(np.ones((4, 2)), [[False, False]] * 3 + [[True, True]])
+    column = masked[:, 0]
+    edges = [[0, 1], [2, 3]]
+    calls = {
+        "points": lambda: ecc.simplicial_transform(masked, edges),
+        "weights": lambda: ecc.simplicial_transform(masked.data, edges, weights=column),
+        "values": lambda: ecc.simplicial_curve(column, edges),
+    }
+    with pytest.raises(ValueError, match=f"`{name}` must have no masked entries, got"):
+        calls[name]()
+
+
+def test_edges_of_shape_2_m():
+    with pytest.raises(ValueError, match=r"got 13 \(edges of shape \(2, m\) are to be transposed"):
+        ecc.simplicial_curve(np.zeros(26), np.arange(26).reshape(2, 13))

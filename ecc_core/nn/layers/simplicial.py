@@ -126,6 +126,10 @@ class SimplicialTransformLayer(EulerLayer):
         shapes: int | None = None,
     ) -> Tensor:
         """Compute transforms (k, m), or (shapes, k, m) with a `batch`, of points (n, n_spatial)."""
+        if isinstance(points, Tensor) and points.shape[-1:] != (self.n_spatial,):
+            own = self.n_spatial
+            got = tuple(points.shape)
+            raise ValueError(f"`points` must have shape (n, {own}) for n_spatial={own}, got {got}")
         return soft_simplicial_transform(
             points,
             simplices,

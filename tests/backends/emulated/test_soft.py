@@ -203,6 +203,7 @@ def test_complexes_are_checked(soft):
         "`points` must be finite": {"points": points * torch.nan},
         "from 0 to 8, got the edge": {"simplices": [torch.tensor([[0, 9]])]},
         "all their points in one shape": {"simplices": [torch.tensor([[0, 1, 4]])]},
+        "must not repeat a point": {"simplices": [torch.tensor([[0, 1], [3, 3]])]},
         "from 0 to 1, got 2": {"shapes": 2},
         "`sharpness` must be positive": {"sharpness": -one},
     }

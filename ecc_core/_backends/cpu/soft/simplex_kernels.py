@@ -24,6 +24,7 @@ from ecc_core._backends.cpu.soft.transform import POINTS_A_TABLE, _prepare_runs
 VALID = 0
 OUTSIDE = 1
 APART = 2
+REPEATED = 3
 POINTS = POINTS_A_TABLE // LANES  # of a table
 
 
@@ -37,6 +38,9 @@ def check_simplices(rows, shapes):
         for j in range(1, rows.shape[1]):
             if shapes[rows[i, j]] != shapes[rows[i, 0]]:
                 return APART, i
+            for k in range(j):
+                if rows[i, k] == rows[i, j]:
+                    return REPEATED, i
     return VALID, 0
 
 

@@ -63,8 +63,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (int kind = 0; kind < given.kinds; ++kind) {
         const int size = given.sizes[kind];
         for (Items item; item.at < given.counts[kind] * size; item.at += item.step) {
-            const long long first = given.rows[kind][item.at / size * size];
+            const long long start = item.at / size * size;
+            const long long first = given.rows[kind][start];
             const long long own = given.rows[kind][item.at];
+            for (long long before = start; before < item.at; ++before)
+                refuse_unless(given.rows[kind][before] != own);
             const bool inside = own >= 0 && own < given.count && first >= 0 && first < given.count;
             refuse_unless(inside && given.batch[own] == given.batch[first]);
         }
