@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from dask import array as da
-from napari.layers import Labels, Shapes
+from napari.layers import Image, Labels, Points, Shapes, Surface
 from numpy.typing import NDArray
 
 from napari_ecc._controller.places import (
@@ -61,15 +61,24 @@ def names_of(viewer: Any, *kinds: Any) -> list[str]:
 
 def problem_with(layer: Any) -> str:
     """Return why a layer has no Euler characteristic curve, or ""."""
+    if not isinstance(layer, Image | Labels):
+        kind = type(layer).__name__
+        swept = ", which Directions can sweep" if isinstance(layer, Points | Surface) else ""
+        return f"`layer` must be an Image or Labels layer, got {kind}{swept}."
     if getattr(layer, "rgb", False):
         return (
             f"“{layer.name}” is an RGB image, whose points have no order. Split its channels "
             "(right-click on the layer: Split RGB) and choose one of them."
         )
     if layer.dtype.kind not in "biuf":
-        return f"“{layer.name}” must be of real numbers, got {layer.dtype}."
+        return (
+            f"“{layer.name}” must be of real numbers, got {layer.dtype}. Open one part of it, such "
+            "as its absolute value."
+        )
     if layer.ndim < 2:
         return f"“{layer.name}” must have 2 or more axes, got {layer.ndim}."
+    if not math.prod(levels_of(layer)[0].shape):
+        return f"“{layer.name}” has no points. Choose another layer."
     return ""
 
 
@@ -226,6 +235,9 @@ def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
     says that a Labels layer has another shape or place than the image, or that there are no shapes.
     """
     shape = tuple(selection.full.shape)
+    if not isinstance(region, Shapes | Labels):
+        kind = type(region).__name__
+        raise ValueError(f"`region` must be a Shapes or Labels layer, got {kind}.")
     if isinstance(region, Shapes):
         polygons = _polygons(image, selection, region)
         if not polygons:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from napari.layers import Surface
+from napari.layers import Points, Surface
 from numpy.typing import NDArray
 
 import ecc_core as ecc
@@ -39,6 +39,8 @@ class Shape(NamedTuple):
 
 def shape_of(layer: Any) -> Shape:
     """Return the shape of a Surface or Points layer; a ValueError says why there is none."""
+    if not isinstance(layer, Points | Surface):
+        raise ValueError(f"`layer` must be a Surface or Points layer, got {type(layer).__name__}.")
     of_surface = isinstance(layer, Surface)
     vertices = np.asarray(layer.data[0] if of_surface else layer.data, np.float64)
     triangles = np.asarray(layer.data[1] if of_surface else np.zeros((0, 3)), np.int64)

@@ -165,5 +165,12 @@ def follow_components(
 
 def _frame_of(layer: Image | Labels, part: Part | None) -> Part:
     """Return the part of a layer that is one frame, by default a plane of the last two axes."""
-    planes: Part = (0,) * (layer.ndim - 2) + (slice(None),) * 2
-    return checked_part(layer, part or planes)
+    if part is None:
+        checked_part(layer, None)  # that it has axes at all
+        part = (0,) * (layer.ndim - 2) + (slice(None),) * 2
+    part = checked_part(layer, part)
+    if all(isinstance(at, slice) for at in part):
+        raise ValueError(
+            f"“{layer.name}” must have an axis of frames beside those of one, got {layer.ndim} axes"
+        )
+    return part

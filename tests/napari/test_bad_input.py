@@ -1,0 +1,120 @@
+"""Layers of every type and dtype: what is right, or one sentence that says what to choose."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from napari.layers import Image, Labels, Points, Shapes, Surface, Tracks, Vectors
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+from napari_ecc import actions
+
+VALUES = (np.arange(35).reshape(5, 7) * 7 % 11).astype(np.uint8)
+BOX = np.array([[0.0, 0.0], [0.0, 4.0], [4.0, 4.0], [4.0, 0.0]])
+TRIANGLE = np.eye(3), np.array([[0, 1, 2]])
+SPLIT = "is an RGB image, whose points have no order. Split its channels"
+NOTHING = "has no finite values here"
+
+
+def image(values, **options):
+    return Image(values, name="image", **options)
+
+
+def changed(values):
+    """An image whose data were replaced by some that napari refuses, too late."""
+    layer = image(VALUES)
+    with pytest.raises((ValueError, TypeError, RuntimeWarning)):
+        layer.data = values
+    return layer
+
+
+RIGHT = {
+    "bool": lambda: image(VALUES > 4),
+    "uint8": lambda: image(VALUES),
+    "int64": lambda: image(VALUES.astype(np.int64)),
+    "big-endian": lambda: image(VALUES.astype(">u2")),
+    "float16": lambda: image(VALUES.astype(np.float16)),
+    "float32": lambda: image(VALUES.astype(np.float32)),
+    "float64": lambda: image(VALUES.astype(np.float64)),
+    "some NaN": lambda: image(np.where(VALUES < 3, np.nan, VALUES).astype(np.float32)),
+    "constant": lambda: image(np.full((5, 7), 3, np.uint8)),
+    "one point": lambda: image(np.full((1, 1), 3, np.uint8), contrast_limits=(0, 9)),
+    "dask": lambda: image(da.from_array(VALUES, chunks=3)),
+    "multiscale": lambda: image([VALUES, VALUES[::2, ::2]], multiscale=True),
+    "labels": lambda: Labels(VALUES.astype(int)),
+    "no labels": lambda: Labels(np.zeros((5, 7), int)),
+}
+REFUSED = {
+    "RGB": (lambda: image(np.zeros((5, 7, 3), np.uint8), rgb=True), SPLIT),
+    "RGBA": (lambda: image(np.zeros((5, 7, 4), np.uint8), rgb=True), SPLIT),
+    "complex": (lambda: changed(VALUES.astype(np.complex64)), "must be of real numbers"),
+    "empty": (lambda: changed(VALUES[:0]), "has no points. Choose another layer"),
+    "NaN only": (lambda: image(np.full((5, 7), np.nan), contrast_limits=(0, 1)), NOTHING),
+    "infinite": (lambda: image(np.full((5, 7), np.inf), contrast_limits=(0, 1)), NOTHING),
+    "points": (lambda: Points(BOX), "must be an Image or Labels layer, got Points, which Direct"),
+    "surface": (lambda: Surface(TRIANGLE), "must be an Image or Labels layer, got Surface, which"),
+    "shapes": (lambda: Shapes([BOX]), "must be an Image or Labels layer, got Shapes"),
+    "vectors": (lambda: Vectors(np.zeros((2, 2, 2))), "Labels layer, got Vectors"),
+    "tracks": (lambda: Tracks([[1, 0, 2, 2], [1, 1, 3, 3]]), "Labels layer, got Tracks"),
+    "array": (lambda: VALUES, "Labels layer, got ndarray"),
+    "name": (lambda: "coins", "Labels layer, got str"),
+}
+CALLS = {
+    "curve": actions.layer_curve,
+    "Betti curves": actions.layer_betti_curves,
+    "transform": lambda layer: actions.layer_transform(layer, 4, 8, threshold=5),
+    "regions": actions.region_table,
+    "frames": actions.frame_curves,
+    "tracks": lambda layer: actions.follow_components(layer, 5),
+    "matching": lambda layer: actions.match_labels(layer, Labels(VALUES.astype(int))),
+    "surface": lambda layer: actions.layer_surface(image(VALUES), layer),
+}
+OF_VALUES = ("NaN only", "infinite")
+"""What only functions that look for thresholds refuse."""
+PAIRS = [
+    (kind, call)
+    for kind in REFUSED
+    for call in CALLS
+    if kind not in OF_VALUES or call in ("curve", "Betti curves")
+]
+
+
+@pytest.mark.parametrize("make", RIGHT.values(), ids=RIGHT)
+def test_layers_that_have_a_curve(make):
+    """It is that of the values; of labels, that of all of them together."""
+    layer = make()
+    data = np.asarray(layer.data[0] if getattr(layer, "multiscale", False) else layer.data)
+    values = (data != 0) if isinstance(layer, Labels) else data.astype(np.float64)
+    found = actions.layer_curve(layer, thresholds=16)
+    expected = ecc.euler_curve(values, found.thresholds, superlevel=True, nan="omit")
+    assert_array_equal(found.values, expected.values)
+
+
+@pytest.mark.parametrize(("kind", "call"), PAIRS)
+def test_layers_that_have_none(kind, call):
+    """One sentence or two, on one line, which say what it must be."""
+    make, message = REFUSED[kind]
+    with pytest.raises(ValueError, match=message) as raised:
+        CALLS[call](make())
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: actions.frame_curves(image(VALUES)), "“image” must have an axis of frames"),
+        (lambda: actions.follow_components(image(VALUES), 5), "“image” must have an axis of frame"),
+        (
+            lambda: actions.layer_curve(image(VALUES), region=Points(BOX)),
+            "`region` must be a Shapes or Labels layer, got Points",
+        ),
+        (
+            lambda: actions.shape_transform(image(VALUES)),
+            "`layer` must be a Surface or Points layer, got Image",
+        ),
+    ],
+    ids=["no frames", "nothing to follow", "region", "shape"],
+)
+def test_layers_in_another_place(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
