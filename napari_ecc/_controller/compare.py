@@ -19,7 +19,14 @@ from napari_ecc._controller.curves import (
 from napari_ecc._controller.docks import NO_IMAGE, DockController, Work, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._controller.matching import Matcher
-from napari_ecc._model.compare import CompareModel, Curves, compared, groups_of, joined
+from napari_ecc._model.compare import (
+    CompareModel,
+    Curves,
+    column_of_groups,
+    compared,
+    groups_of,
+    joined,
+)
 from napari_ecc._model.words import counted
 from napari_ecc._workers import Runner, Step
 
@@ -121,14 +128,21 @@ class CompareController(DockController):
         """Join a CSV or Parquet table to the curves, to group them by its columns.
 
         One of its columns is ``name``, ``layer``, ``frame`` or ``index``. Errors in it are a
-        ValueError or an OSError.
+        ValueError or an OSError. Curves that are not grouped yet are grouped by the new column of
+        the fewest values.
         """
         self._curves()
         parquet = Path(path).suffix.lower() == ".parquet"
         features = pd.read_parquet(path) if parquet else pd.read_csv(path, comment="#")
-        rows = joined(self.model.table, features).to_dict("records")
-        self.model.features = {str(row.pop("name")): row for row in rows}
-        self.model.status = f"Joined {Path(path).name}."
+        model = self.model
+        known = set(model.table.columns)
+        table = joined(model.table, features)
+        rows = table.to_dict("records")
+        model.features = {str(row.pop("name")): row for row in rows}
+        model.status = f"Joined {Path(path).name}."
+        column = column_of_groups(table.drop(columns=[*known & set(table.columns)]))
+        if column and not model.by and not model.pattern:
+            model.by = column
 
     def pin(self) -> None:
         """Add the curve that the dock Threshold shows."""

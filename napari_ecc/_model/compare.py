@@ -129,6 +129,26 @@ def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:
     return join_columns(table, pd.DataFrame(features), KEYS)
 
 
+def column_of_groups(table: pd.DataFrame) -> str:
+    """Return the column of the fewest different values, of at least two rows each; "" if none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from napari_ecc._model.compare import column_of_groups
+    >>> wells = pd.DataFrame({"well": [*"abcd"], "drug": [*"xxyy"], "plate": [1, 1, 1, 1]})
+    >>> column_of_groups(wells)
+    'drug'
+    """
+    counts = {name: table[name].value_counts() for name in table.columns}
+    usable = {
+        str(name): count.size
+        for name, count in counts.items()
+        if count.size > 1 and count.min() > 1
+    }
+    return min(usable, key=lambda name: usable[name], default="")
+
+
 def compare_groups(
     curves: Mapping[str, EulerCurve],
     pattern: str = "",

@@ -220,11 +220,15 @@ def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messa
     settle(qtbot, panel)
     pd.DataFrame({"frame": range(4), "phase": [*"xyxy"]}).to_csv(tmp_path / "phases.csv")
     panel.join(str(tmp_path / "phases.csv"))
+    settle(qtbot, panel)
+    assert panel.form["by"].value == "phase"
+    assert len({line.colour for line in panel.plot.lines}) == 2  # by group
+    panel.form["by"].value = "name"
+    settle(qtbot, panel)
     colours = [line.colour for line in panel.plot.lines]
     assert len(set(colours)) == 4  # by frame
     panel.form["by"].value = "phase"
     settle(qtbot, panel)
-    assert len({line.colour for line in panel.plot.lines}) == 2  # by group
     groups = panel.model.comparison.groups
     assert groups == {p: [f"movie axis 0 {k}" for k in (i, i + 2)] for i, p in enumerate("xy")}
     panel.save_table(str(tmp_path / "table.csv"))
@@ -309,7 +313,7 @@ def test_joined_columns_survive_adding(open_panel, qtbot, tmp_path):
     table = pd.DataFrame({"layer": names, "well": wells, "drug": drugs})
     table.to_csv(tmp_path / "wells.csv", index=False)
     panel.join(str(tmp_path / "wells.csv"))
-    panel.form["by"].value = "drug"
+    assert panel.model.by == "drug"
     panel.form["unit"].value = "well"
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
