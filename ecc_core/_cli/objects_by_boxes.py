@@ -37,10 +37,10 @@ from ecc_core.results import PersistentRegions, curve_facts
 
 BYTES_IN_MEMORY = 32
 """What a point takes while objects of an image in memory are found, besides its value."""
-BYTES_OF_WORK = 40
+BYTES_OF_WORK = 60
 """What a point takes while its box is looked at."""
-BYTES_HELD = 9
-"""What a point of a box in memory takes, besides its value."""
+BYTES_HELD = 14
+"""What a point of a box in memory takes with its neighbours and links, besides its value."""
 MOST_POINTS = 1 << 25
 """Of a box."""
 SHARE_OF_WORK = 2

@@ -195,8 +195,8 @@ def test_refusals(image, refuse, tmp_path):
 
 def test_labels_in_an_ome_zarr_image(tmp_path, say, by_boxes):
     path = tmp_path / "image.zarr"
-    write_image(path, np.tile(VOLUME, (1, 1, 4)), spacing=0.5, unit="um")
-    for name, memory in (("a", "200M"), ("b", "1300K")):
+    write_image(path, np.tile(VOLUME, (1, 1, 8)), spacing=0.5, unit="um")
+    for name, memory in (("a", "200M"), ("b", "2M")):
         given = ["--persistence", "25", "--max-memory", memory, "--workers", "1"]
         say("objects", path, *given, "--out", f"{{input}}/labels/{name}")
     first, second = (zarr.open_array(path / "labels" / name / "0") for name in "ab")
