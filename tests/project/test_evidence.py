@@ -110,6 +110,22 @@ def test_textures(study):
     assert found["HOG"]["minus reference"]["mean"] < -0.1
 
 
+@pytest.mark.slow
+def test_letters(study):
+    pytest.importorskip("HersheyFonts", reason="it has the strokes")
+    found = rows(study("letters").run(quick=True), "Accuracy by distortion")
+    layer, same, edgeless = (
+        found[name]["low"]["mean"]
+        for name in (
+            "layer, learned directions",
+            "DECT's method, learned directions",
+            "layer, points without edges",
+        )
+    )
+    assert layer > edgeless + 0.1 > 0.2
+    assert abs(layer - same) < 0.05
+
+
 def test_solar_cells(study):
     pytest.importorskip("elpv_dataset", reason="pip install elpv-dataset, 90 MB of photographs")
     found = rows(study("solar_cells").run(quick=True), "80 cells divided at random")
@@ -300,7 +316,7 @@ def test_markers_are_judged_by_centres(study):
 
 
 SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if "\nQUESTION" in path.read_text("utf-8")]
-LEARNING = "classification", "membranes", "recovery", "segmentation"
+LEARNING = "classification", "letters", "membranes", "recovery", "segmentation"
 
 
 @pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])
