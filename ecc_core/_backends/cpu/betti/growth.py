@@ -210,24 +210,74 @@ def join_nodes(
     return nodes, listed, joined.numbers
 
 
+@subroutine()
+def list_gaining(members, first, last, gained, gaining):
+    """Count how many points each of some members gains, and list these; return their number."""
+    some = np.uint64(0)
+    for i in range(first, last):
+        member = members[np.uint64(i)]
+        gaining[some] = member
+        some += ONE if gained[member] == 0 else NONE
+        gained[member] += 1
+    return some
+
+
+@subroutine()
+def meet(root, other, key, changes, count, joined, spanning):
+    """Join two components; return the root of both, and the number of changes that are listed."""
+    if joined.sizes[root] < joined.sizes[other]:
+        root, other = other, root
+    own = np.int64(joined.owners[root])
+    its = np.int64(joined.owners[other])
+    if own >= 0 and its >= 0:
+        count = list_change(changes, count, KINDS * key + MEET, own, its)
+    elif own >= 0:
+        count = gain(changes, count, key, own, joined.sizes[other], joined.recent)
+    elif its >= 0:
+        count = gain(changes, count, key, its, joined.sizes[root], joined.recent)
+    joined.tree[other] = root
+    joined.sizes[root] += joined.sizes[other]
+    joined.owners[root] = max(own, its)
+    span(spanning, joined.touched[other], -1)
+    unite(joined.touched, spanning, root, joined.touched[other])
+    return root, count
+
+
+@subroutine()
+def leave(node, root, nodes, key, changes, count, joined, spanning):
+    """Let the component of a node be a node of the larger box.
+
+    Returns how many of these there are, and the number of changes that are listed.
+    """
+    if joined.owners[root] < 0:
+        joined.owners[root] = nodes
+        unite(joined.touched, spanning, root, np.uint8(OPEN))
+        count = gain(changes, count, key, nodes, joined.sizes[root], joined.recent)
+        nodes += 1
+    if joined.numbers[node] < 0:  # it may leave on several sides
+        joined.numbers[node] = joined.owners[root]
+    return nodes, count
+
+
 @kernel()
 def _join(members, meetings, changes, shift, joined, found):
     """Join nodes as :func:`join_nodes` does; return the number of new ones, and their changes."""
     members = bare(members)
-    entered = bare(meetings.keys)
-    meeting = bare(meetings.nodes)
+    meetings = Meetings(bare(meetings.keys), bare(meetings.nodes))
     lists = bare(changes[0]), bare(changes[1]), bare(changes[2])
     done = np.zeros(3, np.int64)
     found = bare(found)
-    tree = bare(joined.tree)
-    sizes = bare(joined.sizes)
-    touched = bare(joined.touched)
-    owners = bare(joined.owners)
-    numbers = bare(joined.numbers)
-    recent = bare(joined.recent)
-    reached = bare(joined.reached)
-    gained = bare(joined.gained)
-    gaining = bare(joined.gaining)
+    joined = _Joined(
+        bare(joined.tree),
+        bare(joined.sizes),
+        bare(joined.touched),
+        bare(joined.owners),
+        bare(joined.numbers),
+        bare(joined.recent),
+        bare(joined.reached),
+        bare(joined.gained),
+        bare(joined.gaining),
+    )
     spanning = np.zeros(found.shape[0] - 2, np.int64)
     grown = np.empty((0, 3), np.int64)
     count = np.int64(0)
@@ -239,29 +289,23 @@ def _join(members, meetings, changes, shift, joined, found):
         last = found[0, key]
         grown = with_room(grown, count, min(last - first, nodes))
         listed = bare(grown)
-        some = np.uint64(0)  # of the nodes that gain points
-        for i in range(first, last):
-            member = members[np.uint64(i)]
-            gaining[some] = member
-            some += ONE if gained[member] == 0 else NONE
-            gained[member] += 1
-        for i in range(some):
-            member = gaining[np.uint64(i)]
-            root = find(tree, member)
-            size = np.int64(gained[member])
-            gained[member] = 0
-            sizes[root] += size
-            node = np.int64(owners[root])
+        for i in range(list_gaining(members, first, last, joined.gained, joined.gaining)):
+            member = joined.gaining[np.uint64(i)]
+            root = find(joined.tree, member)
+            size = np.int64(joined.gained[member])
+            joined.gained[member] = 0
+            joined.sizes[root] += size
+            node = np.int64(joined.owners[root])
             if node >= 0:
-                count = gain(listed, count, key, node, size, recent)
+                count = gain(listed, count, key, node, size, joined.recent)
             else:
-                largest = max(largest, sizes[root])
+                largest = max(largest, joined.sizes[root])
         turn = 0
         while turn < 3:
-            if met < entered.size and entered[met] < key:
+            if met < meetings.keys.size and meetings.keys[met] < key:
                 change = np.int64(MEET)
-                node = np.int64(meeting[met, 0])
-                value = np.int64(meeting[met, 1])
+                node = np.int64(meetings.nodes[met, 0])
+                value = np.int64(meetings.nodes[met, 1])
                 met += 1
             else:
                 own_list = lists[turn]
@@ -279,44 +323,26 @@ def _join(members, meetings, changes, shift, joined, found):
                         value += shift
             grown = with_room(grown, count, EACH)
             listed = bare(grown)
-            root = find(tree, node)
+            root = find(joined.tree, node)
             if change == GAIN:
-                sizes[root] += value
-                if owners[root] >= 0:
-                    count = gain(listed, count, key, np.int64(owners[root]), value, recent)
+                joined.sizes[root] += value
+                if joined.owners[root] >= 0:
+                    owner = np.int64(joined.owners[root])
+                    count = gain(listed, count, key, owner, value, joined.recent)
             elif change == MEET:
-                other = find(tree, value)
+                other = find(joined.tree, value)
                 if other == root:
                     continue
-                if sizes[root] < sizes[other]:
-                    root, other = other, root
-                own = np.int64(owners[root])
-                its = np.int64(owners[other])
-                if own >= 0 and its >= 0:
-                    count = list_change(listed, count, KINDS * key + MEET, own, its)
-                elif own >= 0:
-                    count = gain(listed, count, key, own, sizes[other], recent)
-                elif its >= 0:
-                    count = gain(listed, count, key, its, sizes[root], recent)
-                tree[other] = root
-                sizes[root] += sizes[other]
-                owners[root] = max(own, its)
-                span(spanning, touched[other], -1)
-                unite(touched, spanning, root, touched[other])
+                root, count = meet(root, other, key, listed, count, joined, spanning)
             elif change == REACH:
-                unite(touched, spanning, root, np.uint8(value))
+                unite(joined.touched, spanning, root, np.uint8(value))
             else:
-                if owners[root] < 0:
-                    owners[root] = nodes
-                    nodes += 1
-                    unite(touched, spanning, root, np.uint8(OPEN))
-                    count = gain(listed, count, key, np.int64(owners[root]), sizes[root], recent)
-                if numbers[node] < 0:  # it may leave on several sides
-                    numbers[node] = owners[root]
-            if owners[root] >= 0:
-                count = reach(listed, count, key, np.int64(owners[root]), touched[root], reached)
+                nodes, count = leave(node, root, nodes, key, listed, count, joined, spanning)
+            if joined.owners[root] >= 0:
+                owner = np.int64(joined.owners[root])
+                count = reach(listed, count, key, owner, joined.touched[root], joined.reached)
             else:
-                largest = max(largest, sizes[root])
+                largest = max(largest, joined.sizes[root])
         found[1, key] = largest
         write_spanning(found, key, spanning)
     return nodes, grown[:count].copy()
