@@ -1,6 +1,6 @@
 """Curves of 10^12 voxels on a dask cluster: the real order of tasks, with measured costs.
 
-    python benchmarks/cluster_model.py
+    python -m benchmarks.cluster_model
 
 The volume has 10,000^3 voxels of uint8. The window over its blocks is that of `ecc stack`, and so
 are the groups of blocks and what each task depends on; only the cluster is replaced, by one in
@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +23,13 @@ import dask
 import dask.array as da
 import numpy as np
 import zarr
-from out_of_core import peak_memory
 from scipy import ndimage
 
 import ecc_core as ecc
+from benchmarks.scale import peak_memory
+from ecc_core._arithmetic import ceil_div
 from ecc_core._blocks import window
-from ecc_core._blocks.work import Work
+from ecc_core._blocks.work import Group, Work
 from ecc_core._request.filtration import Filtration
 from ecc_core.quantities.euler import CurveValues
 
@@ -60,13 +62,12 @@ class Task(NamedTuple):
 class Cluster:
     """Runs no task: the end of each one follows from its costs and from those it waits for."""
 
-    def __init__(self, workers: int, costs: dict[str, float], scheduling: float) -> None:
+    def __init__(self, threads: int, costs: dict[str, float], scheduling: float) -> None:
         self.costs = costs
         self.scheduling = scheduling
-        self.free = [0.0] * (workers * THREADS)  # when each thread is
+        self.free = [0.0] * threads  # when each thread is
         self.scheduled = self.now = self.busy = 0.0
         self.tasks = 0
-        threads = len(self.free)
         self.ahead = window.AHEAD_ON_CLUSTER * threads
         self.asked = window.ASKED_ON_CLUSTER * threads
 
@@ -85,15 +86,20 @@ class Cluster:
         self.now = max(self.now, *(task.end for task in tasks))
 
 
-def simulate(side: int, workers: int, costs: dict[str, float], scheduling: float) -> list[Any]:
-    blocks = -(-SIDE // side)
-    work = work_of(SMALL, blocks, None)
-    groups = work.groups(GROUP, side=COLUMN)
-    cluster = Cluster(workers, costs, scheduling)
+def run(cluster: Cluster, work: Work, groups: Sequence[Group]) -> int:
+    """Let a cluster compute all groups; return how many blocks wait at most for others."""
     moving = window._Window(work, groups, cluster)  # type: ignore[arg-type]
     held = 0
     for _ in moving.sums(range(len(groups))):
         held = max(held, len(moving.emitted))
+    return held
+
+
+def simulate(side: int, workers: int, costs: dict[str, float], scheduling: float) -> list[Any]:
+    blocks = ceil_div(SIDE, side)
+    work = work_of(SMALL, blocks, None)
+    cluster = Cluster(workers * THREADS, costs, scheduling)
+    held = run(cluster, work, work.groups(GROUP, side=COLUMN))
     hours = max(cluster.free) / 3600
     used = cluster.busy / (hours * 3600 * len(cluster.free))
     planes = held * 6 * side**2 / workers / 2**20
@@ -117,7 +123,11 @@ def costs_of(side: int) -> dict[str, float]:
     points = np.clip(noise * 200 + 128, 0, 255).astype(np.uint8)
     stored = zarr.create_array({}, shape=points.shape, chunks=(256,) * 3, dtype=np.uint8)
     stored[...] = points
-    work = work_of(side, 2, stored)
+    return costs_of_tasks(work_of(side, 2, stored))
+
+
+def costs_of_tasks(work: Work) -> dict[str, float]:
+    """Processor seconds of the tasks of the first block."""
     seconds: dict[str, float] = {}
 
     def timed(function: Any, *given: Any) -> Any:
@@ -185,7 +195,7 @@ def main() -> None:
     lines = [
         "# 10,000^3 voxels of uint8 on a cluster",
         "",
-        f"Simulated by `python benchmarks/cluster_model.py`, workers of {THREADS} threads. A "
+        f"Simulated by `python -m benchmarks.cluster_model`, workers of {THREADS} threads. A "
         f"task takes {1e3 * scheduling:.2f} ms of client and scheduler. Seconds of the tasks of a "
         "block:",
         "",

@@ -11,8 +11,8 @@ stack`, by turns and in processes of two threads. `parts` computes the parts tha
 one after another, and merges them, so that it goes on where it was stopped; after each part it
 measures the sum of 10^9 points for comparison. Both compare the numbers with those of one period,
 and add rows to benchmarks/results/scale.json, of which `table` makes the table. Rows say whether
-they were measured with real-time priority (`chrt -r 1 python -m benchmarks.scale`), undisturbed by
-what else ran on the machine.
+they were measured with real-time priority (`chrt -r 1 python -m benchmarks.scale`), so that few
+other programs disturbed them.
 """
 
 import argparse
@@ -93,9 +93,9 @@ class Case(NamedTuple):
     @property
     def row(self) -> dict[str, Any]:
         """What a row of the table says of it."""
-        is_undisturbed = os.sched_getscheduler(0) == os.SCHED_RR
+        is_real_time = os.sched_getscheduler(0) == os.SCHED_RR
         names = ("points", "codec", "what", "boundary")
-        return {name: getattr(self, name) for name in names} | {"undisturbed": is_undisturbed}
+        return {name: getattr(self, name) for name in names} | {"real_time": is_real_time}
 
     def period(self) -> np.ndarray:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -271,11 +271,11 @@ def write_table() -> None:
         "Measured by `python -m benchmarks.scale`: periodic volumes of uint8, as sharded Zarr",
         f"(shards of {SHARD}^3 points; chunks of {chunks}), {WORKERS} threads, files in the page",
         "cache, kernels loaded before. All numbers equal those that follow from one period. The",
-        "sum beside parts follows from that of 10^9 points, measured after each part. Rows that",
-        "are not undisturbed were measured while other programs ran on the same two cores: of",
-        "these, CPU time can be compared, and wall time cannot.",
+        "sum beside parts follows from that of 10^9 points, measured after each part. Many",
+        "other programs ran on the same two cores, so that CPU times can be compared, and wall",
+        "times only of rows with real-time priority, which fewer programs disturbed.",
         "",
-        "| points | codec | what | boundary | parts | undisturbed | stack, wall s | CPU s | MiB "
+        "| points | codec | what | boundary | parts | real time | stack, wall s | CPU s | MiB "
         "| sum, wall s | CPU s | wall / sum | CPU / sum |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -285,7 +285,7 @@ def write_table() -> None:
         ratios = [stack[key] / total[key] for key in ("wall", "cpu")]
         cells = [
             *(row[name] for name in ("points", "codec", "what", "boundary")),
-            *(row.get("parts", 1), "yes" if row["undisturbed"] else "no"),
+            *(row.get("parts", 1), "yes" if row["real_time"] else "no"),
             *(f"{stack['wall']:.1f}", f"{stack['cpu']:.1f}", f"{stack['memory']:.0f}"),
             *(f"{total['wall']:.1f}", f"{total['cpu']:.1f}"),
             *(f"{ratio:.2f}" for ratio in ratios),

@@ -123,7 +123,12 @@ def found_in(path, pattern):
 
 @pytest.mark.parametrize(
     ("name", "row", "count"),
-    [("command_memory", r"^\| `ecc .*", 36), ("out_of_core", r"^\| (?:uint\d+[, ]|\d+\^3 ).*", 29)],
+    [
+        ("command_memory", r"^\| `ecc .*", 36),
+        ("out_of_core", r"^\| (?:uint\d+[, ]|\d+\^3 ).*", 29),
+        ("scale", r"^\| 1e\d+ .*", 9),
+        ("local_cluster", r"^\| (?:zstd|none) .*", 12),
+    ],
 )
 def test_tables_of_the_guide_are_measured(name, row, count):
     shown = found_in("docs/scaling.md", row)
