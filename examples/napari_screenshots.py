@@ -32,7 +32,7 @@ STILL = 3000
 def wait(panel: Any, seconds: float = 1.0) -> None:
     """Let the window live for a while after the panel has computed."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while panel.controller.running or time.monotonic() < end:
         if panel.controller.running:
             end = time.monotonic() + seconds
         QApplication.processEvents()

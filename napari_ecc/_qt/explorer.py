@@ -390,8 +390,9 @@ class EulerExplorer(Panel):
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         legend = "&nbsp; ".join(
-            f"<span style='color: {colour}'>●</span> {sign}{step}{'' if step < 3 else ' or more'}"
-            for sign, colours in (("+", RAISES), ("\N{MINUS SIGN}", LOWERS))
+            f"<span style='color: {colour}'>●</span> {beyond if step == len(colours) else ''}"
+            f"{sign}{step}"
+            for sign, beyond, colours in (("+", "≥ ", RAISES), ("\N{MINUS SIGN}", "≤ ", LOWERS))
             for step, colour in enumerate(colours, 1)
         )
         self.changes.setText(f"{of_all} critical points in the window<br>{legend}")

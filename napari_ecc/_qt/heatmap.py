@@ -65,9 +65,9 @@ class HeatMap(Plot):
         bar.addItem(self._scale)
         self.plotItem.layout.removeItem(self.plotItem.titleLabel)
         self.plotItem.layout.addItem(bar, 0, 1)
-        self._bar_title = pg.LabelItem("χ", justify="right")
-        bottom_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom
-        self.plotItem.layout.addItem(self._bar_title, 0, 0, bottom_right)
+        self._bar_title = pg.LabelItem("χ")
+        below = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom
+        self.plotItem.layout.addItem(self._bar_title, 0, 0, below)
 
     def set_labels(
         self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None

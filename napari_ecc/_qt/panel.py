@@ -318,7 +318,7 @@ class _WorkLine(QtWidgets.QWidget):
         self.resume = both["resume"]
         self.details = both["details"]
         layout = QtWidgets.QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setContentsMargins(0, 0, BESIDE, 0)
         layout.addWidget(self.text, stretch=1)
         for widget in (self.bar, self.cancel.native, self.resume.native, self.details.native):
             layout.addWidget(widget)
