@@ -23,7 +23,7 @@ WANTED = "an (m, k) array of indices of points, or a sequence of such arrays, on
 def refuse_masked(given: Any, name: str) -> None:
     """Raise an error for an array of NumPy with masked entries, which have no value."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        count = int(np.ma.count_masked(given))
+        count = int(np.count_nonzero(given.mask))
         raise ValueError(f"`{name}` must have no masked entries, got {count}")
 
 

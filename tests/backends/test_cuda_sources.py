@@ -90,7 +90,8 @@ CASES = {
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG_ROWS": (0, 1), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1), "WIDE": (0, 1), "REVERSE": (0, 1), "COUNTS": (0, 1)}
-        | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "PAIRS": (0, 1), "THREADS": (256,)}
+        | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "PAIRS": (0, 1), "TORUS": (0, 1)}
+        | {"THREADS": (256,)}
         for sets in (0, 1)
     ],
     "keys": [
@@ -108,6 +109,7 @@ CASES = {
         {"CODE": CODES, "LABEL": LABELS, "GROUPS": ("1,3,17,51",), "LAST": (0, 1), "SUPER": (0, 1)}
         | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
+    "classes": [{"CODE": CODES, "COMPLEMENT": (0, 1), "THREADS": (256,)}],
     "components": [{"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "THREADS": (256,)}],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "flood": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from numpy.typing import ArrayLike
@@ -126,10 +126,7 @@ class SimplicialTransformLayer(EulerLayer):
         shapes: int | None = None,
     ) -> Tensor:
         """Compute transforms (k, m), or (shapes, k, m) with a `batch`, of points (n, n_spatial)."""
-        if isinstance(points, Tensor) and points.shape[-1:] != (self.n_spatial,):
-            own = self.n_spatial
-            got = tuple(points.shape)
-            raise ValueError(f"`points` must have shape (n, {own}) for n_spatial={own}, got {got}")
+        _check_axes(points, self.n_spatial)
         return soft_simplicial_transform(
             points,
             simplices,
@@ -141,3 +138,10 @@ class SimplicialTransformLayer(EulerLayer):
             batch=batch,
             shapes=shapes,
         )
+
+
+def _check_axes(points: Any, n_spatial: int) -> None:
+    """Raise an error for points of another dimension; what is no tensor is refused later."""
+    if isinstance(points, Tensor) and points.shape[-1:] != (n_spatial,):
+        wanted = f"(n, {n_spatial}) for n_spatial={n_spatial}"
+        raise ValueError(f"`points` must have shape {wanted}, got {tuple(points.shape)}")
