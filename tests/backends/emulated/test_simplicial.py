@@ -115,7 +115,7 @@ def test_curves_of_values(part, dtype, superlevel):
     levels = round_to_levels(np.array([-1, 0, 0.5, 1, 3, 300]), np.dtype(dtype), superlevel)
     complex_ = complex_of(part)
     found = part.value_curves(guarded(values), levels, complex_)
-    host = [np.array(rows) for rows in complex_]
+    host = make_complex([np.array(rows) for rows in complex_], POINTS, False)
     assert_array_equal(found, value_curves(values, levels, host))
 
 
