@@ -4,7 +4,7 @@ import pytest
 from processes import run_python
 
 PAINTED = """
-import threading, time
+import sys, threading, time
 import numpy as np
 import torch
 import ecc_core as ecc
@@ -90,33 +90,32 @@ CALLS = [
     soft_transform,
 ]
 
-for order in "CF":
-    image, labels, mask = (np.array(kinds[0], order=order) for kinds in (IMAGES, LABELS, MASKS))
-    integers = np.array(IMAGES[0] * 60_000, np.uint16, order=order)
-    for call in CALLS:  # compiles what it needs without the painter, which takes half of the time
-        call()
-    done.clear()
-    painter = threading.Thread(target=paint)
-    painter.start()
-    end = time.monotonic() + 2
-    turn = 0
-    try:
-        while time.monotonic() < end or turn < 2 * len(CALLS):
-            try:
-                CALLS[turn % len(CALLS)]()
-            except (ValueError, RuntimeError):  # NaN, negative labels, no finite value
-                pass
-            turn += 1
-    finally:
-        done.set()
-        painter.join()
-    levels[:] = np.linspace(0, 1, 9)
+order = sys.argv[1]
+image, labels, mask = (np.array(kinds[0], order=order) for kinds in (IMAGES, LABELS, MASKS))
+integers = np.array(IMAGES[0] * 60_000, np.uint16, order=order)
+for call in CALLS:  # compiles what it needs without the painter, which takes half of the time
+    call()
+painter = threading.Thread(target=paint)
+painter.start()
+end = time.monotonic() + 2
+turn = 0
+try:
+    while time.monotonic() < end or turn < 2 * len(CALLS):
+        try:
+            CALLS[turn % len(CALLS)]()
+        except (ValueError, RuntimeError):  # NaN, negative labels, no finite value
+            pass
+        turn += 1
+finally:
+    done.set()
+    painter.join()
 print("done")
 """
 
 
-def test_painted_arrays():
+@pytest.mark.parametrize("order", ["C", pytest.param("F", marks=pytest.mark.slow)])
+def test_painted_arrays(order):
     """A process of its own: corrupted memory shows as a crash, at the latest when it exits."""
     pytest.importorskip("torch", reason="torch is not installed")
-    ended = run_python(PAINTED, options=("-X", "faulthandler"))
+    ended = run_python(PAINTED, order, options=("-X", "faulthandler"))
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr

@@ -299,7 +299,8 @@ def test_independent_points_are_corrected_by_their_number():
     assert norm.isf(0.05) > level > norm.isf(0.06)
 
 
-@pytest.mark.parametrize("maps", [1, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.slow  # Eight estimates take 20 s; the test below makes two.
+@pytest.mark.parametrize("maps", [1, 12])
 def test_estimated_covariance(maps):
     """The errors are those of repeated estimates, around the level of the known covariance."""
     shape, sigma, repeats = (40, 56), 1.5, 8

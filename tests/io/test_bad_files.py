@@ -164,11 +164,11 @@ class TestWhatMustBeRead:
 
     def test_where_nothing_is_known_of_memory(self, tmp_path, monkeypatch):
         monkeypatch.setattr(limits, "ALWAYS_ALLOWED_BYTES", 0)
-        monkeypatch.setattr(limits, "_available", lambda: None)
+        monkeypatch.setattr(limits, "available_bytes", lambda: None)
         path = tmp_path / "a.zarr"
         zarr.create_array(path, shape=(9, 9), dtype="u1", chunks=(4, 4))
         assert_reads(path, np.zeros((9, 9), np.uint8))
-        monkeypatch.setattr(limits, "_available", lambda: 80)
+        monkeypatch.setattr(limits, "available_bytes", lambda: 80)
         assert_refused(path, "needs 0.0 GiB of memory")
 
     def test_available_memory(self):

@@ -148,8 +148,15 @@ def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, 
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("dtype", ["u1", "f4"])
-@pytest.mark.parametrize("shape", [(9, 35), (5, 7, 20)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((9, 35), "f4"),
+        ((5, 7, 20), "u1"),
+        pytest.param((9, 35), "u1", marks=pytest.mark.slow),
+        pytest.param((5, 7, 20), "f4", marks=pytest.mark.slow),
+    ],
+)
 def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
     """Curves at thresholds, at every level, and of regions."""
     rng, at = np.random.default_rng(6), np.array([0.5, 3, 8, 30])

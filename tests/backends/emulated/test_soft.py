@@ -139,7 +139,10 @@ def test_increasing_levels(soft, dtype, count):
     torch.testing.assert_close(found, slopes)
 
 
-@pytest.mark.parametrize(("shape", "connectivity"), [((2, 5, 7), 1), ((1, 3, 4, 5), 3)])
+@pytest.mark.parametrize(
+    ("shape", "connectivity"),
+    [pytest.param((2, 5, 7), 1, marks=pytest.mark.slow), ((1, 3, 4, 5), 3)],
+)
 def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
     weights, ndim, parts = drawn(shape).double(), len(shape) - 1, (soft.soft_transforms, cpu)
     found = soft.soft_transforms.by_orthant(weights, connectivity, "min")
