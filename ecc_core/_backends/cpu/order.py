@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.sources import scratch
 
@@ -102,6 +102,16 @@ def _write_words(keys, order, first, words):
     return some != 0
 
 
+@subroutine()
+def counts_to_starts(counts):
+    """Replace numbers of entries by the places at which they begin, one list after another."""
+    start = 0
+    for i in range(counts.size):
+        count = counts[i]
+        counts[i] = start
+        start += count
+
+
 @kernel()
 def sort_words(words, spare, base, first, last):
     """Sort words by bits `first` to `last` of their distance from `base`; equal ones keep theirs.
@@ -118,9 +128,7 @@ def sort_words(words, spare, base, first, last):
             slots[((words[i] - base) >> shift) & mask] += 1
         if words.size and slots[((words[0] - base) >> shift) & mask] == words.size:
             continue
-        total = 0
-        for slot in range(slots.size):
-            total, slots[slot] = total + slots[slot], total
+        counts_to_starts(slots)
         for i in range(words.size):
             slot = ((words[i] - base) >> shift) & mask
             spare[np.uint64(slots[slot])] = words[i]

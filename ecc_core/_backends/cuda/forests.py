@@ -142,7 +142,8 @@ class Forests:
         """
         tree = self.tree(index)
         complement = self.kinds[index].complement
-        nodes, listed = len(tree.minima), len(tree.edges)
+        nodes = len(tree.minima)
+        listed = len(tree.edges)
         forest = ORDERED(
             keys=self.codes.data.ptr,
             minima=tree.minima.data.ptr,
@@ -156,7 +157,8 @@ class Forests:
         if nodes:
             self._run_ordered("mark_classes", index, nodes, forest, marked)
         places = cupy.flatnonzero(marked)
-        births, deaths = (cupy.empty(places.size, np.int64) for _ in range(2))
+        births = cupy.empty(places.size, np.int64)
+        deaths = cupy.empty_like(births)
         if places.size:
             given = forest, marked, places, np.uint32(places.size), births, deaths
             self._run_ordered("list_classes", index, places.size, *given)

@@ -29,6 +29,7 @@ from ecc_core._backends.cpu.betti.winding import join_around
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import bare
+from ecc_core._backends.cpu.order import counts_to_starts
 from ecc_core._backends.cpu.sources import Block, scratch
 from ecc_core._request.filtration import Filtration
 
@@ -191,6 +192,4 @@ def sort_members(keys, layout, paths, ends, members):
                     if slot < ends.size:
                         ends[slot] += 1
         if not listing:
-            total = 0
-            for i in range(ends.size):
-                total, ends[i] = total + ends[i], total
+            counts_to_starts(ends)

@@ -19,6 +19,7 @@ from ecc_core._backends.cpu.betti.halo import home_of, index_type
 from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.order import counts_to_starts
 
 Array = NDArray[Any]
 
@@ -77,9 +78,7 @@ def _sort_points(keys, layout, ends, order):
                             order[np.uint64(ends[slot])] = place
                         ends[slot] += 1
         if not listing:
-            total = 0
-            for i in range(ends.size):
-                total, ends[i] = total + ends[i], total
+            counts_to_starts(ends)
 
 
 @subroutine()

@@ -159,7 +159,7 @@ def _lay_out(room, starts):
 
 
 @kernel()
-def _begin(starts, lists):
+def _empty_lists(starts, lists):
     """Make all lists empty."""
     for p in range(starts.size - 1):
         lists[starts[p]] = 0
@@ -287,14 +287,14 @@ def make_stars(given: Sequence[Rows], points: int, complete: bool) -> Stars | No
     _lay_out(room, starts)
     size = int(starts[-1]) + AT_ONCE  # which are read behind the last list
     neighbours = np.empty(size, np.int32)
-    _begin(starts, neighbours)
+    _empty_lists(starts, neighbours)
     if not _add_edges(edges, starts, neighbours):
         return None
     _drop_repeated(starts, neighbours)
     if complete and not _add_sides(triangles, starts, neighbours):
         return None
     lists_of_triangles = np.empty(size, np.uint16)
-    _begin(starts, lists_of_triangles)
+    _empty_lists(starts, lists_of_triangles)
     if not _add_triangles(triangles, starts, neighbours, lists_of_triangles):
         return None
     _drop_repeated(starts, lists_of_triangles)
