@@ -105,6 +105,16 @@ def test_a_full_disk(interrupted, out, blocks_read, resume):
     assert len(set(blocks_read)) == 384 - 7 * 16
 
 
+def test_a_disk_that_is_full_at_the_last_sum(arguments, out, capsys):
+    """It is written after the last block has been read, and its error is not lost."""
+    groups = 384 // 16
+    with failing_after(groups - 1, OSError(28, os.strerror(28), str(out))):
+        assert main(arguments) == 2
+    assert capsys.readouterr().err == f"ecc: error: {out}: No space left on device\n"
+    assert not out.exists()
+    assert len(parts_of(out)) == groups - 1
+
+
 def test_blocks_do_not_wait_for_the_disk(tmp_path, out, monkeypatch):
     """The first sum is not on the disk before the next group of blocks has been read."""
     image = noise(8 * 40, 8, 8)
