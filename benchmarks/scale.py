@@ -10,16 +10,13 @@ with walls for Betti numbers. `time` measures the sum of all points, as dask com
 stack`, by turns and in processes of two threads. `parts` computes the parts that are not there yet,
 one after another, and merges them, so that it goes on where it was stopped; after each part it
 measures the sum of 10^9 points for comparison. Both compare the numbers with those of one period,
-and add rows to benchmarks/results/scale.json, of which `table` makes the table. Rows say whether
-they were measured with real-time priority (`chrt -r 1 python -m benchmarks.scale`), so that few
-other programs disturbed them.
+and add rows to benchmarks/results/scale.json, of which `table` makes the table.
 """
 
 import argparse
 import csv
 import json
 import math
-import os
 import subprocess
 import sys
 import time
@@ -93,9 +90,8 @@ class Case(NamedTuple):
     @property
     def row(self) -> dict[str, Any]:
         """What a row of the table says of it."""
-        is_real_time = os.sched_getscheduler(0) == os.SCHED_RR
         names = ("points", "codec", "what", "boundary")
-        return {name: getattr(self, name) for name in names} | {"real_time": is_real_time}
+        return {name: getattr(self, name) for name in names}
 
     def period(self) -> np.ndarray:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -271,13 +267,13 @@ def write_table() -> None:
         "Measured by `python -m benchmarks.scale`: periodic volumes of uint8, as sharded Zarr",
         f"(shards of {SHARD}^3 points; chunks of {chunks}), {WORKERS} threads, files in the page",
         "cache, kernels loaded before. All numbers equal those that follow from one period. The",
-        "sum beside parts follows from that of 10^9 points, measured after each part. Many",
-        "other programs ran on the same two cores, so that CPU times can be compared, and wall",
-        "times only of rows with real-time priority, which fewer programs disturbed.",
+        "sum beside parts follows from that of 10^9 points, measured after each part. Where wall",
+        "times are not much less than CPU times, other programs ran on the same two cores: only",
+        "CPU times can be compared there.",
         "",
-        "| points | codec | what | boundary | parts | real time | stack, wall s | CPU s | MiB "
+        "| points | codec | what | boundary | parts | stack, wall s | CPU s | MiB "
         "| sum, wall s | CPU s | wall / sum | CPU / sum |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in sorted(json.loads(RESULTS.read_text()), key=_order):
         stack = row["stack"]
@@ -285,7 +281,7 @@ def write_table() -> None:
         ratios = [stack[key] / total[key] for key in ("wall", "cpu")]
         cells = [
             *(row[name] for name in ("points", "codec", "what", "boundary")),
-            *(row.get("parts", 1), "yes" if row["real_time"] else "no"),
+            row.get("parts", 1),
             *(f"{stack['wall']:.1f}", f"{stack['cpu']:.1f}", f"{stack['memory']:.0f}"),
             *(f"{total['wall']:.1f}", f"{total['cpu']:.1f}"),
             *(f"{ratio:.2f}" for ratio in ratios),

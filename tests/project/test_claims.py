@@ -126,7 +126,7 @@ def found_in(path, pattern):
     [
         ("command_memory", r"^\| `ecc .*", 36),
         ("out_of_core", r"^\| (?:uint\d+[, ]|\d+\^3 ).*", 29),
-        ("scale", r"^\| 1e\d+ .*", 10),
+        ("scale", r"^\| 1e\d+ .*", 12),
         ("local_cluster", r"^\| (?:zstd|none) .*", 12),
     ],
 )
