@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ecc_core._backends.soft import Projected, SoftImages
 from ecc_core._torch.cells import Ties, coefficients_of, filtration
-from ecc_core._torch.transform import orthants_in_torch, orthants_of, positions
+from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 
 TERMS_AT_ONCE = 1 << 24
 """Points times levels whose logistic functions are in memory together."""

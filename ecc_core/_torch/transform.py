@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from ecc_core._backends import soft_curves
 from ecc_core._backends.soft import Projected
+from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 from ecc_core._torch.operators import bypasses_torch, is_plain, no_second_derivatives, operator
 
 
@@ -26,32 +26,6 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
         found: Tensor = _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
         return found
     return orthants_in_torch(weights, connectivity, extension)
-
-
-def orthants_in_torch(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    """The same in operators of torch, for compiled graphs, `torch.func` and exported models."""
-    ndim = weights.dim() - 1
-    sign = 1 if extension == "max" else -1
-    cubes = connectivity != 1
-    weights = weights.masked_fill(weights.isinf(), torch.nan)  # which no sum hides
-    placed = (weights if sign == 1 else -weights).masked_fill(weights == 0, torch.inf)
-    cells = functional.pad(placed, [int(cubes), 1] * ndim, value=torch.inf)
-    # By the last axis first: of equal points the first in raster order gets the gradient.
-    for axis in range(-1, -ndim - 1, -1):
-        first, second = (cells.narrow(axis, i, cells.shape[axis] - 1) for i in (0, 1))
-        if cubes:
-            pair = torch.where(second < first, second, first), second
-        else:
-            pair = first, torch.where(second > first, second, first)
-        cells = torch.stack(pair, 1)  # those of extent 0 and 1 along the axis
-    cells = cells.masked_fill(cells.isinf(), 0)
-    for axis in range(1, ndim + 1):
-        # A cell that extends along the axis is assigned to its upper or lower end.
-        points, edges = cells.unbind(axis)
-        negate = sign == -1 and axis == 1
-        ends = edges.roll(1, axis - ndim - 1), edges
-        cells = torch.stack([e - points if negate else points - e for e in ends], axis)
-    return cells.flatten(1, ndim)
 
 
 class _Orthants(torch.autograd.Function):
@@ -75,33 +49,11 @@ class _Orthants(torch.autograd.Function):
         return *torch.autograd.grad(sums, weights, gradient, create_graph=True), None, None
 
 
-def orthants_of(directions: Tensor) -> Tensor:
-    """Number of the orthant of each direction: the bits tell which components are negative.
-
-    The first axis has the highest bit.
-    """
-    ndim = directions.shape[1]
-    bits = [(directions[:, axis] < 0).to(torch.int32) << (ndim - axis - 1) for axis in range(ndim)]
-    return torch.stack(bits).sum(0, dtype=torch.int32)
-
-
-def coordinates(count: int, step: float, like: Tensor) -> Tensor:
-    """Coordinates of `count` points, `step` apart, relative to their centre."""
-    places = torch.arange(count, dtype=like.dtype, device=like.device)
-    return (places - (count - 1) / 2) * step
-
-
 def scaled(vectors: Tensor, spacing: Sequence[float]) -> Tensor:
     """Multiply the components (k, d) of vectors by the spacing, without copies to a device."""
     if all(step == 1 for step in spacing):
         return vectors
     return torch.stack([vectors[:, axis] * step for axis, step in enumerate(spacing)], 1)
-
-
-def positions(shape: Sequence[int], like: Tensor) -> Tensor:
-    """Indices (d, points) of a grid relative to its centre."""
-    axes = [coordinates(n, 1, like) for n in shape]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
 
 
 def _fake(weights: Tensor, vectors: Tensor, heights: Tensor, *_: Any) -> tuple[Tensor, ...]:

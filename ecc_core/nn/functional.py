@@ -12,13 +12,9 @@ from torch import Tensor
 from ecc_core._backends import has_kernels
 from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch.curve import soft_curve
+from ecc_core._torch.grids import coordinates
 from ecc_core._torch.operators import bypasses_torch
-from ecc_core._torch.transform import (
-    coordinates,
-    orthant_coefficients,
-    scaled,
-    soft_projection,
-)
+from ecc_core._torch.transform import orthant_coefficients, scaled, soft_projection
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
 from ecc_core.nn._betti import longest_lifetimes, soft_betti_curves

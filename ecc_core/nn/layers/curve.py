@@ -9,7 +9,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ecc_core._torch.transform import positions, scaled
+from ecc_core._torch.grids import positions
+from ecc_core._torch.transform import scaled
 from ecc_core.nn import _arguments, _exact
 from ecc_core.nn.layers._base import Hard, Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
