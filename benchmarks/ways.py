@@ -25,7 +25,7 @@ from report import Row, in_turns, row, run
 from scipy.ndimage import find_objects, gaussian_filter, label
 
 import ecc_core as ecc
-from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu import curves
 from ecc_core._backends.cpu.encoders import plans
 from ecc_core._backends.cpu.soft.coefficients import coefficients
 
@@ -108,7 +108,7 @@ def loops(quick: bool) -> Iterator[Row]:
     rows = noise(4 * side, 256)
 
     def by_scan() -> Any:
-        with replaced(launch, "MOST_COLUMNS", 0):
+        with replaced(curves, "MOST_COLUMNS", 0):
             return ecc.euler_curve(rows, EVEN, axis=1, workers=1)
 
     by_rows = lambda: ecc.euler_curve(rows, EVEN, axis=1, workers=1)  # noqa: E731

@@ -1,4 +1,4 @@
-"""The CPU backend: from checked NumPy arrays to curves and coefficients.
+"""From checked NumPy arrays to Euler curves and coefficients.
 
 Every function takes an image of shape (batch, *spatial) with 1 to 3 spatial axes, a mask of the
 same shape or None, and the number of worker threads; only the image and labels of regions have no
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, closed
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
-from ecc_core._backends.cpu.levels import sum_levels, value_range
+from ecc_core._backends.cpu.levels import sum_levels
 from ecc_core._backends.cpu.order import narrowed
-from ecc_core._backends.cpu.prepared import plan
-from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
 from ecc_core._backends.cpu.scans.rows import MOST_COLUMNS, add_rows
 from ecc_core._backends.cpu.scans.stacks import (
@@ -32,17 +30,6 @@ from ecc_core._request.boundary import CLOSED, HALF_OPEN, PERIODIC, Boundary
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
-
-__all__ = [
-    "after_range",
-    "coefficients",
-    "curve",
-    "exact_curve",
-    "number",
-    "plan",
-    "region_curves",
-    "value_range",
-]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -134,13 +121,18 @@ def coefficients(
     dtype = image.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, cubes, mask is not None)
 
-    def lay(array: Array, i: int) -> Array:
-        return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
+    def volume(array: Array, i: int) -> Any:
+        if spatial == 3:
+            return array[i]
+        if spatial == 2:
+            return array
+        return array[:, None]
 
-    for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
-        shown = None if mask is None else Source(lay(mask, i), "mask")
-        scanner = Scanner(Source(lay(image, i)), shown, filtration, cubes)
-        write_coefficients(scanner, plan, workers, lay(out, i))
+    count = image.shape[0] if spatial == 3 else 1  # smaller images are the slices of one volume
+    for i in range(count):
+        shown = None if mask is None else Source(volume(mask, i), "mask")
+        scanner = Scanner(Source(volume(image, i)), shown, filtration, cubes)
+        write_coefficients(scanner, plan, workers, volume(out, i))
     if cubes and spatial == 3:
         np.negative(out, out=out)
     if mask is not None:
@@ -163,14 +155,20 @@ def exact_curve(
         filtration = replace(filtration, direction=None)
     dtype = image.dtype.newbyteorder("=")
     if dtype.itemsize == 1 or (dtype.itemsize == 2 and image.size >= DIRECT_16_BIT):
-        every = np.arange(2 if dtype == np.bool_ else 1 << 8 * dtype.itemsize, dtype=np.uint32)
-        levels = every.astype(f"u{dtype.itemsize}").view(dtype)
-        levels = distinct_values(levels[~np.isnan(levels)])
+        levels = _every_value(dtype)
         values = curve(image, levels, filtration, mask=mask, workers=workers)[0]
-        jumps = np.diff(values[::-1], prepend=0)[::-1] if superlevel else np.diff(values, prepend=0)
+        of_entry = slice(None, None, -1 if superlevel else 1)
+        jumps = np.diff(values[of_entry], prepend=0)[of_entry]
         return levels[jumps != 0], values[jumps != 0]
     counts = coefficients(image, filtration, mask=mask, workers=workers)
     levels, jumps = sum_levels(image, counts)
     if superlevel:
         return levels, np.cumsum(jumps[::-1])[::-1]
     return levels, np.cumsum(jumps)
+
+
+def _every_value(dtype: np.dtype[Any]) -> Array:
+    """Return all values of a dtype of 8 or 16 bits but NaN, in their order."""
+    count = 2 if dtype == np.bool_ else 1 << 8 * dtype.itemsize
+    values = np.arange(count, dtype=np.uint32).astype(f"u{dtype.itemsize}").view(dtype)
+    return distinct_values(values[~np.isnan(values)])

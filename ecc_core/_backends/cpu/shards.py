@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu import curves
 from ecc_core._backends.signed_boxes import meeting, signed_sum
 from ecc_core._request.filtration import Filtration
 
@@ -23,7 +23,7 @@ def curve(shards: Sequence[Array], thresholds: Array, filtration: Filtration) ->
     """
 
     def of_images(images: Array) -> NDArray[np.int64]:
-        return launch.curve(images, thresholds, filtration)
+        return curves.curve(images, thresholds, filtration)
 
     total = np.zeros(thresholds.size, np.int64)
     for shard in shards:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
-from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu import curves
 from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
 from ecc_core._backends.cpu.betti.cells import tunnel_pairs
 from ecc_core._backends.cpu.betti.forest import Forest, Loops, grow_block
@@ -70,7 +70,7 @@ def betti_curves(
     plans = rank_plans(image.dtype, thresholds, filtration, **options, points=image[0].size)
     bins = 1 if paired else plans[-1].top + 1
     if least == 0:  # one of the Betti numbers follows from the Euler characteristic
-        euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
+        euler = curves.curve(image, thresholds, filtration, mask=mask, workers=workers)
 
     def join(queue: Iterator[tuple[Forest, Values]]) -> None:
         for forest, histogram in queue:
@@ -213,15 +213,15 @@ def exact_betti_curves(
     levels = []
     dimensions = list(range(filtration.classes))
     if least == 0:  # the others change where these or the Euler characteristic do
-        levels.append(launch.exact_curve(image, filtration, **options)[0])
+        levels.append(curves.exact_curve(image, filtration, **options)[0])
         dimensions = [k for k in dimensions if k != 1 or filtration.ndim == 2]
     for points in lasting_points(image, dimensions, filtration, least, **options):
         levels += [image.reshape(-1)[own] for own in points]
     found, _ = distinct(np.concatenate(levels).astype(image.dtype.newbyteorder("=")))
-    curves = betti_curves(image, found, filtration, **options, least=least)[0]
-    order = slice(None, None, -1 if filtration.superlevel else 1)
-    jumps = np.diff(curves[:, order], prepend=0, axis=1)[:, order].any(axis=0)
-    return found[jumps], curves[:, jumps]
+    numbers = betti_curves(image, found, filtration, **options, least=least)[0]
+    of_entry = slice(None, None, -1 if filtration.superlevel else 1)
+    changed = np.diff(numbers[:, of_entry], prepend=0, axis=1)[:, of_entry].any(axis=0)
+    return found[changed], numbers[:, changed]
 
 
 def persistence_pairs(

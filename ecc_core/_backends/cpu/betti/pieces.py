@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
-from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu import curves
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, section
 from ecc_core._backends.cpu.betti.forest import join, unjoined
@@ -159,7 +159,7 @@ def piece_of(
     euler = np.empty(0, np.int64)
     if least == 0:
         batch = None if mask is None else mask[None]
-        euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
+        euler = curves.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
     return Piece(euler, faces, graphs)
 
 
@@ -306,8 +306,8 @@ def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration)
     order = slice(None, None, -1 if filtration.superlevel else 1)
     ranks = plan.entered[order] - 1
     keyed = replace(filtration, superlevel=False)
-    together = launch.curve(slab[None], ranks, keyed, workers=1)[0]
-    alone = launch.curve(slab[:, None], ranks, keyed, workers=1).sum(axis=0)
+    together = curves.curve(slab[None], ranks, keyed, workers=1)[0]
+    alone = curves.curve(slab[:, None], ranks, keyed, workers=1).sum(axis=0)
     crossing: Values = (together - alone)[order]
     return crossing
 
@@ -331,8 +331,8 @@ def numbers_of(
         return values
     counted = zip(graphs, kinds, strict=True)
     ends = [cumulate(graph.histogram, counting.ranked, kind) for graph, kind in counted]
-    curves: Values = complete(ends, kinds, piece.euler, filtration.ndim)
-    return curves
+    numbers: Values = complete(ends, kinds, piece.euler, filtration.ndim)
+    return numbers
 
 
 def pack(sides: list[Side], arrays: list[Array]) -> NDArray[np.int64]:

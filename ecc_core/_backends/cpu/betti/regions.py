@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import closed
 from ecc_core._backends.components import complete, kinds_of
-from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.launch import betti_curves, lasting_points
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Source
@@ -54,7 +54,7 @@ def region_betti_curves(
     Counts only classes that last for at least `least`.
     """
     flat = closed(filtration, filtration.ndim)
-    ids, euler = launch.region_curves(image, labels, thresholds, flat, workers=workers)
+    ids, euler = region_curves(image, labels, thresholds, flat, workers=workers)
     result = np.zeros((ids.size, filtration.classes, thresholds.size), np.int64)
     if result.size == 0:
         return ids, result
@@ -191,7 +191,7 @@ class _Sheets(NamedTuple):
         counts = np.zeros((self.ids.size, thresholds.size), np.int64)
         labels = np.zeros(2 * regions.size, np.int32)
         labels[::2] = regions
-        ranks, found = launch.region_curves(
+        ranks, found = region_curves(
             np.repeat(values, 2), labels, thresholds, self.filtration.in_axes(1), workers=1
         )
         counts[ranks - 1] = found
