@@ -4,7 +4,8 @@ import re
 import sys
 from pathlib import Path
 
-from ecc_core._io.description import FIELDS, Format
+from ecc_core._io.description import FIELDS
+from ecc_core._io.formats import Format
 from ecc_core._io.open import FORMATS
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"

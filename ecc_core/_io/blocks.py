@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.description import Description
+from ecc_core._io.formats import Opened, Request
 from ecc_core._io.lazy import Array, Box
-from ecc_core._io.stored import Opened, Request, StoredImage, View, grown_chunks
+from ecc_core._io.stored import StoredImage, View, grown_chunks
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 from ecc_core.errors import InputFileError

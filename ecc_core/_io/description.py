@@ -23,17 +23,14 @@ looks for, so that "not said by this file" and "not read from this format" are t
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.geometry import Affine, calibrated, number_of, unit_named
-
-if TYPE_CHECKING:
-    from ecc_core._io.stored import Opened
 
 AXIS_NAMES = {
     "T": "t time",
@@ -292,26 +289,6 @@ class Description:
             "channels": bool(self.channels),
         }
         return {name for name, is_said in said.items() if is_said}
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format, and what its reader reads."""
-
-    name: str
-    suffixes: tuple[str, ...]
-    open: Callable[..., "Opened"]
-    """Takes the path and the request, and the name of an array if the file can hold several."""
-    fields: frozenset[str]
-    """Those of `FIELDS` that the reader looks for."""
-    reference: str
-    """The library whose values, axes and spacing the tests compare; empty if there is none."""
-    extra: str = ""
-    """The optional dependencies that are needed."""
-    is_container: bool = False
-    """Whether arrays in it are named like files in a folder."""
-    is_slice: bool = True
-    """Whether a folder of such files is a volume, rather than that they lie beside its slices."""
 
 
 def letter_of(name: str | None) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.formats import Opened
 from ecc_core._io.lazy import Array, Box, Lazy
-from ecc_core._io.stored import Opened, StoredImage
+from ecc_core._io.stored import StoredImage
 from ecc_core.errors import InputFileError
 
 LARGEST = 2.0**63

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.formats import Request
 from ecc_core._io.readers.array_files import open_npy
 from ecc_core._io.readers.vtk_legacy import read_legacy, read_legacy_values
 from ecc_core._io.readers.vtk_polydata import read_vtp, read_vtp_values
-from ecc_core._io.stored import Request
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 

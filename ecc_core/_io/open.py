@@ -11,8 +11,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ecc_core._io.description import Format
 from ecc_core._io.files import Address, Files, is_address
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.lazy import Array, Box, Lazy, rows_of
 from ecc_core._io.readers import (
     amira,
@@ -40,7 +40,7 @@ from ecc_core._io.readers import (
     vtk_images,
     zarr_images,
 )
-from ecc_core._io.stored import Opened, Request, StoredImage
+from ecc_core._io.stored import StoredImage
 from ecc_core.errors import InputFileError
 
 FORMATS: tuple[Format, ...] = (

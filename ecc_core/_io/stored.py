@@ -3,17 +3,18 @@
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._io.description import Description, Missing
-from ecc_core._io.files import Stamp, stamp_of_file
+from ecc_core._io.description import Missing
+from ecc_core._io.files import Stamp
+from ecc_core._io.formats import Opened, Request
 from ecc_core._io.geometry import Affine, Distances
 from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
@@ -26,51 +27,6 @@ LUMINANCE = (0.2125, 0.7154, 0.0721)
 """Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
 ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"
 CMYK = "channels are amounts of ink: cyan, magenta, yellow and black"
-
-
-class Request(NamedTuple):
-    """The image of a file that was requested."""
-
-    series: int | None = None
-    level: int = 0
-    axes: str | None = None
-    # of raw values
-    shape: tuple[int, ...] | None = None
-    dtype: str | None = None
-    offset: int = 0
-    order: str = "C"  # or F
-
-    def pick_series(self, found: Sequence[str], what: str = "images") -> int:
-        """Return the index of the requested image among those described."""
-        if self.series is None and len(found) == 1:
-            return 0
-        choices = ", ".join(f"{i} ({text})" for i, text in enumerate(found)) or "none"
-        if self.series is None:
-            raise ValueError(f"holds {len(found)} {what}, choose one with `series`: {choices}")
-        if not 0 <= self.series < len(found):
-            raise ValueError(f"`series` must be one of {choices}, got {self.series}")
-        return self.series
-
-    def pick_level(self, count: int) -> int:
-        if not 0 <= self.level < count:
-            raise ValueError(f"has levels 0 to {count - 1}, got level {self.level}")
-        return self.level
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What a reader returns: the array, what it means, and how it is stored."""
-
-    array: Any  # of decoded values; has `shape` and `dtype`, and is indexed with slices
-    description: Description  # filled as its module says
-    chunks: tuple[int, ...] | None = None  # parts that are efficient to read; a row by default
-    parts: tuple[int, ...] | None = None  # smaller parts that can be read; the chunks by default
-    at_once: bool = False  # whether reading the whole takes little more memory than the result
-    series: int = 1
-    levels: int = 1
-    described: Sequence[str] = ()  # files with the metadata; by default the file itself
-    file_of: Callable[[tuple[int, ...]], str] | None = None  # if each chunk has a file of its own
-    stamp: Callable[[str], Stamp] = stamp_of_file
 
 
 class StoredImage:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format
+from ecc_core._io.description import Description
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
-from ecc_core._io.stored import Opened, Request
 
 SUFFIXES = (".am",)
 TYPES = {

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Encoding, Format, unnamed_axes
+from ecc_core._io.description import Description, Encoding, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array, Box, Lazy
 from ecc_core._io.limits import check_held
-from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 HEADER = ".hdr"

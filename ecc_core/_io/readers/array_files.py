@@ -11,12 +11,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format, named_axes, unnamed_axes
+from ecc_core._io.description import Description, named_axes, unnamed_axes
 from ecc_core._io.files import names_in_archive
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.hdf5_links import hdf5_library, node_at
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
 from ecc_core._io.readers.conventions import CONVENTIONS, decoded
-from ecc_core._io.stored import Opened, Request
 
 MAGIC = b"\x93NUMPY"
 HDF5_SUFFIXES = (".h5", ".hdf5", ".he5")

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ecc_core._io.description import Format
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.readers import tiff
 from ecc_core._io.same_folder import file_in_same_folder
-from ecc_core._io.stored import Opened, Request
 from ecc_core._io.xml import local_name, parse_xml
 
 SUFFIXES = (".ome",)

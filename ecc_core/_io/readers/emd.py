@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.description import Description, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.hdf5_links import dataset_at, hdf5_library, node_at, with_own_values
 from ecc_core._io.lazy import Array, Box, Lazy
-from ecc_core._io.stored import Opened, Request
 
 SUFFIXES = (".emd",)
 BERKELEY = 1

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.description import Axis
+from ecc_core._io.formats import Opened
 from ecc_core._io.lazy import Array, Box
-from ecc_core._io.stored import Opened, StoredImage
+from ecc_core._io.stored import StoredImage
 
 Opener = Callable[[Path], StoredImage]
 

@@ -11,14 +11,14 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.description import Description, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
 from ecc_core._io.packed import DECOMPRESSED_BYTES, filled
 from ecc_core._io.readers.folders import Planes
 from ecc_core._io.same_folder import file_in_same_folder
-from ecc_core._io.stored import Opened, Request
 
 TYPES = {
     "MET_CHAR": "i1",

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format
+from ecc_core._io.description import Description
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.lazy import Array, Box, Lazy
-from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 LEAST_PLANE = 128

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Encoding, Format, unnamed_axes
+from ecc_core._io.description import Description, Encoding, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.packed import GZIP, gunzipped
-from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = tuple(

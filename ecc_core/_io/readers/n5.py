@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import LETTERS, Description, Format, unnamed_axes
+from ecc_core._io.description import LETTERS, Description, unnamed_axes
 from ecc_core._io.files import stamp_of_file
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.lazy import Array, Box, Lazy
-from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIX = ".n5"

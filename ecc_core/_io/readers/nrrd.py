@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.description import Description, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.geometry import Affine
 from ecc_core._io.packed import filled, gunzipped
 from ecc_core._io.readers.detached_nrrd import nrrd_dtype, open_detached, read_detached_header
-from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 

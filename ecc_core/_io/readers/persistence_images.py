@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.description import Description, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.limits import check_held, check_memory
-from ecc_core._io.stored import Opened, Request
 from ecc_core._request.boundary import shortest_name, words_of
 
 DIPHA_SUFFIXES = (".complex", ".dipha")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ecc_core._io.description import Description, Format, unnamed_axes
-from ecc_core._io.stored import Opened, Request
+from ecc_core._io.description import Description, unnamed_axes
+from ecc_core._io.formats import Format, Opened, Request
 
 SUFFIXES = (".raw", ".bin", ".dat", ".vol")
 ORDERS = ("C", "F")

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from ecc_core._io.description import Description, Format, named_axes
+from ecc_core._io.description import Description, named_axes
 from ecc_core._io.files import METADATA, Address, Archive, Files, is_address
+from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.readers.conventions import CONVENTIONS, decoded
 from ecc_core._io.readers.multiscales import multiscale_description
-from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
