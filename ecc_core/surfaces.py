@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, shown_in_both
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of, with_facts
 from ecc_core._request.filtration import flag_pair
 from ecc_core._request.image import check_same_shape
@@ -143,23 +143,19 @@ def euler_surface(
             **options.given(),
         )
         return with_facts(found, units_first=unit_of(first), units_second=unit_of(second))
+    flags = flag_pair(superlevel)
+    of_first = options._replace(range=range_first, superlevel=flags[0])
+    of_second = options._replace(range=range_second, superlevel=flags[1], mask=None)
     if is_lazy(first) or is_lazy(second):
         from ecc_core._dask.whole import whole_surface
 
         given = (thresholds_first, thresholds_second)
-        ranges = (range_first, range_second)
-        return whole_surface(first, second, given, ranges, options)
-    flags = flag_pair(superlevel)
-    of_first = options._replace(range=range_first, superlevel=flags[0])
+        return whole_surface(first, second, given, (of_first, of_second))
     a = Request.of(first, thresholds_first, of_first, name="first")
     check_same_shape(a.geometry.shape, tuple(a.origin.image(second, "second").shape))
-    of_second = options._replace(
-        range=range_second, superlevel=flags[1], axis=a.geometry.axes, mask=None
-    )
+    of_second = of_second._replace(axis=a.geometry.axes)
     b = Request.of(second, thresholds_second, of_second, name="second", like=a.origin)
-    shown = a.mask
-    if b.mask is not None:
-        shown = b.mask if shown is None else shown & b.mask
+    shown = shown_in_both(a, b)
     a = a._replace(mask=shown)
     b = b._replace(mask=shown)
     at = (a.thresholds(), b.thresholds())

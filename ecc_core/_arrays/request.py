@@ -85,9 +85,11 @@ class Request(NamedTuple):
         geometry, filtration = layout_of(array.shape, options, name)
         if no_exact is None and geometry.batch:
             no_exact = " together with batch axes"
-        which = "thresholds" if name == "image" else f"thresholds_{name}"
         levels = parse_thresholds(
-            given_on_host(thresholds), options.range, name=which, no_exact=no_exact
+            given_on_host(thresholds),
+            options.range,
+            name=thresholds_named(name),
+            no_exact=no_exact,
         )
         threads = origin.workers(options.workers)
         if window is not None or labels is not None:
@@ -212,6 +214,11 @@ class Request(NamedTuple):
         return self.origin.wrap(reshaped(values, (*self.geometry.batch, *shape)))
 
 
+def thresholds_named(image: str) -> str:
+    """Return the name of the argument that has the thresholds of an image."""
+    return "thresholds" if image == "image" else f"thresholds_{image}"
+
+
 def layout_of(
     shape: tuple[int, ...], options: ImageOptions, name: str = "image"
 ) -> tuple[Geometry, Filtration]:
@@ -232,6 +239,15 @@ def layout_of(
         options.boundary,
     )
     return geometry, filtration
+
+
+def shown_in_both(first: Request, second: Request) -> Any:
+    """Return the points that neither of two images of one shape masks; None if they are all."""
+    if first.mask is None:
+        return second.mask
+    if second.mask is None:
+        return first.mask
+    return first.mask & second.mask
 
 
 def single_request(

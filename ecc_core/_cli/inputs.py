@@ -16,6 +16,7 @@ import numpy as np
 from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.files import is_address, matching_addresses
+from ecc_core._io.formats import Request
 from ecc_core._io.geometry import UNITS, check_place, check_scale, converted
 from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
@@ -26,7 +27,7 @@ from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
 from ecc_core._io.readers.raw import checked_layout
 from ecc_core._io.retries import without_secrets
 from ecc_core._io.select import select
-from ecc_core._io.stored import Request, View
+from ecc_core._io.stored import View
 from ecc_core._io.write import is_own_figure
 from ecc_core._request.boundary import boundary_of
 from ecc_core._request.filtration import check_spacing

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import adapter_of, given_on_host
 from ecc_core._arrays.adapters.base import is_brain_float
 from ecc_core._arrays.origin import origin_of
-from ecc_core._arrays.request import Request, layout_of
+from ecc_core._arrays.request import Request, layout_of, thresholds_named
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
 from ecc_core._request.boundary import check_window
@@ -51,7 +51,12 @@ def check_dask_image(image: Any, name: str = "image") -> Any:
 
 
 def lazy_request(
-    image: Any, thresholds: Any, options: ImageOptions, *, labels: Any = None
+    image: Any,
+    thresholds: Any,
+    options: ImageOptions,
+    *,
+    name: str = "image",
+    labels: Any = None,
 ) -> Request:
     """Check the arguments of a public function for a dask array, as `Request.of` does for others.
 
@@ -59,11 +64,11 @@ def lazy_request(
     directional term.
     """
     check_no_workers(options.workers)
-    image = check_dask_image(image)
+    image = check_dask_image(image, name)
     mask = options.mask
-    geometry, filtration = layout_of(image.shape, options)
-    levels = _levels(thresholds, options.range, "thresholds")
-    origin = origin_of(image)
+    geometry, filtration = layout_of(image.shape, options, name)
+    levels = _levels(thresholds, options.range, thresholds_named(name))
+    origin = origin_of(image, name)
     if labels is not None:
         geometry.check_single()
         if not isinstance(labels, da.Array):
@@ -93,7 +98,7 @@ def lazy_request(
         labels = labels.transpose(geometry.order)[alone]
         mask = None if mask is None else mask[alone]
     return Request(
-        name="image",
+        name=name,
         origin=origin,
         geometry=geometry,
         filtration=filtration,
@@ -110,11 +115,9 @@ def check_no_workers(workers: int | None) -> None:
     check_unused("for a dask array, whose scheduler controls the threads", workers=workers)
 
 
-def given_thresholds(
-    thresholds: ArrayLike, bounds: tuple[float, float] | None, name: str = "thresholds"
-) -> Array:
+def given_thresholds(thresholds: ArrayLike, bounds: tuple[float, float] | None) -> Array:
     """Return the thresholds, which must not depend on the values of the image."""
-    return _levels(thresholds, bounds, name).over(lambda: (None, None), ())
+    return _levels(thresholds, bounds, "thresholds").over(lambda: (None, None), ())
 
 
 def _levels(thresholds: ArrayLike, bounds: Any, name: str) -> Thresholds:

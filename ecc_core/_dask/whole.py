@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays.origin import origin_of
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, shown_in_both
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.glued import BoxPieces, open_sides
 from ecc_core._blocks.planes import edges_of
@@ -18,16 +18,13 @@ from ecc_core._blocks.work import Index, labels_of, rows_of, values_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     check_dask_image,
-    check_no_workers,
     chunked_mask,
-    given_thresholds,
     lazy_request,
     paired,
-    split_masked_chunks,
 )
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
-from ecc_core._request.filtration import check_spacing, filtrations_of
-from ecc_core._request.image import check_ids, geometry_by_axis
+from ecc_core._request.filtration import check_spacing
+from ecc_core._request.image import check_ids
 from ecc_core._request.options import ImageOptions
 from ecc_core.quantities._base import CurveQuantity, NoOptions, OwnT
 from ecc_core.quantities.betti import BETTI, BettiOptions
@@ -69,25 +66,19 @@ def whole_surface(
     first: Any,
     second: Any,
     thresholds: tuple[ArrayLike, ArrayLike],
-    ranges: tuple[Any, Any],
-    options: ImageOptions,
+    options: tuple[ImageOptions, ImageOptions],
 ) -> EulerSurface:
     """Return the lazy result of :func:`ecc_core.euler_surface` if an image is a dask array."""
-    check_no_workers(options.workers)
     first, second = paired(first, second)
-    geometry = geometry_by_axis(first.shape, options.axis, "first")
-    filtrations = filtrations_of(
-        geometry.ndim, options.connectivity, options.superlevel, options.nan
-    )
-    names = ("thresholds_first", "thresholds_second")
-    a, b = map(given_thresholds, thresholds, ranges, names)
-    first, mask = split_masked_chunks(first, options.mask, geometry)
-    second, mask = split_masked_chunks(second, mask, geometry)
-    arrays = (first, second) if mask is None else (first, second, mask)
-    ordered = (array.transpose(geometry.order) for array in arrays)
-    values = graph.sums_of_blocks(SurfaceValues((a, b), *filtrations), *ordered)
-    shape = (*geometry.batch, a.size, b.size)
-    return EulerSurface(a, b, values.reshape(shape), **surface_facts(filtrations))
+    a = lazy_request(first, thresholds[0], options[0], name="first")
+    of_second = options[1]._replace(axis=a.geometry.axes)
+    b = lazy_request(second, thresholds[1], of_second, name="second")
+    at = (a.thresholds(), b.thresholds())
+    filtrations = (a.filtration, b.filtration)
+    surface = SurfaceValues(at, *filtrations)
+    values = graph.sums_of_blocks(surface, a.images, b.images, shown_in_both(a, b))
+    shape = (*a.geometry.batch, at[0].size, at[1].size)
+    return EulerSurface(*at, values.reshape(shape), **surface_facts(filtrations))
 
 
 def whole_regions(

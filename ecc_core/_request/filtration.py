@@ -119,15 +119,8 @@ def filtration_of(
     return replace(found, direction=direction)
 
 
-def filtrations_of(
-    ndim: int, connectivity: Any, superlevel: Any, nan: Any
-) -> tuple[Filtration, Filtration]:
-    """The filtrations of two images of one shape; `superlevel` is one flag, or one for each."""
-    first, second = (filtration_of(ndim, connectivity, one, nan) for one in flag_pair(superlevel))
-    return first, second
-
-
 def flag_pair(superlevel: Any) -> Sequence[Any]:
+    """Return the flags of two images; `superlevel` is one for both, or two of them."""
     pair = superlevel if isinstance(superlevel, tuple | list) else (superlevel, superlevel)
     if len(pair) != 2:
         raise ValueError(f"`superlevel` must be one flag or two of them, got {superlevel!r}")

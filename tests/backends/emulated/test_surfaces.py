@@ -6,7 +6,7 @@ from fake_cupy import guarded
 from skimage.measure import euler_number
 
 from ecc_core._backends.cpu.surface import surface
-from ecc_core._request.filtration import filtrations_of
+from ecc_core._request.filtration import filtration_of, flag_pair
 
 # Dtypes, shapes and thresholds: codes of 8, 16 and 32 bits, bins in shared and in global memory.
 CASES = {
@@ -17,6 +17,11 @@ CASES = {
     "lines": ("float64", (3, 40), (np.array([1.0, 5.0]), np.array([], np.float64))),
     "no level": ("uint8", (1, 5, 7), (np.array([-3, -2]), np.array([3]))),
 }
+
+
+def filtrations_of(ndim, connectivity, superlevel, nan):
+    flags = flag_pair(superlevel)
+    return tuple(filtration_of(ndim, connectivity, flag, nan) for flag in flags)
 
 
 @pytest.mark.sweep
