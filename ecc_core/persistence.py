@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
@@ -175,8 +175,9 @@ def flat_pairs(
         with _found(request, dimensions, least) as found:
             births, deaths = map(request.origin.wrap, (found.births, found.deaths))
             return births, deaths, found.counts
+    find = request.topology("persistence_pairs")
     with request.origin.transforms().numbers(request.images) as images:
-        births, deaths, counts = _points(request, _values(images), dimensions, least)
+        births, deaths, counts = _points(find, request, _values(images), dimensions, least)
         return request.origin.wrap(births), request.origin.wrap(deaths), counts
 
 
@@ -195,9 +196,10 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
     """Give the pairs of an image in arrays of the backend, whose device and stream are current."""
     origin = request.origin
     superlevel = request.filtration.superlevel
+    find = request.topology("persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = _values(images)
-        births, deaths, counts = _points(request, array, dimensions, least)
+        births, deaths, counts = _points(find, request, array, dimensions, least)
         essential = deaths < 0
         flat = array.reshape(-1)
         native = array.dtype.newbyteorder("=")
@@ -221,13 +223,12 @@ def _values(images: Any) -> Any:
 
 
 def _points(
-    request: Request, array: Any, dimensions: list[int], least: float
+    find: Callable[..., Any], request: Request, array: Any, dimensions: list[int], least: float
 ) -> tuple[Any, Any, list[int]]:
     """Return points at which classes are born and die, and their numbers for each dimension.
 
     On a device, there are also those that last less than `least`.
     """
-    find = request.topology("persistence_pairs")
     pruned: dict[str, Any] = {"least": least} if request.origin.on_host else {}
     found = find(array[None], dimensions, request.filtration, **pruned, **request.options)
     births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))

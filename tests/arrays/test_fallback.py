@@ -181,6 +181,8 @@ def test_errors_are_those_of_the_host(elsewhere):
         ecc.euler_curve(elsewhere(missing), [0])
     with pytest.raises(ValueError, match="`labels` must not be negative, got -1"):
         ecc.region_curves(elsewhere(IMAGE), elsewhere(LABELS - 1), [0])
+    with pytest.raises(BackendError, match=r"Betti numbers are not available on .*: copy the arr"):
+        ecc.persistence_pairs(elsewhere(IMAGE))
     for function in (ecc.betti_curves, ecc.minkowski_curves, ecc.component_curves):
         with pytest.raises(BackendError, match=r"are not available on .*: copy the arrays to the"):
             function(elsewhere(IMAGE), [0])
