@@ -1,14 +1,14 @@
 """Launches of kernels, the small results that they write to the host, and counters at zero."""
 
 import ctypes
-import struct
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import on_host
@@ -19,15 +19,15 @@ class Call:
     """A launch of a kernel whose arguments are the same every time, except for some words.
 
     CuPy unpacks arguments at every launch, which takes longer than the launch itself. Here they are
-    laid out once; a launch copies them, sets the words that change, and passes the copy to the
-    driver.
+    laid out once, in a block of words. A launch takes a block that no other launch is using, fills
+    it as it was at first, sets the words that change, and passes it to the driver, which copies it.
 
     `shared` is dynamic shared memory of a block in bytes. Arguments are numbers and structures of
     NumPy, which are passed by value, or arrays of CuPy and integers, which are passed as addresses.
     `places` are the indices of the first word of each argument.
     """
 
-    __slots__ = ("_arguments", "_count", "_function", "_shape", "_template", "_words", "places")
+    __slots__ = ("_arguments", "_count", "_function", "_shape", "_spare", "_template", "places")
 
     def __init__(
         self,
@@ -47,18 +47,18 @@ class Call:
             given = argument.data.ptr if isinstance(argument, cupy.ndarray) else argument
             content += (np.int64(given) if isinstance(given, int) else given).tobytes()
             content += bytes(-len(content) % 8)
-        # The arguments come after their offsets, to which a launch adds the address.
-        offsets = [8 * place for place in self.places]
-        self._template = struct.pack(f"{self._count}q", *offsets) + content
-        self._words = ctypes.c_int64 * (len(self._template) // 8)
+        # The arguments come after their offsets, to which a block adds its address.
+        offsets = np.array([8 * place for place in self.places], np.int64)
+        self._template = np.concatenate([offsets, np.frombuffer(content, np.int64)])
+        self._spare: list[_Block] = []
 
     def filled(self, words: Iterable[tuple[int, int]]) -> "Call":
         """Return a launch in which some words (place, value) are set, of memory that lives on."""
         found = copy(self)
-        block = self._words.from_buffer_copy(self._template)
+        found._template = self._template.copy()
         for place, value in words:
-            block[place] = value
-        found._template = bytes(block)
+            found._template[place] = value
+        found._spare = []
         return found
 
     def launch(
@@ -74,18 +74,40 @@ class Call:
         if stream is None:
             stream = cupy.cuda.get_current_stream().ptr
         shape = self._shape if blocks is None else (blocks, *self._shape[1:])
-        block = self._words.from_buffer_copy(self._template)
-        start = ctypes.addressof(block)
-        for i in range(self._count):
-            block[i] += start
+        try:
+            block = self._spare.pop()
+        except IndexError:
+            block = _block_of(self._template, self._count)
+        own, initial, address = block
+        own[:] = initial
         for place, value in words:
-            block[place] = value
-        arguments = self._function.ptr, *shape, stream, ctypes.addressof(block), 0
+            own[place] = value
+        arguments = self._function.ptr, *shape, stream, address, 0
         try:
             cupy.cuda.driver.launchKernel(*arguments)
         except cupy.cuda.driver.CUDADriverError:
             cupy.cuda.runtime.free(0)  # a thread that has not used the device has no context
             cupy.cuda.driver.launchKernel(*arguments)
+        self._spare.append(block)
+
+
+class _Block(NamedTuple):
+    """The words of a launch, which begin with the addresses of its arguments.
+
+    Of a `memoryview`, since words of ctypes and NumPy take four times as long to set.
+    """
+
+    words: memoryview
+    initial: memoryview
+    address: int
+
+
+def _block_of(template: NDArray[np.int64], count: int) -> _Block:
+    """Return a block of a template, whose first words are the offsets of `count` arguments."""
+    words = template.copy()
+    address = words.ctypes.data
+    words[:count] += address
+    return _Block(memoryview(words), memoryview(words.copy()), address)
 
 
 def plan_call(
@@ -130,7 +152,7 @@ class Reply:
         self.address = int(self._host.ptr)
         self._words = (ctypes.c_int64 * WORDS).from_address(self.address)
         self.memory = _cleared(WORDS)
-        self.state = 0  # modulo 2**64
+        self.state = 0  # modulo 2**64, as a signed integer
         self.flags = 1
         self._words[:] = [ABSENT] * WORDS
 
@@ -151,6 +173,11 @@ class Reply:
     def release(self) -> None:
         """Make the reply available to the next call."""
         _free[self._device].append(self)
+
+
+def wrapped(number: int) -> int:
+    """Return a number modulo 2**64 as a signed integer, which is what words are."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def is_set(flag: Any) -> bool:

@@ -24,6 +24,7 @@ from ecc_core._backends.cuda.calls import (
     pooled_zeros,
     stream_zeros,
     take_reply,
+    wrapped,
 )
 from ecc_core._backends.cuda.kernels import (
     ITEM_BYTES,
@@ -337,7 +338,7 @@ class Number:
         )
         self._call.launch(words)
         (found,) = reply.wait(1)
-        reply.state += self._blocks * ARRIVAL + found  # modulo 2**64
+        reply.state = wrapped(reply.state + self._blocks * ARRIVAL + found)
         reply.release()
         return found
 
