@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, SupportsIndex, Unpack, overload
 
 from numpy.typing import ArrayLike
@@ -26,7 +27,7 @@ from ecc_core._types import (
 from ecc_core.coefficients import euler_coefficients
 from ecc_core.quantities.windows import window_curve
 from ecc_core.regions import region_curves
-from ecc_core.results import EulerCurve, RegionCurves, curve_facts
+from ecc_core.results import EulerCurve, RegionCurves, curve_facts, without_arrays
 
 __all__ = [
     "EulerCurve",
@@ -36,6 +37,8 @@ __all__ = [
     "euler_number",
     "region_curves",
 ]
+
+_no_curve = partial(without_arrays, EulerCurve)
 
 
 def euler_number(
@@ -344,7 +347,7 @@ def _planned_curve(
 
     `levels` are the thresholds on the host.
     """
-    plan, request = plan_of("curve", image, levels, options)
+    plan, request = plan_of("curve", image, levels, options, result_of=_no_curve)
     if plan is None:
         return None, request
     mask = options.mask
@@ -354,4 +357,4 @@ def _planned_curve(
     plan.warn_of_axis(image)
     at, values = planned
     at = thresholds if at is None else at
-    return EulerCurve(at, values, **curve_facts(plan.filtration)), request
+    return plan.result._with_arrays(at, values), request

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack, overload
 
 from numpy.typing import ArrayLike
@@ -16,9 +17,11 @@ from ecc_core._types import AnyBoundary, Axes, DeviceT, LazyArray, RegionOptions
 from ecc_core.quantities._base import NoOptions
 from ecc_core.quantities.euler import EULER
 from ecc_core.quantities.regions import region_result
-from ecc_core.results import RegionCurves, curve_facts
+from ecc_core.results import RegionCurves, without_arrays
 
 __all__ = ["region_curves"]
+
+_no_curves = partial(without_arrays, RegionCurves)
 
 
 @overload
@@ -124,10 +127,13 @@ def region_curves(
         found = whole_regions(EULER, image, labels, thresholds, options, NoOptions())
         return found
     levels = given_on_host(thresholds)
-    plan, request = plan_of("region_curves", image, levels, options, labels=labels)
+    plan, request = plan_of(
+        "region_curves", image, levels, options, labels=labels, result_of=_no_curves
+    )
     if plan is not None and (planned := plan.run(image, labels)) is not None:
         ids, values = planned
-        return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
+        found = plan.result._with_arrays(ids, thresholds, values)
+        return found
     if request is None:
         request = Request.of(image, levels, options, labels=labels)
     found = region_result(EULER, request, thresholds, NoOptions())

@@ -19,9 +19,11 @@ from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import Axes, ComplexBoundary, Thresholds
 from ecc_core.persistence import persistence_pairs
 from ecc_core.quantities.betti import BETTI, BettiOptions
-from ecc_core.results import BettiCurves, RegionBettiCurves, curve_facts
+from ecc_core.results import BettiCurves, RegionBettiCurves, curve_facts, without_arrays
 
 __all__ = ["betti_curves", "betti_numbers", "persistence_pairs", "region_betti_curves"]
+
+_no_curves = partial(without_arrays, BettiCurves)
 
 
 def betti_numbers(
@@ -227,13 +229,14 @@ def betti_curves(
         return whole_betti_curves(image, thresholds, options, BettiOptions(least))
     request = None
     if least == 0 and mask is None:
-        plan, request = plan_of("betti", image, thresholds, options)
+        plan, request = plan_of("betti", image, thresholds, options, result_of=_no_curves)
         planned = None if plan is None else plan.run(image)
         if plan is not None and planned is not None:
             plan.warn_of_axis(image)
             at, values = planned
             at = thresholds if at is None else at
-            return BettiCurves(at, values, **curve_facts(plan.filtration))
+            curves: BettiCurves[Any] = plan.result._with_arrays(at, values)
+            return curves
     if request is None:
         request = Request.of(image, thresholds, options, no_exact=None)
     origin = request.origin

@@ -23,7 +23,8 @@ HASHED = 64  # bytes of thresholds at either end
 class Plan(NamedTuple):
     """What a backend computes for arrays of one layout."""
 
-    filtration: Filtration
+    result: Any
+    """A result of such a call without its arrays, or None where results have no facts."""
     run: Callable[..., Any]
     """Takes the image, and labels or a mask if there are; returns None where a call must be made in
     full."""
@@ -76,8 +77,11 @@ def plan_of(
     options: ImageOptions,
     *,
     labels: Any = None,
+    result_of: Callable[[Filtration], Any] | None = None,
 ) -> tuple["Plan | None", Request | None]:
     """Return the plan of a kind of call, whose `run` takes the image and the other arrays given.
+
+    `result_of` makes the `result` of the plan, whose facts are therefore checked once.
 
     Without a plan, also the request, if the arguments have been checked now; otherwise None.
 
@@ -102,7 +106,7 @@ def plan_of(
         return None, None
     call = _Arrays(tuple(layouts), image, labels, mask, thresholds)
     try:
-        plan = _plan(kind, call, *options)
+        plan = _plan(kind, call, result_of, *options)
         request = None if plan is not None else call.request
     except TypeError:
         if _is_hashable(options):  # such as an error of the backend
@@ -129,7 +133,9 @@ def _is_hashable(values: tuple[Any, ...]) -> bool:
 
 
 @lru_cache(maxsize=KEPT, typed=True)
-def _plan(kind: str, call: _Arrays, *values: Any) -> Plan | None:
+def _plan(
+    kind: str, call: _Arrays, result_of: Callable[[Filtration], Any] | None, *values: Any
+) -> Plan | None:
     """Return a plan; arguments are compared with their types, of which 1 and True differ."""
     image = call.image
     options = ImageOptions(*values)._replace(mask=call.mask)
@@ -152,4 +158,5 @@ def _plan(kind: str, call: _Arrays, *values: Any) -> Plan | None:
     )
     if run is None:
         return None
-    return Plan(request.filtration, run, axis_is_missing)
+    result = None if result_of is None else result_of(request.filtration)
+    return Plan(result, run, axis_is_missing)

@@ -21,6 +21,7 @@ from ecc_core.results._curves import (
     functionals_of,
     meaning,
     surface_facts,
+    without_arrays,
 )
 from ecc_core.results._matching import BettiMatching
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
@@ -55,4 +56,5 @@ __all__ = [
     "meaning",
     "minkowski_facts",
     "surface_facts",
+    "without_arrays",
 ]

@@ -103,6 +103,18 @@ class Result(Sequence[ArrayT]):
         """Return the arrays by name, as of a named tuple."""
         return dict(zip(self._fields, self, strict=True))
 
+    def _with_arrays(self, *arrays: Any) -> Self:
+        """Return a result of these arrays with the same facts.
+
+        In a tenth of the time of a constructor, which would check the facts once more: the results
+        of planned calls are made in this way, of which some take 20 microseconds.
+        """
+        found = object.__new__(type(self))
+        parts = found.__dict__  # since results are frozen
+        parts.update(self.__dict__)
+        parts.update(zip(self._fields, arrays, strict=True))
+        return found
+
     def _replace(self, **changes: Any) -> Self:
         """Return a result with some fields changed, as of a named tuple."""
         return replace(self, **changes)  # type: ignore[type-var]

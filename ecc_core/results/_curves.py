@@ -370,6 +370,12 @@ def check_agreement(
     return any(orders.values())
 
 
+def without_arrays(result_type: type[CurveResult[Any]], filtration: Filtration) -> Any:
+    """Return a result of this type that lacks its arrays, for `_with_arrays`."""
+    missing: dict[str, Any] = dict.fromkeys(result_type._fields)
+    return result_type(**missing, **curve_facts(filtration))
+
+
 def curve_facts(filtration: Filtration) -> dict[str, Any]:
     """Return the facts of the curves of a filtration."""
     facts: dict[str, Any] = {

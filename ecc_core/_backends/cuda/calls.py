@@ -107,7 +107,7 @@ def _block_of(template: NDArray[np.int64], count: int) -> _Block:
     words = template.copy()
     address = words.ctypes.data
     words[:count] += address
-    return _Block(memoryview(words), memoryview(words.copy()), address)
+    return _Block(words.data, words.copy().data, address)
 
 
 def plan_call(
