@@ -118,8 +118,8 @@ def region_curves(
         return call_unlabelled(
             region_curves, image, labels=labels, thresholds=thresholds, **options.given()
         )
-    if axis is None:
-        options = options._replace(axis=all_axes(image))
+    if axis is None and (axes := all_axes(image)) is not None:
+        options = options._replace(axis=axes)
     found: RegionCurves[Any]
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions

@@ -148,10 +148,8 @@ def _plan_region_curves(
     given = Placement.of(array), variant, prepared.rules
     regions = plan_regions(*given, labels.dtype, labels.size)
 
-    def run(image: Any, labels: Any) -> tuple[Any, Any] | None:
-        if programs.is_capturing():
-            return None
-        return regions.find([(DATA, address_of(image))], as_cupy(labels), prepared)
+    def run(image: Any, labels: Any) -> tuple[Any, Any]:
+        return regions.find([(DATA, address_of(image))], labels, prepared)
 
     return run
 

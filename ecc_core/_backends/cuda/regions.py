@@ -9,6 +9,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import (
     Placement,
+    address_of,
     adopt,
     as_cupy,
     check_not_capturing,
@@ -121,15 +122,15 @@ class Regions:
     ) -> tuple[Any, Any]:
         """Return the labels that occur, increasing, and their curves. Waits for the device.
 
-        `image` are the words (place, value) of Samples that are addresses. Labels are contiguous;
-        ValueError if one is negative, or for NaN in a region.
+        `image` are the words (place, value) of Samples that are addresses. Labels are a contiguous
+        CuPy array or tensor; ValueError if one is negative, or for NaN in a region.
         """
         check_not_capturing()
         rows = self._rows
         room = self._room
+        own = address_of(labels), self._label
         while 0 < rows <= self._limit:
-            given = image, labels, prepared, rows, room
-            found, count, largest = self._count(*given, self._few)
+            found, count, largest = self._count(image, *own, prepared, rows, room, self._few)
             if count <= room and not largest:
                 room = _with_margin(count)
                 self._rows = rows
@@ -139,13 +140,14 @@ class Regions:
             room = _with_margin(largest or count)
             rows = room if largest else rows
         else:
-            ranked = rank_labels(labels)
+            ranked = rank_labels(as_cupy(labels))
             self._rows = rows  # the labels of the next image are probably as large
             count = ranked.ids.size
             found = ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False
             if count:
-                given = image, ranked.labels, prepared, count, count
-                found, *_ = self._count(*given, count * self._bins <= FEW_BINS, ranked)
+                own = ranked.labels.data.ptr, ranked.labels.dtype
+                few = count * self._bins <= FEW_BINS
+                found, *_ = self._count(image, *own, prepared, count, count, few, ranked)
         ids, values, nan = found
         if nan:
             raise ValueError(NAN_MESSAGE)
@@ -154,7 +156,8 @@ class Regions:
     def _count(
         self,
         image: list[tuple[int, int]],
-        labels: Any,
+        labels: int,
+        label_type: np.dtype[Any],
         prepared: Prepared,
         rows: int,
         room: int,
@@ -163,52 +166,48 @@ class Regions:
     ) -> tuple[tuple[Any, Any, bool], int, int]:
         """Count regions: the labels from 1 to `rows`, or those that are `ranked`, one row each.
 
-        Returns the labels that occur, increasing, and their curves at the levels, for at most
-        `room` regions, and whether a labelled point is NaN; then the number of all regions, and the
-        largest label without a row, or 0. If `few`, blocks count in shared memory first.
+        `labels` is their address. Returns the labels that occur, increasing, and their curves at
+        the levels, for at most `room` regions, and whether a labelled point is NaN; then the number
+        of all regions, and the largest label without a row, or 0. If `few`, blocks count in shared
+        memory first.
         """
-        device = self._samples.device
-        stream = cupy.cuda.get_current_stream()
+        stream = cupy.cuda.get_current_stream().ptr
         levels = self._bins - 1
-        label = self._label
         start = HEADER_BYTES + ceil_div(rows, 128) * 16
         size = start + rows * self._row_bytes
         memory = cupy.cuda.alloc(size)
         head = memory.ptr
-        cupy.cuda.runtime.memsetAsync(head, 0, size, stream.ptr)
-        key = few, labels.dtype
-        call = self._calls.get(key) or self._plan(*key)
+        marks = head + HEADER_BYTES
+        counts = head + start
+        cupy.cuda.runtime.memsetAsync(head, 0, size, stream)
+        call = self._calls.get((few, label_type)) or self._plan(few, label_type)
         first, second, third = call.places
-        words = [(first + place, word) for place, word in image]
-        words += [
-            (second + COUNTS, head + start),
+        words = [
+            *((first + place, word) for place, word in image),
+            (second + COUNTS, counts),
             (second + NOT_FINITE, head + 8),
-            (second + LABELS, labels.data.ptr),
+            (second + LABELS, labels),
             (second + ROWS_OF, 0 if ranked is None else ranked.ranks.data.ptr),
             (second + MOST_LABEL, rows if ranked is None else ranked.ranks.size - 1),
-            (second + MARKS, head + HEADER_BYTES),
+            (second + MARKS, marks),
             (second + LARGEST, head),
+            *enumerate(prepared.bins.tolist(), third),
         ]
-        call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
-        ids = cupy.cuda.alloc(room * label.itemsize)
-        values = cupy.cuda.alloc(8 * room * levels)
-        reply = take_reply(device)
-        sum_bins = self._sums.get(rows)
-        if sum_bins is None:
-            macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
-            macros["LABEL"] = ELEMENTS[label.name]
-            grid = (ceil_div(rows, WARPS),)
-            sum_bins = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
-            self._sums = {rows: sum_bins}  # the next images most probably have as many
+        call.launch(words, stream)
+        value_bytes = 8 * room * levels
+        results = cupy.cuda.alloc(value_bytes + room * self._label.itemsize)
+        ids = results + value_bytes
+        reply = take_reply(self._samples.device)
+        sum_bins = self._sums.get(rows) or self._plan_sums(rows)
         labels_of = 0 if ranked is None else ranked.ids.data.ptr
-        counted = head + start, head + HEADER_BYTES, head, rows, self._bins, labels_of
-        given = *counted, room, ids.ptr, values.ptr, reply.address
-        sum_bins.launch(zip(sum_bins.places, given, strict=True))
+        counted = counts, marks, head, rows, self._bins, labels_of
+        given = *counted, room, ids.ptr, results.ptr, reply.address
+        sum_bins.launch(zip(sum_bins.places, given, strict=True), stream)
         count, largest, nan = reply.wait(3)
         reply.release()
         shown = min(count, room)
-        found_ids = cupy.ndarray((shown,), label, ids)
-        found_values = cupy.ndarray((shown, levels), np.int64, values)
+        found_ids = cupy.ndarray((shown,), self._label, ids)
+        found_values = cupy.ndarray((shown, levels), np.int64, results)
         if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
             found_ids = found_ids.copy()
             found_values = found_values.copy()
@@ -221,6 +220,14 @@ class Regions:
         rows = 0 if rows < 2 else 1 << (rows.bit_length() - 1)
         call = plan_points(self._samples, macros, rows, self._bins)
         self._calls[few, label] = call
+        return call
+
+    def _plan_sums(self, rows: int) -> Call:
+        macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
+        macros["LABEL"] = ELEMENTS[self._label.name]
+        grid = (ceil_div(rows, WARPS),)
+        call = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
+        self._sums = {rows: call}  # the next images most probably have as many
         return call
 
 
