@@ -12,11 +12,20 @@ import ecc_core as ecc
 from ecc_core._backends.cpu import compiling
 
 KERNEL = """
+import math
+import numpy as np
 from ecc_core._backends.cpu import compiling
 
 @compiling.kernel()
 def double(x):
     return x * 2
+
+@compiling.kernel()
+def exponentials(x):
+    found = np.empty(x.size)
+    for i in range(x.size):
+        found[i] = math.exp(x[i])
+    return found
 """
 
 
@@ -44,6 +53,25 @@ for dtype in sys.argv[1:]:
 print(sum(kernel_module.double.stats.cache_hits.values()))
 """
 DTYPES = ["f4", "f8", "i4"]
+# The kernel takes memory of numba's runtime, and calls a function of C.
+LOADED = """
+import sys
+import numpy as np
+import kernel_module
+found = kernel_module.exponentials(np.array([0.0, 1.0]))
+np.testing.assert_allclose(found, [1, np.e])
+print("numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_compiled_code_is_loaded_without_what_compiles_it(environment):
+    """Its import takes longer than the rest of the first call of a process."""
+    command = [sys.executable, "-c", LOADED]
+    for compiles in (True, False):
+        done = subprocess.run(
+            command, env=environment, text=True, capture_output=True, check=False, timeout=300
+        )
+        assert (done.stdout, done.stderr) == (f"{compiles}\n", "")
 
 
 def test_processes_share_an_empty_cache(environment, tmp_path):

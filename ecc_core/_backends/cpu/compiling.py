@@ -19,6 +19,7 @@ from numba.core.caching import (
     _SourceFileBackedLocatorMixin,
 )
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 from numba.misc.appdirs import AppDirs
 
@@ -139,8 +140,14 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load compiled code, which needs the functions of numba's runtime and no others.
+
+        numba would first import what it compiles functions with, BLAS and a parser of C among it,
+        which takes longer than everything else in the first call of a process.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except OSError as error:
             _warn(str(error))
             return None
