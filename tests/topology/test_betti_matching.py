@@ -231,6 +231,31 @@ def test_excluded_points_never_enter(shape, connectivity):
     assert masked == given
 
 
+@pytest.mark.parametrize("shape", [(4, 5), (3, 4, 3)], ids=str)
+@pytest.mark.parametrize("connectivity", [1, None])
+def test_parts_that_a_mask_separates_are_matched_alone(shape, connectivity):
+    rng = np.random.default_rng(5)
+    parts = rng.integers(0, 9, (2, 3, *shape))  # of the prediction and the target
+    gap = np.zeros((2, 3, 1, *shape[1:]), int)
+    images = np.concatenate([parts, gap], 2).reshape(2, -1, *shape[1:])
+    shown = np.arange(images.shape[1]) % (shape[0] + 1) < shape[0]
+    shown = np.broadcast_to(shown.reshape(-1, *[1] * (len(shape) - 1)), images.shape[1:])
+    together = ecc.betti_matching(*images, mask=shown, connectivity=connectivity)
+    wanted = []
+    for k in range(3):
+        alone = ecc.betti_matching(*parts[:, k], connectivity=connectivity)
+        first = k * (shape[0] + 1)
+        wanted += [(births + first, deaths) for births, deaths in _births(alone)]
+    assert sorted(map(str, _births(together))) == sorted(map(str, wanted))
+
+
+def _births(found):
+    """First coordinates at which matched classes begin in both images, and their dimensions."""
+    one, other = found.matched
+    births = zip(one.birth_points[:, 0], other.birth_points[:, 0], one.dimensions, strict=True)
+    return [(np.array(pair), dimension) for *pair, dimension in births]
+
+
 def test_images_of_a_batch():
     rng = np.random.default_rng(4)
     prediction, target = rng.integers(0, 9, (2, 5, 6, 7))

@@ -231,17 +231,7 @@ def _components(images: _Images, grown: _Grown) -> Matched:
         classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
         numbers.append(_numbers(lasts))
         eldest.append(births)
-    trees = grown.union
-    if images.sets:
-        inside = trees.places[_is_inside(images.union, trees.places)]
-        trees = trees._replace(ends=trees.ends[: inside.size], places=inside)
-    ended, ages, roots = trees.joined()
-    if images.sets:
-        ends = ages[1:, np.unique(roots)]
-        places = np.full(ends.shape[1], NEVER)
-    else:  # what never ends is the eldest of all
-        ends = np.append(ended[1:], np.zeros((2, 1), np.int64), axis=1)
-        places = np.append(trees.places, NEVER)
+    ends, places = _ends_in_union(images, grown.union)
     known = ((ends != JOINED) & (ends != NOBODY)).all(axis=0)
     ends = ends[:, known]
     places = places[known]
@@ -254,6 +244,27 @@ def _components(images: _Images, grown: _Grown) -> Matched:
     if images.sets:
         classes = [Classes(own.births, np.full_like(own.deaths, NEVER)) for own in classes]
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
+
+
+def _ends_in_union(images: _Images, trees: Trees) -> tuple[Array, Points]:
+    """Return the ages of the eldest points of both images that end together in the union, (2, n).
+
+    And where they end. Those of a component that never ends are together, too. Components that meet
+    at points that never enter, or at those of a mask that join no components, are different ones.
+    """
+    entering = np.ones(trees.places.size, np.bool_)
+    shown = images.union.levels.shown
+    if images.sets:
+        entering = _is_inside(images.union, trees.places)
+    elif shown is not None:
+        entering = shown[trees.places]
+    places = trees.places[entering]
+    ended, ages, roots = trees._replace(ends=trees.ends[entering], places=places).joined()
+    lasting = ages[1:, np.unique(roots)]
+    if images.sets:
+        return lasting, np.full(lasting.shape[1], NEVER)
+    never = np.full(lasting.shape[1], NEVER)
+    return np.append(ended[1:], lasting, axis=1), np.append(places, never)
 
 
 def _components_of(trees: Trees) -> tuple[Points, Points]:
