@@ -1,20 +1,43 @@
-"""The errors of matched classes, and their gradients, as an operator of torch."""
+"""The errors of matched classes, and their gradients, as an operator of torch.
+
+Most images are small, such as windows, and to match a pair of them takes longer to begin than to
+do. So several are stacked along their first axis, with a layer between them that never enters.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._request.options import ImageOptions
 from ecc_core.matching import match_images
 from ecc_core.nn._pairs import error_operator
 from ecc_core.results import BettiMatching, PersistencePairs
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+MOST_STACKED = 1 << 16
+"""Points of images that are stacked. Tunnels need a few hundred bytes for each."""
+
+
+class _Ends(NamedTuple):
+    """Classes by their values, and by numbers of points in a stack, the last of which is none."""
+
+    births: Floats
+    deaths: Floats
+    birth_points: NDArray[np.int64]
+    death_points: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> Floats:
+        return self.births - self.deaths
 
 
 @error_operator
@@ -34,47 +57,85 @@ def match_errors(
         return images.new_zeros(len(images)), torch.zeros_like(images)
     values, true = (given.detach().cpu().numpy() for given in (images, targets))
     shown = None if mask is None else mask.cpu().numpy()
-    spatial = tuple(range(1, values.ndim))
-    options = ImageOptions(connectivity=connectivity, mask=shown, axis=spatial)
-    errors = np.zeros(len(values))
-    slopes = np.zeros(values.shape)
-    for i, matching in enumerate(match_images(values, true, True, options)):
-        errors[i] = _error(matching, min_persistence, slopes[i])
-    return _like(images, errors), _like(images, slopes)
+    each = _images_of_stack(values)
+    gap = int(each > 1)
+    if gap and shown is None:
+        shown = np.ones(values.shape, np.bool_)
+    axis = tuple(range(1, values.ndim))
+    stacks = _stacked(values, each, gap)
+    options = ImageOptions(
+        connectivity=connectivity,
+        mask=None if shown is None else _stacked(shown, each, gap),
+        axis=axis,
+    )
+    layers = values.shape[1] + gap
+    errors = []
+    slopes = []
+    for matching in match_images(stacks, _stacked(true, each, gap), True, options):
+        by_image, slope = _errors(matching, min_persistence, stacks.shape[1:], layers)
+        errors.append(by_image)
+        slopes.append(slope.reshape(-1, layers, *values.shape[2:]))
+    count, depth = values.shape[:2]
+    own = np.concatenate(slopes)[:count, :depth]
+    return _like(images, np.concatenate(errors)[:count]), _like(images, own)
 
 
-def _error(matching: BettiMatching, least: float, slopes: Floats) -> float:
-    """Return the error of an image, and add its gradient to `slopes`."""
-    prediction, target = matching.matched
-    births, deaths = _values(prediction)
-    born, died = _values(target)
-    _add(slopes, prediction, 2 * (births - born), 2 * (deaths - died))
-    total = float(((births - born) ** 2 + (deaths - died) ** 2).sum())
-    false = matching.unmatched_prediction
-    missing = matching.unmatched_target
-    lengths = _lengths(false, least)
-    _add(slopes, false, lengths, -lengths)
-    return total + float((lengths**2).sum() + (_lengths(missing, least) ** 2).sum()) / 2
+def _images_of_stack(images: Array) -> int:
+    """Return how many images are stacked: as many as fit, but with work for every thread."""
+    count = len(images)
+    stacks = max(torch.get_num_threads(), ceil_div(images.size, MOST_STACKED))
+    return ceil_div(count, min(stacks, count))
 
 
-def _lengths(pairs: PersistencePairs[Any], least: float) -> Floats:
-    """Return how long classes last, and 0 for those that last less than `least`."""
-    lengths: Floats = np.subtract(*_values(pairs))
-    return np.where(lengths >= least, lengths, 0)
+def _stacked(images: Array, each: int, gap: int) -> Array:
+    """Return stacks of images (n, layers, ...), with so many layers of zeros behind each image."""
+    count, layers, *others = images.shape
+    stacks = ceil_div(count, each)
+    found = np.zeros((stacks * each, layers + gap, *others), images.dtype)
+    found[:count, :layers] = images
+    return found.reshape(stacks, each * (layers + gap), *others)
 
 
-def _values(pairs: PersistencePairs[Any]) -> tuple[Floats, Floats]:
-    """Return births and deaths; what never dies, dies at 0."""
-    deaths = np.where(pairs.essential, 0, pairs.deaths.astype(np.float64))
-    return pairs.births.astype(np.float64), deaths
+def _errors(
+    matching: BettiMatching, least: float, shape: tuple[int, ...], layers: int
+) -> tuple[Floats, Floats]:
+    """Return the error of each image of a stack of this shape, and the gradient of their sum."""
+    prediction, target = (
+        _ends_of(pairs, shape) for pairs in (matching.prediction, matching.target)
+    )
+    one, other = matching.matches.T
+    birth_gap = np.zeros_like(prediction.births)
+    death_gap = np.zeros_like(prediction.births)
+    birth_gap[one] = prediction.births[one] - target.births[other]
+    death_gap[one] = prediction.deaths[one] - target.deaths[other]
+    false = np.where(prediction.lengths >= least, prediction.lengths, 0)
+    false[one] = 0
+    missing = np.where(target.lengths >= least, target.lengths, 0)
+    missing[other] = 0
+    points = math.prod(shape)
+    image_size = points // (shape[0] // layers)
+    images = points // image_size
+    errors = np.zeros(images)
+    for ends, squares in (
+        (prediction, birth_gap**2 + death_gap**2 + false**2 / 2),
+        (target, missing**2 / 2),
+    ):
+        errors += np.bincount(ends.birth_points // image_size, squares, images)
+    slopes = np.zeros(points + 1)
+    slopes += np.bincount(prediction.birth_points, 2 * birth_gap + false, points + 1)
+    slopes += np.bincount(prediction.death_points, 2 * death_gap - false, points + 1)
+    return errors, slopes[:-1]
 
 
-def _add(slopes: Floats, pairs: PersistencePairs[Any], by_birth: Floats, by_death: Floats) -> None:
-    """Add derivatives with respect to births and deaths at the points that cause them."""
-    dies = ~pairs.essential
-    np.add.at(slopes, tuple(pairs.birth_points.T), by_birth)
-    np.add.at(slopes, tuple(pairs.death_points[dies].T), by_death[dies])
+def _ends_of(pairs: PersistencePairs[Any], shape: tuple[int, ...]) -> _Ends:
+    """Return where classes begin and end; what never dies, dies at 0."""
+    lasts = pairs.essential
+    deaths = np.where(lasts, 0, pairs.deaths.astype(np.float64))
+    death_points = np.full(lasts.size, math.prod(shape))
+    death_points[~lasts] = np.ravel_multi_index(tuple(pairs.death_points[~lasts].T), shape)
+    birth_points = np.ravel_multi_index(tuple(pairs.birth_points.T), shape)
+    return _Ends(pairs.births.astype(np.float64), deaths, birth_points, death_points)
 
 
 def _like(images: Tensor, values: Floats) -> Tensor:
-    return torch.from_numpy(values).to(images.device, images.dtype)
+    return torch.from_numpy(np.ascontiguousarray(values)).to(images.device, images.dtype)

@@ -24,11 +24,16 @@ from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.blocks import Field
 from ecc_core._backends.cpu.betti.image_tunnels import Times, image_pairs, squares_of
 from ecc_core._backends.cpu.betti.launch import volume_pairs
-from ecc_core._backends.cpu.betti.matching_keys import HALF_KEY, levels_of, write_keys
+from ecc_core._backends.cpu.betti.matching_keys import (
+    HALF_KEY,
+    levels_of,
+    values_below_none,
+    write_keys,
+)
 from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
-from ecc_core._backends.cpu.order import narrowed, sort_keys
+from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
@@ -94,7 +99,9 @@ class _Image(NamedTuple):
 
     levels: Levels
     keys: Array
-    """Unsigned integers in the order of points, of the image's shape; equal ones are in C order."""
+    """Unsigned integers in the order of points, flat; equal ones are in C order."""
+    values: Array
+    """Values in this order, of the image's shape; those of a masked image have one beyond."""
 
 
 class _Images(NamedTuple):
@@ -108,12 +115,12 @@ class _Images(NamedTuple):
     @property
     def shown(self) -> Array | None:
         shown = self.union.levels.shown
-        return None if shown is None else shown.reshape(self.union.keys.shape)
+        return None if shown is None else shown.reshape(self.union.values.shape)
 
     def scan(self, image: _Image) -> Scan:
-        lead = (None,) * (3 - image.keys.ndim)
+        lead = (None,) * (3 - image.values.ndim)
         shown = None if self.shown is None else Source(self.shown[lead], "mask")
-        return Scan(Field(Source(image.keys[lead]), shown, image.keys.ndim), self.filtration)
+        return Scan(Field(Source(image.values[lead]), shown, image.values.ndim), self.filtration)
 
 
 class _Grown(NamedTuple):
@@ -190,11 +197,12 @@ def _grow_volumes(images: _Images) -> _Grown:
     shown = images.shown
     filtration = images.filtration
     own, around = (kind_of(filtration, complement=complement) for complement in (False, True))
-    maxima = volume_trees(images.union.keys, shown, around, []).starts
-    below = [volume_trees(image.keys, shown, own, []) for image in images[:2]]
-    above = [volume_trees(image.keys, shown, around, [maxima]) for image in images[:2]]
+    of_union = images.union.values
+    maxima = volume_trees(of_union, shown, around, []).starts
+    below = [volume_trees(image.values, shown, own, []) for image in images[:2]]
+    above = [volume_trees(image.values, shown, around, [maxima]) for image in images[:2]]
     minima = [trees.starts for trees in below]
-    return _Grown(below, volume_trees(images.union.keys, shown, own, minima), maxima, above)
+    return _Grown(below, volume_trees(of_union, shown, own, minima), maxima, above)
 
 
 def _images_of(
@@ -206,14 +214,20 @@ def _images_of(
     begin at the same points where they can.
     """
     own, other = levels_of(prediction, target, filtration.superlevel)
+    if shown is not None and not sets:  # keys are small then, and need no sorting to be so
+        least = min(own.min(), other.min())
+        own = own - least
+        other = other - least
     keys = np.empty((3, own.size), np.uint64)
     union = np.empty_like(own)
     write_keys(own, other, union, keys)
     flat = None if shown is None else shown.reshape(-1)
     found = []
     for levels, in_order in zip((own, other, union), keys, strict=True):
-        in_order = narrowed(in_order.reshape(prediction.shape), shown is not None)
-        found.append(_Image(Levels(levels, flat), in_order))
+        values = in_order.reshape(prediction.shape)
+        if shown is not None:
+            values = values_below_none(values)
+        found.append(_Image(Levels(levels, flat), in_order, values))
     entering = Filtration(filtration.ndim, filtration.connectivity)
     return _Images(found[0], found[1], found[2], entering, sets)
 
@@ -327,7 +341,7 @@ def _tunnels(images: _Images) -> Matched:
     union = images.union
     vertices = not images.filtration.cubes
     order = _entry_order(union)
-    ranks = _ranks(order).reshape(union.keys.shape)
+    ranks = _ranks(order).reshape(union.values.shape)
     filling = squares_of(ranks, vertices)
     dying = union.levels.deaths_of(order)
     classes = []
@@ -360,15 +374,15 @@ def _tunnels(images: _Images) -> Matched:
 
 def _tunnels_of(images: _Images, image: _Image) -> tuple[Points, Points]:
     """Return where the tunnels of an image begin and end."""
-    keys = image.keys
-    check_memory(keys.shape, keys.dtype, [1], images.filtration, 1)
-    ((_, births, deaths),) = volume_pairs(keys, images.shown, [1], images.filtration, 1)
+    values = image.values
+    check_memory(values.shape, values.dtype, [1], images.filtration, 1)
+    ((_, births, deaths),) = volume_pairs(values, images.shown, [1], images.filtration, 1)
     return births, deaths
 
 
 def _entry_order(image: _Image) -> Points:
     """Return the points of an image in the order in which they enter, those that never do last."""
-    order = sort_keys(image.keys.reshape(-1))
+    order = sort_keys(image.keys)
     shown = image.levels.shown
     if shown is None:
         return order

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_key, unsigned
 from ecc_core._backends.cpu.llvm import bare
-from ecc_core._backends.cpu.order import distinct, entry_values
+from ecc_core._backends.cpu.order import distinct, entry_values, narrowed
 
 Array = NDArray[Any]
 
 HALF_KEY = 32
 """Bits of a level, so that two of them are one key."""
+INFINITY = np.float64(np.inf).view(np.uint64)
+"""The bits of non-negative numbers are below, and in their order."""
 
 
 @kernel()
@@ -61,6 +63,16 @@ def levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array
         write_levels(bits, sign, negative, dtype.kind == "f", flip, levels)
         found.append(levels)
     return found[0], found[1]
+
+
+def values_below_none(keys: Array) -> Array:
+    """Return values in the order of keys of 64 bits, and of a type that has one beyond them.
+
+    Points that never enter need it. Floats are in the order of their bits, and come before NaN.
+    """
+    if keys.max(initial=0) < INFINITY:
+        return keys.view(np.float64)
+    return narrowed(keys, True)
 
 
 @kernel()
