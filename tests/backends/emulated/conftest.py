@@ -1,8 +1,8 @@
 """The CUDA backend on the CPU: its logic is tested without a device.
 
 `cuda.hpp` has CUDA C++, `device.cuh` stands for the file of that name, which has the instructions
-of the device, and `grid.cpp` runs blocks of what `kernel.cpp` is compiled
-to. Around the kernels is the product's own Python, with `fake_cupy.py` in place of CuPy. What a CPU
+of the device, and `grid.cpp` runs blocks of the kernels of a source, which `kernel.cpp` compiles.
+Around the kernels is the product's own Python, with `fake_cupy.py` in place of CuPy. What a CPU
 cannot tell: time, the compiler for devices, and most races.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from fake_cupy import KERNELS, fake_cupy, guarded  # noqa: E402
 sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
+KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
     "regions coefficients curves curve_plans launch forests torus tunnels betti surface cells "
@@ -93,13 +95,18 @@ class Emulator:
                     setattr(module, name, value)
 
     def _function(self, source: str, name: str, _device: int, macros: dict[str, object]):
-        key = source, name, tuple(macros.items())
+        key = source, tuple(macros.items())
         if key not in self._libraries:
-            defined = [f'-DKERNEL="{source}.cu"', f"-DRUN_KERNEL={name}"]
+            defined = [f'-DSOURCE="{source}.cu"', f"-DRUN_KERNELS={self._runs(source)}"]
             defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
             self._libraries[key] = self._load("kernel.cpp", f"{len(self._libraries)}.so", *defined)
-        run = self._libraries[key].run
+        run = getattr(self._libraries[key], f"run_{name}")
         return _Kernel(source, partial(self._launch, run), self.launched)
+
+    def _runs(self, source: str) -> str:
+        """What defines a function for each kernel of a source, which are compiled at once."""
+        text = (self._folder / "source" / f"{source}.cu").read_text()
+        return " ".join(f"RUN({name})" for name in KERNEL.findall(text))
 
     def _compile(self, file: str, name: str, *options: str) -> Path:
         target = self._folder / name

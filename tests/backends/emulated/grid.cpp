@@ -73,7 +73,7 @@ void run_block() {
     memset((void*)memory, 0xA5, sizeof memory);
     for (Warp& warp : warps) warp.arrived = warp.turn = 0;
     block = {};
-    for (Thread& thread : threads) begin(thread);
+    for (unsigned i = 0; i < blockDim.x; ++i) begin(threads[i]);
     unsigned random = 1, left = blockDim.x;
     for (idle = 0; left; ++idle) {
         if (idle > 10000) return fail("all lanes come to where they meet");
@@ -174,11 +174,11 @@ extern "C" const char* launch(void (*run)(void* const*), const unsigned* grid,
     arguments = given;
     gridDim = {grid[0], grid[1], grid[2]};
     blockDim = {block_threads, 1, 1};
-    threads.resize(block_threads);
+    // Stacks of earlier launches are used again, which the system need not clear anew.
+    if (threads.size() < block_threads) threads.resize(block_threads);
     warps.resize(block_threads / 32);
     for (blockIdx.z = 0; blockIdx.z < grid[2]; ++blockIdx.z)
         for (blockIdx.y = 0; blockIdx.y < grid[1]; ++blockIdx.y)
             for (blockIdx.x = 0; blockIdx.x < grid[0]; ++blockIdx.x) run_block();
-    threads.clear();
     return broken.c_str();
 }

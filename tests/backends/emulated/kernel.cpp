@@ -1,9 +1,9 @@
-// The kernel RUN_KERNEL of the file KERNEL, as a thread of `grid.cpp` calls it.
+// The kernels of the file SOURCE, as a thread of `grid.cpp` calls them.
 #include "cuda.hpp"
 
 #include <utility>
 
-#include KERNEL
+#include SOURCE
 
 namespace {
 template <class... Types, std::size_t... index>
@@ -16,4 +16,7 @@ void call(void (*kernel)(Types...), void* const* arguments) {
 }
 }  // namespace
 
-extern "C" void run(void* const* arguments) { call(RUN_KERNEL, arguments); }
+#define RUN(kernel) \
+    extern "C" void run_##kernel(void* const* arguments) { call(kernel, arguments); }
+
+RUN_KERNELS
