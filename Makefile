@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 CUDA := $(wildcard ecc_core/_backends/cuda/source/*.cu* tests/backends/emulated/*.cuh tests/backends/emulated/*pp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-gui test suite system kernels lint docs bench clean
+.PHONY: help demo demo-gui test suite bytecode system kernels lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
@@ -26,16 +26,21 @@ demo: $(BASE)
 demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
-# Linters run beside the suite, so that no core is idle. Each process of the suite takes whole files;
-# kernels that one has compiled are read by the others from numba's cache, and modules from the byte
-# code of Python, which many processes of tests import: it is written even where the shell's settings
-# say otherwise. Tests marked as slow run once a week.
+# Linters run beside the suite, which has three processes, so that two cores are busy while some tests
+# wait. Each process takes whole files; kernels that one has compiled are read by the others from
+# numba's cache. Tests marked as slow run once a week.
 test:
 	$(MAKE) --jobs 2 lint suite
 
-suite kernels: export PYTHONDONTWRITEBYTECODE :=
-suite: $(READY) system kernels
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15
+suite bytecode kernels: export PYTHONDONTWRITEBYTECODE :=
+suite: bytecode kernels
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15
+
+# All modules that tests import are compiled once; processes of the suite that find no byte code compile
+# the same ones at the same time. It is written even where the shell's settings say otherwise. What goes
+# wrong here goes wrong in the suite, too, which says it.
+bytecode: $(READY) system
+	-$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1
 
 # Kernels that many tests need are compiled once, while pip, which uses one core, installs the tools;
 # processes of the suite that begin with an empty cache compile the same ones at the same time.

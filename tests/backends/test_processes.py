@@ -94,7 +94,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=pytest.mark.slow), "spawn"])
 def test_data_loaders(method, tmp_path):
     """Right after the import, during and after the warmup, and after calls."""
     pytest.importorskip("torch", reason="torch is not installed")

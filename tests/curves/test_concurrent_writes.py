@@ -113,7 +113,8 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("order", ["C", pytest.param("F", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["C", "F"])
 def test_painted_arrays(order):
     """A process of its own: corrupted memory shows as a crash, at the latest when it exits."""
     pytest.importorskip("torch", reason="torch is not installed")

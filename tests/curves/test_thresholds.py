@@ -179,7 +179,8 @@ print(extra / thresholds.nbytes)
 """
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("uint8", marks=pytest.mark.slow), "float32"])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_two_to_the_24_thresholds_in_bounded_memory(dtype):
     done = run_python(MEMORY.format(dtype=dtype))
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,10 @@ import ecc_core as ecc
 from ecc_core.testing import in_chunks, strategies
 
 
-@pytest.fixture(scope="module", params=["threads", "processes", "distributed"])
+@pytest.fixture(
+    scope="module",
+    params=["threads", "processes", pytest.param("distributed", marks=pytest.mark.slow)],
+)
 def scheduler(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Options of `compute`, with two workers that stay for all examples."""
     if request.param == "threads":

@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import pytest
 import zarr
 from distributed import Client
 
@@ -52,6 +53,7 @@ def wait_for(condition, process):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_restarted_scheduler(tmp_path):
     path, out = tmp_path / "a.zarr", tmp_path / "curve.csv"
     parts = tmp_path / "curve.csv.parts"

@@ -32,8 +32,8 @@ MODULES = {
 }
 
 
-# Each operation occurs in one of the other modules.
-SLOW = {"directions", "exact", "maps", "transforms"}
+# Each operation occurs in one of the other modules, or is compiled by another test.
+SLOW = {"directions", "exact", "exact directions", "loss", "maps", "transforms"}
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,11 @@ run_blocks(Path(sys.argv[1]))
 INSTALL = re.compile(r'^    pip install "\.(\[.+?\])?"(.*?)(?:#.*)?$', re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", INSTALLING, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [INSTALLING[0], pytest.param(INSTALLING[1], marks=pytest.mark.slow)],
+    ids=name_of,
+)
 def test_page_needs_only_what_it_installs(page, tmp_path):
     assert page in PAGES
     extras, others = INSTALL.search(page.read_text(encoding="utf-8")).groups()
