@@ -99,6 +99,12 @@ def end_minima(order, ended, deaths, left):
     return count
 
 
+@subroutine()
+def point_at(place, step, rows):
+    """Return the number in C order of the point at a place; `rows` is 1 / `step`."""
+    return place - step + 1 - 2 * np.int64(place * rows)
+
+
 @kernel()
 def list_pairs(step, short, hides, never, births, deaths, found):
     """List births and deaths, of equal keys only if `short`, as points in C order; count them.
@@ -126,14 +132,40 @@ def list_pairs(step, short, hides, never, births, deaths, found):
         end = np.int64(death_places[death])
         last = np.uint64(death_keys[death])
         ends = known and not (hides and last == never)
-        born[count] = place - step + 1 - 2 * np.int64(place * rows)
-        died[count] = end - step + 1 - 2 * np.int64(end * rows) if ends else -1
+        born[count] = point_at(place, step, rows)
+        died[count] = point_at(end, step, rows) if ends else -1
         at = count
         count += np.uint64(not (hides and key == never) and (short or not ends or key != last))
         while at > 0 and count > at and born[at] == born[at - ONE] and died[at] < died[at - ONE]:
             died[at], died[at - ONE] = died[at - ONE], died[at]
             at -= ONE
     return count
+
+
+@kernel()
+def write_points(places, step, points):
+    """Write places of an image, whose rows have two more, as points in C order."""
+    places = bare(places)
+    points = bare(points)
+    rows = 1 / np.float64(step)
+    for i in range(places.size):
+        points[i] = point_at(np.int64(places[i]), step, rows)
+
+
+@kernel()
+def write_in_order(edges, order, backwards, step, ends, points):
+    """Write the ends of edges in an order, and the points with which they enter."""
+    order = bare(order)
+    nodes = bare(edges.nodes)
+    places = bare(edges.places)
+    ends = bare(ends)
+    points = bare(points)
+    rows = 1 / np.float64(step)
+    for k in range(order.size):
+        edge = np.uint64(order[np.uint64(order.size - 1 - k if backwards else k)])
+        ends[k, 0] = nodes[edge, 0]
+        ends[k, 1] = nodes[edge, 1]
+        points[k] = point_at(np.int64(places[edge]), step, rows)
 
 
 class Scan:
@@ -164,6 +196,7 @@ class Scan:
             places[:count] for places, count in zip(listed, counts, strict=True)
         )
         self.tables = tables_of(self.step, wide_below)
+        self._order: Array | None = None
 
     def keep(self) -> None:
         """Take arrays of its own, which other scans of the thread do not overwrite."""
@@ -216,7 +249,8 @@ class Scan:
         """Return the trees of a side, and the nodes to which steps lead from other points."""
         places, keys, labels = self._numbered(side)
         table = self.tables[side]
-        if not side and not self.wide_below:
+        star = not side and not self.wide_below
+        if star:
             table = *star_of(self.step), table[2]
         edges = self._edges(side, keys, labels, table)
         nodes = []
@@ -224,19 +258,25 @@ class Scan:
             found = np.empty(points.size, np.int64)
             nodes_at(self.rings, self.tables[side][2], labels, self._places(points), found)
             nodes.append(found)
-        order = sort_keys(edges.keys)[:: -1 if side else 1]
-        at = self._points(edges.places[order])
-        return Trees(self._points(places[side:]), bool(side), edges.nodes[order], at, nodes)
+        order = self._order
+        if star or order is None:
+            order = sort_keys(edges.keys)
+        if not star:  # as many edges of both sides are chained at the same forks
+            self._order = order
+        ends = np.empty_like(edges.nodes)
+        at = np.empty(order.size, np.int64)
+        write_in_order(edges, order, bool(side), self.step, ends, at)
+        return Trees(self._points(places[side:]), bool(side), ends, at, nodes)
 
     def extrema(self, side: int) -> Array:
         """Return the points of the minima, or of the maxima, oldest first."""
         return self._points(self._oldest(side)[0][side:])
 
     def _points(self, places: Array) -> Array:
-        """Return places as points in C order: there are two more in each row."""
-        rows = (places / self.step).astype(np.int64)
-        found: Array = places - self.step + 1 - 2 * rows
-        return found
+        """Return places as points in C order."""
+        points = np.empty(places.size, np.int64)
+        write_points(places, self.step, points)
+        return points
 
     def _places(self, points: Array) -> Array:
         """Return the places of points."""
