@@ -118,7 +118,7 @@ def peers_on_the_cpu() -> Figure:
         (functionals, "Minkowski functionals of a volume", 3),
         (curves["transforms"], "Euler transform of closed squares, 64 directions", 2),
         (transform, "Euler transform of vertices, 64 directions", 1),
-        (read("losses")["sections"]["losses"][2:], "Gradients of losses", 2),
+        (read("losses")["sections"]["losses"][3:], "Gradients of losses", 2),
     ):
         case = next((row["case"] for row in rows if "sigma 2" in row["case"]), rows[0]["case"])
         some = [row for row in rows if row["case"] == case]

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from ecc_core.nn import (
     BettiCurveLayer,
+    BettiMatchingLoss,
     EulerCurveLayer,
     EulerCurveLoss,
     LifetimeLayer,
@@ -43,7 +44,8 @@ ABOUT = """Forward and backward passes of losses of a batch of four probability 
 channel, on one thread; times of the processor. They answer different questions:
 `EulerCurveLoss` compares numbers of components and holes at 8 thresholds in windows of 32 x 32
 pixels, clDice compares skeletons (of 5 iterations) where they are, and `PersistenceLoss` (TopoLoss)
-persistence diagrams in the same windows. clDice is written in PyTorch after its paper. Which of
+persistence diagrams in the same windows, of which `BettiMatchingLoss` matches the classes that are
+at one place. clDice is written in PyTorch after its paper. Which of
 them trains better is another question: see the evidence.
 
 TopoLoss with GUDHI is the same as `PersistenceLoss` with the pairs of GUDHI's cubical complexes,
@@ -78,13 +80,14 @@ def losses(quick: bool) -> Iterator[Row]:
             "ours": EulerCurveLoss(window=WINDOW),
             "clDice": centreline_dice,
             "PersistenceLoss": PersistenceLoss(WINDOW),
+            "BettiMatchingLoss": BettiMatchingLoss(WINDOW),
         }
         calls = {name: partial(step, loss, prediction, target) for name, loss in candidates.items()}
         for call in calls.values():
             assert call().abs().sum() > 0
         times = in_turns(calls, TURNS, process_time)
         case = f"4 x {side}x{side} float32"
-        for name in ("clDice", "PersistenceLoss"):
+        for name in ("clDice", "PersistenceLoss", "BettiMatchingLoss"):
             yield row(case, 2, 1, times["ours"], (name, times[name]), faster=True)
         other = "clDice", times["clDice"]
         yield row(f"{case}, PersistenceLoss", 2, 1, times["PersistenceLoss"], other, faster=True)
