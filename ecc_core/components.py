@@ -66,7 +66,7 @@ def component_curves(
     boundary : {"closed", "periodic"} or one of them for each spatial axis
         "closed": the image ends at its border. "periodic": opposite sides touch, and a component
         spans the axis if it winds around it: if a closed path in it crosses the side more often in
-        one direction than in the other. The image must then be in host memory.
+        one direction than in the other.
     inlet, outlet : bool array, optional
         Where components must begin and end to span, in the shapes that `mask` can have. Default:
         along each axis the first slice and the last slice of the sample, those with points that are
@@ -91,8 +91,6 @@ def component_curves(
     ValueError
         If `thresholds` is "exact", only one of `inlet` and `outlet` is given for a periodic image,
         or as for :func:`betti_curves`.
-    BackendError
-        If the image is periodic and on a device.
 
     Warns
     -----
@@ -249,8 +247,6 @@ def persistent_regions(
     ValueError
         If `min_persistence` is negative or NaN, `threshold` is NaN, `rel_height` is not from 0 to
         1, the image has 2**31 - 1 points or more, or as for :func:`betti_curves`.
-    BackendError
-        If the image is periodic and on a device.
 
     See Also
     --------

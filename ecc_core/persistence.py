@@ -72,7 +72,7 @@ def persistence_pairs(
     TypeError, ValueError, BackendError
         As :func:`betti_curves`; ValueError for another dimension, for a persistence that is
         negative or NaN, and for dask arrays of 64-bit integers with a mask; BackendError for
-        periodic images on a device, and volumes that are too large for tunnels there.
+        volumes that are too large for tunnels on a device.
     MemoryError
         If the pairs cannot fit in memory. Beyond the image, tunnels of a volume need 3 bytes a
         voxel and as many for each thread, images in 2-D 6 to 13 bytes a pixel, and periodic ones 30

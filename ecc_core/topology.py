@@ -146,8 +146,8 @@ def betti_curves(
     boundary : {"closed", "periodic"} or one of them for each spatial axis
         "closed": the image ends at its border. "periodic": opposite sides touch, and the image is
         a function on a torus, whose own classes count: b_d is 1 once every point has entered, and
-        b_k is then the binomial coefficient (d, k). The image must be in host memory. Cells of a
-        half-open window are no complex and have no Betti numbers. With one word for each spatial
+        b_k is then the binomial coefficient (d, k). Cells of a half-open window are no complex and
+        have no Betti numbers. With one word for each spatial
         axis, in the order of `axis`, the others end there: ("closed", "periodic") is a cylinder,
         such as latitude and longitude, on which the loop around it counts.
     min_persistence : float, default 0
@@ -173,8 +173,7 @@ def betti_curves(
         a range for an image without finite values, a negative or NaN `min_persistence`, and
         arguments that do not fit the image's shape.
     BackendError
-        If the image is on a device whose backend does not compute Betti curves, or pairs, or if it
-        is periodic there and `min_persistence` is not 0.
+        If the image is on a device whose backend does not compute Betti curves.
 
     Warns
     -----
@@ -244,10 +243,10 @@ def betti_curves(
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     if request.levels.exact:
-        compute = request.topology("exact_betti_curves", everywhere=least == 0)
+        compute = request.topology("exact_betti_curves")
         found = compute(request.images, filtration, **filtered, **request.options)
         return BettiCurves(*map(origin.wrap, found), **facts)
-    compute = request.topology("betti_curves", everywhere=least == 0)
+    compute = request.topology("betti_curves")
     return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
 
 

@@ -21,7 +21,6 @@ from ecc_core._request.image import (
 )
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
-from ecc_core.errors import BackendError
 
 DEFAULTS = ImageOptions()
 POINTS_AT_ONCE = 1 << 18
@@ -181,18 +180,9 @@ class Request(NamedTuple):
             int(points.sum()) for points in shown.reshape(count, math.prod(geometry.spatial))
         )
 
-    def topology(self, name: str, *, everywhere: bool = False) -> Any:
-        """Return a function of Betti numbers.
-
-        Only the host computes it of periodic images, unless devices do as well (`everywhere`).
-        """
-        origin = self.origin
-        if not (self.filtration.boundary.is_closed or origin.on_host or everywhere):
-            raise BackendError(
-                f"`{name}` of periodic images is not available on {origin.device}: copy the arrays "
-                "to the host"
-            )
-        return getattr(origin.betti_numbers(), name)
+    def topology(self, name: str) -> Any:
+        """Return a function of Betti numbers."""
+        return getattr(self.origin.betti_numbers(), name)
 
     def warn_if_missed(self, at: NDArray[Any], values: NDArray[Any]) -> None:
         """Warn if hardly any threshold lies among the values of an image on the host."""

@@ -73,9 +73,9 @@ class Betti(CurveQuantity[BettiOptions]):
         regions=False,
     )
     functions = (
-        Function("betti_curves", lazy=True, device="yes, boundary closed with `min_persistence`"),
+        Function("betti_curves", lazy=True),
         Function("betti_numbers", lazy=True),
-        Function("region_betti_curves", device="yes, boundary closed"),
+        Function("region_betti_curves"),
     )
     of_image = "betti_curves"
     result = BettiCurves

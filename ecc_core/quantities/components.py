@@ -57,7 +57,7 @@ class Components(CurveQuantity[ComponentOptions]):
         boundaries=Domain(reason="for component curves of a dask array that is not computed first"),
         regions=False,
     )
-    functions = (Function("component_curves", lazy=True, device="yes, boundary closed"),)
+    functions = (Function("component_curves", lazy=True),)
     of_image = "component_curves"
     result = ComponentCurves
     option = Option(

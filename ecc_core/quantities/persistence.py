@@ -15,9 +15,8 @@ class Persistence(Quantity):
             "persistence_pairs",
             lazy=True,
             lazy_limit="dimensions 0 and d - 1",
-            device="yes, boundary closed",
         ),
-        Function("persistent_regions", device="yes, boundary closed"),
+        Function("persistent_regions"),
         Function("betti_matching", device="no"),
     )
 

@@ -110,10 +110,13 @@ CASES = {
         | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
     "classes": [{"CODE": CODES, "COMPLEMENT": (0, 1), "THREADS": (256,)}],
-    "components": [{"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "THREADS": (256,)}],
+    "components": [
+        {"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "TORUS": (0, 1), "THREADS": (256,)}
+    ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "flood": [
-        {"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "WIDE": (0, 1), "THREADS": (256,)}
+        {"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "WIDE": (0, 1), "TORUS": (0, 1)}
+        | {"THREADS": (256,)}
     ],
     "same": [{"THREADS": (256,)}],
     "simplices": [{"SIZE": (2, 3, 4, 7), "THREADS": (256,)}],
@@ -141,7 +144,7 @@ CASES = {
     "reduction": [{"MERGED": (2, 256), "THREADS": (128,)}],
     "tunnels": [
         {"CODE": CODES[1:], "PLANAR": (0,), "REVERSE": (0,), "COMPLEMENT": (0, 1)}
-        | {"HEAP": (64,), "THREADS": (128,)}
+        | {"HEAP": (64,), "TORUS": (0, 1), "THREADS": (128,)}
     ],
     "transform_mask": [{"SHARED": (0, 1), "PLACES": (0, 1), "THREADS": (512,)}],
     "transform_pack": [{"THREADS": (256,)}],

@@ -98,6 +98,8 @@ def regions() -> Calls:
                 "betti": partial(ecc.betti_curves, image, 9),
                 "pairs": partial(ecc.persistence_pairs, image),
                 "lasting": partial(ecc.betti_curves, image, 9, min_persistence=0.1),
+                "periodic betti": partial(ecc.betti_curves, image, 9, boundary="periodic"),
+                "periodic pairs": partial(ecc.persistence_pairs, image, boundary="periodic"),
                 "surface 9": partial(ecc.euler_surface, image, other, 9, 9),
                 "surface 64": partial(ecc.euler_surface, image, other, 64, 64),
             }
@@ -156,6 +158,12 @@ def objects() -> Calls:
                     ecc.persistent_regions, image, 0.1, rel_height=0.5
                 ),
                 "persistent_regions mask": partial(ecc.persistent_regions, image, 0.1, mask=mask),
+                "periodic component_curves": partial(
+                    ecc.component_curves, image, 9, boundary="periodic"
+                ),
+                "periodic persistent_regions": partial(
+                    ecc.persistent_regions, image, 0.1, boundary="periodic"
+                ),
             }
             for (name, call), c in itertools.product(calls.items(), sorted({1, ndim})):
                 yield f"{name} {shape} {dtype} {c}", partial(call, connectivity=c)

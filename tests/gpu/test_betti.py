@@ -141,6 +141,9 @@ def test_many_regions_and_tensors():
 
 PERIODIC = [
     ((9,), "periodic"),
+    ((2,), "periodic"),
+    ((2, 33), ("periodic", "closed")),
+    ((2, 20, 2), "periodic"),
     ((1,), "periodic"),
     ((13, 17), "periodic"),
     ((33, 70), ("periodic", "closed")),
@@ -167,6 +170,38 @@ def test_periodic_images(shape, boundary, superlevel):
         assert_same(ecc.betti_curves, image.astype(np.float64), "exact", **options)
 
 
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize(("shape", "boundary"), PERIODIC)
+def test_pairs_of_periodic_images(shape, boundary, superlevel):
+    """The same points in the same order, and classes of regions that touch opposite sides."""
+    shown = RNG.random(shape) < 0.97
+    labels = RNG.integers(0, 3, shape)
+    labels[..., :3] = 5
+    for connectivity in {1, len(shape)}:
+        options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+        for levels, dtype in ((1, "u1"), (3, "u1"), (100, "f4"), (300, "f8")):
+            image = RNG.integers(0, levels, shape).astype(dtype)
+            assert_same(ecc.persistence_pairs, image, mask=shown, **options)
+            assert_same(ecc.persistence_pairs, image, min_persistence=2, **options)
+            for least in (0, 2.5):
+                lasting = options | {"min_persistence": least}
+                assert_same(ecc.region_betti_curves, (image, labels), 7, range=(0, 99), **lasting)
+        for thresholds in (np.array([0.5, 3, 8, 30, 99]), "exact"):
+            lasting = options | {"min_persistence": 20}
+            assert_same(ecc.betti_curves, image, thresholds, mask=shown, **lasting)
+
+
+@pytest.mark.parametrize("boundary", ["periodic", ("periodic", "closed", "periodic")])
+@pytest.mark.parametrize("sigma", [0, 1, 3, 10])
+def test_tunnels_of_periodic_volumes(sigma, boundary):
+    """So many that threads compete for rows, and some that wind around the torus."""
+    image = gaussian_filter(RNG.normal(size=(40, 36, 50)), sigma, mode="wrap").astype(np.float32)
+    for connectivity in (1, 3):
+        for superlevel in (False, True):
+            options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+            assert_same(ecc.persistence_pairs, image, **options)
+
+
 @pytest.mark.parametrize("passes", [False, True])
 @pytest.mark.parametrize("boundary", ["periodic", ("periodic", "periodic", "closed")])
 def test_smooth_periodic_images(monkeypatch, boundary, passes):
@@ -187,12 +222,5 @@ def test_smooth_periodic_images(monkeypatch, boundary, passes):
 
 def test_what_is_missing_says_so():
     device = cupy.zeros((4, 4))
-    with pytest.raises(BackendError, match="`betti_curves` of periodic images is not available"):
-        ecc.betti_curves(device, [0.0], boundary="periodic", min_persistence=1)
-    message = "of periodic images is not available on cuda:0"
-    with pytest.raises(BackendError, match="`component_curves` " + message):
-        ecc.component_curves(device, [0.0], boundary="periodic")
-    with pytest.raises(BackendError, match="`persistent_regions` " + message):
-        ecc.persistent_regions(device, 1, boundary=("closed", "periodic"))
     with pytest.raises(BackendError, match="`betti_matching` is not available on cuda:0"):
         ecc.betti_matching(device, device)

@@ -110,3 +110,56 @@ def test_regions_of_no_points():
     assert found.births.size == 0
     masked = ecc.persistent_regions(cupy.zeros((3, 4)), 1, mask=cupy.zeros((3, 4), bool))
     assert not masked.labels.any()
+
+
+PERIODIC = [
+    ((9,), "periodic"),
+    ((1,), "periodic"),
+    ((13, 17), "periodic"),
+    ((2, 33), ("periodic", "closed")),
+    ((33, 70), ("closed", "periodic")),
+    ((9, 20, 70), "periodic"),
+    ((9, 20, 70), ("closed", "periodic", "closed")),
+    ((2, 20, 2), "periodic"),
+    ((1, 6, 5), ("periodic", "periodic", "closed")),
+    ((7, 1, 1), ("closed", "periodic", "periodic")),
+]
+
+
+@PUT
+@pytest.mark.parametrize(("shape", "boundary"), PERIODIC)
+def test_periodic_images(shape, boundary, put):
+    mask = RNG.random(shape) < 0.95
+    for options in sides(len(shape)):
+        options |= {"boundary": boundary}
+        for levels, dtype in ((2, "u1"), (9, "u1"), (60, "f4"), (60, "i8")):
+            image = RNG.integers(0, levels, shape).astype(dtype)
+            assert_same(ecc.component_curves, image, FEW, mask=mask, put=put, **options)
+            least = levels // 6
+            assert_same(ecc.persistent_regions, image, least, put=put, **options)
+            cut = {"rel_height": 0.4, "threshold": levels // 2, "mask": mask}
+            assert_same(ecc.persistent_regions, image, 0, put=put, **cut, **options)
+
+
+@pytest.mark.parametrize("sigma", [0, 1, 3, 10])
+def test_large_periodic_volumes(sigma):
+    """Ways to minima are long, and components wind around all axes."""
+    image = gaussian_filter(RNG.random((60, 50, 90)), sigma, mode="wrap").astype(np.float32)
+    for boundary in ("periodic", ("closed", "periodic", "periodic")):
+        for connectivity in (1, 3):
+            options = {"connectivity": connectivity, "boundary": boundary}
+            assert_same(ecc.component_curves, image, 256, **options)
+            least = 0.2 * float(np.ptp(image))
+            assert_same(ecc.persistent_regions, image, least, rel_height=0.7, **options)
+
+
+def test_tubes_that_wind_twice():
+    """One that is closed after two turns crosses the side twice in the same direction."""
+    image = np.full((3, 5, 8), 9, np.uint8)
+    low, high = image[0], image[2]
+    low[1, :4] = low[1:4, 3] = low[3, 3:] = low[3, :2] = low[1, 5:] = 0
+    high[3, 1:6] = high[1:4, 5] = image[1, 3, 1] = image[1, 1, 5] = 0
+    options = {"connectivity": 1, "boundary": ("closed", "closed", "periodic")}
+    found = ecc.component_curves(cupy.asarray(image), [0], **options)
+    assert found.spanning.get()[:, 0].tolist() == [0, 0, 1]
+    assert_same(ecc.component_curves, image, [0], **options)

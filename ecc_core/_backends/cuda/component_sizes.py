@@ -7,12 +7,14 @@ are is summed up along the forest of roots, which is copied to the host: it has 
 minimum, and the image stays on the device.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.borders import closed
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.root_sums import add_to_parents
 from ecc_core._backends.cuda.arrays import (
@@ -30,13 +32,20 @@ from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds
+from ecc_core._backends.cuda.torus import Torus, without_circles
+from ecc_core._backends.cuda.winding import winding_keys
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 NEVER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 KEY = np.uint64(0xFFFF_FFFF)  # the bits of an entry that hold the key
 ROOT_BITS = np.uint64(32)  # where its root begins
-MACROS = {"CODE": ELEMENTS["uint8"], "PLANAR": 0, "REVERSE": 0}  # of kernels that read no codes
+MACROS = {
+    "CODE": ELEMENTS["uint8"],
+    "PLANAR": 0,
+    "REVERSE": 0,
+    "TORUS": 0,
+}  # of kernels without codes
 
 
 def component_curves(
@@ -59,7 +68,7 @@ def component_curves(
         if filtration.nan == "raise" and "float" in view.element and has_nan(view, shown):
             raise ValueError(NAN_MESSAGE)
         kept = _kept_points(view, shown, filtration)
-        images = Images.of(view, filtration, shown)
+        images = Images.of(view, closed(filtration, filtration.ndim), shown)
         prepared = prepare(host, images.variant, view.array.device.id)
         codes, _, memory = codes_of(images, prepared, keep=True)
         levels = prepared.rules.levels
@@ -69,7 +78,8 @@ def component_curves(
             keys = cupy.ascontiguousarray(levels - keys if filtration.superlevel else keys)
             chosen = [None if end is None else _booleans(end[i]) for end in (inlet, outlet)]
             reached = _ends_of(keys.shape, None if kept is None else kept[i], *chosen)
-            found = _Growth.of(keys, levels, filtration).curves(reached)
+            around = _wrapped_axes(filtration) if inlet is None and outlet is None else []
+            found = _Growth.of(keys, levels, filtration, around).curves(reached)
             changes = cupy.zeros((2 + pairs, levels + 1), np.int64)
             changes[:, :levels] = found
             changes[:, 1:levels] -= found[:, :-1]
@@ -114,6 +124,11 @@ def _ends_of(shape: tuple[int, ...], kept: Any, inlet: Any, outlet: Any) -> list
     return found
 
 
+def _wrapped_axes(filtration: Filtration) -> list[int]:
+    """Return the axes around which components can wind."""
+    return [axis for axis, wraps in enumerate(filtration.boundary.wraps) if wraps]
+
+
 class _Growth(NamedTuple):
     """The components of an image as points enter."""
 
@@ -128,12 +143,23 @@ class _Growth(NamedTuple):
     """The keys at which they are joined, or the number of levels, (nodes,) int32."""
     order: Any
     """The nodes that are joined to others, in this order."""
+    windings: dict[int, Any]
+    """For some axes the keys at which the components of nodes first wind around them, or the number
+    of levels, (nodes,) int32."""
 
     @classmethod
-    def of(cls, keys: Any, levels: int, filtration: Filtration) -> "_Growth":
-        """Follow the components of an image of contiguous keys, of which the last never enters."""
-        kind = kind_of(filtration, complement=False)
-        forests = Forests(keys, [kind], levels, reverse=False, paired=True)
+    def of(
+        cls, image: Any, levels: int, filtration: Filtration, around: Sequence[int]
+    ) -> "_Growth":
+        """Follow the components of an image of contiguous keys, of which the last never enters.
+
+        And when they wind `around` periodic axes.
+        """
+        rest, sets = without_circles(image, filtration)
+        torus = Torus.of(rest, sets) if any(sets.boundary.wraps) else None
+        keys = rest if torus is None else torus.laid_out(rest, levels)
+        given = keys, [kind_of(sets, complement=False)], levels
+        forests = Forests(*given, reverse=False, paired=True, torus=torus is not None)
         tree = forests.tree(0)
         nodes = tree.minima.size
         counts = cupy.bincount(keys.ravel(), minlength=levels + 1)[:levels]
@@ -147,6 +173,7 @@ class _Growth(NamedTuple):
             "CODE": ELEMENTS[keys.dtype.name],
             "PLANAR": int(keys.ndim < 3),
             "REVERSE": 0,
+            "TORUS": int(torus is not None),
         }
 
         entries = cupy.empty(keys.shape, np.uint64)
@@ -156,12 +183,23 @@ class _Growth(NamedTuple):
         _run("find_roots", macros, nodes, tree.joined, until, deaths, np.uint32(nodes), roots)
         joins = cupy.flatnonzero(deaths < levels)
         order = joins[cupy.argsort(tree.links[joins])]
-        return cls(counts, entries, roots, deaths, order)
+        if torus is not None:
+            entries = cupy.ascontiguousarray(torus.image_of(entries))
+        born = keys.ravel()[tree.minima].astype(np.int32)
+        wound = iter(winding_keys(forests, macros, until) if around and torus is not None else [])
+        windings = {}
+        for axis, wraps in enumerate(filtration.boundary.wraps):
+            circle = wraps and image.shape[axis] == 1  # which all components wind around
+            keys_there = born if circle else next(wound, None)
+            if axis in around:
+                windings[axis] = keys_there
+        return cls(counts, entries.reshape(image.shape), roots, deaths, order, windings)
 
     def curves(self, ends: list[Any]) -> Any:
         """Return points, those of the largest component, and components that touch pairs of ends.
 
-        They are (2 + pairs, levels) int64, after each key. `ends` select points of the image.
+        They are (2 + pairs, levels) int64, after each key. `ends` select points of the image. Those
+        that wind around an axis touch both of its ends.
         """
         levels = self.counts.size
         gains = self._gains()
@@ -201,10 +239,14 @@ class _Growth(NamedTuple):
         reached = cupy.full((len(ends), nodes), levels, np.int32)
         touched = cupy.zeros(nodes, np.uint8)
         for i, end in enumerate(ends):
-            entries = self.entries[end].ravel()
-            entries = entries[entries != NEVER]
-            at = (entries >> ROOT_BITS).astype(np.int64)
-            cupy.minimum.at(reached[i], at, (entries & KEY).astype(np.int32))
+            winding = self.windings.get(i // 2)
+            if winding is None:
+                entries = self.entries[end].ravel()
+                entries = entries[entries != NEVER]
+                at = (entries >> ROOT_BITS).astype(np.int64)
+                cupy.minimum.at(reached[i], at, (entries & KEY).astype(np.int32))
+            else:
+                reached[i] = winding
             touched |= (reached[i] < levels).astype(np.uint8) << np.uint8(i)
         sizes = own.get()
         bits = touched.get()

@@ -20,10 +20,11 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.flood import CLOSED, merge_labels
 from ecc_core._backends.cpu.betti.relative_height import cut_levels
-from ecc_core._backends.cuda.betti import keys_of
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, SLICES, THREADS, Forests
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
+from ecc_core._backends.cuda.keys import keys_of
+from ecc_core._backends.cuda.torus import Torus, without_circles
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting
@@ -33,7 +34,12 @@ Array = NDArray[Any]
 ROUNDS = 32  # in which labels spread before the host looks whether any changes; even
 MOST_BLOCKS = 2048  # that keep a device busy
 CHUNKS = Struct("flood.cu", "Chunks")
-ROOTS = {"CODE": ELEMENTS["uint8"], "PLANAR": 0, "REVERSE": 0}  # of a kernel that reads no codes
+ROOTS = {
+    "CODE": ELEMENTS["uint8"],
+    "PLANAR": 0,
+    "REVERSE": 0,
+    "TORUS": 0,
+}  # of a kernel without codes
 CUBE = 27  # places around a point and itself
 CENTER = 13
 FACES = np.array([4, 10, 12, 14, 16, 22])
@@ -61,6 +67,31 @@ def persistent_regions(
     if not image.size:
         none = cupy.empty(0, np.int64)
         return Flooding(cupy.zeros(image.shape, np.int32), none, none, none.astype(np.int32))
+    given = least, threshold, rel_height
+    if not any(filtration.boundary.wraps):
+        return _flooded(image, shown, filtration, *given)
+    # A circle, by which the image is multiplied, does not change its components.
+    rest, sets = without_circles(image, filtration)
+    torus = Torus.of(rest, sets)
+    if not any(torus.wraps):
+        found = _flooded(rest, shown.reshape(rest.shape), sets, *given)
+        return found._replace(labels=found.labels.reshape(image.shape))
+    there = torus.laid_out(shown.reshape(rest.shape), False)
+    found = _flooded(torus.laid_out(rest, 0), there, sets, *given)
+    births, deaths = (torus.places_of(points) for points in (found.births, found.deaths))
+    labels = cupy.ascontiguousarray(torus.image_of(found.labels)).reshape(image.shape)
+    return Flooding(labels, births, deaths, found.merged_into)
+
+
+def _flooded(
+    image: Any,
+    shown: Any,
+    filtration: Filtration,
+    least: float,
+    threshold: Any,
+    rel_height: float | None,
+) -> Flooding:
+    """Return the regions of an image that ends, or is a torus without circles."""
     flood = _Flood(image, shown, least, filtration)
     births = flood.births
     deaths = flood.deaths
@@ -90,7 +121,8 @@ class _Flood:
         keys, never = keys_of(image, None if shown.all() else shown, omitted)
         kind = kind_of(filtration, complement=False)
         self.keys = keys
-        self.forests = Forests(keys, [kind], never, reverse=False, paired=True)
+        torus = any(filtration.boundary.wraps)
+        self.forests = Forests(keys, [kind], never, reverse=False, paired=True, torus=torus)
         self.wide = kind.connectivity > 1
         births, deaths = self.forests.pairs(0)
         flat_keys = keys.ravel()
@@ -197,18 +229,23 @@ class _Flood:
         ends = self.deaths[self.deaths >= 0]
         order = cupy.lexsort(cupy.stack([ends, self.keys.ravel()[ends].astype(np.int64)]))
         places = ends[order]
-        depth, height, width = self.forests.shape
+        _, height, width = self.forests.shape
         offsets = cupy.asarray(np.indices((3, 3, 3)).reshape(3, CUBE) - 1)
         rows, x = places // width, places % width
         index = [(rows // height)[:, None], (rows % height)[:, None], x[:, None]]
         near = [along + step for along, step in zip(index, offsets, strict=True)]
         inside = cupy.ones(near[0].shape, np.bool_)
-        for along, length in zip(near, (depth, height, width), strict=True):
+        if self.forests.macros["TORUS"]:
+            near = [along % length for along, length in zip(near, self.forests.shape, strict=True)]
+        for along, length in zip(near, self.forests.shape, strict=True):
             inside &= (along >= 0) & (along < length)
         beside = (near[0] * height + near[1]) * width + near[2]
         beside = cupy.where(inside, beside, 0)
         found = cupy.where(inside, labels.ravel()[beside], np.int32(0)).get()
-        keys = self.keys.ravel()[beside].astype(np.uint32).get()
+        keys = self.keys.ravel()[beside].astype(np.uint64) << np.uint64(32)
+        # In the order of entry: on a torus the order of places is not that of steps.
+        keys = cupy.argsort(cupy.argsort(keys | beside.astype(np.uint64), axis=1), axis=1)
+        keys = keys.astype(np.uint32).get()
         connected = np.delete(np.arange(CUBE), CENTER) if self.wide else FACES
         steps = connected - CENTER
         cubes = CUBE * np.arange(len(found), dtype=np.int64) + CENTER
@@ -230,6 +267,7 @@ class _Flood:
             "CODE": ELEMENTS[self.keys.dtype.name],
             "PLANAR": int(self.keys.ndim < 3),
             "REVERSE": 0,
+            "TORUS": self.forests.macros["TORUS"],
             "WIDE": int(self.wide),
         }
         plan_call("flood", name, macros, (blocks,), THREADS, arguments).launch()

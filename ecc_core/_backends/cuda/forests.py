@@ -30,7 +30,7 @@ BLOCKS = 2048  # that are enough for a device
 EACH, RANKS = 16, 64  # as in betti.cu: edges of a thread at most, and ranks of keys
 PASSES, FEW_EDGES = 8, 1 << 22  # more edges are added by rank
 MOST_POINTS = 1 << 31
-MOST_ON_TORUS = 1 << 29  # nodes of which links tell the turn
+MOST_WITH_TURNS = 1 << 29  # nodes of which links tell the turn
 TURNS = 8  # of loops, by the sides that they cross: one bit for each axis
 NO_LOOP = (1 << 32) - 1
 EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
@@ -58,8 +58,8 @@ class Forests:
     Points that never enter have the key `levels`. If `reverse`, keys are `levels` minus the codes.
     If `paired`, there are :meth:`pairs`, of codes that are keys; otherwise :meth:`histograms`.
 
-    `wraps` tells along which axes the image is on a torus, where its last plane is the first one
-    again. The components of its complement have no frame then, and its other axes must not end.
+    With `torus` the last point along each axis of more than one point touches the first, and the
+    components of the complement have no frame.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Forests:
         *,
         reverse: bool,
         paired: bool = False,
-        wraps: tuple[bool, ...] = (),
+        torus: bool = False,
     ) -> None:
         if codes.size >= MOST_POINTS:
             raise BackendError(
@@ -90,11 +90,9 @@ class Forests:
             "REVERSE": int(reverse),
             "COUNTS": int(few),
             "PAIRS": int(paired),
-            "TORUS": int(any(wraps)),
+            "TORUS": int(torus),
         }
-        *before, last = wraps or (False,)
-        self.wraps = (*before, *(False,) * (2 - len(before)), last)  # as in `shape`
-        self.loop_keys = cupy.full((len(kinds), TURNS if any(wraps) else 0), NO_LOOP, np.uint32)
+        self.loop_keys = cupy.full((len(kinds), TURNS if torus else 0), NO_LOOP, np.uint32)
         self.shared = few * 8 * (levels + 1)
         self.counted = cupy.zeros((len(kinds), 0 if paired else levels + 1), np.int64)
         self.labels = cupy.empty((len(kinds), codes.size), np.int32)
@@ -213,11 +211,6 @@ class Forests:
             if listed:
                 given = volume, forest, np.uint32(listed), joined, *span, np.int32(each), loops
                 self._run("join_basins", [kind], blocks, given)
-            for axis, wraps in enumerate(self.wraps):
-                if wraps:
-                    across = ceil_div(self.codes.size // self.shape[axis], THREADS)
-                    sides = volume, forest, joined, *span, loops, np.int32(axis)
-                    self._run("join_sides", [kind], across, sides)
             if end < RANKS:
                 reached = volume, np.uint32(nodes), joined, np.int32(end)
                 self._run("flatten", [kind], ceil_div(nodes, THREADS), reached)
@@ -225,7 +218,9 @@ class Forests:
     def closed_loops(self, index: int) -> list[int]:
         """Return the keys at which loops of classes that do not depend on others are closed.
 
-        They are those of the kind's own order. Classes are those of a torus, modulo 2.
+        They are those of components of the complement on a torus, in their own order, when all
+        edges have been added: the numbers of edges if the forests are `paired`. Classes are modulo
+        2.
         """
         keys: list[int] = self.loop_keys[index].get().tolist()
         spanned = {0}
@@ -279,10 +274,11 @@ class Forests:
             arguments = self.volume(self.levels + 1), *pair, np.int32(slices)
             self._run("follow_neighbours", self.kinds, tiles * ceil_div(depth, slices), arguments)
             found = counts.get().view(np.uint32)
-            if self.macros["TORUS"] and found[:, 0].max() >= MOST_ON_TORUS:
+            nodes = int(found[complements, 0].max(initial=0))
+            if self.macros["TORUS"] and nodes >= MOST_WITH_TURNS:
                 raise BackendError(
-                    f"`image` must have fewer than 2**29 components that are minima if it is "
-                    f"periodic and on a device, got {found[:, 0].max()}"
+                    f"`image` must have fewer than 2**29 points that enter after all of their "
+                    f"neighbours if it is periodic and on a device, got {nodes}"
                 )
             most = int(found[:, 1].max())
             if most <= room:

@@ -16,6 +16,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import on_device, on_host
 from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.classes import lasting_classes
 from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, SLICES, Forests
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core.errors import BackendError
@@ -25,7 +26,6 @@ LINKS = 1 << 18  # as in tunnels.cu
 SPAN_BITS = 24  # as in columns.cuh
 END_BITS = 3
 WORD_BITS = 64
-SIGNED = 1 << 31  # Keys less this are signed numbers in the same order.
 # The threads of a block, the same for all kernels, so that those of a file are compiled once.
 THREADS = 128
 MOST_BLOCKS = 4096  # The most blocks that trace columns.
@@ -43,33 +43,21 @@ MOST_MORE = 1 << 24  # Late columns have room for so many rows besides.
 
 
 def tunnel_pairs(forests: Forests) -> tuple[Any, Any]:
-    """Return the points at which tunnels of a volume are born and die: int64.
+    """Return the points at which tunnels of a volume are born and die, or -1: int64.
 
-    Their keys differ, and they are ordered as :meth:`Forests.lasting_pairs` are. The forests are
-    those of the sets and of the complement.
+    They are those of `lasting_classes`. The forests are those of the sets and of the complement.
     """
     narrow = [kind.connectivity for kind in forests.kinds].index(1)
     complement = forests.kinds[narrow].complement
     matrix = _Matrix(forests, complement, forests.loops(narrow), forests.loops(1 - narrow))
-    births, deaths = matrix.reduced()
-    return _lasting(forests, *((deaths, births) if complement else (births, deaths)))
-
-
-def _lasting(forests: Forests, births: Any, deaths: Any) -> tuple[Any, Any]:
-    """Return the pairs whose points have different keys, in order; -1 if they do not die.
-
-    Points that never enter are points of the last key.
-    """
-    flat = forests.codes.ravel()
-    never = forests.levels
-    deaths[(deaths >= 0) & (flat[deaths] == never)] = -1
-    born = flat[births]
-    lasts = cupy.flatnonzero((born < never) & ((deaths < 0) | (born != flat[deaths])))
-    births = births[lasts]
-    deaths = deaths[lasts]
-    entries = (born[lasts].astype(np.int64) - SIGNED) << 32 | births
-    order = cupy.lexsort(cupy.stack([deaths, entries]))
-    return births[order], deaths[order]
+    births, deaths, rows_left, columns_left = matrix.reduced()
+    left = rows_left
+    if complement:
+        births, deaths = deaths, births
+        left = columns_left
+    births = cupy.concatenate([births, left])
+    deaths = cupy.concatenate([deaths, cupy.full(left.size, -1, np.int64)])
+    return lasting_classes(forests.codes, forests.levels, births, deaths)
 
 
 class _Listed(NamedTuple):
@@ -149,6 +137,7 @@ class _Matrix:
             "PLANAR": 0,
             "REVERSE": 0,
             "COMPLEMENT": int(complement),
+            "TORUS": forests.macros["TORUS"],
             "HEAP": HEAP,
         }
         self._grown = self._grow(forests.shape, codes.device.id)
@@ -158,8 +147,11 @@ class _Matrix:
             arguments = self.rows, np.int32(len(self.rows)), self._grown, self._first_rows
             self._run("mark_rows", blocks, arguments)
 
-    def reduced(self) -> tuple[Any, Any]:
-        """Return the places of rows and columns that are paired, if they are not the same."""
+    def reduced(self) -> tuple[Any, Any, Any, Any]:
+        """Return the places of rows and columns that are paired, if they are not the same.
+
+        And those of rows and of columns that are left, of which there are three each on a torus.
+        """
         owners = cupy.full(len(self.rows), -1, np.int32)
         if len(self.columns):
             owners = self._reduced(self._traced(), owners)
@@ -167,7 +159,13 @@ class _Matrix:
         births = self.rows[paired, 0]
         deaths = self.columns[owners[paired], 0]
         lives = cupy.flatnonzero(births != deaths)
-        return births[lives].astype(np.int64), deaths[lives].astype(np.int64)
+        rows_left = self.rows[cupy.flatnonzero(owners < 0), 0]
+        alone = cupy.ones(len(self.columns), np.bool_)
+        alone[owners[paired]] = False
+        columns_left = self.columns[cupy.flatnonzero(alone), 0]
+        found = births[lives], deaths[lives], rows_left, columns_left
+        a, b, c, d = (places.astype(np.int64) for places in found)
+        return a, b, c, d
 
     def _run(self, name: str, blocks: int, arguments: Any) -> None:
         plan_call("tunnels", name, self._macros, (blocks,), THREADS, arguments).launch()

@@ -14,7 +14,7 @@ from ecc_core._request.filtration import Filtration
 
 
 class BettiNumbers(Protocol):
-    """Betti curves, persistence pairs, sizes of components and their regions, of closed images.
+    """Betti curves, persistence pairs, sizes of components and their regions.
 
     With `least` only classes count that last for at least that much.
     """
@@ -106,7 +106,7 @@ class BettiNumbers(Protocol):
 
 
 class HostBettiNumbers(BettiNumbers, Protocol):
-    """What only the host computes: of periodic images, by boxes, and what matches."""
+    """What only the host computes: by boxes, and what matches."""
 
     betti_pieces: "BettiPieces"
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""

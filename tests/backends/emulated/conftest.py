@@ -35,8 +35,8 @@ FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frou
 KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
-    "regions coefficients curves curve_plans launch forests torus tunnels betti surface cells "
-    "component_sizes flooding "
+    "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
+    "region_betti surface cells component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes simplicial"
 )
 

@@ -61,24 +61,28 @@ ALL_SIDES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("shape", "boundary", "side", "passes"),
-    [((7, 35), ("closed", "periodic"), {"connectivity": 1}, False), *ALL_SIDES],
-)
-def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes):
-    """Loops around the torus close and open; Euler curves are those of the CPU."""
+def use_curves_of_the_cpu(emulator, monkeypatch):
+    """Euler curves of periodic images are those of many boxes."""
 
     def curve(image, at, filtration, mask):
         shown = None if mask is None else np.asarray(mask)
         return backend("cpu").curve(np.asarray(image), at, filtration, mask=shown).view(ndarray)
 
     monkeypatch.setattr(emulator.backend.torus, "launch", SimpleNamespace(curve=curve))
+
+
+@pytest.mark.parametrize(
+    ("shape", "boundary", "side", "passes"),
+    [((7, 35), ("closed", "periodic"), {"connectivity": 1}, False), *ALL_SIDES],
+)
+def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes):
+    """Loops around the torus close and open; Euler curves are those of the CPU."""
+    use_curves_of_the_cpu(emulator, monkeypatch)
     if passes:
         monkeypatch.setattr(emulator.backend.forests, "FEW_EDGES", 0)
     rng = np.random.default_rng(8)
     at = np.array([0.5, 3, 8, 30])
-    axes = (boundary,) * len(shape) if isinstance(boundary, str) else boundary
-    border = Boundary(tuple(BORDERS[name] for name in axes))
+    border = border_of(boundary, len(shape))
     filtration = Filtration(len(shape), nan="omit", **side, boundary=border)
     for levels in (2, 9, 60):
         image = rng.integers(0, levels, (2, *shape)).astype(np.float32)
@@ -87,6 +91,47 @@ def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes):
         found = emulator.backend.betti.betti_curves(image.view(ndarray), at, filtration, mask=mask)
         known = launch.betti_curves(image, at, filtration, mask=shown)
         np.testing.assert_array_equal(found, known)
+
+
+def border_of(boundary, ndim):
+    axes = (boundary,) * ndim if isinstance(boundary, str) else boundary
+    return Boundary(tuple(BORDERS[name] for name in axes))
+
+
+PAIRED = [
+    *PERIODIC,
+    ((2, 5, 2), "periodic"),
+    ((5, 1, 2), ("periodic", "periodic", "closed")),
+    ((1, 2, 1), "periodic"),
+    ((1, 1, 1), "periodic"),
+    ((1, 9), ("periodic", "closed")),
+    ((9, 2), ("closed", "periodic")),
+]
+PAIRED_SIDES = [
+    pytest.param(*case, side, marks=pytest.mark.slow)
+    for case in PAIRED
+    for side in sides(len(case[0]))
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "boundary", "side"),
+    [((4, 5, 6), ("closed", "periodic", "periodic"), {"connectivity": 3}), *PAIRED_SIDES],
+)
+def test_pairs_of_periodic_images(emulator, shape, boundary, side):
+    """The same points in the same order, on a torus, a cylinder, and along axes of one point."""
+    rng = np.random.default_rng(9)
+    filtration = Filtration(
+        len(shape), nan="omit", **side, boundary=border_of(boundary, len(shape))
+    )
+    dimensions = range(filtration.classes)
+    for levels in (1, 2, 3, 9, 300):
+        image = rng.integers(0, levels, shape).astype(np.float32)
+        shown = rng.random(shape) < 0.9 if levels in (2, 300) else np.ones(shape, bool)
+        given = image[None].view(ndarray), dimensions, filtration
+        found = emulator.backend.betti.persistence_pairs(*given, mask=shown[None].view(ndarray))
+        known = launch.persistence_pairs(image[None], dimensions, filtration, mask=shown[None])
+        np.testing.assert_equal(found, known)
 
 
 @pytest.mark.parametrize("superlevel", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -173,7 +218,7 @@ def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
         known = launch.exact_betti_curves(images[:1], filtration, least=2.5)
         np.testing.assert_equal(found, known)
         given = given[0], labels.view(ndarray), at, filtration
-        found = backend.region_betti_curves(*given, least=2.5)
+        found = emulator.backend.region_betti.region_betti_curves(*given, least=2.5)
         known = regions.region_betti_curves(images[0], labels, at, filtration, least=2.5)
         np.testing.assert_equal(found, known)
 
@@ -184,7 +229,7 @@ def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
 def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
     """Labels touch and enclose each other; many are scattered."""
     for name in ("SHEET", "SHEET_2D"):
-        monkeypatch.setattr(emulator.backend.betti, name, sheet)
+        monkeypatch.setattr(emulator.backend.region_betti, name, sheet)
     rng = np.random.default_rng(4)
     labels = rng.integers(0, 5, shape)
     labels[..., 2:9] = 70
@@ -198,6 +243,42 @@ def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
             emulator.clear()
             filtration = Filtration(len(shape), **side)
             given = image.view(ndarray), labels.view(ndarray), at, filtration
-            found = emulator.backend.betti.region_betti_curves(*given)
+            found = emulator.backend.region_betti.region_betti_curves(*given)
             known = regions.region_betti_curves(image, labels, at, filtration)
             np.testing.assert_equal(found, known)
+
+
+AROUND = [
+    ((5, 20), ("closed", "periodic")),
+    ((9,), "periodic"),
+    ((9, 20), "periodic"),
+    ((4, 5, 9), "periodic"),
+    ((4, 5, 9), ("periodic", "closed", "periodic")),
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "boundary", "side", "least"),
+    [
+        ((5, 20), ("closed", "periodic"), {"connectivity": 1}, 0),
+        *(
+            pytest.param(*case, side, least, marks=pytest.mark.slow)
+            for case in AROUND
+            for side in sides(len(case[0]))
+            for least in (0, 2.5)
+        ),
+    ],
+)
+def test_regions_of_periodic_images(emulator, monkeypatch, shape, boundary, side, least):
+    """Some touch opposite sides, and some end."""
+    use_curves_of_the_cpu(emulator, monkeypatch)
+    rng = np.random.default_rng(5)
+    filtration = Filtration(len(shape), **side, boundary=border_of(boundary, len(shape)))
+    labels = rng.integers(0, 3, shape)
+    labels[..., 2:6] = 70
+    at = np.array([0.5, 3, 8, 30])
+    image = rng.integers(0, 20, shape).astype(np.float32)
+    given = image.view(ndarray), labels.view(ndarray), at, filtration
+    found = emulator.backend.region_betti.region_betti_curves(*given, least=least)
+    known = regions.region_betti_curves(image, labels, at, filtration, least=least)
+    np.testing.assert_equal(found, known)

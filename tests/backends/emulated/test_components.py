@@ -6,6 +6,7 @@ from fake_cupy import ndarray
 from filtrations import sides
 
 from ecc_core._backends.cpu.betti import component_curves, flood
+from ecc_core._request.boundary import BORDERS, Boundary
 from ecc_core._request.filtration import Filtration
 
 SHAPES = [(40,), (9, 35), (5, 7, 20)]
@@ -74,3 +75,87 @@ def test_persistent_regions(emulator, shape, dtype, number):
             )
             for own, true in zip(found, known, strict=True):
                 np.testing.assert_array_equal(own, true)
+
+
+PERIODIC = [
+    ((9, 35), ("periodic", "closed")),
+    ((9,), ("periodic",)),
+    ((2, 9), ("periodic", "periodic")),
+    ((5, 7, 20), ("periodic", "periodic", "periodic")),
+    ((5, 7, 20), ("closed", "periodic", "closed")),
+    ((2, 5, 3), ("periodic", "periodic", "closed")),
+    ((1, 6, 5), ("periodic", "periodic", "closed")),
+    ((4, 1, 1), ("closed", "periodic", "periodic")),
+]
+AROUND = pytest.mark.parametrize(
+    ("shape", "boundary", "number"),
+    [
+        pytest.param(
+            *case, number, marks=[] if (case[0], number) == ((9, 35), 1) else pytest.mark.slow
+        )
+        for case in PERIODIC
+        for number in SIDES
+    ],
+)
+
+
+def periodic_filtration(shape, boundary, number):
+    border = Boundary(tuple(BORDERS[name] for name in boundary))
+    return Filtration(len(shape), nan="omit", **numbered_side(number, shape), boundary=border)
+
+
+@AROUND
+def test_persistent_regions_of_periodic_images(emulator, shape, boundary, number):
+    """Labels spread across sides, with ties there."""
+    filtration = periodic_filtration(shape, boundary, number)
+    for levels in (4, 40):
+        image = RNG.integers(0, levels, shape).astype(np.uint8)
+        shown = RNG.random(shape) < 0.8
+        for least in (0, levels / 4):
+            for height, level in ((None, None), (0.4, None), (0.7, levels // 2)):
+                given = least, level, filtration
+                options = {"rel_height": height}
+                images = on_device(image), on_device(shown)
+                found = emulator.backend.flooding.persistent_regions(*images, *given, **options)
+                known = flood.persistent_regions(image, shown, *given, **options)
+                for own, true in zip(found, known, strict=True):
+                    np.testing.assert_array_equal(own, true)
+
+
+@AROUND
+def test_component_curves_of_periodic_images(emulator, shape, boundary, number):
+    """Components wind around axes, once or twice before they close; also between given ends."""
+    filtration = periodic_filtration(shape, boundary, number)
+    at = np.array([-1, 0.5, 3, 8, 11])
+    for levels in (2, 12):
+        image = RNG.integers(0, levels, (1, *shape)).astype(np.float32)
+        shown = RNG.random(image.shape) < 0.9
+        some = tuple(RNG.random((2, *image.shape)) < 0.1)
+        for ends in ((None, None), some):
+            found = emulator.backend.component_sizes.component_curves(
+                on_device(image),
+                at,
+                filtration,
+                mask=on_device(shown),
+                ends=tuple(map(on_device, ends)),
+            )
+            known = component_curves(image, at, filtration, mask=shown, ends=ends)
+            np.testing.assert_array_equal(found, known)
+
+
+@pytest.mark.slow
+def test_a_tube_that_winds_twice(emulator):
+    """It is closed after two turns, and crosses the side twice in the same direction."""
+    image = np.full((1, 3, 5, 8), 9, np.float32)
+    low = image[0, 0]
+    high = image[0, 2]
+    low[1, :4] = low[1:4, 3] = low[3, 3:] = 0
+    low[3, :2] = low[1, 5:] = 0
+    high[3, 1:6] = high[1:4, 5] = 0
+    image[0, 1, 3, 1] = image[0, 1, 1, 5] = 0
+    boundary = ("closed", "closed", "periodic")
+    filtration = periodic_filtration(image.shape[1:], boundary, 0)
+    found = emulator.backend.component_sizes.component_curves(
+        on_device(image), np.array([0]), filtration
+    )
+    assert found[0, :, 0].tolist() == [33, 33, 0, 0, 1]

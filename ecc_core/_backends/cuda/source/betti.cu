@@ -16,9 +16,8 @@ constexpr bool kOutside =
 constexpr bool kDiagonal = ECC_WIDE;  // whether diagonal neighbours are connected in the sets
 constexpr bool kCounts = ECC_COUNTS;  // whether blocks count keys in shared memory
 constexpr bool kPairs = ECC_PAIRS;  // whether each basin's end is asked for, and no counts of keys
-// Whether the image lies on a torus: the last plane across each axis that wraps is the first one again,
-// and the complement has no frame.
-constexpr bool kTorus = ECC_TORUS;
+// Whether it is asked which loops of the complement wind around a torus, which has no frame.
+constexpr bool kTurns = kTorus && kOutside;
 
 // The place of a point, and from the low byte of `ends` on: two of the 27 places around it, and the rank
 // of the key at which they are joined.
@@ -109,7 +108,8 @@ __device__ void follow(const Volume& volume, const Forest& forest, const int* st
         return;
     }
     const int i = lowest_bit(first);
-    forest.labels[place] = framed ? -1 : place + steps[i];
+    const int beside = kTorus ? place_beside(volume, place, i) : place + steps[i];
+    forest.labels[place] = framed ? -1 : beside;
     long long slot = base >> 32;
     const int rank = rank_of(volume, kComplement ? volume.top - key : key);
     for (rest = others; rest & Shape::kEnds; ++slot) {
@@ -140,20 +140,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     int* const outside_bins = bins + size;
     __shared__ int steps[27];  // to the places around a point
     const int step = threadIdx.x;
-    if (step < 27)
-        steps[step] =
-            ((step / 9 - 1) * volume.height + step / 3 % 3 - 1) * volume.width + step % 3 - 1;
+    if (!kTorus && step < 27) steps[step] = place_beside(volume, 0, step);
     __syncthreads();
     clear(bins, 2 * size);
     Column column(volume, slices);
     const bool there = column.there;
-    const unsigned border = beyond_image(volume, -1, column.y, column.x);
+    const unsigned border = beyond_row(volume, column.y, column.x);
     for (int z = column.first; z < column.last; ++z) {
         column.move(volume, z);
-        const unsigned own = column.key(), before = column.before();
-        unsigned beyond = border;
-        if (z == 0) beyond |= kLowZ;
-        if (z == volume.depth - 1) beyond |= kHighZ;
+        const unsigned own = column.key(), before = column.before(volume, z);
+        const unsigned beyond = border | beyond_ends(z, volume.depth, kLowZ, kHighZ);
         const int place = column.place(volume, z);
         if (kSets)
             follow<kDiagonal, false>(volume, sets, steps, bins, there, place, own, before & ~beyond,
@@ -174,14 +170,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // ends. For counts, which of two nodes is older is arbitrary; an order that has nothing to do with space
 // keeps the forest flat.
 constexpr Word kRoot = ~0ull;
-// On a torus the last bits of a node that is older tell across which sides a path to it leads an odd
+// The last bits of a node that is older tell across which sides of a torus a path to it leads an odd
 // number of times, one bit for each axis: its turn.
-constexpr int kNodeBits = kTorus ? 29 : 32;
+constexpr int kNodeBits = kTurns ? 29 : 32;
 
 __device__ unsigned node_of(Word link) {
     return (unsigned)link & (unsigned)((1ull << kNodeBits) - 1);
 }
-__device__ unsigned turn_of(Word link) { return kTorus ? (unsigned)link >> kNodeBits : 0; }
+__device__ unsigned turn_of(Word link) { return kTurns ? (unsigned)link >> kNodeBits : 0; }
 
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
 // step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
@@ -200,7 +196,7 @@ __device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key
             turn ^= turn_of(up);
         }
         if (a == b) {
-            if (kTorus && turn) atomicMin(loops + turn, key);
+            if (kTurns && turn) atomicMin(loops + turn, key);
             return;
         }
         if (kPairs ? a < b : a * 0x9E3779B1u < b * 0x9E3779B1u) {  // a is older
@@ -210,7 +206,7 @@ __device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key
             link = joined[a];
             if (link >> 32 <= key) continue;
         }
-        const Word added = (Word)key << 32 | (kTorus ? turn << kNodeBits : 0) | b;
+        const Word added = (Word)key << 32 | (kTurns ? turn << kNodeBits : 0) | b;
         if (atomicCAS((Word*)joined + a, link, added) != link) continue;
         if (link == kRoot) return;
         a = b;
@@ -220,22 +216,32 @@ __device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key
     }
 }
 
-// The basin of a point.
-__device__ int basin_at(const int* labels, int place) {
-    int label = labels[place];
-    while (label >= 0) label = labels[label];
-    return -1 - label;
+// The sides that the step to a neighbour crosses: along axes of more than two points, where the indices of
+// both points are not next to each other. Along two points either way leads there, and none need cross.
+__device__ unsigned sides_between(const Volume& volume, int from, int to) {
+    const Point a(volume, from), b(volume, to);
+    return (abs(a.z - b.z) > 1) | (abs(a.y - b.y) > 1) << 1 | (abs(a.x - b.x) > 1) << 2;
 }
 
-// The basin of one of the 27 places around a point.
-__device__ int basin_of(const Volume& volume, const int* labels, int place, int i) {
-    const int x = place % volume.width, row = place / volume.width;
-    const int z = row / volume.height + i / 9 - 1, y = row % volume.height + i / 3 % 3 - 1;
-    const int column = x + i % 3 - 1;
-    if ((unsigned)z >= (unsigned)volume.depth || (unsigned)y >= (unsigned)volume.height ||
-        (unsigned)column >= (unsigned)volume.width)
-        return 0;
-    return basin_at(labels, (z * volume.height + y) * volume.width + column);
+// The sides beyond which a point beside one of the image is.
+__device__ unsigned sides_beyond(const Volume& volume, const Point& point) {
+    return ((unsigned)point.z >= (unsigned)volume.depth) |
+           ((unsigned)point.y >= (unsigned)volume.height) << 1 |
+           ((unsigned)point.x >= (unsigned)volume.width) << 2;
+}
+
+// The basin of one of the 27 places around a point. Adds the sides on the way there to a turn.
+__device__ int basin_of(const Volume& volume, const int* labels, int place, int i, unsigned& turn) {
+    const Point beside = Point(volume, place).beside(i);
+    if (!kTorus && !beside.inside(volume)) return 0;
+    if (kTurns) turn ^= sides_beyond(volume, beside);
+    int at = beside.at_home(volume).place(volume), label = labels[at];
+    while (label >= 0) {
+        if (kTurns) turn ^= sides_between(volume, at, label);
+        at = label;
+        label = labels[at];
+    }
+    return -1 - label;
 }
 
 // Adds the edges whose rank is below `end` and was not below `begin`, the end of the call before. A
@@ -262,32 +268,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const RawEdge edge = forest.edges[chosen[i]];
         const unsigned own = key_of(volume, volume.codes[edge.place]);
         const unsigned key = kPairs ? chosen[i] : kOutside ? volume.top - own : own;
-        join(joined, basin_of(volume, forest.labels, edge.place, edge.ends & 255),
-             basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255), key, 0, loops);
+        unsigned turn = 0;
+        const int a = basin_of(volume, forest.labels, edge.place, edge.ends & 255, turn);
+        const int b = basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255, turn);
+        join(joined, a, b, key, turn, loops);
     }
-}
-
-// Joins the points of the first plane across an axis (0 for slices) to those of the last one, which are
-// the same points of a torus: those whose rank is below `end` and was not below `begin`.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    join_sides(const Volume volume, const Forest forest, Word* joined, const int begin,
-               const int end, unsigned* loops, const int axis) {
-    const int row = volume.width, slice = volume.height * row;
-    const int points = axis == 0   ? slice
-                       : axis == 1 ? row
-                                   : volume.height;  // of a slice of the plane
-    const int slices = axis == 0 ? 1 : volume.depth;
-    const int length = axis == 0 ? volume.depth : axis == 1 ? volume.height : row;
-    const int step = axis == 0 ? slice : axis == 1 ? row : 1;
-    const int i = blockIdx.x * ECC_THREADS + threadIdx.x;
-    if (i >= slices * points) return;
-    const int first = i / points * slice + i % points * (axis == 2 ? row : 1);
-    const unsigned own = key_of(volume, volume.codes[first]);
-    const unsigned key = kOutside ? volume.top - own : own;
-    if (rank_of(volume, key) < begin || rank_of(volume, key) >= end) return;
-    const int last = first + (length - 1) * step;
-    join(joined, basin_at(forest.labels, first), basin_at(forest.labels, last), key, 1u << axis,
-         loops);
 }
 
 // Shortens the ways of later edges, whose rank is not below `end`.
@@ -301,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         root = node_of(link);
         turn ^= turn_of(link);
     }
-    if (root != node) joined[node] = own >> 32 << 32 | (kTorus ? turn << kNodeBits : 0) | root;
+    if (root != node) joined[node] = own >> 32 << 32 | (kTurns ? turn << kNodeBits : 0) | root;
 }
 
 // Subtracts the edges of the forest from its histogram.

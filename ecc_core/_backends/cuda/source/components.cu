@@ -36,6 +36,82 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (node < size) roots[node] = root_after(joined, node, edges[keys[node]]);
 }
 
+// How often a way crosses the sides of a torus, towards the last point of each axis less the other way.
+struct Turn {
+    int z, y, x;
+
+    // How often a step along one axis does: one to a point beyond the image, or from there.
+    static __device__ int out(int at, int length) { return at < 0 ? -1 : at >= length ? 1 : 0; }
+    // One between neighbours in the image: as in betti.cu, never along two points.
+    static __device__ int between(int from, int to) {
+        return to - from > 1 ? -1 : from - to > 1 ? 1 : 0;
+    }
+};
+
+// Follows the way from a point to one of the 27 places around it, and on to its basin.
+__device__ int follow_way(const Volume& volume, const int* labels, int place, int i, Turn& turn) {
+    const Point beside = Point(volume, place).beside(i);
+    turn = {Turn::out(beside.z, volume.depth), Turn::out(beside.y, volume.height),
+            Turn::out(beside.x, volume.width)};
+    Point at = beside.at_home(volume);
+    int label = labels[at.place(volume)];
+    while (label >= 0) {
+        const Point next(volume, label);
+        turn.z += Turn::between(at.z, next.z);
+        turn.y += Turn::between(at.y, next.y);
+        turn.x += Turn::between(at.x, next.x);
+        at = next;
+        label = labels[label];
+    }
+    return -1 - label;
+}
+
+// An edge of a forest, see betti.cu: the basins that it joins, and the turn of the way between them.
+struct Way {
+    int from, to;
+    Turn turn;
+
+    __device__ Way(const Volume& volume, const int* labels, const int* edge) {
+        Turn back;
+        from = follow_way(volume, labels, edge[0], edge[1] & 255, back);
+        to = follow_way(volume, labels, edge[0], edge[1] >> 8 & 255, turn);
+        turn.z -= back.z;
+        turn.y -= back.y;
+        turn.x -= back.x;
+    }
+};
+
+// Lists the ways along some edges: two basins and a turn.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    list_ways(const Volume volume, const int* labels, const int* edges, const long long* chosen,
+              const unsigned count, int* ways) {
+    const unsigned i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= count) return;
+    const Way way(volume, labels, edges + 2 * chosen[i]);
+    int* const to = ways + 5ll * i;
+    to[0] = way.from;
+    to[1] = way.to;
+    to[2] = way.turn.z;
+    to[3] = way.turn.y;
+    to[4] = way.turn.x;
+}
+
+// Lowers for each node and axis the key from which on its component winds around the axis, if an edge
+// closes a loop that does. `turns` are those of the ways from nodes to others along a spanning forest.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    find_windings(const Volume volume, const int* labels, const int* edges, const unsigned count,
+                  const int* turns, const unsigned nodes, int* keys) {
+    const unsigned i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= count) return;
+    const Way way(volume, labels, edges + 2ll * i);
+    const int* const from = turns + 3ll * way.from;
+    const int* const to = turns + 3ll * way.to;
+    const int key = key_of(volume, volume.codes[edges[2ll * i]]);
+    if (way.turn.z + to[0] != from[0]) atomicMin(keys + way.from, key);
+    if (way.turn.y + to[1] != from[1]) atomicMin(keys + nodes + way.from, key);
+    if (way.turn.x + to[2] != from[2]) atomicMin(keys + 2ll * nodes + way.from, key);
+}
+
 // Raises the largest size at each key, which entries have in their lower half. Most sizes are smaller
 // than the largest one so far, which costs no atomic operation.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)

@@ -30,21 +30,22 @@ struct Chunks {
     }
 };
 
-__device__ int step_of(const Volume& volume, int i) {
-    return ((i / 9 - 1) * volume.height + i / 3 % 3 - 1) * volume.width + i % 3 - 1;
+// Whether some of the places around a point of a torus are at the other side.
+__device__ bool is_at_side(const Volume& volume, int place) {
+    const Point point(volume, place);
+    return point.z == 0 || point.z == volume.depth - 1 || point.y == 0 ||
+           point.y == volume.height - 1 || point.x == 0 || point.x == volume.width - 1;
 }
 
 // Writes the set of the connected neighbours of each point that enter before it.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     find_earlier(const Volume volume, const int slices, unsigned* earlier) {
     Column column(volume, slices);
-    const unsigned border = beyond_image(volume, -1, column.y, column.x);
+    const unsigned border = beyond_row(volume, column.y, column.x);
     for (int z = column.first; z < column.last; ++z) {
         column.move(volume, z);
-        unsigned beyond = border;
-        if (z == 0) beyond |= kLowZ;
-        if (z == volume.depth - 1) beyond |= kHighZ;
-        const unsigned before = column.before() & kEnds & ~beyond;
+        const unsigned beyond = border | beyond_ends(z, volume.depth, kLowZ, kHighZ);
+        const unsigned before = column.before(volume, z) & kEnds & ~beyond;
         if (column.there)
             earlier[column.place(volume, z)] = column.key() == volume.top ? 0 : before;
     }
@@ -66,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (i >= count) return;
     const int node = nodes[i];
     const int place = edges[2 * links[node]], ends = edges[2 * links[node] + 1];
-    const int first = basin_at(ways, place + step_of(volume, ends & 255));
-    const int second = basin_at(ways, place + step_of(volume, ends >> 8 & 255));
+    const int first = basin_at(ways, place_beside(volume, place, ends & 255));
+    const int second = basin_at(ways, place_beside(volume, place, ends >> 8 & 255));
     beyond[node] = tops[first] == node ? second : first;
 }
 
@@ -78,12 +79,21 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (place < size) labels[place] = basins[basin_at(ways, place)];
 }
 
+// Lists the chunks of the points beside one whose label has changed.
+__device__ void add_beside(const Volume& volume, const Chunks& chunks, int place) {
+    for (int k = 0; k < 27; ++k)
+        if (kEnds >> k & 1) chunks.add(place_beside(volume, place, k));
+}
+
 // Spreads labels in the chunks that are listed.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     spread_labels(const Volume volume, const Chunks chunks, const unsigned* earlier,
                   const long long size, volatile int* labels) {
     __shared__ int steps[27];  // to the places around a point
-    if (threadIdx.x < 27) steps[threadIdx.x] = step_of(volume, threadIdx.x);
+    if (threadIdx.x < 27)
+        steps[threadIdx.x] = ((int)threadIdx.x / 9 - 1) * volume.height * volume.width +
+                             ((int)threadIdx.x / 3 % 3 - 1) * volume.width + (int)threadIdx.x % 3 -
+                             1;
     for (int i = blockIdx.x; i < *chunks.count; i += gridDim.x) {
         const int chunk = chunks.now[i];
         if (threadIdx.x == 0) atomicExch(chunks.listed + chunk, 0);
@@ -94,16 +104,20 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const unsigned around = place < size ? earlier[place] : 0;
         int own = place < size ? labels[place] : 0;
         const int first = own;
+        const bool at_side = kTorus && place < size && is_at_side(volume, place);
         for (int round = 0; round < kRounds; ++round) {
             const int before = own;
             for (unsigned rest = around; rest; rest &= rest - 1) {
-                const int other = labels[place + steps[__popc((rest & (0u - rest)) - 1)]];
+                const int i = __popc((rest & (0u - rest)) - 1);
+                const int other =
+                    labels[at_side ? place_beside(volume, place, i) : place + steps[i]];
                 own = min(own, other);
             }
             if (own < before) labels[place] = own;
             if (!__syncthreads_or(own < before)) break;
         }
         __threadfence();
+        if (at_side && own < first) add_beside(volume, chunks, place);
         if (__syncthreads_or(own < first) && threadIdx.x < 27) {
             chunks.add(begin + steps[threadIdx.x]);
             chunks.add(begin + kThreads - 1 + steps[threadIdx.x]);
@@ -121,6 +135,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (label >= labels[birth]) return;
     labels[birth] = label;
     __threadfence();
-    for (int k = 0; k < 27; ++k)
-        if (kEnds >> k & 1) chunks.add((long long)birth + step_of(volume, k));
+    add_beside(volume, chunks, birth);
 }

@@ -105,8 +105,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (int z = column.first; z < column.last; ++z) {
         column.move(volume, z);
         const unsigned beyond = beyond_image(volume, z, column.y, column.x);
+        const unsigned before = column.before(volume, z);
         if (column.there)
-            grown[column.place(volume, z)] = trees[link_of(lower_cube(column.before(), beyond))];
+            grown[column.place(volume, z)] = trees[link_of(lower_cube(before, beyond))];
     }
 }
 
@@ -139,29 +140,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     atomicAdd(grown + place, (unsigned)(root - (int)kRoot) << 3 * root);
 }
 
-// A point in the image.
-struct Point {
-    int z, y, x;
-
-    __device__ Point(int z, int y, int x) : z(z), y(y), x(x) {}
-    __device__ Point(const Volume& volume, int place) {
-        const int row = place / volume.width;
-        x = place - row * volume.width;
-        z = row / volume.height;
-        y = row - z * volume.height;
-    }
-    __device__ Point towards(int v) const {
-        const int axis = axis_of(v), sign = sign_of(v);
-        return {z + (axis == 0) * sign, y + (axis == 1) * sign, x + (axis == 2) * sign};
-    }
-    __device__ bool inside(const Volume& volume) const {
-        return (unsigned)z < (unsigned)volume.depth && (unsigned)y < (unsigned)volume.height &&
-               (unsigned)x < (unsigned)volume.width;
-    }
-    __device__ int place(const Volume& volume) const {
-        return (z * volume.height + y) * volume.width + x;
-    }
-};
+// The point at an end of another one.
+__device__ Point towards(const Volume& volume, const Point& point, int v) {
+    return point.beside(bit_of(v)).at_home(volume);
+}
 
 // Edges to which an odd number of paths has come, the last one of the filtration first. An entry has the
 // key and the place of the point of an edge, in the order of the forest, and in three bits its end.
@@ -232,7 +214,8 @@ struct Paths {
 
     // Goes on from the square of a point between two ends to its edges elsewhere.
     __device__ void leave(Point point, int v, int w) {
-        const Point at_v = point.towards(v), at_w = point.towards(w), corner = at_v.towards(w);
+        const Point at_v = towards(volume, point, v), at_w = towards(volume, point, w);
+        const Point corner = towards(volume, at_v, w);
         go_to_edge(at_v, corner, w);
         go_to_edge(at_w, corner, v);
     }
@@ -266,11 +249,13 @@ __device__ unsigned cycle_around(unsigned squares, int member) {
 __device__ unsigned cube_at(const Volume& volume, int place) {
     const Point point(volume, place);
     const unsigned own = volume.codes[place];
+    const unsigned earlier =
+        kTorus ? earlier_places(volume, point.z, point.y, point.x) : kBeforeCenter;
     unsigned before = 0;
     for (int i = 26; i >= 0; --i) {
-        const Point other(point.z + i / 9 - 1, point.y + i / 3 % 3 - 1, point.x + i % 3 - 1);
+        const Point other = point.beside(i).at_home(volume);
         const unsigned key = other.inside(volume) ? volume.codes[other.place(volume)] : own;
-        before = before << 1 | (i < 13 ? key <= own : key < own);
+        before = before << 1 | (earlier >> i & 1 ? key <= own : key < own);
     }
     return lower_cube(before, beyond_image(volume, point.z, point.y, point.x));
 }

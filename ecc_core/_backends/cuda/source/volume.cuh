@@ -7,6 +7,8 @@ typedef ECC_CODE Code;
 
 constexpr bool kPlanar = ECC_PLANAR;    // whether there is only one slice
 constexpr bool kReverse = ECC_REVERSE;  // keys are `top` minus the codes
+// Whether the image is a torus: along each axis of more than one point, the last one touches the first.
+constexpr bool kTorus = ECC_TORUS;
 constexpr int kThreads = ECC_THREADS, kColumns = kPlanar ? kThreads : 32;
 
 struct Volume {
@@ -30,25 +32,86 @@ constexpr unsigned kCorners =
     1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 | 1u << 24 | 1u << 26;
 constexpr unsigned kSpace = kCube & ~kCenter & (kPlanar ? ~(kLowY | kHighY) : kCube);
 
-// The places of a cube around a point that are not in the image.
-__device__ unsigned beyond_image(const Volume& volume, int z, int y, int x) {
-    unsigned beyond = 0;
-    if (x == 0) beyond |= kLowX;
-    if (x == volume.width - 1) beyond |= kHighX;
-    if (y == 0) beyond |= kLowY;
-    if (y == volume.height - 1) beyond |= kHighY;
-    if (z == 0) beyond |= kLowZ;
-    if (z == volume.depth - 1) beyond |= kHighZ;
-    return beyond;
+// Those at the ends of one axis, of so many points, at one of its points.
+__device__ unsigned beyond_ends(int at, int length, unsigned low, unsigned high) {
+    if (kTorus) return length == 1 ? low | high : 0;
+    return (at == 0 ? low : 0) | (at == length - 1 ? high : 0);
 }
 
-// The codes of the 3 x 3 points of a slice around a point; those beyond the border repeat the nearest.
+// The places of a cube around a point that are not in the image.
+__device__ unsigned beyond_row(const Volume& volume, int y, int x) {
+    return beyond_ends(x, volume.width, kLowX, kHighX) |
+           beyond_ends(y, volume.height, kLowY, kHighY);
+}
+__device__ unsigned beyond_image(const Volume& volume, int z, int y, int x) {
+    return beyond_row(volume, y, x) | beyond_ends(z, volume.depth, kLowZ, kHighZ);
+}
+
+// The places whose points come before a point of a torus in raster order, by what comes before it along
+// each axis.
+__device__ unsigned earlier_ends(int at, int length, unsigned low, unsigned high) {
+    return (at > 0 ? low : 0) | (at == length - 1 && length > 1 ? high : 0);
+}
+__device__ unsigned earlier_places(const Volume& volume, int z, int y, int x) {
+    const unsigned in_row = earlier_ends(x, volume.width, kLowX, kHighX);
+    const unsigned rows = earlier_ends(y, volume.height, kLowY, kHighY);
+    const unsigned slices = earlier_ends(z, volume.depth, kLowZ, kHighZ);
+    const unsigned in_slice = rows | (in_row & ~(kLowY | kHighY));
+    return slices | (in_slice & ~(kLowZ | kHighZ));
+}
+
+// The index along an axis of a point that may be beyond an end, where a torus goes on, and other images
+// repeat the last point.
+__device__ int index_inside(int at, int length) {
+    if (at < 0) return kTorus ? length - 1 : 0;
+    if (at >= length) return kTorus ? 0 : length - 1;
+    return at;
+}
+
+// A point, or one beyond the image.
+struct Point {
+    int z, y, x;
+
+    __device__ Point(int z, int y, int x) : z(z), y(y), x(x) {}
+    __device__ Point(const Volume& volume, int place) {
+        const int row = place / volume.width;
+        x = place - row * volume.width;
+        z = row / volume.height;
+        y = row - z * volume.height;
+    }
+    // The point at one of the 27 places around this one.
+    __device__ Point beside(int i) const {
+        return {z + i / 9 - 1, y + i / 3 % 3 - 1, x + i % 3 - 1};
+    }
+    __device__ bool inside(const Volume& volume) const {
+        return (unsigned)z < (unsigned)volume.depth && (unsigned)y < (unsigned)volume.height &&
+               (unsigned)x < (unsigned)volume.width;
+    }
+    // The same point of a torus in the image; others stay where they are.
+    __device__ Point at_home(const Volume& volume) const {
+        if (!kTorus) return *this;
+        return {index_inside(z, volume.depth), index_inside(y, volume.height),
+                index_inside(x, volume.width)};
+    }
+    __device__ int place(const Volume& volume) const {
+        return (z * volume.height + y) * volume.width + x;
+    }
+};
+
+// The place of the point at one of the 27 places around a point, which is in the image.
+__device__ int place_beside(const Volume& volume, int place, int i) {
+    if (!kTorus)
+        return place + ((i / 9 - 1) * volume.height + i / 3 % 3 - 1) * volume.width + i % 3 - 1;
+    return Point(volume, place).beside(i).at_home(volume).place(volume);
+}
+
+// The codes of the 3 x 3 points of a slice around a point; those beyond an end are those inside.
 struct Slice {
     unsigned codes[9];
 
     __device__ void load(const Volume& volume, int z, const int* rows, const int* columns) {
         const long long slice = (long long)volume.height * volume.width;
-        const Code* const from = volume.codes + min(max(z, 0), volume.depth - 1) * slice;
+        const Code* const from = volume.codes + index_inside(z, volume.depth) * slice;
 #pragma unroll
         for (int i = 0; i < 9; ++i)
             if (!kPlanar || i / 3 == 1)
@@ -73,8 +136,8 @@ struct Column {
         last = min(first + slices, volume.depth);
         there = x < volume.width && y < volume.height;
         for (int i = 0; i < 3; ++i) {
-            rows[i] = min(max(y + i - 1, 0), volume.height - 1) * volume.width;
-            columns[i] = min(max(x + i - 1, 0), volume.width - 1);
+            rows[i] = index_inside(y + i - 1, volume.height) * volume.width;
+            columns[i] = index_inside(x + i - 1, volume.width);
         }
         around[1].load(volume, first - 1, rows, columns);
         around[2].load(volume, first, rows, columns);
@@ -93,9 +156,19 @@ struct Column {
     }
 
     // The neighbours that come before the point in the order of keys; equal ones in raster order.
-    __device__ unsigned before() const {
+    __device__ unsigned before(const Volume& volume, int z) const {
         const unsigned own = key();
         unsigned before = 0;
+        if (kTorus) {
+            unsigned behind = 0;
+#pragma unroll
+            for (int i = 26; i >= 0; --i) {
+                const unsigned other = kSpace >> i & 1 ? around[i / 9].codes[i % 9] : own;
+                before = shift_in_less(before, other, own);
+                behind = shift_in_less(behind, own, other);
+            }
+            return before | (earlier_places(volume, z, y, x) & ~behind);
+        }
 #pragma unroll
         for (int i = 26; i >= 0; --i) {
             const unsigned other = kSpace >> i & 1 ? around[i / 9].codes[i % 9] : own;

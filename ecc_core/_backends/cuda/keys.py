@@ -1,0 +1,75 @@
+"""Keys of values: unsigned integers in the order in which points enter."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda.arrays import on_host
+from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.kernels import ELEMENTS
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
+
+THREADS = 256
+KEYS_A_THREAD = 8
+
+
+def keys_of(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
+    """Return keys in the order of the filtration, and that of points that never enter."""
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    if values.dtype.itemsize > 2 and values.dtype != np.float32:
+        return _ranks(values, mask, filtration)
+    code, first, never = _key_range(values.dtype, masked=mask is not None)
+    is_float = values.dtype.kind == "f"
+    values = cupy.ascontiguousarray(values)
+    shown = 0 if mask is None else cupy.ascontiguousarray(mask.view(np.uint8))
+    keys = cupy.empty(values.shape, code)
+    nan = cupy.zeros(1, np.int64)
+    macros = {
+        "VALUE": "unsigned" if is_float else ELEMENTS[values.dtype.name],
+        "CODE": ELEMENTS[code.name],
+        "FLOAT": int(is_float),
+        "BOOL": int(values.dtype.kind == "b"),
+        "SUPER": int(filtration.superlevel),
+        "MASK": int(mask is not None),
+    }
+    blocks = ceil_div(values.size, KEYS_A_THREAD * THREADS)
+    numbers = np.int64(values.size), np.int32(first), np.uint32(never)
+    arguments = values, shown, keys, *numbers, nan
+    plan_call("keys", "list_keys", macros, (blocks,), THREADS, arguments).launch()
+    if is_float and filtration.nan == "raise" and on_host(nan)[0]:
+        raise ValueError(NAN_MESSAGE)
+    return keys, never
+
+
+def _key_range(dtype: np.dtype[Any], *, masked: bool) -> tuple[np.dtype[Any], int, int]:
+    """Return the type of keys of values, the value whose key is 0, and a key beyond all others."""
+    if dtype.kind == "f":
+        return np.dtype(np.uint32), 0, (1 << 32) - 1  # beyond that of infinity
+    never = 1 << 8 * dtype.itemsize
+    fits = dtype.itemsize == 1 or not masked
+    return np.dtype(np.uint16 if fits else np.uint32), -never // 2 * (dtype.kind == "i"), never
+
+
+def _ranks(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
+    """Return the ranks of values, and that of points that never enter."""
+    levels, ranks = cupy.unique(values.ravel(), return_inverse=True)
+    ranks = ranks.reshape(values.shape)
+    never = levels.size
+    if filtration.superlevel:
+        ranks = never - 1 - ranks
+    ranks = ranks.astype(np.uint32)
+    shown = None if mask is None else mask.view(np.uint8) != 0
+    if values.dtype.kind == "f":
+        absent = cupy.isnan(values)
+        if shown is not None:
+            absent &= shown
+        if filtration.nan == "raise" and absent.any():
+            raise ValueError(NAN_MESSAGE)
+        ranks[absent] = never
+    if shown is not None:
+        ranks[~shown] = never
+    return ranks, never
