@@ -12,7 +12,7 @@ from torch import distributed  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from training_cases import batch, made, training_cases  # noqa: E402
 
-from ecc_core.nn import _pairs  # noqa: E402
+from ecc_core.nn import _classes  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -31,7 +31,7 @@ def work(rank: int, folder: str, backend: str, devices: list[str]) -> None:
     distributed.init_process_group(backend, store, WAIT, rank=rank, world_size=len(devices))
     for name, case in [*CASES.items(), (ON_DEVICE, CASES["PersistenceLoss"])]:
         # So few points are cheaper on the host.
-        _pairs.LEAST_ON_DEVICE = 0 if name == ON_DEVICE else 1 << 17
+        _classes.LEAST_ON_DEVICE = 0 if name == ON_DEVICE else 1 << 17
         try:
             compare(case, rank, device, len(devices))
         except Exception:
