@@ -210,7 +210,10 @@ def persistent_regions(
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
-        As for :func:`persistence_pairs`.
+        As for :func:`persistence_pairs`. For a dask array, `labels` has its chunks; all regions are
+        found by one task, which computes each chunk at least twice and holds few of them. Compute
+        what is wanted of a result together, such as by ``dask.compute(*found)``, so that this task
+        runs once.
     min_persistence : float
         Not negative, in units of the image. Components that die at the value at which they are born
         have no label, even for 0. Differences are those of :func:`betti_curves`.
@@ -246,7 +249,8 @@ def persistent_regions(
         :func:`betti_curves`.
     ValueError
         If `min_persistence` is negative or NaN, `threshold` is NaN, `rel_height` is not from 0 to
-        1, the image has 2**31 - 1 points or more, or as for :func:`betti_curves`.
+        1, an image in memory has 2**31 - 1 points or more, a dask array of 64-bit integers has a
+        mask, or as for :func:`betti_curves`.
 
     See Also
     --------
@@ -308,6 +312,10 @@ def persistent_regions(
     height = None if rel_height is None else real_number(rel_height, "rel_height")
     if height is not None and not 0 <= height <= 1:
         raise ValueError(f"`rel_height` must be from 0 to 1, got {rel_height!r}")
+    if is_lazy(image):
+        from ecc_core._dask.regions import whole_persistent_regions
+
+        return whole_persistent_regions(image, least, level, height, options)
     request = single_request(image, options)
     origin = request.origin
     size = math.prod(request.geometry.spatial)

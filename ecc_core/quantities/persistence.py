@@ -16,7 +16,7 @@ class Persistence(Quantity):
             lazy=True,
             lazy_limit="dimensions 0 and d - 1",
         ),
-        Function("persistent_regions"),
+        Function("persistent_regions", lazy=True),
         Function("betti_matching", device="no"),
     )
 

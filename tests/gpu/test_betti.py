@@ -179,7 +179,7 @@ def test_pairs_of_periodic_images(shape, boundary, superlevel):
     labels[..., :3] = 5
     for connectivity in {1, len(shape)}:
         options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-        for levels, dtype in ((1, "u1"), (3, "u1"), (100, "f4"), (300, "f8")):
+        for levels, dtype in ((1, "u1"), (3, "u2"), (9, "i1"), (100, "f4"), (300, "f8")):
             image = RNG.integers(0, levels, shape).astype(dtype)
             assert_same(ecc.persistence_pairs, image, mask=shown, **options)
             assert_same(ecc.persistence_pairs, image, min_persistence=2, **options)

@@ -22,7 +22,9 @@ def keys_of(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
         values = values.astype(np.float32)
     if values.dtype.itemsize > 2 and values.dtype != np.float32:
         return _ranks(values, mask, filtration)
-    code, first, never = _key_range(values.dtype, masked=mask is not None)
+    wraps = filtration.boundary.wraps
+    partial = mask is not None or (any(wraps) and not all(wraps))
+    code, first, never = _key_range(values.dtype, partial=partial)
     is_float = values.dtype.kind == "f"
     values = cupy.ascontiguousarray(values)
     shown = 0 if mask is None else cupy.ascontiguousarray(mask.view(np.uint8))
@@ -45,12 +47,16 @@ def keys_of(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
     return keys, never
 
 
-def _key_range(dtype: np.dtype[Any], *, masked: bool) -> tuple[np.dtype[Any], int, int]:
-    """Return the type of keys of values, the value whose key is 0, and a key beyond all others."""
+def _key_range(dtype: np.dtype[Any], *, partial: bool) -> tuple[np.dtype[Any], int, int]:
+    """Return the type of keys of values, the value whose key is 0, and a key beyond all others.
+
+    If some points never enter, the key beyond all others is one of the type: they may be masked,
+    or lie between the ends of an axis of a torus.
+    """
     if dtype.kind == "f":
         return np.dtype(np.uint32), 0, (1 << 32) - 1  # beyond that of infinity
     never = 1 << 8 * dtype.itemsize
-    fits = dtype.itemsize == 1 or not masked
+    fits = dtype.itemsize == 1 or not partial
     return np.dtype(np.uint16 if fits else np.uint32), -never // 2 * (dtype.kind == "i"), never
 
 

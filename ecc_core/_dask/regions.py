@@ -1,0 +1,182 @@
+"""Regions of the components that last, of dask arrays.
+
+Labels spread from chunk to chunk, in as many steps as it takes until none changes, so that their
+number is no graph. One task finds them: it computes the chunks of the image itself, one after
+another, as `ecc objects` reads the boxes of a file, and holds the labels as runs of equal ones,
+from which other tasks take those of their chunks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._arrays.request import indices_of
+from ecc_core._backends import betti_numbers
+from ecc_core._backends.pair_options import PairOptions
+from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.pair_boxes import PairTree
+from ecc_core._blocks.planes import edges_of
+from ecc_core._blocks.region_boxes import MARKS, KeptLabels, RegionBoxes
+from ecc_core._dask.arguments import lazy_request
+from ecc_core._dask.graph import Graph, da, dask, graphs
+from ecc_core._dask.pairs import PairBoxes
+from ecc_core._request.boundary import COMPLEXES, check_boundary
+from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.levels import last_value
+from ecc_core._request.options import ImageOptions
+from ecc_core._request.resources import available_cores
+from ecc_core.results import PersistentRegions, curve_facts
+
+Array = NDArray[Any]
+
+MEMORY = 1 << 29
+"""Bytes of chunks that are held while labels spread, if there are so few."""
+BYTES_HELD = 14
+"""What a point of a chunk that is held takes with its neighbours and links, besides its value."""
+RESUMED = "group"
+"""Arrays from which an interrupted computation would go on."""
+
+
+class HeldArrays:
+    """Arrays of several kinds in memory, by number."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, int], Array] = {}
+
+    def load(self, kind: str, number: int) -> Array | None:
+        return self._arrays.get((kind, number))
+
+    def keep(self, kind: str, number: int, values: Array) -> None:
+        if kind != RESUMED:
+            self._arrays[kind, number] = values
+
+    def drop(self, kind: str) -> None:
+        for key in [key for key in self._arrays if key[0] == kind]:
+            del self._arrays[key]
+
+    def drop_all_but(self, kind: str) -> None:
+        self._arrays = {key: array for key, array in self._arrays.items() if key[0] == kind}
+
+
+class Labelled(NamedTuple):
+    """The regions of an image, and where its labels are."""
+
+    births: Array
+    deaths: Array
+    birth_points: NDArray[np.int64]
+    merged_into: NDArray[np.int32]
+    labels: KeptLabels
+
+
+@dataclass(frozen=True)
+class LazyRegions:
+    """What the tasks of an image compute."""
+
+    image: Any
+    """A dask array without batch axes."""
+    mask: Any
+    """Of its chunks, or None."""
+    options: PairOptions
+    least: float
+    threshold: float | None
+    rel_height: float | None
+
+    def read(self, box: tuple[slice, ...]) -> tuple[Array, Array | None]:
+        """Return the values of a box, and which of its points are used."""
+        parts = [self.image[box]] if self.mask is None else [self.image[box], self.mask[box]]
+        values, *shown = dask.compute(*parts, scheduler="synchronous")
+        values = as_booleans(values) if values.dtype.kind == "b" else values
+        return values, as_booleans(shown[0]) if shown else None
+
+    def found(self) -> Labelled:
+        """Return the regions of the image."""
+        edges = tuple(tuple(map(int, edges_of(along))) for along in self.image.chunks)
+        margin = betti_numbers("cpu").flood_boxes.MARGIN
+        grid = BoxGrid(edges, self.options.filtration.boundary.wraps, margin)
+        kept = HeldArrays()
+        threads = min(dask.config.get("num_workers", None) or available_cores(), grid.size)
+        tree = PairTree(grid, self.read, self.options, self.least, kept, threads)
+        most = max(map(math.prod, map(grid.window_of, range(grid.size))))
+        room = MEMORY // (most * (self.options.dtype.itemsize + BYTES_HELD))
+        boxes = RegionBoxes(tree, self.threshold, self.rel_height, max(room, threads))
+        found = boxes.regions(boxes.found(_no_step), _no_step)
+        kept.drop_all_but(MARKS)
+        deaths = found.deaths.copy()
+        last = last_value(self.options.dtype, self.options.filtration.superlevel)
+        deaths[found.death_places < 0] = last
+        points = indices_of(found.birth_places, grid.shape)
+        alone = PairTree(grid, _nothing, self.options, self.least, kept, threads)
+        labels = KeptLabels(alone, found.births.size)
+        return Labelled(found.births, deaths, points, found.merged_into, labels)
+
+
+def _no_step(count: int) -> None:
+    """Nobody is told how many boxes were looked at."""
+
+
+def _nothing(_box: tuple[slice, ...]) -> tuple[Array, Array | None]:
+    raise AssertionError("labels are read without the image")
+
+
+def _label_chunk(labelled: Labelled, box: list[slice]) -> NDArray[np.int32]:
+    return labelled.labels[tuple(box)]
+
+
+def whole_persistent_regions(
+    image: Any,
+    least: float,
+    threshold: float | None,
+    rel_height: float | None,
+    options: ImageOptions,
+) -> PersistentRegions[Any]:
+    """Return the result of :func:`ecc_core.persistent_regions` for a dask array."""
+    check_boundary(options.boundary, COMPLEXES)
+    if options.axis is None:
+        options = options._replace(axis=all_axes(image))
+    request = lazy_request(image, (), options)
+    request.geometry.check_single()
+    filtration = request.filtration
+    alone = (0,) * len(request.geometry.batch)
+    values = request.images[alone]
+    mask = None if request.mask is None else request.mask[alone]
+    dtype = values.dtype.newbyteorder("=")
+    pairs = PairOptions(dtype, filtration, 0, mask is not None, 0, short=True)
+    own = LazyRegions(values, mask, pairs, least, threshold, rel_height)
+    labels, *others = _tasks(own)
+    facts = {"min_persistence": least, "rel_height": rel_height, **curve_facts(filtration)}
+    return PersistentRegions(request.geometry.unstack(labels), *others, **facts)
+
+
+def _tasks(own: LazyRegions) -> list[Any]:
+    """Return labels in the chunks of the image, and arrays of unknown length: those of a result."""
+    image = own.image
+    values = np.empty(0, own.options.dtype)
+    points = np.empty((0, image.ndim), np.int64)
+    metas = [values, values, points, np.empty(0, np.int32)]
+    if image.size == 0:
+        none = da.zeros(image.shape, np.int32, chunks=image.chunks)
+        return [none, *map(da.from_array, metas)]
+    PairBoxes(own.options, image.shape).functions(image._meta)  # raises for CuPy arrays
+    token = dask.base.tokenize(own)
+    given = dask.delayed(own, name=f"ecc-lazy-regions-{token}", traverse=False)
+    find = dask.delayed(LazyRegions.found, nout=len(Labelled._fields), traverse=False)
+    found = find(given, dask_key_name=f"ecc-regions-{token}")
+    name = f"ecc-region-labels-{token}"
+    tasks: Graph = {}
+    edges = list(map(edges_of, image.chunks))
+    for place in np.ndindex(*image.numblocks):
+        pairs = zip(edges, place, strict=True)
+        box = [slice(int(along[i]), int(along[i + 1])) for along, i in pairs]
+        tasks[name, *place] = (_label_chunk, found.key, box)
+    layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[found])
+    labels = da.Array(layers, name, image.chunks, meta=np.empty((0,) * image.ndim, np.int32))
+    parts = zip(list(found)[: len(metas)], metas, strict=True)
+    others = [
+        da.from_delayed(part, (np.nan, image.ndim)[: meta.ndim], meta=meta) for part, meta in parts
+    ]
+    return [labels, *others]
