@@ -18,8 +18,13 @@ from ecc_core.nn._exact import place_of_curves
 from ecc_core.persistence import flat_pairs
 from ecc_core.topology import betti_curves
 
-LEAST_ON_DEVICE = 1 << 17
-"""Points of a batch. For fewer, launches on a device take longer than a core of the host."""
+LEAST_ON_DEVICE = 1 << 16
+"""Points of a batch. For fewer, launches on a device take longer than a core of the host.
+
+A loss of 2^16 points, forward and backward, takes 5 to 6 ms on an H200, and on a core of its host 4
+ms if they are smooth and 9 to 10 ms if they are noise; of 2^17 points 5 to 6 and 17 to 19 ms. In
+volumes, it is 16 and 10 ms for smooth ones, and 14 and 59 ms for noise.
+"""
 
 
 class Classes(NamedTuple):

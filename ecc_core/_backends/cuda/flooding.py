@@ -242,9 +242,10 @@ class _Flood:
         beside = (near[0] * height + near[1]) * width + near[2]
         beside = cupy.where(inside, beside, 0)
         found = cupy.where(inside, labels.ravel()[beside], np.int32(0)).get()
-        keys = self.keys.ravel()[beside].astype(np.uint64) << np.uint64(32)
-        # In the order of entry: on a torus the order of places is not that of steps.
-        keys = cupy.argsort(cupy.argsort(keys | beside.astype(np.uint64), axis=1), axis=1)
+        keys = self.keys.ravel()[beside]
+        if self.forests.macros["TORUS"]:  # where equal points are not in the order of steps
+            entries = keys.astype(np.uint64) << np.uint64(32) | beside.astype(np.uint64)
+            keys = cupy.argsort(cupy.argsort(entries, axis=1), axis=1)
         keys = keys.astype(np.uint32).get()
         connected = np.delete(np.arange(CUBE), CENTER) if self.wide else FACES
         steps = connected - CENTER
