@@ -11,20 +11,21 @@ import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import soft, soft_simplices
+from ecc_core._backends.cuda import soft, soft_simplices, soft_transforms
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._backends.cuda.soft_transforms import by_orthant as by_orthant
 from ecc_core._backends.cuda.soft_transforms import gradients_by_orthant as gradients_by_orthant
 from ecc_core._backends.cuda.soft_transforms import projection_gradients as projection_gradients
 from ecc_core._backends.cuda.soft_transforms import projections as projections
-from ecc_core._backends.soft import SoftImages, SoftShapes
+from ecc_core._backends.soft import Projected, SoftImages, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import is_plain
 from ecc_core._torch.plain import weighted_curves as weighted_curves
+from ecc_core._torch.transform import Transformed, shape_of, transform
 
 
 def arguments(images: SoftImages, fill: bool = False) -> Arguments:
@@ -207,3 +208,73 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
     points = math.prod(image.shape[1:]) if words else 0
     weights = packed.view(torch.int8)[: images * points]
     return slopes.view(images, -1), spreads.view(images, -1), weights.view(images, points)
+
+
+def fuses_transform(given: Transformed) -> bool:
+    """Whether `fused_transform` takes these: float32, not empty, and no negated views."""
+    tensors = given[:4]
+    if any(tensor.dtype != torch.float32 or tensor.is_neg() for tensor in tensors):
+        return False
+    return all(tensor.numel() for tensor in tensors)
+
+
+def fused_transform(given: Transformed) -> Tensor:
+    """Transforms (..., k, n) of weights (..., spatial), with gradients, in few launches.
+
+    Compiled graphs, `torch.func` and subclasses do not come here.
+    """
+    found: Tensor = _FusedTransform.apply(*given)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _FusedTransform(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        given = Transformed(*args)
+        weights, directions, heights, sharpness, *_ = given
+        flat = weights.reshape(-1, *weights.shape[-len(given.spacing) :]).contiguous()
+        owned = by_orthant(flat, given.connectivity, given.extension)
+        directions = directions.contiguous()
+        vectors = soft_transforms.units(directions, given.spacing)
+        points = Projected(owned, vectors, heights.contiguous(), sharpness)
+        curves, slopes, spreads = projections(points)
+        ctx.save_for_backward(weights, directions, *args[2:4], flat, slopes, spreads, *points[:3])
+        ctx.options = args[4:]
+        return curves.view(shape_of(given))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        *tensors, flat, slopes, spreads, owned, vectors, levels = ctx.saved_tensors
+        given = Transformed(*tensors, *ctx.options)
+        needed = ctx.needs_input_grad
+        if not is_plain(gradient):
+            return _transform_gradients_in_torch(given, needed[:4], gradient)
+        upstream = gradient.contiguous()
+        points = Projected(owned, vectors, levels, given.sharpness)
+        by_weights = by_directions = by_height = by_sharpness = None
+        if needed[0]:
+            by_owned = torch.empty_like(owned)
+            soft_transforms.write_weight_gradients(points, upstream, by_owned)
+            options = given.connectivity, given.extension
+            by_weights = gradients_by_orthant(flat, by_owned, *options).view(given.weights.shape)
+        if needed[1]:
+            sums = soft_transforms.vector_sums(points, upstream)
+            by_directions = soft_transforms.unit_gradients(given.directions, given.spacing, sums)
+        if needed[2]:
+            by_height = torch.empty_like(levels)
+        if needed[3]:
+            by_sharpness = torch.empty_like(given.sharpness)
+        if needed[2] or needed[3]:
+            soft.level_gradients(upstream, slopes, spreads, by_height, by_sharpness)
+        return by_weights, by_directions, by_height, by_sharpness, None, None, None
+
+
+def _transform_gradients_in_torch(
+    given: Transformed, needed: tuple[bool, ...], gradient: Tensor
+) -> tuple[Any, ...]:
+    """Gradients of the tensors by operators, which can be batched and are recorded."""
+    with torch.enable_grad():
+        values = transform(given)
+    wanted = [tensor for tensor, is_needed in zip(given[:4], needed, strict=True) if is_needed]
+    found = iter(torch.autograd.grad(values, wanted, gradient, create_graph=True))
+    return (*(next(found) if is_needed else None for is_needed in needed), None, None, None)

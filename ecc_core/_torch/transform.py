@@ -4,7 +4,7 @@ A vertex has one weight for each orthant of the direction, which decides a cell'
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +13,39 @@ from ecc_core._backends import soft_curves
 from ecc_core._backends.soft import Projected
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 from ecc_core._torch.operators import bypasses_torch, is_plain, no_second_derivatives, operator
+
+
+class Transformed(NamedTuple):
+    """Weights (..., spatial), and how they are transformed, all of which has been checked."""
+
+    weights: Tensor
+    directions: Tensor  # (k, d), of any length
+    heights: Tensor
+    sharpness: Tensor
+    connectivity: int
+    extension: str
+    spacing: tuple[float, ...]
+
+
+def shape_of(given: Transformed) -> tuple[int, ...]:
+    """Return the shape of a transform."""
+    batch = given.weights.shape[: -len(given.spacing)]
+    return (*batch, given.directions.shape[0], given.heights.shape[0])
+
+
+def transform(given: Transformed) -> Tensor:
+    """Transforms (..., k, n), by operators."""
+    vectors = scaled(unit(given.directions), given.spacing)
+    flat = given.weights.reshape(-1, *given.weights.shape[-len(given.spacing) :])
+    owned = orthant_coefficients(flat, given.connectivity, given.extension)
+    values, *_ = soft_projection(owned, vectors, given.heights, given.sharpness)
+    found: Tensor = values.reshape(shape_of(given))
+    return found
+
+
+def unit(directions: Tensor) -> Tensor:
+    """Unit vectors along directions (..., d)."""
+    return directions.div(torch.linalg.vector_norm(directions, dim=-1, keepdim=True))
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:

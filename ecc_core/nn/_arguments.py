@@ -163,10 +163,6 @@ def real(number: Any, name: str) -> float:
     raise TypeError(f"`{name}` must be a real number, got {number!r}")
 
 
-def unit(given: Tensor) -> Tensor:
-    return given.div(torch.linalg.vector_norm(given, dim=-1, keepdim=True))
-
-
 def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
     """Check the distance between neighbouring points along each axis."""
     if spacing is None:

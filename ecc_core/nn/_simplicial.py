@@ -11,6 +11,7 @@ from torch import Tensor
 from ecc_core._arrays.origin import origin_of
 from ecc_core._request.simplicial import as_simplices
 from ecc_core._torch.simplicial import soft_simplices
+from ecc_core._torch.transform import unit
 from ecc_core.errors import BackendError
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
@@ -121,7 +122,7 @@ def soft_simplicial_transform(
         own = arguments.numbers_of(weights, "weights", given, dtype, count)
     members, number = _shapes(batch, shapes, given)
     rows = _rows(simplices, given)
-    along = arguments.unit(vectors) * factor
+    along = unit(vectors) * factor
     derivatives = levels.requires_grad or slope.requires_grad
     values, *_ = soft_simplices(
         given, own, along, levels, slope, members, number, rows, derivatives

@@ -14,7 +14,7 @@ from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.grids import coordinates
 from ecc_core._torch.operators import bypasses_torch
-from ecc_core._torch.transform import orthant_coefficients, scaled, soft_projection
+from ecc_core._torch.transform import Transformed, shape_of, transform, unit
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
 from ecc_core.nn._betti import longest_lifetimes, soft_betti_curves
@@ -135,11 +135,11 @@ def soft_euler_curve(
     terms = None
     if direction is not None:
         given = arguments.numbers_of(direction, "direction", image, dtype, n_spatial)
-        unit = arguments.unit(given)
+        along = unit(given)
         scale = 1.0 if direction_scale is None else direction_scale
         factor = arguments.finite_scalar(scale, "direction_scale", image, dtype)
-        axes = [coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
-        terms = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
+        axes = [coordinates(n, s, along) for n, s in zip(spatial, steps, strict=True)]
+        terms = factor * torch.cat([u * x for u, x in zip(along, axes, strict=True)])
     elif direction_scale is not None:
         raise ValueError("`direction_scale` must come with a `direction`, got no direction")
     if mask is not None:
@@ -234,19 +234,21 @@ def soft_euler_transform(
     connectivity = check_connectivity(connectivity, n_spatial)
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
-    batch = weights.shape[:-n_spatial]
-    spatial = weights.shape[-n_spatial:]
     vectors = arguments.numbers_of(directions, "directions", weights, dtype, "k", n_spatial)
     levels = arguments.numbers_of(heights, "heights", weights, dtype, "n")
-    unit = arguments.unit(vectors)
     steps = arguments.spacing_of(spacing, n_spatial)
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
-    flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
-    if flat.numel() == 0:
+    if weights.dtype != dtype:
+        weights = weights.to(dtype)
+    given = Transformed(weights, vectors, levels, slope, connectivity, extension, steps)
+    if weights.numel() == 0:
         # Zero, with a graph that reaches all arguments: other ranks of a training step have images.
-        zero = flat.sum() + 0 * (vectors.sum() + levels.sum() + slope)
-        return zero.expand(*batch, vectors.shape[0], levels.numel())
-    owned = orthant_coefficients(flat, connectivity, extension)
-    values, *_ = soft_projection(owned, scaled(unit, steps), levels, slope)
-    found: Tensor = values.reshape(*batch, vectors.shape[0], levels.numel())
-    return found
+        zero = weights.sum() + 0 * (vectors.sum() + levels.sum() + slope)
+        return zero.expand(shape_of(given))
+    by_kernels = weights.is_cuda and bypasses_torch(given)
+    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
+        from ecc_core._torch import cuda
+
+        if cuda.fuses_transform(given):
+            return cuda.fused_transform(given)
+    return transform(given)

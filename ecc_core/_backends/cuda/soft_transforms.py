@@ -1,9 +1,10 @@
-"""Soft transforms on CUDA devices: launches of soft_orthants.cu and soft_project.cu.
+"""Soft transforms on CUDA devices: launches of soft_orthants, soft_project and soft_units.cu.
 
 Memory is allocated by torch.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -75,14 +76,13 @@ def _orthants(
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
+    given = _contiguous(given)
     weights = given.weights
     shape = len(weights), len(given.vectors), given.heights.numel()
     found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
     with soft.launching(weights) as (device, stream):
-        kind = tuple(weights.shape), weights.dtype, *shape[1:]
-        calls = _plan_projection(*kind, device)
-        tensors = [t.contiguous() for t in given]
-        points = [t.data_ptr() for t in tensors]
+        calls = _calls(given, device)
+        points = _addresses(given)
         partial = weights.new_empty(3 * calls.chunks * math.prod(shape), dtype=torch.float64)
         soft.launch(calls.curves, stream, points, (partial.data_ptr(),))
         soft.launch(calls.totals, stream, [t.data_ptr() for t in (partial, *found)])
@@ -96,23 +96,101 @@ def projection_gradients(
 
     Those of the weights are undefined unless `of_weights`.
     """
+    given = _contiguous(given)
     weights = given.weights
     upstream = upstream.contiguous()
-    by_weights = torch.empty_like(weights, memory_format=torch.contiguous_format)
+    by_weights = torch.empty_like(weights)
+    if of_weights:
+        write_weight_gradients(given, upstream, by_weights)
     by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
+    partial = vector_sums(given, upstream)
     with soft.launching(weights) as (device, stream):
-        kind = tuple(weights.shape), weights.dtype, len(given.vectors), given.heights.numel()
-        calls = _plan_projection(*kind, device)
-        tensors = [t.contiguous() for t in given]
-        points = [t.data_ptr() for t in tensors]
-        if of_weights:
-            addresses = (upstream.data_ptr(),), (by_weights.data_ptr(),)
-            soft.launch(calls.by_weights, stream, points, *addresses)
-        partial = weights.new_empty(calls.chunks * by_vectors.numel(), dtype=torch.float64)
-        addresses = (upstream.data_ptr(),), (partial.data_ptr(),)
-        soft.launch(calls.by_vectors, stream, points, *addresses)
-        soft.launch(calls.vector_totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
+        totals = _calls(given, device).vector_totals
+        soft.launch(totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
     return by_weights, by_vectors
+
+
+def write_weight_gradients(given: Projected, upstream: Tensor, out: Tensor) -> None:
+    """Write the gradients of the weights; all tensors here and below are contiguous."""
+    with soft.launching(upstream) as (device, stream):
+        addresses = (upstream.data_ptr(),), (out.data_ptr(),)
+        soft.launch(_calls(given, device).by_weights, stream, _addresses(given), *addresses)
+
+
+def vector_sums(given: Projected, upstream: Tensor) -> Tensor:
+    """Return sums (rows, k, d) of the gradients of the vectors, whose rows are to be added up.
+
+    There are rows for each image.
+    """
+    with soft.launching(upstream) as (device, stream):
+        calls = _calls(given, device)
+        shape = calls.chunks * len(given.weights), *given.vectors.shape
+        partial = upstream.new_empty(shape, dtype=torch.float64)
+        addresses = (upstream.data_ptr(),), (partial.data_ptr(),)
+        soft.launch(calls.by_vectors, stream, _addresses(given), *addresses)
+    return partial
+
+
+def units(directions: Tensor, spacing: Sequence[float]) -> Tensor:
+    """Return unit vectors along directions (k, d), times the spacing."""
+    found = torch.empty_like(directions)
+    with soft.launching(directions) as (device, stream):
+        count, axes = directions.shape
+        call = _units(count, axes, directions.dtype, tuple(spacing), device)
+        soft.launch(call, stream, (directions.data_ptr(),), (found.data_ptr(),))
+    return found
+
+
+def unit_gradients(directions: Tensor, spacing: Sequence[float], sums: Tensor) -> Tensor:
+    """Return the gradients of directions by those of their `units`, which are `vector_sums`."""
+    found = torch.empty_like(directions)
+    count, axes = directions.shape
+    with soft.launching(directions) as (device, stream):
+        kind = count, axes, directions.dtype, tuple(spacing)
+        call = _unit_gradients(len(sums), *kind, device)
+        addresses = [(t.data_ptr(),) for t in (directions, sums, found)]
+        soft.launch(call, stream, *addresses)
+    return found
+
+
+@programs.plan
+def _units(
+    count: int, axes: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
+) -> Call:
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
+    given = 0, 0, *_padded(spacing), np.int32(count)
+    return plan_call(
+        "soft_units", "soft_units", macros, (ceil_div(count, THREADS),), THREADS, given
+    )
+
+
+@programs.plan
+def _unit_gradients(
+    rows: int, count: int, axes: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
+) -> Call:
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
+    given = 0, 0, 0, *_padded(spacing), np.int32(count), np.int32(rows)
+    return plan_call("soft_units", "soft_unit_gradients", macros, (count,), 32, given)
+
+
+def _padded(spacing: tuple[float, ...]) -> list[np.float64]:
+    """Return the spacing along three axes."""
+    return [np.float64(step) for step in (*spacing, *[1.0] * (3 - len(spacing)))]
+
+
+def _calls(given: Projected, device: int) -> "_Projection":
+    weights = given.weights
+    shape = tuple(weights.shape)
+    return _plan_projection(shape, weights.dtype, len(given.vectors), given.heights.numel(), device)
+
+
+def _contiguous(given: Projected) -> Projected:
+    return Projected(*(t.contiguous() for t in given))
+
+
+def _addresses(given: Projected) -> list[int]:
+    """The addresses that the kernels of soft_project.cu take."""
+    return [t.data_ptr() for t in given]
 
 
 class _Projection(NamedTuple):

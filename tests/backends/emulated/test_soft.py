@@ -14,6 +14,7 @@ from fake_cupy import fake_cupy
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
+from ecc_core._torch.transform import Transformed, transform
 from ecc_core.nn.functional import soft_euler_curve
 from ecc_core.nn.layers._increasing import increasing
 
@@ -164,6 +165,34 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
     slopes = [part.projection_gradients(given, upstream, True) for part in parts]
     for own, true in zip(*slopes, strict=True):
         torch.testing.assert_close(own, true)
+
+
+@pytest.mark.parametrize(
+    ("shape", "learned"), [((2, 3, 5, 7), (True,) * 4), ((3, 4, 5), (False, True, False, True))]
+)
+def test_fused_transforms_equal_operators(soft, shape, learned):
+    """The last two or three axes are spatial; there are strides, and a direction is not unit."""
+    ndim = 2 if len(shape) == 4 else 3
+    directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
+    tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(-3, 3, 5)
+    tensors = *tensors, torch.tensor(2.0)
+    options = ndim, "min", (1.0, 0.5, 2.0)[:ndim]
+    curves, slopes = [], []
+    for path in (soft.cuda.fused_transform, transform):
+        own = [t.clone().requires_grad_(k) for t, k in zip(tensors, learned, strict=True)]
+        given = Transformed(*own, *options)
+        curves.append(path(given))
+        wanted = [t for t in own if t.requires_grad]
+        upstream = torch.linspace(-1, 2, curves[0].numel()).reshape(curves[0].shape)
+        slopes.append(torch.autograd.grad(curves[-1], wanted, upstream))
+    torch.testing.assert_close(*curves)
+    for found, known in zip(*slopes, strict=True):
+        torch.testing.assert_close(found, known, rtol=1e-4, atol=1e-4)
+    assert soft.launched == [
+        *("soft_orthants", "soft_units", "soft_project", "soft_project"),
+        *(("soft_project", "soft_orthants") if learned[0] else ()),
+        *("soft_project", "soft_units", "soft_levels"),
+    ]
 
 
 SIMPLICES = [
