@@ -213,11 +213,16 @@ def test_vmap():
         assert torch.equal(own, true)
 
 
+@pytest.mark.parametrize("kind", ["curve", "transform"])
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
-def test_gradients_of_any_kind():
+def test_gradients_of_any_kind(kind):
     numbers = [draw((2, 3, 20, 21)), torch.linspace(0.1, 0.9, 5).cuda(), torch.tensor(6.0).cuda()]
     numbers = [x.requires_grad_() for x in numbers]
-    curve = soft_euler_curve(*numbers[:2], sharpness=numbers[2])
+    if kind == "curve":
+        curve = soft_euler_curve(*numbers[:2], sharpness=numbers[2])
+    else:
+        numbers.append(torch.tensor([[3.0, 1.0], [-1.0, 2.0]]).cuda().requires_grad_())
+        curve = soft_euler_transform(numbers[0], numbers[3], numbers[1], sharpness=numbers[2])
     rows = draw((3, *curve.shape), seed=2)
 
     def slopes(row: Tensor) -> tuple[Tensor, ...]:
@@ -228,7 +233,8 @@ def test_gradients_of_any_kind():
     for found in (torch.autograd.grad(curve, numbers, rows, **kwargs), torch.vmap(slopes)(rows)):
         for own, true in zip(found, each, strict=True):
             torch.testing.assert_close(own, true)
-    views = (rows[0, 0, 0].expand(curve.shape), rows.movedim(0, -1)[..., 1], rows[0]._neg_view())
+    one = rows[0, 0, 0].expand(curve.shape)
+    views = (one, rows.movedim(0, -1)[..., 1], rows[0]._neg_view())
     for view in views:
         for own, true in zip(slopes(view), slopes(view.resolve_neg().contiguous()), strict=True):
             torch.testing.assert_close(own, true)

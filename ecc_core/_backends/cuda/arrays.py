@@ -79,7 +79,7 @@ def as_tensor(array: Any) -> Any:
     import torch
 
     # As torch.from_dlpack, but without creating objects for streams.
-    return torch.utils.dlpack.from_dlpack(array.__dlpack__(stream=-1))
+    return torch._C._from_dlpack(array.__dlpack__(stream=-1))
 
 
 def device_of(array: Any) -> AbstractContextManager[Any]:

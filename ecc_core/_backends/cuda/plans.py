@@ -110,7 +110,7 @@ def _run(runs: list[Run], device: int, image: Any, *others: Any) -> Any:
             break
     if own or not isinstance(found, tuple):
         return found
-    return tuple(as_tensor(array) if array is not None else None for array in found)
+    return tuple([None if array is None else as_tensor(array) for array in found])
 
 
 def _plan_number(
