@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import soft, soft_simplices, soft_transforms
+from ecc_core._backends.cuda import soft, soft_simplices, soft_transforms, soft_units
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._backends.cuda.soft_transforms import by_orthant as by_orthant
 from ecc_core._backends.cuda.soft_transforms import gradients_by_orthant as gradients_by_orthant
 from ecc_core._backends.cuda.soft_transforms import projection_gradients as projection_gradients
 from ecc_core._backends.cuda.soft_transforms import projections as projections
+from ecc_core._backends.cuda.soft_units import Units
 from ecc_core._backends.soft import Projected, SoftImages, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
@@ -25,7 +26,7 @@ from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import is_plain
 from ecc_core._torch.plain import weighted_curves as weighted_curves
-from ecc_core._torch.transform import Transformed, shape_of, transform
+from ecc_core._torch.transform import Transformed, add_heights, shape_of, transform, unit
 
 
 def arguments(images: SoftImages, fill: bool = False) -> Arguments:
@@ -235,7 +236,7 @@ class _FusedTransform(torch.autograd.Function):
         flat = weights.reshape(-1, *weights.shape[-len(given.spacing) :]).contiguous()
         owned = by_orthant(flat, given.connectivity, given.extension)
         directions = directions.contiguous()
-        vectors = soft_transforms.units(directions, given.spacing)
+        vectors = soft_units.vectors(Units(directions, None, given.spacing))
         points = Projected(owned, vectors, heights.contiguous(), sharpness)
         curves, slopes, spreads = projections(points)
         ctx.save_for_backward(weights, directions, *args[2:4], flat, slopes, spreads, *points[:3])
@@ -248,7 +249,9 @@ class _FusedTransform(torch.autograd.Function):
         given = Transformed(*tensors, *ctx.options)
         needed = ctx.needs_input_grad
         if not is_plain(gradient):
-            return _transform_gradients_in_torch(given, needed[:4], gradient)
+            with torch.enable_grad():
+                values = transform(given)
+            return *_gradients_in_torch(values, given[:4], needed[:4], gradient), None, None, None
         upstream = gradient.contiguous()
         points = Projected(owned, vectors, levels, given.sharpness)
         by_weights = by_directions = by_height = by_sharpness = None
@@ -259,7 +262,9 @@ class _FusedTransform(torch.autograd.Function):
             by_weights = gradients_by_orthant(flat, by_owned, *options).view(given.weights.shape)
         if needed[1]:
             sums = soft_transforms.vector_sums(points, upstream)
-            by_directions = soft_transforms.unit_gradients(given.directions, given.spacing, sums)
+            by_directions = torch.empty_like(given.directions)
+            units = Units(given.directions, None, given.spacing)
+            soft_units.unit_gradients(units, sums, by_directions, None)
         if needed[2]:
             by_height = torch.empty_like(levels)
         if needed[3]:
@@ -269,12 +274,69 @@ class _FusedTransform(torch.autograd.Function):
         return by_weights, by_directions, by_height, by_sharpness, None, None, None
 
 
-def _transform_gradients_in_torch(
-    given: Transformed, needed: tuple[bool, ...], gradient: Tensor
-) -> tuple[Any, ...]:
-    """Gradients of the tensors by operators, which can be batched and are recorded."""
-    with torch.enable_grad():
-        values = transform(given)
-    wanted = [tensor for tensor, is_needed in zip(given[:4], needed, strict=True) if is_needed]
+def _gradients_in_torch(
+    values: Tensor, tensors: Sequence[Tensor], needed: Sequence[bool], gradient: Tensor
+) -> tuple[Tensor | None, ...]:
+    """Gradients of tensors by operators, which can be batched and are recorded."""
+    wanted = [tensor for tensor, is_needed in zip(tensors, needed, strict=True) if is_needed]
     found = iter(torch.autograd.grad(values, wanted, gradient, create_graph=True))
-    return (*(next(found) if is_needed else None for is_needed in needed), None, None, None)
+    return tuple([next(found) if is_needed else None for is_needed in needed])
+
+
+def adds_heights(images: Tensor, directions: Tensor, scales: Tensor) -> bool:
+    """Whether `with_heights` takes these: floats of one type with 32 or 64 bits, and not empty."""
+    tensors = images, directions, scales
+    if images.dtype not in (torch.float32, torch.float64) or not images.numel():
+        return False
+    if len(directions) > soft_units.MOST_DIRECTIONS:
+        return False
+    return all(t.dtype == images.dtype and not t.is_neg() for t in tensors)
+
+
+def with_heights(
+    images: Tensor, directions: Tensor, scales: Tensor, spacing: tuple[float, ...]
+) -> Tensor:
+    """Images (..., k, spatial): images (..., spatial) and their heights, with gradients.
+
+    Heights are those along directions (k, d), times scales (k,). Compiled graphs, `torch.func` and
+    subclasses do not come here.
+    """
+    found: Tensor = _WithHeights.apply(images, directions, scales, spacing)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _WithHeights(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, images: Tensor, directions: Tensor, scales: Tensor, spacing: Any) -> Any:
+        units = Units(directions.contiguous(), scales.contiguous(), spacing)
+        batch = images.shape[: -len(spacing)]
+        grid = images.shape[-len(spacing) :]
+        flat = images.reshape(-1, *grid).contiguous()
+        found = soft_units.add_heights(flat, soft_units.vectors(units))
+        ctx.save_for_backward(images, directions, scales)
+        ctx.spacing = spacing
+        return found.view(*batch, len(directions), *grid)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        images, directions, scales = ctx.saved_tensors
+        spacing = ctx.spacing
+        needed = ctx.needs_input_grad[:3]
+        if not is_plain(gradient):
+            with torch.enable_grad():
+                values = add_heights(images, unit(directions), scales, spacing)
+            return *_gradients_in_torch(values, ctx.saved_tensors, needed, gradient), None
+        upstream = gradient.reshape(-1, len(directions), *images.shape[-len(spacing) :])
+        upstream = upstream.contiguous()
+        by_images = by_directions = by_scales = None
+        if needed[0]:
+            by_images = soft_units.height_totals(upstream).view(images.shape)
+        if needed[1]:
+            by_directions = torch.empty_like(directions, memory_format=torch.contiguous_format)
+        if needed[2]:
+            by_scales = torch.empty_like(scales, memory_format=torch.contiguous_format)
+        if needed[1] or needed[2]:
+            units = Units(directions.contiguous(), scales.contiguous(), spacing)
+            sums = soft_units.height_sums(upstream)
+            soft_units.unit_gradients(units, sums, by_directions, by_scales)
+        return by_images, by_directions, by_scales, None

@@ -89,6 +89,14 @@ def scaled(vectors: Tensor, spacing: Sequence[float]) -> Tensor:
     return torch.stack([vectors[:, axis] * step for axis, step in enumerate(spacing)], 1)
 
 
+def add_heights(images: Tensor, units: Tensor, scales: Tensor, spacing: Sequence[float]) -> Tensor:
+    """Images (..., k, spatial): images (..., spatial) and their heights along unit vectors."""
+    shape = images.shape[images.dim() - len(spacing) :]
+    vectors = units * scales[:, None]
+    heights = scaled(vectors, spacing)[:, :, None] * positions(shape, vectors)
+    return images.unsqueeze(images.dim() - len(spacing)) + heights.sum(1).view(-1, *shape)
+
+
 def _fake(weights: Tensor, vectors: Tensor, heights: Tensor, *_: Any) -> tuple[Tensor, ...]:
     shape = weights.shape[0], vectors.shape[0], heights.shape[0]
     return weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)

@@ -129,7 +129,7 @@ CASES = {
         | {"VALUE": ("double",), "WEIGHT": ("double",), "THREADS": (1024,)},
     ],
     "soft_increasing": [{"REAL": ("float", "double")}],
-    "soft_units": [{"REAL": ("float", "double"), "AXES": (1, 2, 3)}],
+    "soft_units": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],
     "soft_small": [{"ELEMENT": FLOATS[:3], **SOFT}],

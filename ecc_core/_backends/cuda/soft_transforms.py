@@ -1,10 +1,9 @@
-"""Soft transforms on CUDA devices: launches of soft_orthants, soft_project and soft_units.cu.
+"""Soft transforms on CUDA devices: launches of soft_orthants.cu and soft_project.cu.
 
 Memory is allocated by torch.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -129,53 +128,6 @@ def vector_sums(given: Projected, upstream: Tensor) -> Tensor:
         addresses = (upstream.data_ptr(),), (partial.data_ptr(),)
         soft.launch(calls.by_vectors, stream, _addresses(given), *addresses)
     return partial
-
-
-def units(directions: Tensor, spacing: Sequence[float]) -> Tensor:
-    """Return unit vectors along directions (k, d), times the spacing."""
-    found = torch.empty_like(directions)
-    with soft.launching(directions) as (device, stream):
-        count, axes = directions.shape
-        call = _units(count, axes, directions.dtype, tuple(spacing), device)
-        soft.launch(call, stream, (directions.data_ptr(),), (found.data_ptr(),))
-    return found
-
-
-def unit_gradients(directions: Tensor, spacing: Sequence[float], sums: Tensor) -> Tensor:
-    """Return the gradients of directions by those of their `units`, which are `vector_sums`."""
-    found = torch.empty_like(directions)
-    count, axes = directions.shape
-    with soft.launching(directions) as (device, stream):
-        kind = count, axes, directions.dtype, tuple(spacing)
-        call = _unit_gradients(len(sums), *kind, device)
-        addresses = [(t.data_ptr(),) for t in (directions, sums, found)]
-        soft.launch(call, stream, *addresses)
-    return found
-
-
-@programs.plan
-def _units(
-    count: int, axes: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
-) -> Call:
-    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
-    given = 0, 0, *_padded(spacing), np.int32(count)
-    return plan_call(
-        "soft_units", "soft_units", macros, (ceil_div(count, THREADS),), THREADS, given
-    )
-
-
-@programs.plan
-def _unit_gradients(
-    rows: int, count: int, axes: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
-) -> Call:
-    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
-    given = 0, 0, 0, *_padded(spacing), np.int32(count), np.int32(rows)
-    return plan_call("soft_units", "soft_unit_gradients", macros, (count,), 32, given)
-
-
-def _padded(spacing: tuple[float, ...]) -> list[np.float64]:
-    """Return the spacing along three axes."""
-    return [np.float64(step) for step in (*spacing, *[1.0] * (3 - len(spacing)))]
 
 
 def _calls(given: Projected, device: int) -> "_Projection":

@@ -9,8 +9,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ecc_core._torch.grids import positions
-from ecc_core._torch.transform import scaled
+from ecc_core._backends import has_kernels
+from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.transform import add_heights
 from ecc_core.nn import _arguments, _exact
 from ecc_core.nn.layers._base import Hard, Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
@@ -209,16 +210,24 @@ class EulerCurveLayer(CalibratedLayer):
 
     def _directed(self, image: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Images (..., k, spatial), one for each direction, and their masks."""
-        shape = image.shape[image.dim() - self.n_spatial :]
-        dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
-        vectors = self.directions.to(dtype) * self.direction_scale.to(dtype)[:, None]
-        heights = scaled(vectors, self.spacing)[:, :, None] * positions(shape, vectors)
-        total = heights.sum(1).view(-1, *shape)
         axis = image.dim() - self.n_spatial
-        image = image.to(dtype).unsqueeze(axis) + total
+        image = self._with_heights(image)
         if isinstance(mask, Tensor) and mask.dim() > self.n_spatial:
             mask = mask.unsqueeze(axis).expand(image.shape)
         return image, mask
+
+    def _with_heights(self, image: Tensor) -> Tensor:
+        """Images (..., k, spatial), to which the heights along each direction are added."""
+        dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
+        image = image.to(dtype)
+        scales = self.direction_scale.to(dtype)
+        free = self.free_directions.to(dtype)
+        if image.is_cuda and bypasses_torch((image, free, scales)) and has_kernels("cuda"):
+            from ecc_core._torch import cuda
+
+            if cuda.adds_heights(image, free, scales):
+                return cuda.with_heights(image, free, scales, tuple(self.spacing))
+        return add_heights(image, self.directions.to(dtype), scales, self.spacing)
 
     def _curve(
         self,

@@ -14,7 +14,7 @@ from fake_cupy import fake_cupy
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
-from ecc_core._torch.transform import Transformed, transform
+from ecc_core._torch.transform import Transformed, add_heights, transform, unit
 from ecc_core.nn.functional import soft_euler_curve
 from ecc_core.nn.layers._increasing import increasing
 
@@ -22,7 +22,7 @@ from ecc_core.nn.layers._increasing import increasing
 @pytest.fixture
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
-    parts = "soft_plans", "soft", "soft_transforms", "soft_simplices"
+    parts = "soft_plans", "soft", "soft_units", "soft_transforms", "soft_simplices"
     packages = (*(f"_backends.cuda.{part}" for part in parts), "_torch.cuda")
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
@@ -193,6 +193,31 @@ def test_fused_transforms_equal_operators(soft, shape, learned):
         *(("soft_project", "soft_orthants") if learned[0] else ()),
         *("soft_project", "soft_units", "soft_levels"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "learned"), [((2, 3, 35, 34), (True,) * 3), ((3, 4, 5), (False, True, False))]
+)
+def test_heights_equal_those_of_operators(soft, shape, learned):
+    """Of more points than a block adds up, with strides, and of a volume without batch axes."""
+    ndim = 2 if len(shape) == 4 else 3
+    directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
+    tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(0.2, 0.5, ndim)
+    spacing = (1.0, 0.5, 2.0)[:ndim]
+    images, slopes = [], []
+    for by_kernels in (True, False):
+        own = [t.clone().requires_grad_(k) for t, k in zip(tensors, learned, strict=True)]
+        if by_kernels:
+            images.append(soft.cuda.with_heights(*own, spacing))
+        else:
+            images.append(add_heights(own[0], unit(own[1]), own[2], spacing))
+        wanted = [t for t in own if t.requires_grad]
+        upstream = drawn(images[0].shape)
+        slopes.append(torch.autograd.grad(images[-1], wanted, upstream))
+    torch.testing.assert_close(*images)
+    for found, known in zip(*slopes, strict=True):
+        torch.testing.assert_close(found, known, rtol=1e-4, atol=1e-3)
+    assert set(soft.launched) == {"soft_units"}
 
 
 SIMPLICES = [

@@ -1,8 +1,33 @@
-// Unit vectors along directions, in the spacing of a grid, and the gradients of the directions.
+// Vectors along directions, and images to which their heights along these are added, with gradients.
+//
+// The vector of a direction is the unit vector, times the spacing of the grid, and times a scale if there
+// are scales. The height of a point is the product of the vector and its index relative to the centre.
 #include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kAxes = ECC_AXES;
+
+struct Units {
+    const Real *directions, *scales;  // (count, axes) and (count); scales may be null
+    double spacing[3];
+    int count, reserved;
+};
+
+// Points of images (images, grid).
+struct Grid {
+    long long points;
+    int images, chunk;  // points per block of sums
+    int sides[4];
+
+    ECC_DEVICE void places(long long point, Real* at) const {
+#pragma unroll
+        for (int axis = kAxes - 1; axis >= 0; --axis) {
+            const int index = point % sides[axis];
+            point /= sides[axis];
+            at[axis] = (Real)(index - (sides[axis] - 1) / 2.0);
+        }
+    }
+};
 
 // The inverse of the length of a direction.
 ECC_DEVICE double inverse_length(const Real* direction) {
@@ -14,40 +39,97 @@ ECC_DEVICE double inverse_length(const Real* direction) {
 }
 
 // One thread for each direction.
-extern "C" __global__ void soft_units(const Real* directions, Real* vectors, double first, double second,
-                                      double third, int count) {
+extern "C" __global__ void soft_units(const Units units, Real* vectors) {
     const int k = blockIdx.x * blockDim.x + threadIdx.x;
-    if (k >= count) return;
-    const double spacing[3] = {first, second, third};
-    directions += k * kAxes;
-    const double inverse = inverse_length(directions);
+    if (k >= units.count) return;
+    const Real* direction = units.directions + k * kAxes;
+    const double scale = units.scales ? (double)units.scales[k] : 1;
+    const double factor = scale * inverse_length(direction);
 #pragma unroll
     for (int axis = 0; axis < kAxes; ++axis)
-        vectors[k * kAxes + axis] = (Real)(directions[axis] * inverse * spacing[axis]);
+        vectors[k * kAxes + axis] = (Real)(direction[axis] * factor * units.spacing[axis]);
 }
 
-// One warp for each direction. `partial` are sums of the gradients of the vectors, (rows, count, axes).
-extern "C" __global__ void soft_unit_gradients(const Real* directions, const double* partial, Real* out,
-                                               double first, double second, double third, int count,
-                                               int rows) {
+// One warp for each direction: the gradients of directions and scales, where they are wanted. `partial`
+// are sums of the gradients of the vectors, (rows, count, axes).
+extern "C" __global__ void soft_unit_gradients(const Units units, const double* partial,
+                                               Real* by_direction, Real* by_scale, int rows) {
     const int k = blockIdx.x;
-    const double spacing[3] = {first, second, third};
-    directions += k * kAxes;
+    const Real* direction = units.directions + k * kAxes;
+    const double scale = units.scales ? (double)units.scales[k] : 1;
     double slopes[kAxes] = {};
     for (int row = threadIdx.x; row < rows; row += 32) {
 #pragma unroll
         for (int axis = 0; axis < kAxes; ++axis)
-            slopes[axis] += partial[((long long)row * count + k) * kAxes + axis];
+            slopes[axis] += partial[((long long)row * units.count + k) * kAxes + axis];
     }
-    const double inverse = inverse_length(directions);
+    const double inverse = inverse_length(direction);
     double along = 0;
 #pragma unroll
     for (int axis = 0; axis < kAxes; ++axis) {
-        slopes[axis] = warp_sum(slopes[axis]) * spacing[axis];
-        along += slopes[axis] * directions[axis] * inverse;
+        slopes[axis] = warp_sum(slopes[axis]) * units.spacing[axis];
+        along += slopes[axis] * direction[axis] * inverse;
     }
     if (threadIdx.x) return;
+    if (by_scale) by_scale[k] = (Real)along;
+    if (!by_direction) return;
 #pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis)
-        out[k * kAxes + axis] = (Real)((slopes[axis] - along * directions[axis] * inverse) * inverse);
+    for (int axis = 0; axis < kAxes; ++axis) {
+        const double across = slopes[axis] - along * direction[axis] * inverse;
+        by_direction[k * kAxes + axis] = (Real)(across * inverse * scale);
+    }
+}
+
+// One thread for each point of an image and direction: images (images, count, grid).
+extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, const Real* vectors,
+                                            Real* out) {
+    const long long point = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    const int k = blockIdx.y, count = gridDim.y;
+    if (point >= grid.points) return;
+    Real at[kAxes], height = 0;
+    grid.places(point, at);
+#pragma unroll
+    for (int axis = 0; axis < kAxes; ++axis) height += vectors[k * kAxes + axis] * at[axis];
+    for (int i = 0; i < grid.images; ++i)
+        out[((long long)i * count + k) * grid.points + point] = image[i * grid.points + point] + height;
+}
+
+// One thread for each point of an image: the sum of the gradients over the directions.
+extern "C" __global__ void soft_height_totals(const Grid grid, const Real* gradients, Real* out,
+                                              int count) {
+    const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= grid.images * grid.points) return;
+    const long long image = index / grid.points, point = index % grid.points;
+    double total = 0;
+    for (int k = 0; k < count; ++k) total += gradients[(image * count + k) * grid.points + point];
+    out[index] = (Real)total;
+}
+
+// Partial sums (chunks, count, axes) of the gradients of the vectors: a block for each.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    soft_height_sums(const Grid grid, const Real* gradients, double* partial) {
+    __shared__ double scratch[kAxes][ECC_THREADS / 32];
+    const int k = blockIdx.y, count = gridDim.y;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const long long begin = (long long)blockIdx.x * grid.chunk, end = min(begin + grid.chunk, grid.points);
+    double sums[kAxes] = {};
+    for (long long point = begin + threadIdx.x; point < end; point += ECC_THREADS) {
+        double total = 0;
+        for (int i = 0; i < grid.images; ++i)
+            total += gradients[((long long)i * count + k) * grid.points + point];
+        Real at[kAxes];
+        grid.places(point, at);
+#pragma unroll
+        for (int axis = 0; axis < kAxes; ++axis) sums[axis] += total * at[axis];
+    }
+#pragma unroll
+    for (int axis = 0; axis < kAxes; ++axis) {
+        const double own = warp_sum(sums[axis]);
+        if (lane == 0) scratch[axis][warp] = own;
+    }
+    __syncthreads();
+    if (threadIdx.x >= kAxes) return;
+    double total = 0;
+    for (int other = 0; other < ECC_THREADS / 32; ++other) total += scratch[threadIdx.x][other];
+    partial[((long long)blockIdx.x * count + k) * kAxes + threadIdx.x] = total;
 }
