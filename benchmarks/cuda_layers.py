@@ -1,0 +1,155 @@
+"""Forward and backward passes of each layer and loss on a CUDA device, launched from Python.
+
+    python -m benchmarks.cuda_layers [--output benchmarks/results/cuda_layers]
+
+Milliseconds of a pass, the median of turns of 50 passes that follow each other, by turns. "Floor"
+is an operator of the same tensors whose forward and backward passes only allocate results: what
+torch and its thread take. Writes OUTPUT.json and OUTPUT.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.step_timing import milliseconds
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
+from ecc_core.nn.functional import soft_euler_curve
+
+TURNS = 9
+STEPS = 50
+HEAD = "| layer | ms | floor | ratio |"
+Step = Callable[[], None]
+
+
+class _Empty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *given: Tensor) -> Tensor:
+        *tensors, like = given
+        ctx.save_for_backward(*tensors)
+        return torch.empty_like(like)
+
+    @staticmethod
+    def backward(ctx: Any, _gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return (*(torch.empty_like(tensor) for tensor in ctx.saved_tensors), None)
+
+
+def _empty(*given: Tensor) -> Tensor:
+    found: Tensor = _Empty.apply(*given)  # type: ignore[no-untyped-call]
+    return found
+
+
+def step(call: Callable[[Tensor], Tensor], image: Tensor, learned: list[Tensor]) -> Step:
+    upstream = torch.ones_like(call(image)).detach()
+
+    def run() -> None:
+        image.grad = None
+        for tensor in learned:
+            tensor.grad = None
+        torch.autograd.backward(call(image), upstream)
+
+    return run
+
+
+def steps(
+    call: Callable[[Tensor], Tensor], image: Tensor, learned: list[Tensor]
+) -> dict[str, Step]:
+    like = call(image).detach()
+    own = [tensor.detach().clone().requires_grad_() for tensor in learned]
+    return {
+        "ms": step(call, image, learned),
+        "floor": step(lambda x: _empty(x, *own, like), image, own),
+    }
+
+
+def loss_steps(loss: EulerCurveLoss, images: Tensor) -> dict[str, Step]:
+    target = (images.detach() > 0.5).float()
+    loss.cuda()
+    return steps(lambda x: loss(x, target), images, [])
+
+
+def cases() -> dict[str, dict[str, Step]]:
+    def drawn(*shape: int) -> Tensor:
+        return torch.rand(shape, device="cuda").requires_grad_()
+
+    letters = drawn(32, 1, 28, 28)
+    images = drawn(16, 1, 64, 64)
+    large = drawn(8, 1, 256, 256)
+    levels = torch.linspace(0, 1, 32, device="cuda").requires_grad_()
+    sharpness = torch.tensor(100.0, device="cuda")
+    layers: dict[str, tuple[nn.Module, Tensor]] = {
+        "EulerTransformLayer, 32 x 28^2, 16 directions, 16 heights": (
+            EulerTransformLayer(16, 16, range=(-20, 20)),
+            letters,
+        ),
+        "EulerTransformLayer, 8 x 256^2, 16 directions, 32 heights": (
+            EulerTransformLayer(16, 32, range=(-180, 180)),
+            large,
+        ),
+        "EulerCurveLayer, 16 x 64^2": (EulerCurveLayer(32, range=(0, 1)), images),
+        "EulerCurveLayer, 16 x 64^2, fixed thresholds": (
+            EulerCurveLayer(32, range=(0, 1), learn_thresholds=False),
+            images,
+        ),
+        "EulerCurveLayer, 16 x 64^2, 16 directions": (
+            EulerCurveLayer(32, range=(0, 1), directions=16, direction_scale=0.02),
+            images,
+        ),
+        "EulerCurveMap, 16 x 64^2, windows of 8": (
+            EulerCurveMap(4, window=8, stride=8, range=(0, 1)),
+            images,
+        ),
+    }
+    found: dict[str, dict[str, Step]] = {}
+    for name, (layer, given) in layers.items():
+        layer.cuda()
+        found[name] = steps(layer, given, list(layer.parameters()))
+
+    def curve(image: Tensor) -> Tensor:
+        return soft_euler_curve(image, levels, sharpness=sharpness)
+
+    found["soft_euler_curve, 16 x 64^2, 32 thresholds"] = steps(curve, images, [levels])
+    found["EulerCurveLoss, 16 x 64^2"] = loss_steps(EulerCurveLoss(), images)
+    found["EulerCurveLoss, 16 x 64^2, windows of 8"] = loss_steps(EulerCurveLoss(window=8), images)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_layers"))
+    output = parser.parse_args().output
+    found = cases()
+    times: dict[str, dict[str, list[float]]] = {n: {k: [] for k in s} for n, s in found.items()}
+    for turn in range(TURNS + 1):
+        for name, both in found.items():
+            for kind, run in both.items():
+                taken = milliseconds(run, STEPS)
+                if turn:
+                    times[name][kind].append(taken)
+    rows: list[dict[str, Any]] = [
+        {"layer": name} | {kind: median(each) for kind, each in own.items()}
+        for name, own in times.items()
+    ]
+    name = torch.cuda.get_device_name(0)
+    report = {"device": name, "torch": torch.__version__, "rows": rows}
+    output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    lines = [
+        f"| {r['layer']} | {r['ms']:.3f} | {r['floor']:.3f} | {r['ms'] / r['floor']:.1f} |"
+        for r in rows
+    ]
+    table = "\n".join([HEAD, "|---" * (HEAD.count("|") - 1) + "|", *lines])
+    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    about = f"{name}; torch {torch.__version__}. {text}"
+    output.with_suffix(".md").write_text(f"# Layers on a CUDA device\n\n{about}\n\n{table}\n")
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
