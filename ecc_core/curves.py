@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex, Unpack, overload
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
-from ecc_core._arrays.plans import plan_of
+from ecc_core._arrays.plans import levels_of, plan_of, thresholds_of
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
@@ -300,7 +300,7 @@ def euler_curve(
     if not isinstance(thresholds, HOST_TYPES) and adapter_of(thresholds).reads_early:
         planned, request, levels = _curve_at_early_thresholds(image, thresholds, options)
     else:
-        levels = given_on_host(thresholds)
+        levels = levels_of(thresholds)
         planned, request = _planned_curve(image, thresholds, levels, options)
     if planned is not None:
         return planned
@@ -356,5 +356,5 @@ def _planned_curve(
         return None, request
     plan.warn_of_axis(image)
     at, values = planned
-    at = thresholds if at is None else at
+    at = thresholds_of(image, thresholds, levels) if at is None else at
     return plan.result._with_arrays(at, values), request

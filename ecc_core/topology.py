@@ -8,7 +8,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.plans import plan_of
+from ecc_core._arrays.plans import levels_of, plan_of, thresholds_of
 from ecc_core._arrays.request import Request, check_eager, check_given, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
@@ -228,12 +228,13 @@ def betti_curves(
         return whole_betti_curves(image, thresholds, options, BettiOptions(least))
     request = None
     if least == 0 and mask is None:
-        plan, request = plan_of("betti", image, thresholds, options, result_of=_no_curves)
+        levels = levels_of(thresholds)
+        plan, request = plan_of("betti", image, levels, options, result_of=_no_curves)
         planned = None if plan is None else plan.run(image)
         if plan is not None and planned is not None:
             plan.warn_of_axis(image)
             at, values = planned
-            at = thresholds if at is None else at
+            at = thresholds_of(image, thresholds, levels) if at is None else at
             curves: BettiCurves[Any] = plan.result._with_arrays(at, values)
             return curves
     if request is None:

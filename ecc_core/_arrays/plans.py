@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._arrays import adapter_of
+from ecc_core._arrays import adapter_of, given_on_host
+from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes, looks_thin, warn_of_missing_axis
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.thresholds import exact_array
 
 KEPT = 256  # plans
 KEPT_LEVELS = 4096  # most thresholds of a plan
@@ -117,6 +119,20 @@ def plan_of(
     if request is not None and _lacks_axis(image, options):
         warn_of_missing_axis(image.shape)
     return plan, request
+
+
+def levels_of(thresholds: Any) -> Any:
+    """Return thresholds as calls are planned for them: on the host, and numbers in an array."""
+    if isinstance(thresholds, list | tuple):
+        return exact_array(thresholds, "thresholds")
+    return given_on_host(thresholds)
+
+
+def thresholds_of(image: Any, thresholds: Any, levels: Any) -> Any:
+    """Return the thresholds of a result, which are those given if they are an array."""
+    if getattr(thresholds, "ndim", 0):
+        return thresholds
+    return origin_of(image).wrap(levels)
 
 
 def _lacks_axis(image: Any, options: ImageOptions) -> bool:

@@ -257,7 +257,7 @@ def _windows_along(image: Tensor, axis: int, side: int, stride: int) -> Tensor:
         return image.unfold(axis, side, stride)
     if rest:
         image = image.narrow(axis, 0, count * side)
-    return image.unflatten(axis, (count, side)).movedim(axis + 1, -1)
+    return torch.unflatten(image, axis, (count, side)).movedim(axis + 1, -1)
 
 
 def masks_of_classes(indices: Tensor, count: int, n_spatial: int, first: int = 0) -> Tensor:

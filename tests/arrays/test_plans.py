@@ -102,7 +102,6 @@ def test_calls_that_are_made_in_full(planned):
     for _ in range(2):
         assert_same(LEVELS, superlevel=True)
         assert_same(LEVELS, connectivity=np.array(1))
-        assert_same(list(LEVELS))
     assert planned == []
     assert_same(LEVELS, 100 * IMAGE)
     assert planned == [(3, 3)]
@@ -213,3 +212,14 @@ def test_thresholds_that_are_read_early_warn_once_of_a_missing_axis(planned, mon
     np.testing.assert_array_equal(found.values.get(), expected.values)
     assert found.thresholds is given
     assert len(warned) == 1
+
+
+def test_numbers_in_a_list_are_planned(planned):
+    """They become an array of the image's library, of which each result has its own."""
+    for _ in range(2):
+        found = ecc.euler_curve(Box(IMAGE), [0, 1, 2])
+        expected = ecc.euler_curve(IMAGE, LEVELS)
+        np.testing.assert_array_equal(found.values.get(), expected.values)
+        np.testing.assert_array_equal(found.thresholds.get(), LEVELS)
+        found.thresholds.get()[:] = 7
+    assert len(planned) == 2
