@@ -51,9 +51,9 @@ def winding_keys(forests: Forests, macros: dict[str, Any], until: Any) -> list[A
     of_roots = []
     for axis in AXES[forests.codes.ndim]:
         keys = cupy.full(nodes, levels, np.int32)
-        roots = cupy.empty(nodes, np.int32)
-        run("find_roots", nodes, tree.joined, until, found[axis], np.uint32(nodes), roots)
-        cupy.minimum.at(keys, roots, found[axis])
+        wound = cupy.flatnonzero(found[axis] < levels)
+        given = wound, np.uint32(wound.size), found[axis], keys
+        run("lower_roots", wound.size, tree.joined, until, *given)
         of_roots.append(keys)
     return of_roots
 

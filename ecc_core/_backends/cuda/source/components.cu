@@ -36,6 +36,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (node < size) roots[node] = root_after(joined, node, edges[keys[node]]);
 }
 
+// Lowers the keys of the roots of some nodes, at keys of these, to these keys.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    lower_roots(const Word* joined, const unsigned* edges, const long long* nodes,
+                const unsigned count, const int* keys, int* of_roots) {
+    const unsigned i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= count) return;
+    const int key = keys[nodes[i]];
+    atomicMin(of_roots + root_after(joined, nodes[i], edges[key]), key);
+}
+
 // How often a way crosses the sides of a torus, towards the last point of each axis less the other way.
 struct Turn {
     int z, y, x;
