@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ecc_core._cli import options, outputs
+from ecc_core._cli import lasting_by_boxes, options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import FailedImages, blame, failure_of
@@ -83,10 +83,16 @@ def run(arguments: Namespace) -> None:
                 if images.has(path, stack.view.source):
                     start(f"{Path(path).name} left out")
                     continue
-                stack = held(stack)
-                start(f"curve of {Path(path).name}")
-                with blame(path):
-                    curves = _curves(stack)
+                if lasting_by_boxes.is_needed(stack):
+                    lasting_by_boxes.check(path, paths, arguments)
+                    start(f"curve of {Path(path).name}")
+                    stack = open_stack(path, lengths, arguments)
+                    curves = lasting_by_boxes.lasting_curves(stack)
+                else:
+                    stack = held(stack)
+                    start(f"curve of {Path(path).name}")
+                    with blame(path):
+                        curves = _curves(stack)
                 lengths.keep(path, stack.calibration)
                 found.append(curves)
                 facts.append(stack.facts | stack.job().described(curves))

@@ -10,7 +10,6 @@ from ecc_core._io.lazy import Array
 from ecc_core._request.boundary import shortest_name, words_of
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
-from ecc_core.quantities._base import EULER_NUMBER
 from ecc_core.quantities.registry import quantities_of
 
 MOST_COLUMNS = 1 << 16
@@ -31,7 +30,8 @@ class Curves(NamedTuple):
     """Curves of an image: one for each index of its batch axes, or for each label there.
 
     The measures, (k, n) arrays, are the Euler characteristic, and then Betti numbers, Minkowski
-    functionals or component curves, as the columns of a table are called; float64 for densities.
+    functionals or component curves, as the columns of a table are called; float64 for densities. Of
+    what lasts in a volume that does not fit in memory, they are two of the Betti numbers.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Curves(NamedTuple):
 
     @property
     def rows(self) -> int:
-        return len(self.measures[EULER_NUMBER])
+        return len(next(iter(self.measures.values())))
 
     def distinct(self) -> "Curves":
         """Return them without repeated thresholds, which evenly spaced ones of one value are."""
@@ -85,9 +85,8 @@ def measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
     for name, dtype in every.items():
         found[name] = []
         for own in curves:
-            missing = np.full(
-                own.measures[EULER_NUMBER].shape, np.nan if dtype.kind == "f" else 0, dtype
-            )
+            shape = own.rows, own.thresholds.size
+            missing = np.full(shape, np.nan if dtype.kind == "f" else 0, dtype)
             found[name].append(own.measures.get(name, missing))
     return found
 

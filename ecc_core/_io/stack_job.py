@@ -225,9 +225,12 @@ class StackJob:
         )
 
     def described(self, curves: Curves) -> dict[str, Any]:
-        """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
+        """Return what `ecc_core.io.read_result` needs.
+
+        {} for labels along batch axes, and for curves without the Euler characteristic.
+        """
         labels = curves.heads.get("label")
-        if labels is not None and self.batch:
+        if (labels is not None and self.batch) or EULER_NUMBER not in curves.measures:
             return {}
         facts = curve_facts(replace(self.filtration, direction=self.direction))
         facts["density"] = self.settings["density"]

@@ -1,0 +1,136 @@
+"""Betti curves of what lasts, of volumes that do not fit in memory: all but those of tunnels.
+
+Components and cavities that last follow from pairs of boxes, tunnels only from the whole volume
+(docs/design/betti.md). So tables have neither b1 nor the Euler number of what lasts.
+"""
+
+import itertools
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ecc_core
+from ecc_core._blocks.window import PURPOSE
+from ecc_core._cli.blockwise import Stack, thresholds_of
+from ecc_core._cli.errors import blame
+from ecc_core._io.blocks import Blocks
+from ecc_core._io.curve_columns import Curves
+from ecc_core._io.lazy import Array, Box
+from ecc_core._io.limits import available_bytes
+from ecc_core._optional import import_optional
+from ecc_core._request.levels import count_entered, round_to_levels
+from ecc_core.errors import InputFileError
+from ecc_core.quantities import CURVES
+from ecc_core.quantities.registry import quantities_of
+
+BYTES_OF_PAIRS = 28
+"""What a point takes while all pairs of a volume in memory are found, besides its value."""
+DIMENSIONS = 0, 2
+"""Of components and cavities."""
+
+
+def fits_in_memory(blocks: Blocks) -> bool:
+    """Whether all pairs of an image can be found in memory."""
+    needed = math.prod(blocks.image.shape) * (blocks.bytes_a_point + BYTES_OF_PAIRS)
+    there = available_bytes()
+    return there is None or needed <= there
+
+
+def is_needed(stack: Stack) -> bool:
+    """Whether boxes give some of the curves of what lasts, as the volume is too large for all."""
+    lasts = stack.arguments.persistence is not None
+    return lasts and stack.view.ndim == 3 and not fits_in_memory(stack.blocks)
+
+
+def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
+    """Refuse what needs all Betti numbers of a volume that is too large for them."""
+    known = CURVES["euler"], CURVES["betti"]
+    others = [one.name for one in quantities_of(arguments) if one not in known]
+    reason = ""
+    if len(paths) > 1:
+        reason = "must be the only image"
+    elif isinstance(arguments.thresholds, str):
+        reason = f"must have no --thresholds {arguments.thresholds}"
+    elif arguments.labels:
+        reason = "must have no --labels"
+    elif others:
+        reason = f"must have no --{others[0]}"
+    elif arguments.plot:
+        reason = "must have no --plot"
+    if reason:
+        raise InputFileError(
+            f"{path}: {reason} with --persistence, since tunnels of the volume do not fit in "
+            "memory, and its boxes give components and cavities only"
+        )
+
+
+def lasting_curves(stack: Stack) -> Curves:
+    """Return b0 and b2 of an image that is read by boxes, and say what is missing."""
+    at = thresholds_of(stack, sampled=False)
+    rows = math.prod(stack.batch)
+    measures = {f"b{k}": np.zeros((rows, at.size), np.int64) for k in DIMENSIONS}
+    with blame(stack.path):
+        for row, place in enumerate(np.ndindex(*stack.batch)):
+            for name, numbers in zip(measures, _numbers(stack, place, at), strict=True):
+                measures[name][row] = numbers
+    sys.stderr.write(
+        f"ecc: {stack.path}: b1 and the Euler number are left out: tunnels that last are found in "
+        "memory only, into which they do not fit\n"
+    )
+    return Curves(stack.facts["path"], at, stack.heads, measures)
+
+
+def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
+    """Return how many classes of each dimension live at thresholds."""
+    arguments = stack.arguments
+    dask = import_optional("dask", **PURPOSE)
+    image, mask = _lazy_arrays(stack, place)
+    options: dict[str, Any] = {
+        name: getattr(arguments, name) for name in ("connectivity", "superlevel", "boundary", "nan")
+    }
+    options |= {"mask": mask, "min_persistence": arguments.persistence}
+    pairs = [ecc_core.persistence_pairs(image, k, **options) for k in DIMENSIONS]
+    ends = [(one.births, one.deaths, one.death_points) for one in pairs]
+    # Together, so that each block is read once.
+    found = dask.compute(*ends, scheduler="threads", num_workers=stack.means.workers)
+    levels = round_to_levels(at, image.dtype.newbyteorder("="), arguments.superlevel)
+    numbers = []
+    for births, deaths, points in found:
+        dies = points[:, 0] >= 0
+        born, died = (count_entered(values, levels) for values in (births, deaths[dies]))
+        numbers.append(born - died)
+    return numbers
+
+
+def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return one of the images of a stack and its mask, or None, as dask arrays of its blocks."""
+    dask = import_optional("dask", **PURPOSE)
+    da = import_optional("dask.array", **PURPOSE)
+    blocks = stack.blocks
+    chunks = blocks.image.chunks(stack.means.sizes)[len(place) :]
+    lead = tuple(slice(i, i + 1) for i in place)
+    read = dask.delayed(_read, nout=2, pure=True)
+    given = dask.delayed(blocks, traverse=False, pure=True)
+    counts = tuple(map(len, chunks))
+    arrays: list[Any] = [np.empty(counts, object), np.empty(counts, object)]
+    edges = [(0, *itertools.accumulate(lengths)) for lengths in chunks]
+    for index in np.ndindex(*counts):
+        pairs = list(zip(edges, index, strict=True))
+        box = (*lead, *(slice(along[i], along[i + 1]) for along, i in pairs))
+        shape = [along[i + 1] - along[i] for along, i in pairs]
+        parts = read(given, box, blocks.is_masked)
+        for array, part, dtype in zip(arrays, parts, (blocks.dtype, np.bool_), strict=True):
+            array[index] = da.from_delayed(part, shape, dtype)
+    image, mask = (da.block(array.tolist()) for array in arrays)
+    return image, mask if blocks.is_masked else None
+
+
+def _read(blocks: Blocks, box: Box, masked: bool) -> tuple[Array, Array | None]:
+    """Return one image in a box, and which of its points are used."""
+    values, *shown = blocks(box)
+    spatial = values.shape[-3:]
+    return values.reshape(spatial), shown[0].reshape(spatial) if masked else None

@@ -1,0 +1,66 @@
+"""``ecc curve --persistence`` of volumes that do not fit in memory."""
+
+import numpy as np
+import pytest
+from io_helpers import columns, write_zarr
+from scipy import ndimage
+
+import ecc_core as ecc
+from ecc_core._cli import lasting_by_boxes
+from ecc_core.cli import main
+
+NOISE = np.random.default_rng(0).normal(size=(24, 30, 36))
+VOLUME = (ndimage.gaussian_filter(NOISE, 1.2) * 600 + 128).clip(0, 255).astype(np.uint8)
+LEAST = 40
+
+
+@pytest.fixture
+def image(tmp_path, monkeypatch):
+    monkeypatch.setattr(lasting_by_boxes, "available_bytes", lambda: 0)
+    return write_zarr(tmp_path / "image.zarr", VOLUME, chunks=(9, 11, 13))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_numbers_are_those_in_memory(image, masked, tmp_path, capsys):
+    at = [40, 90, 120, 150, 190]
+    flags = ["--superlevel", "--boundary", "periodic,closed,closed"]
+    options = {"superlevel": True, "boundary": ("periodic", "closed", "closed")}
+    if masked:
+        options["mask"] = np.random.default_rng(1).random(VOLUME.shape) < 0.9
+        write_zarr(tmp_path / "mask.zarr", options["mask"].astype(np.uint8), chunks=(8, 8, 8))
+        flags += ["--mask", tmp_path / "mask.zarr"]
+    out = tmp_path / "t.csv"
+    thresholds = ",".join(map(str, at))
+    given = ["curve", image, "--betti", "--persistence", LEAST, "--thresholds", thresholds]
+    assert main([*map(str, [*given, *flags, "--out", out])]) == 0
+    assert "b1 and the Euler number are left out" in capsys.readouterr().err
+    table = columns(out)
+    assert not {"b1", "euler_number"} & {*table}
+    for k in (0, 2):
+        pairs = ecc.persistence_pairs(VOLUME, k, min_persistence=LEAST, **options)
+        born = (pairs.births[:, None] >= at).sum(axis=0)
+        dies = pairs.death_points[:, 0] >= 0
+        died = (pairs.deaths[dies, None] >= at).sum(axis=0)
+        np.testing.assert_array_equal(table[f"b{k}"], born - died)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--minkowski", "crofton-13"], "must have no --minkowski with --persistence"),
+        (["--plot", "t.svg"], "must have no --plot with --persistence"),
+        (["--thresholds", "exact"], "must have no --thresholds exact with --persistence"),
+        (["--labels", "image"], "must have no --labels with --persistence"),
+    ],
+)
+def test_what_needs_all_betti_numbers_is_one_line(image, more, message, refuse):
+    more = [image if word == "image" else word for word in more]
+    said = refuse("curve", image, "--betti", "--persistence", LEAST, *more)
+    assert message in said
+
+
+def test_a_damaged_chunk_is_one_line(image, refuse):
+    chunk = next(path for path in image.rglob("c/*/*/*") if path.is_file())
+    chunk.write_bytes(b"damaged")
+    said = refuse("curve", image, "--betti", "--persistence", LEAST, "--range", "0,255")
+    assert str(image) in said
