@@ -206,12 +206,13 @@ def drag_least(side: int, bar: float) -> list[Row]:
     window.until(lambda: model.classes is not None)
     window.settle()
     longest = float(model.classes.persistence[1])
+    model.min_persistence = 0.04 * longest  # what lasts is found once, before the drag
+    window.settle()
     times = []
     contrasts = []
 
     def leave_out(least: float) -> None:
-        model.min_persistence = least
-        window.canvas.update()
+        model.min_persistence = least  # the canvas is drawn with what lasts, or not at all
 
     for share in np.linspace(0.05, 0.5, 40).tolist():
         times.append(window.frame(partial(leave_out, share * longest)))

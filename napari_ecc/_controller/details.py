@@ -27,7 +27,7 @@ from napari_ecc._controller.fields import (
     surroundings,
     why_unpaired,
 )
-from napari_ecc._controller.lasting import LastingSearch, LastingSets
+from napari_ecc._controller.lasting import Lasting, LastingSearch
 from napari_ecc._controller.layers import Selection, can_be_held, describe
 from napari_ecc._controller.loading import device_name, prepared
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
@@ -232,8 +232,8 @@ class Details:
         arguments = field, classes, model.chosen, model.threshold
         self.finding.submit(partial(find_chosen, *arguments, **model.sets), on_step)
 
-    def find_lasting(self, use: Callable[[LastingSets | None], None]) -> None:
-        """Call a function with the sets of what lasts, once they are known; None if all counts."""
+    def find_lasting(self, use: Callable[[Lasting | None], None]) -> None:
+        """Call a function with what lasts, once it is known; None if all counts."""
         self.lasting.find(self.field, use)
 
     def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:

@@ -15,7 +15,7 @@ from napari_ecc._controller.curves import Progress, request_of, result_of
 from napari_ecc._controller.details import Details, ObjectProbe, Source
 from napari_ecc._controller.docks import DockController, LayerChoice, Work
 from napari_ecc._controller.fields import Objects
-from napari_ecc._controller.lasting import LastingSets
+from napari_ecc._controller.lasting import Lasting
 from napari_ecc._controller.layers import contrast_limits, selection_of
 from napari_ecc._controller.loading import warm
 from napari_ecc._controller.measuring import placed
@@ -183,10 +183,13 @@ class ExplorerController(DockController):
         if self.model.show_set:
             self.details.find_lasting(self._show_set)
 
-    def _show_set(self, lasting: LastingSets | None) -> None:
+    def _show_set(self, lasting: Lasting | None) -> None:
         shown = self.details.source
         field = self.details.field
         if shown is None or field is None or not self.model.show_set:
+            return
+        if lasting is not None and self._set.shows(lasting):
+            self._set.follow_least()
             return
         try:
             self._set.show(shown.layer, shown.selection, field, self.model, lasting)

@@ -19,58 +19,91 @@ HUGE = float(np.finfo(np.float32).max)
 
 
 class Flooding:
-    """The components of the sets at all thresholds, and where each joins an older one."""
+    """The components of the sets at all thresholds, and where each joins an older one.
 
-    def __init__(self, values: Array, labels: Array, found: Any) -> None:
-        self._values = values
-        self._labels = labels
-        self._superlevel = found.superlevel
-        self._persistence = np.append(np.inf, found.persistence)  # of label 0, which has no points
-        self._older = np.append(0, found.merged_into).astype(np.intp)
-        deaths = found.deaths
-        if values.dtype.kind == "f":
-            deaths = np.clip(deaths, -HUGE, HUGE)
-        self._deaths = np.append(np.zeros(1, values.dtype), deaths.astype(values.dtype))
-
-    def lasting(self, least: float) -> Array:
-        """Return values whose sets have the components that last, and no others.
-
-        They are those of the image, but in components that do not last the values at which these
-        have joined one that does.
-        """
-        lasts = self._persistence >= least
-        last = np.where(lasts | lasts[self._older], np.arange(lasts.size), self._older)
-        while not np.array_equal(further := last[last], last):
-            last = further
-        ends = self._deaths[last]
-        ends[lasts] = _extreme(ends.dtype, highest=self._superlevel)
-        limit = np.minimum if self._superlevel else np.maximum
-        return np.asarray(limit(self._values, ends[self._labels]))
-
-
-class LastingSets(NamedTuple):
-    """Values whose sets are those of a field without what does not last."""
-
-    inside: Array
-    """The set at a threshold consists of the components that last."""
-    outside: Array
-    """Its complement consists of the holes (2-D) or cavities (3-D) that last, and the outside.
-
-    In float32, as the graphics card compares, whatever the dtype of the field.
+    Each point has the label of the minimum or maximum from which it is flooded, or 0 if it never
+    enters. Components that a component joins one after the other are more and more persistent.
     """
 
+    def __init__(self, labels: Array, found: Any, *, strict: bool = False) -> None:
+        self.labels = labels
+        self._superlevel = found.superlevel
+        self._strict = strict  # whether a point of this value is not in the set at a threshold
+        self._persistence = np.append(np.inf, found.persistence)  # of label 0, which has no points
+        self._older = np.append(0, found.merged_into).astype(np.intp)
+        self._deaths = np.append(np.zeros(1, found.deaths.dtype), found.deaths)
+        self._least = np.nan  # of the last call
+        self._standing: tuple[float, Array] | None = None
+        """A threshold, and of each label the persistence of the component that it is part of."""
+        self._joining: tuple[float, Array, Array] | None = None
+        """A least persistence, whether each label has it, and where it joins one that has."""
 
-class Lasting:
-    """The components of a field and those of its complement."""
+    def lasting(self, threshold: float, least: float) -> NDArray[np.bool_]:
+        """Return whether points of each label are in a component that lasts, if in the set.
 
-    def __init__(self, field: Field, components: Flooding, complement: Flooding) -> None:
-        self._field = field
-        self._components = components
-        self._complement = complement
+        It takes one comparison if only the threshold, or only the least persistence, differs from
+        that of the last two calls.
+        """
+        at = np.float64(threshold)  # integers are compared exactly, and float32 as float64
+        only_threshold = least == self._least
+        self._least = least
+        if only_threshold:
+            lasts, joins = self._joined(least)
+            return np.asarray(lasts | self._is_in_set(joins, at))
+        return np.asarray(self._standing_at(at) >= least)
 
-    def sets(self, least: float) -> LastingSets:
-        """Return what has at least some persistence."""
-        return LastingSets(self._components.lasting(least), self._complement.lasting(least))
+    def without_others(self, values: Array, least: float) -> Array:
+        """Return values of points whose sets have the components that last, and no others.
+
+        They are the given ones, but in components that do not last the values at which these join
+        one that does.
+        """
+        lasts, joins = self._joined(least)
+        ends = np.clip(joins, -HUGE, HUGE) if values.dtype.kind == "f" else joins
+        ends = ends.astype(values.dtype)
+        ends[lasts] = _extreme(values.dtype, highest=self._superlevel)
+        limit = np.minimum if self._superlevel else np.maximum
+        return np.asarray(limit(values, ends[self.labels]))
+
+    def _is_in_set(self, values: Array, threshold: np.float64) -> Array:
+        """Return which values belong to the set at a threshold."""
+        if self._superlevel:
+            inside = values > threshold if self._strict else values >= threshold
+        else:
+            inside = values < threshold if self._strict else values <= threshold
+        return np.asarray(inside)
+
+    def _standing_at(self, threshold: np.float64) -> Array:
+        """Return, of each label, the persistence of the component that it is part of."""
+        if self._standing is None or self._standing[0] != threshold:
+            merged = self._is_in_set(self._deaths, threshold)
+            component = _last(np.where(merged, self._older, np.arange(merged.size)))
+            self._standing = float(threshold), self._persistence[component]
+        return self._standing[1]
+
+    def _joined(self, least: float) -> tuple[Array, Array]:
+        """Return which labels last, and at which value others join a component that does."""
+        if self._joining is None or self._joining[0] != least:
+            lasts = self._persistence >= least
+            ends = lasts | lasts[self._older]
+            joining = _last(np.where(ends, np.arange(lasts.size), self._older))
+            self._joining = least, lasts, self._deaths[joining]
+        return self._joining[1:]
+
+
+def _last(following: Array) -> Array:
+    """Return where one ends that goes on from each index to the one that follows."""
+    while not np.array_equal(further := following[following], following):
+        following = further
+    return following
+
+
+class Lasting(NamedTuple):
+    """The components of the sets of a field, and those of their complements."""
+
+    components: Flooding
+    complement: Flooding
+    """Its components are holes (2-D) or cavities (3-D), and the outside."""
 
 
 def find_lasting(field: Field, *, superlevel: bool, connectivity: int | None) -> Iterator[Step]:
@@ -86,36 +119,30 @@ def find_lasting(field: Field, *, superlevel: bool, connectivity: int | None) ->
     yield from prepared("components", data)
     find = partial(ecc.persistent_regions, data, 0, mask=field.mask, superlevel=superlevel)
     found = yield from apart(partial(find, connectivity=connectivity, **options))
-    components = Flooding(data, found.labels, found)
+    components = Flooding(found.labels, found)
 
     framed = _framed(field, superlevel=superlevel)
     yield from prepared("components", framed)
     find = partial(ecc.persistent_regions, framed, 0, superlevel=not superlevel)
     found = yield from apart(partial(find, connectivity=1 if full else ndim, **options))
     within = (slice(1, -1),) * ndim
-    drawn = np.clip(framed[within], -HUGE, HUGE).astype(np.float32)
-    complement = Flooding(drawn, found.labels[within], found)
-    yield Step(Lasting(field, components, complement))
+    complement = Flooding(found.labels[within], found, strict=True)
+    yield Step(Lasting(components, complement))
 
 
 class LastingSearch:
-    """Finds what lasts of a field in the background, anew whenever the least persistence changes.
-
-    A change while it is being found does not begin it again: what is found is shown, and then that
-    of the newest persistence. What is shown can so follow a drag of the slider.
-    """
+    """Finds in the background what is needed to show what lasts of a field."""
 
     def __init__(self, model: ExplorerModel) -> None:
         self.runner = Runner("What lasts")
         self._model = model
         self._lasting: Lasting | None = None  # None before it is needed
-        self._search: Callable[[], None] | None = None  # begins it; None if nothing is wanted
-        self._least = 0.0  # of what is being found
+        self._searching = False
         self.runner.busy.connect(self._on_busy)
 
     @property
     def known(self) -> bool:
-        """Whether the components are known, so that what lasts is soon."""
+        """Whether the components are known."""
         return self._lasting is not None
 
     def forget(self) -> None:
@@ -123,51 +150,32 @@ class LastingSearch:
         self._lasting = None
         self._stop()
 
-    def find(self, field: Field | None, use: Callable[[LastingSets | None], None]) -> None:
-        """Call a function with the sets of what lasts, once they are known; None if all counts."""
+    def find(self, field: Field | None, use: Callable[[Lasting | None], None]) -> None:
+        """Call a function with what lasts, once it is known; None if all counts."""
         model = self._model
-        if field is None or model.classes is None or not model.least:
+        if field is None or model.classes is None:
             self._stop()
-            if field is not None and not model.least:
-                use(None)
-            return
-        going_on = self._search is not None and self.runner.running
-        self._search = partial(self._begin, field, use)
-        if not going_on:
-            self._search()
+        elif not model.least:
+            self._stop()
+            use(None)
+        elif self._lasting is not None:
+            use(self._lasting)
+        elif not self._searching:
+            self._searching = True
+            job = partial(find_lasting, field, **model.sets)
+            self.runner.submit(job, partial(self._found, use))
 
-    def _begin(self, field: Field, use: Callable[[LastingSets | None], None]) -> None:
-        known = self._lasting
-        model = self._model
-        sets = model.sets
-
-        def job() -> Iterator[Step]:
-            lasting = known
-            self._least = model.least
-            if lasting is None:
-                for step in find_lasting(field, **sets):
-                    lasting = step.value
-                    yield Step(None)
-            assert lasting is not None  # the last step has it
-            shown = None
-            while shown != model.least:
-                shown = self._least = model.least
-                yield Step((lasting, lasting.sets(shown)))
-
-        def on_step(step: Step) -> None:
-            if step.value is not None:
-                self._lasting, found = step.value
-                use(found)
-
-        self.runner.submit(job, on_step)
+    def _found(self, use: Callable[[Lasting | None], None], step: Step) -> None:
+        if step.value is not None:
+            self._lasting = step.value
+            use(step.value)
 
     def _on_busy(self, busy: bool) -> None:
-        """Find what has been missed, as the persistence changed when a job was about to end."""
-        if not busy and self._search is not None and self._least != self._model.least:
-            self._search()
+        if not busy:
+            self._searching = False
 
     def _stop(self) -> None:
-        self._search = None
+        self._searching = False
         self.runner.cancel()
 
 

@@ -5,15 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from napari._vispy.utils.gl import get_max_texture_sizes
 from napari.utils.colormaps import Colormap
 from napari.utils.colormaps.standardize_color import transform_color
-from numpy.typing import NDArray
-from vispy.gloo import Texture2D
-from vispy.visuals import ImageVisual
-from vispy.visuals.shaders import Function
 
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.lasting import LastingSets
+from napari_ecc._controller.lasting import Lasting
 from napari_ecc._controller.layers import (
     Selection,
     levels_of,
@@ -24,37 +21,19 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 from napari_ecc._controller.places import position_in_view
+from napari_ecc._controller.set_drawing import Contour
 
 MOST_DRAWN = 1 << 23
 """Points of the set that are drawn at a time; of more, evenly spaced ones are."""
-OUTLINE_WIDTH = 2.0
-"""In pixels of the screen."""
-LAST = 9
-"""Place among what is done with a point: after it got its opacity, that of a line is twice it."""
-OUTLINE_CODE = """
-void keep_outline(vec2 at) {
-    vec2 across = $width * dFdx(at), down = $width * dFdy(at);
-    bool within = $width > 0.0;
-    for (int i = -1; i <= 1; i++)
-        for (int j = -1; j <= 1; j++) {
-            vec2 near = at + float(i) * across + float(j) * down;
-            bool outside = $lasting > 0.0
-                ? (texture2D($outside, near).r < $level) == ($superlevel > 0.0)
-                : $colour(texture2D($texture, near)).a == 0.0;
-            within = within && !outside;
-        }
-    if (within) discard;
-    gl_FragColor.a = $width > 0.0 ? min(1.0, 2.0 * gl_FragColor.a) : gl_FragColor.a;
-}
-"""
 
 
 class SetOverlay(Overlay):
     """The set at a threshold, as a second view of the image's own data.
 
     The graphics card compares with the threshold, so that nothing is computed when it moves: the
-    colormap has a step in its middle, and the contrast limits put the threshold there. Of a field
-    of which only what lasts is shown, values are those of `LastingSets`, for which the same holds.
+    colormap has a step in its middle, and the contrast limits put the threshold there. Which
+    components and holes of the set last is looked up by the card, too, in tables of their labels;
+    in three dimensions, values are those of `Flooding.without_others`.
     """
 
     rank = 0
@@ -65,11 +44,11 @@ class SetOverlay(Overlay):
         self._superlevel = True
         self._contour: Contour | None = None
         self._shown: tuple[Any, Selection, Field, Any] | None = None
-        self._lasting: LastingSets | None = None
+        self._lasting: Lasting | None = None
+        self._slice: tuple[Any, list[int]] | None = None
+        """Of which slice, with which order of axes, the labels are known to the graphics card."""
         self._some: tuple[slice, ...] = ()
         """Which points of the field are drawn."""
-        self._slice: tuple[Any, list[int]] | None = None
-        """Which slice of the complement the outline has."""
         self._links.add(self._rename, viewer.layers.events.renamed)
         self._links.add(self._show_again, viewer.dims.events.ndisplay)
 
@@ -79,7 +58,7 @@ class SetOverlay(Overlay):
         selection: Selection,
         field: Field,
         model: Any,
-        lasting: LastingSets | None = None,
+        lasting: Lasting | None = None,
     ) -> None:
         """Show the set of a field at the model's threshold on an image, or what of it lasts."""
         self._superlevel = model.superlevel
@@ -110,7 +89,7 @@ class SetOverlay(Overlay):
         self._lasting = lasting
         self._slice = None
         self.draw(outline=model.contour)
-        self._draw_lasting(model.threshold)
+        self._leave_out()
 
     def _show_again(self, *_: Any) -> None:
         """Show as many points as planes or volumes allow."""
@@ -127,7 +106,7 @@ class SetOverlay(Overlay):
         window = getattr(self._viewer, "__wrapped__", self._viewer).window
         drawn = window._qt_viewer.canvas.layer_to_visual[layer]
         self._contour = Contour(drawn._layer_node.get_node(2))
-        layer.events.set_data.connect(self._draw_slice)
+        layer.events.set_data.connect(self._label_slice)
         return layer
 
     def remove(self) -> None:
@@ -152,7 +131,7 @@ class SetOverlay(Overlay):
         selection: Selection,
         field: Field,
         model: Any,
-        lasting: LastingSets | None,
+        lasting: Lasting | None,
     ) -> dict[str, Any]:
         """The points that are drawn, and where: the layer's own, or some if there are too many."""
         levels = levels_of(image)
@@ -161,14 +140,18 @@ class SetOverlay(Overlay):
             return {"data": levels, **placement(image)}
         part = selection_of(image, (slice(None),) * image.ndim) if plain else selection
         values = part.full if plain else field.data
-        if lasting is not None:
-            values = lasting.inside
         shown = np.isin(part.axes, shown_axes(self._viewer, image))
         sides = np.array(values.shape)[shown]
         step = math.ceil((math.prod(sides.tolist()) / MOST_DRAWN) ** (1 / max(sides.size, 1)))
         steps = np.where(shown, step, 1)
         if plain and step <= 1:
             return {"data": levels[0], **placement(image)}
+        if lasting is not None and self._viewer.dims.ndisplay == 3:
+            values = lasting.components.without_others(values, model.least)
+        elif lasting is not None:  # labels are in one texture, while napari divides large planes
+            most = get_max_texture_sizes()[0] or max(values.shape)
+            least = np.ceil(np.array(values.shape) / most).astype(int)
+            steps = np.where(shown, np.maximum(steps, least), 1)
         some = self._some = tuple(slice(None, None, at) for at in steps.tolist())
         values = values[some]
         if model.sigma or field.mask is not None:
@@ -181,38 +164,61 @@ class SetOverlay(Overlay):
         """Show the set at another threshold."""
         if self.layer is not None:
             self.layer.contrast_limits = self._limits(threshold)
-            self._draw_lasting(threshold)
+            self._choose_lasting()
 
-    def _draw_lasting(self, threshold: float) -> None:
-        """Let the outline follow what lasts at a threshold, or all of the set."""
+    def shows(self, lasting: Lasting | None) -> bool:
+        """Whether the layer shows this part of the set, at whatever least persistence."""
+        return self.layer is not None and not self._ending and self._lasting is lasting
+
+    def _leave_out(self) -> None:
+        """Draw what lasts alone, or all of the set."""
         if self._contour is None:
             return
-        if self._lasting is None:
-            self._contour.follow_set()
-        else:
-            self._draw_slice()
-            self._contour.follow(self._least_above(threshold)[0], superlevel=self._superlevel)
+        if self._lasting is not None:
+            self._label_slice()
+            self._choose_lasting()
+        self._contour.leave_out(others=self._lasting is not None)
 
-    def _draw_slice(self, *_: Any) -> None:
-        """Give the outline the displayed slice of the complement."""
+    def follow_least(self) -> None:
+        """Show what lasts with the model's least persistence, which is another one."""
+        if self._shown is None or self._lasting is None or self.layer is None:
+            return
+        if self._viewer.dims.ndisplay == 3:
+            self.layer.data = self._data(*self._shown, self._lasting)["data"]
+        else:
+            self._choose_lasting()
+
+    def _choose_lasting(self) -> None:
+        """Let the graphics card know which components and holes last at the threshold."""
+        if self._lasting is None or self._shown is None or self._contour is None:
+            return
+        if self._viewer.dims.ndisplay == 3:
+            return
+        model = self._shown[-1]
+        threshold = 0.0 if math.isnan(model.threshold) else model.threshold
+        components, complement = self._lasting
+        self._contour.components.choose(components.lasting(threshold, model.least))
+        self._contour.complement.choose(complement.lasting(threshold, model.least))
+        self._contour.node.update()
+
+    def _label_slice(self, *_: Any) -> None:
+        """Let the graphics card know the labels of the displayed points."""
         layer = self.layer
-        contour = self._contour
-        shown = self._shown
-        if layer is None or contour is None or shown is None or self._lasting is None:
+        lasting = self._lasting
+        if layer is None or self._shown is None or lasting is None or self._contour is None:
             return
-        axes = list(shown[1].axes)
-        if self._viewer.dims.ndisplay == 3 or len(shown_axes(self._viewer, layer)) < 2:
+        displayed = shown_axes(self._viewer, layer)
+        if self._viewer.dims.ndisplay == 3 or len(displayed) < 2:
             return
-        order = [axes.index(axis) for axis in shown_axes(self._viewer, layer) if axis in axes]
         at = nearest_point(layer, position_in_view(self._viewer, layer))
-        index = tuple(
-            slice(None) if place in order else at[axis] for place, axis in enumerate(axes)
-        )
-        if (index, order) == self._slice:
+        index = tuple(slice(None) if k in displayed else at[k] for k in range(layer.ndim))
+        if (index, displayed) == self._slice:
             return
-        self._slice = index, order
-        outside = self._lasting.outside[self._some][index]
-        contour.set_outside(outside if order == sorted(order) else outside.T)
+        self._slice = index, displayed
+        pairs = zip((self._contour.components, self._contour.complement), lasting, strict=True)
+        for lookup, flooding in pairs:
+            labels = flooding.labels[self._some].reshape(layer.data.shape)[index]
+            lookup.set_labels(labels if displayed == sorted(displayed) else labels.T)
 
     def _limits(self, threshold: float) -> tuple[float, float]:
         """Return contrast limits whose middle separates the values of the two sides.
@@ -238,59 +244,3 @@ class SetOverlay(Overlay):
                 upper = float(np.nextafter(np.float32(t), np.float32(np.inf)))
             step = float(np.spacing(np.float32(abs(upper))))
         return upper, step
-
-
-class Contour:
-    """The outline of a set, found by the graphics card while it draws.
-
-    It leaves out what an image shows, but for what is near points that its colormap does not show,
-    or near those of a complement that is given.
-
-    napari's `Labels.contour` searches the whole array in memory, which is too slow while the
-    threshold is dragged: of 2048 x 2048 pixels a frame takes 2.7 times as long as one of a contrast
-    drag.
-    """
-
-    def __init__(self, node: ImageVisual) -> None:
-        self.node = node
-        self._outline = outline = Function(OUTLINE_CODE)
-        outline["texture"] = node._texture
-        outline["width"] = 0.0
-        self._outside = Texture2D(
-            np.zeros((1, 1), np.float32), interpolation="nearest", internalformat="r32f"
-        )
-        outline["outside"] = self._outside
-        outline["lasting"] = 0.0
-        outline["level"] = 0.0
-        outline["superlevel"] = 1.0
-        build = node._build_color_transform
-
-        def build_and_share() -> Any:
-            outline["colour"] = colour = build()
-            return colour
-
-        node._build_color_transform = build_and_share
-        node._need_colortransform_update = True
-        node._get_hook("frag", "post").add(outline("v_texcoord"), position=LAST)
-
-    def show(self, *, outline: bool) -> None:
-        """Show the outline, or all points."""
-        self._outline["width"] = OUTLINE_WIDTH if outline else 0.0
-        self.node.update()
-
-    def follow_set(self) -> None:
-        """Show points near those that the colormap does not show."""
-        self._outline["lasting"] = 0.0
-        self.node.update()
-
-    def follow(self, level: float, *, superlevel: bool) -> None:
-        """Show points near those of the complement: below a level, or not, of its values."""
-        self._outline["lasting"] = 1.0
-        self._outline["level"] = level
-        self._outline["superlevel"] = 1.0 if superlevel else 0.0
-        self.node.update()
-
-    def set_outside(self, values: NDArray[Any]) -> None:
-        """Set the values of the complement, float32, in the order of those that are drawn."""
-        self._outside.set_data(np.ascontiguousarray(values))
-        self.node.update()

@@ -1,6 +1,6 @@
 """What is counted is what is shown: outlines of components and holes that last, and no others."""
 
-import time
+import itertools
 
 import numpy as np
 import pytest
@@ -9,8 +9,7 @@ from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 
 from napari_ecc._controller.fields import Field, find_classes
-from napari_ecc._controller.lasting import Lasting, LastingSearch, find_lasting
-from napari_ecc._model.explorer import ExplorerModel
+from napari_ecc._controller.lasting import find_lasting
 from napari_ecc._workers import result
 
 
@@ -28,48 +27,24 @@ def test_sets_have_the_classes_that_last(shape, dtype, superlevel):
     own = generate_binary_structure(ndim, connectivity)
     other = generate_binary_structure(ndim, 1 if connectivity > 1 else ndim)
     field, sets = Field(image, mask), {"superlevel": superlevel, "connectivity": connectivity}
-    lasting = result(find_lasting(field, **sets))
+    components, complement = result(find_lasting(field, **sets))
     classes = result(find_classes(field, np.arange(61.0), **sets))
-    for least in (0, 5, 12, 25):
-        inside, outside = lasting.sets(least)
-        for t in range(0, 61, 6):
-            among = Field(inside, mask).inside(t, superlevel)
-            beyond = outside < t if superlevel else outside > t
-            whole = field.inside(t, superlevel)
-            assert not (among & ~whole).any()
-            assert not (beyond & whole).any()
-            framed = np.pad(beyond, 1, constant_values=True)
-            found = label(among, own)[1], label(framed, other)[1] - 1
-            numbers = classes.numbers(t, least)
-            assert found == (numbers[0], numbers[-1])
+    for least, t in walk((0, 5, 12, 25), range(0, 61, 6)):
+        whole = field.inside(t, superlevel)
+        among = whole & components.lasting(t, least)[components.labels]
+        beyond = ~whole & complement.lasting(t, least)[complement.labels]
+        framed = np.pad(beyond, 1, constant_values=True)
+        found = label(among, own)[1], label(framed, other)[1] - 1
+        numbers = classes.numbers(t, least)
+        assert found == (numbers[0], numbers[-1])
 
 
-def test_what_lasts_follows_a_drag(qtbot, monkeypatch):
-    """It is shown while the least persistence still changes, and at last that of the newest."""
-    field = Field(disc_with_noise(), None)
-    model = ExplorerModel(min_persistence=1.0)
-    model.classes = result(find_classes(field, np.arange(256.0), **model.sets))
-    sets = Lasting.sets
-
-    def slow(self, least):
-        time.sleep(0.05)
-        return least, sets(self, least)
-
-    monkeypatch.setattr(Lasting, "sets", slow)
-    search, shown = LastingSearch(model), []
-    for least in range(1, 41):
-        model.min_persistence = float(least)
-        search.find(field, shown.append)
-        qtbot.wait(20)
-        during = len(shown)
-    qtbot.waitUntil(lambda: not search.runner.running, timeout=TIMEOUT)
-    order = [least for least, _ in shown]
-    assert during > 2
-    assert order == sorted(order)
-    assert order[-1] == 40.0
-    model.min_persistence = 0.0
-    search.find(field, shown.append)
-    assert shown[-1] is None
+def walk(leasts, thresholds):
+    """Pairs of a least persistence and a threshold, as drags of one and of the other reach them."""
+    yield from itertools.product(leasts, thresholds)
+    for threshold in thresholds:
+        for least in leasts:
+            yield least, threshold
 
 
 def disc_with_noise():
@@ -104,6 +79,10 @@ def test_lines_are_those_of_what_is_counted(explorer, qtbot):
             lines[least, threshold] = outlines(viewer, panel, qtbot)
             assert lines[least, threshold] == sum(model.counts.numbers)
     assert list(lines.values()) == [4, 3, 4, 3, 3, 3, 2, 2]
+    model.threshold = 180.0
+    for least in (35.0, 60.0, 185.0):
+        model.min_persistence = least  # as in a drag: nothing is waited for
+        assert label(colourful(viewer), np.ones((3, 3)))[1] == lines[least, 180.0]
     assert len(overlays(viewer)) == 1
 
 
