@@ -257,17 +257,10 @@ AROUND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "boundary", "side", "least"),
-    [
-        ((5, 20), ("closed", "periodic"), {"connectivity": 1}, 0),
-        *(
-            pytest.param(*case, side, least, marks=pytest.mark.slow)
-            for case in AROUND
-            for side in sides(len(case[0]))
-            for least in (0, 2.5)
-        ),
-    ],
+    [(*case, side, least) for case in AROUND for side in sides(len(case[0])) for least in (0, 2.5)],
 )
 def test_regions_of_periodic_images(emulator, monkeypatch, shape, boundary, side, least):
     """Some touch opposite sides, and some end."""
