@@ -10,6 +10,7 @@ import torch
 from soft_helpers import check_transform, check_windows, gradients, leaves, plain_curve, relative
 from torch import Tensor
 
+from ecc_core.nn import EulerCurveLayer
 from ecc_core.nn.functional import (
     soft_euler_curve,
     soft_euler_transform,
@@ -241,6 +242,31 @@ def test_gradients_of_any_kind(kind):
     (slope,) = torch.autograd.grad(curve.sum(), numbers[:1], create_graph=True)
     with pytest.raises(RuntimeError, match="no second derivatives"):
         slope.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 30, 31), (17, 18, 19)])
+def test_layers_with_directions_equal_those_of_the_cpu(shape):
+    """Also where the gradient is recorded, which operators of torch compute."""
+    options = {"directions": 3, "direction_scale": 0.02, "learn_direction_scale": True}
+    n_spatial = 2 if len(shape) == 4 else 3
+    layer = EulerCurveLayer(5, range=(0, 1), n_spatial=n_spatial, spacing=0.5, **options)
+    image = draw(shape)
+    slopes, curves = [], []
+    for device, recorded in (("cpu", False), ("cuda", False), ("cuda", True)):
+        own = image.to(device).requires_grad_()
+        found = layer.to(device)(own)
+        curves.append(found.cpu())
+        numbers = [own, *layer.parameters()]
+        upstream = torch.linspace(-1, 2, found.numel()).reshape(found.shape).to(device)
+        grads = torch.autograd.grad(found, numbers, upstream, create_graph=recorded)
+        slopes.append([slope.detach().cpu() for slope in grads])
+    for curve in curves[1:]:
+        torch.testing.assert_close(curve, curves[0], rtol=1e-4, atol=1e-3)
+    for own in slopes[1:]:
+        for slope, known in zip(own, slopes[0], strict=True):
+            torch.testing.assert_close(
+                slope, known, rtol=1e-3, atol=1e-3 * known.abs().max().item()
+            )
 
 
 def test_nan_spoils_its_own_image():

@@ -92,22 +92,29 @@ def _at_thresholds(
     shape = (*geometry.batch, at.size)
     kept = None if given else programs.upload(at)
 
+    def with_thresholds(values: Any) -> tuple[Any, Any]:
+        if kept is None:
+            return None, values
+        thresholds = copy_of(kept)
+        return thresholds, keeping(values, thresholds) if programs.is_capturing() else values
+
     def run_at_once(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
         """One launch writes the result; the most frequent calls, of which each step counts."""
         assert isinstance(scan, Scan)
         hidden = 0 if mask is None else address_of(mask)
         if not wanted:
-            return None, scan.shaped(address_of(image), hidden, shape)
+            return with_thresholds(scan.shaped(address_of(image), hidden, shape))
         if programs.is_capturing():  # the host cannot look at the flags
             return None
         flag = take_reply(scan.device, wanted)
         values = scan.shaped(address_of(image), hidden, shape, flag.address)
+        found = with_thresholds(values)  # while the kernel runs
         check(flag, image, mask)
-        return None, values
+        return found
 
     wanted = scan.flags_wanted
     at_once = isinstance(scan, Scan) and scan.simple and scan.prepared.pick is None
-    if at_once and given and wanted <= WORDS:
+    if at_once and wanted <= WORDS:
         return run_at_once
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
@@ -116,11 +123,7 @@ def _at_thresholds(
         values, flag = run_scan(scan, address_of(image), address_of(mask))
         if flag is not None:
             check(flag, image, mask)
-        values = values.reshape(shape)
-        if kept is None:
-            return None, values
-        thresholds = copy_of(kept)
-        return thresholds, keeping(values, thresholds) if programs.is_capturing() else values
+        return with_thresholds(values.reshape(shape))
 
     return run
 
@@ -253,12 +256,12 @@ def _plan_even_curve(
         words = [(samples + DATA, data), (samples + MASK, hidden)]
         words += [(found, reply.memory.data.ptr), (answer, reply.address)]
         find.launch([*words, (given, memory.ptr), (given + 1, table)])
-        values, _ = scan.curves(data, hidden, table=table)
+        values = scan.shaped(data, hidden, shape, table=table)
         thresholds = cupy.ndarray((count,), np.float64, memory)
         (state,) = reply.wait(1)
         reply.release()
         if state & NAN and not omits:
             raise ValueError(NAN_MESSAGE)
-        return (thresholds, values.reshape(shape)) if state & FITS else None
+        return (thresholds, values) if state & FITS else None
 
     return run

@@ -117,25 +117,20 @@ class Scan:
         self._call.launch(words, stream.ptr)
         return memory
 
-    def curves(
-        self,
-        data: int,
-        mask: int = 0,
-        flag: int = 0,
-        _ticket: int = 0,
-        table: int = 0,
-    ) -> tuple[Any, Any]:
+    def curves(self, data: int, mask: int = 0, flag: int = 0, _ticket: int = 0) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags."""
-        memory = self.begin(data, mask, table, flag)
+        memory = self.begin(data, mask, 0, flag)
         if self.plan.accumulate:
             images, levels = self._shape
             bins = cupy.ndarray((images, levels + 1), np.int64, memory + self._curves)
             return running_sums(bins, self.plan.superlevel, self.plan.sign), memory
         return cupy.ndarray(self._shape, np.int64, memory), memory
 
-    def shaped(self, data: int, mask: int, shape: tuple[int, ...], flag: int = 0) -> Any:
-        """Return the curves of a simple scan in a shape; `flag` is as for `begin`."""
-        return cupy.ndarray(shape, np.int64, self.begin(data, mask, 0, flag))
+    def shaped(
+        self, data: int, mask: int, shape: tuple[int, ...], flag: int = 0, table: int = 0
+    ) -> Any:
+        """Return the curves of a simple scan in a shape; `flag` and `table` are as for `begin`."""
+        return cupy.ndarray(shape, np.int64, self.begin(data, mask, table, flag))
 
     def flags(self, memory: Any) -> Any:
         """Return the flags in the memory of a call."""
