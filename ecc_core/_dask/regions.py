@@ -9,8 +9,9 @@ from which other tasks take those of their chunks.
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,22 +39,40 @@ MEMORY = 1 << 29
 """Bytes of chunks that are held while labels spread, if there are so few."""
 BYTES_HELD = 14
 """What a point of a chunk that is held takes with its neighbours and links, besides its value."""
+FAST = 1
+"""The level at which arrays are compressed."""
 RESUMED = "group"
 """Arrays from which an interrupted computation would go on."""
+
+
+class Packed(NamedTuple):
+    """An array in few bytes: runs of labels are repetitive."""
+
+    words: bytes
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: Array) -> Self:
+        return cls(zlib.compress(values.tobytes(), FAST), values.dtype, values.shape)
+
+    def array(self) -> Array:
+        return np.frombuffer(zlib.decompress(self.words), self.dtype).reshape(self.shape)
 
 
 class HeldArrays:
     """Arrays of several kinds in memory, by number."""
 
     def __init__(self) -> None:
-        self._arrays: dict[tuple[str, int], Array] = {}
+        self._arrays: dict[tuple[str, int], Packed] = {}
 
     def load(self, kind: str, number: int) -> Array | None:
-        return self._arrays.get((kind, number))
+        found = self._arrays.get((kind, number))
+        return None if found is None else found.array()
 
     def keep(self, kind: str, number: int, values: Array) -> None:
         if kind != RESUMED:
-            self._arrays[kind, number] = values
+            self._arrays[kind, number] = Packed.of(values)
 
     def drop(self, kind: str) -> None:
         for key in [key for key in self._arrays if key[0] == kind]:
