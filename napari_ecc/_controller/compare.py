@@ -20,12 +20,14 @@ from napari_ecc._controller.docks import NO_IMAGE, DockController, Work, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._controller.matching import Matcher
 from napari_ecc._model.compare import (
+    KEYS,
     CompareModel,
     Curves,
     column_of_groups,
     compared,
     groups_of,
     joined,
+    with_suffixes,
 )
 from napari_ecc._model.words import counted
 from napari_ecc._workers import Runner, Step
@@ -127,8 +129,9 @@ class CompareController(DockController):
     def join(self, path: str) -> None:
         """Join a CSV or Parquet table to the curves, to group them by its columns.
 
-        One of its columns is ``name``, ``layer``, ``frame`` or ``index``. Errors in it are a
-        ValueError or an OSError. Curves that are not grouped yet are grouped by the new column of
+        One of its columns is ``name``, ``layer``, ``frame`` or ``index``. Names of files may lack
+        their suffix. Errors in it, such as no row for any curve, are a ValueError or an OSError.
+        Curves that are not grouped yet are grouped by the new column of
         the fewest values.
         """
         self._curves()
@@ -136,10 +139,18 @@ class CompareController(DockController):
         features = pd.read_parquet(path) if parquet else pd.read_csv(path, comment="#")
         model = self.model
         known = set(model.table.columns)
-        table = joined(model.table, features)
+        table = joined(model.table, with_suffixes(features, model.table["name"].tolist()))
+        more = [column for column in table.columns if column in features and column not in KEYS]
+        found = int(table[more].notna().any(axis=1).sum())
+        title = Path(path).name
+        if not found:
+            raise ValueError(
+                f"{title} has no row for any of the curves, such as {table['name'].iloc[0]!r}: "
+                "its column name, layer, frame or index must say which curve a row belongs to."
+            )
         rows = table.to_dict("records")
         model.features = {str(row.pop("name")): row for row in rows}
-        model.status = f"Joined {Path(path).name}."
+        model.status = f"Joined {title}: rows for {found} of {counted(len(rows), 'curve')}."
         column = column_of_groups(table.drop(columns=[*known & set(table.columns)]))
         if column and not model.by and not model.pattern:
             model.by = column

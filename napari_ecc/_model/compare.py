@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -127,6 +128,28 @@ def groups_of(
 def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:
     """Join the columns of another table, or of a mapping, by equal values of some of `KEYS`."""
     return join_columns(table, pd.DataFrame(features), KEYS)
+
+
+def with_suffixes(features: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return features whose names are those of files, if they are these without their suffixes.
+
+    They stay as they are if one of them is a name, or two files differ in their suffixes only.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from napari_ecc._model.compare import with_suffixes
+    >>> wells = pd.DataFrame({"name": ["a/1", "a/2"], "well": ["A1", "A2"]})
+    >>> with_suffixes(wells, ["a/1.tif", "a/2.tif", "a/3.tif"])["name"].tolist()
+    ['a/1.tif', 'a/2.tif']
+    """
+    if "name" not in features:
+        return features
+    given = features["name"].astype(str)
+    files = {str(PurePosixPath(name).with_suffix("")): name for name in names}
+    if given.isin(names).any() or len(files) < len(names):
+        return features
+    return features.assign(name=given.map(lambda name: files.get(name, name)))
 
 
 def column_of_groups(table: pd.DataFrame) -> str:

@@ -49,6 +49,11 @@ class ChannelExplorer(Panel):
         self.save = Saver(self, "surface.csv", controller.table, self.map)
         self.actions = self.add_actions(save=self.save.button(), copy=self.copy_button)
         self.offer(self.form, "image", controller.images)
+        self.show(
+            lambda: self.form.show_scope(controller.layer),
+            self.explorer.events.image,
+            controller.images.names_changed,
+        )
         self.offer(self.form, "second", controller.others)
         names = controller.images.names_changed, controller.others.names_changed
         self.show(self._show_names, *names)

@@ -129,6 +129,10 @@ class CurveComparison(Panel):
         self.form.offer("by", {"name": "", **known}, self.model.by)
         self.form.offer("unit", {**EACH, **known}, self.model.unit)
 
+    def show_empty(self) -> None:
+        """Show a button that opens a sample if there are neither layers nor curves."""
+        self.empty.visible = not self.controller.choice.names and not self.model.curves
+
     def _show_choices(self) -> None:
         """Offer what can be done about curves that are no replicates."""
         comparison = self.model.comparison
@@ -153,6 +157,8 @@ class CurveComparison(Panel):
         comparison = self.model.comparison
         curves = self.model.curves
         self.enable(self.actions, "curves", "table", "copy", on=bool(curves))
+        self.table.visible = bool(curves)
+        self.show_empty()
         if not curves:
             self.table.clear()
         elif comparison is not None:

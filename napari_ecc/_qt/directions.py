@@ -15,9 +15,9 @@ STEEPEST = 2.0
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The layer, the same as in the dock Threshold"),
     "Shape": form.choice("shape", "A Surface or Points layer that is swept instead of the image"),
-    "Objects": (form.SUPERLEVEL, form.SCOPE),
-    "t": form.slider("threshold", "Threshold of the object, shared with the dock Threshold"),
-    "a": form.slider("slope", "Slope of the plane, in values of the image per world unit"),
+    "Sets": (form.SUPERLEVEL, form.SCOPE),
+    "Threshold": form.slider("threshold", "That of the object, shared with the dock Threshold"),
+    "Slope": form.slider("slope", "That of the plane, in values of the image per world unit"),
 }
 SETTINGS = {
     "Connect": form.CONNECTIVITY,
@@ -73,6 +73,11 @@ class DirectionExplorer(Panel):
         self.angles["azimuth"].changed.connect(model.turn)
         self.angles["elevation"].changed.connect(lambda up: model.turn(model.azimuth, up))
         self.offer(self.form, "image", controller.images)
+        self.show(
+            lambda: self.form.show_scope(controller.layer),
+            self.explorer.events.image,
+            controller.images.names_changed,
+        )
         self.offer(self.form, "shape", controller.shapes, **{"none: the image": ""})
         self.show(self._show_rows, model.events.shape)
         self.show(self._show_limits, controller.limits_changed)

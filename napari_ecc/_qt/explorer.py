@@ -165,6 +165,11 @@ class EulerExplorer(Panel):
         controller = self.controller
         events = self.model.events
         self.offer(self.form, "image", controller.images)
+        self.show(
+            lambda: self.form.show_scope(controller.layer),
+            self.explorer.events.image,
+            controller.images.names_changed,
+        )
         self.offer(self.settings, "roi", controller.regions, **{"all of it": ""})
         self.show(self._show_curve, events.curve)
         self.show(self._show_threshold, events.threshold)

@@ -194,7 +194,7 @@ class Form(QtWidgets.QWidget):
             if isinstance(part, QtWidgets.QComboBox):
                 policy = QtWidgets.QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
                 part.setSizeAdjustPolicy(policy)
-                part.setMinimumContentsLength(5)
+                part.setMinimumContentsLength(4)
         if field.numbers:
             native.setMaxLength(2**31 - 1)
         self._fields[field.name] = field
@@ -208,6 +208,14 @@ class Form(QtWidgets.QWidget):
     def set_visible(self, name: str, visible: bool) -> None:
         """Show or hide the row of a widget."""
         self._layout.setRowVisible(self._rows[name], visible)
+
+    def show_scope(self, layer: Any) -> None:
+        """Offer the plane or the volume of a layer, which has more than two axes then."""
+        offered = layer is not None and layer.ndim > 2
+        if self._rows["scope"].count() > 1:
+            self._widgets["scope"].native.setVisible(offered)
+        else:
+            self.set_visible("scope", offered)
 
     def set_range(self, name: str, low: float, high: float, *, whole: bool = False) -> None:
         """Set the bounds of a slider; `whole` for integers."""

@@ -107,7 +107,7 @@ class RegionExplorer(Panel):
     def _show_part(self) -> None:
         layer = self.controller.layer
         self.enable(self.actions, "measure", on=layer is not None)
-        self.form.set_visible("scope", layer is not None and layer.ndim > 2)
+        self.form.show_scope(layer)
 
     @property
     def message(self) -> str:

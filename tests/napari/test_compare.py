@@ -287,6 +287,11 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
         curve = panel.model.curves[name]
         expected = [euler_number(image >= t, 2) for t in curve.thresholds[::50]]
         assert_array_equal(curve.values[::50], expected)
+    assert not panel.empty.native.isVisibleTo(panel)  # the sample is for those without curves
+    stems = [name.partition(".")[0] for name in images]
+    pd.DataFrame({"name": stems, "well": [*"aabbc"]}).to_csv(tmp_path / "wells.csv", index=False)
+    panel.join(str(tmp_path / "wells.csv"))
+    assert panel.model.table["well"].tolist() == [*"aabbc"]
     panel.form["by"].value = "folder"
     settle(qtbot, panel)
     groups = panel.model.comparison.groups
@@ -300,15 +305,20 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
     assert names["comparison"].groups == groups
 
 
-def test_joined_columns_survive_adding(open_panel, qtbot, tmp_path):
+def test_joined_columns_survive_adding(open_panel, qtbot, tmp_path, messages):
     """Wells that were joined stay the units of curves that are added again, and *Clear* works."""
     layers = [noise(k, 1.0) for k in range(8)]
     viewer, panel = open_panel("Compare")
     for k, image in enumerate(layers):
         viewer.add_image(image, name=f"image {k}")
+    assert not panel.table.native.isVisibleTo(panel)  # an empty table says nothing
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
+    assert panel.table.native.isVisibleTo(panel)
     names = [f"image {k}" for k in range(8)]
+    pd.DataFrame({"layer": ["picture 1"], "well": ["a"]}).to_csv(tmp_path / "others.csv")
+    panel.join(str(tmp_path / "others.csv"))
+    assert messages[-1].startswith("others.csv has no row for any of the curves, such as 'image 0'")
     wells, drugs = [*"aabbccdd"], [*"xxxxyyyy"]
     table = pd.DataFrame({"layer": names, "well": wells, "drug": drugs})
     table.to_csv(tmp_path / "wells.csv", index=False)

@@ -170,6 +170,7 @@ def test_dask_grows_block_by_block(explorer, qtbot):
     reads.clear()
     stages = []
     panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
+    assert panel.form["scope"].native.isVisibleTo(panel)
     panel.form["scope"].value = "Volume"
     settle(qtbot, panel)
     curve = assert_curve_of(panel, volume)

@@ -135,6 +135,7 @@ def test_time_and_channels(series, qtbot, counted):
 def test_clear_messages(series, qtbot):
     viewer, panel = series(movie(20, 20))
     assert "Series needs several" in panel.work.text.text()
+    assert not panel.tabs.isVisibleTo(panel)
     assert panel.form["axis"].choices == ()
     assert panel.model.table().shape == (0, 128)
     viewer.layers.clear()
