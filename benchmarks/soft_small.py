@@ -118,7 +118,13 @@ def rows() -> list[dict[str, Any]]:
             {"16 directions": backward(layers[2], image), "1": backward(layers[1], image)},
         ),
     ]
-    sizes = ((16, 28, 16, 16), (32, 28, 16, 16), (64, 28, 64, 16), (8, 64, 16, 32), (2, 256, 16, 32))
+    sizes = [
+        (16, 28, 16, 16),
+        (32, 28, 16, 16),
+        (64, 28, 64, 16),
+        (8, 64, 16, 32),
+        (2, 256, 16, 32),
+    ]
     found.extend(transforms(*size) for size in sizes)
     for given, window, connectivity, count in (
         (large, 32, 2, 16),
