@@ -166,4 +166,4 @@ def test_tubes_that_wind_twice():
         0,
         1,
     ]  # it also reaches the first and last slice
-    assert_same(ecc.component_curves, image, [0], **options)
+    assert_same(ecc.component_curves, image, np.zeros(1), **options)
