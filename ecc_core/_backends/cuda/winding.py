@@ -4,18 +4,15 @@ A component winds around an axis if a closed path in it crosses the side between
 first point more often in one direction than in the other. Edges that join components span each of
 them, so the ways along these say how often the way from one node to another one crosses each side
 (as in ``cpu/betti/winding.py``, with nodes in place of points). Every other edge closes a loop,
-whose crossings follow. Ways along the spanning edges are summed up on the host, where the forest
-has a number for each minimum.
+whose crossings follow.
 """
 
 from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cpu.betti.root_sums import add_ways
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.forests import THREADS, Forests
 
@@ -46,7 +43,7 @@ def winding_keys(forests: Forests, macros: dict[str, Any], until: Any) -> list[A
     spanning = cupy.sort(tree.links[tree.links < listed])
     ways = cupy.empty((spanning.size, WAY_WORDS), np.int32)
     run("list_ways", spanning.size, *where, spanning, np.uint32(spanning.size), ways)
-    turns = cupy.asarray(_turns_along(ways.get(), nodes))
+    turns = _turns_along(ways, nodes)
     run("find_windings", listed, *where, np.uint32(listed), turns, np.uint32(nodes), found)
     of_roots = []
     for axis in AXES[forests.codes.ndim]:
@@ -58,11 +55,44 @@ def winding_keys(forests: Forests, macros: dict[str, Any], until: Any) -> list[A
     return of_roots
 
 
-def _turns_along(ways: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
+def _turns_along(ways: Any, nodes: int) -> Any:
     """Return how often the way from each node along spanning ways crosses each side, (nodes, 3).
 
-    To a node that is the same for all of a component.
+    To the first node of its tree. In each round a tree is joined to one that begins with an earlier
+    node, if there is a way to such a one, so that there are half as many trees, or fewer.
     """
-    turns = np.zeros((nodes, 3), np.int32)
-    add_ways(ways, np.arange(nodes, dtype=np.int32), turns)
-    return turns
+    roots = cupy.arange(nodes, dtype=np.int32)
+    turns = cupy.zeros((nodes, 3), np.int32)
+    while True:
+        firsts = roots[ways[:, 0]]
+        seconds = roots[ways[:, 1]]
+        apart = cupy.flatnonzero(firsts != seconds)
+        if not apart.size:
+            return turns
+        ways = ways[apart]
+        firsts = firsts[apart]
+        seconds = seconds[apart]
+        # From the root of the first node by both nodes to the root of the second one.
+        across = ways[:, 2:] + turns[ways[:, 1]] - turns[ways[:, 0]]
+        chosen = cupy.full(nodes, -1, np.int32)
+        chosen[cupy.maximum(firsts, seconds)] = cupy.arange(apart.size, dtype=np.int32)
+        joined = cupy.flatnonzero(chosen >= 0)
+        by = chosen[joined]
+        forward = firsts[by] == joined
+        parents = cupy.arange(nodes, dtype=np.int32)
+        parents[joined] = cupy.where(forward, seconds[by], firsts[by])
+        steps = cupy.zeros((nodes, 3), np.int32)
+        steps[joined] = cupy.where(forward[:, None], across[by], -across[by])
+        parents, steps = _to_roots(parents, steps)
+        turns = turns + steps[roots]
+        roots = parents[roots]
+
+
+def _to_roots(parents: Any, steps: Any) -> tuple[Any, Any]:
+    """Return the root of each node, and the sum of the steps on the way there."""
+    while True:
+        above = parents[parents]
+        if (above == parents).all():
+            return parents, steps
+        steps = steps + steps[parents]
+        parents = above
