@@ -255,9 +255,11 @@ def _crossing(curve: Floats, alpha: float) -> tuple[float, float]:
             "too few points or too many holes"
         )
     i = above[-1]
-    (u, v), (a, b) = LEVELS[i : i + 2], np.log(np.maximum(curve[i : i + 2], 1e-300))
-    rate = (a - b) / (v - u)
-    return float(u + (a - math.log(alpha)) / rate), alpha * rate
+    before, after = LEVELS[i : i + 2]
+    # Far from its extremes the curve falls exponentially.
+    high, low = np.log(np.maximum(curve[i : i + 2], 1e-300))
+    rate = (high - low) / (after - before)
+    return float(before + (high - math.log(alpha)) / rate), alpha * rate
 
 
 def _corner_products(

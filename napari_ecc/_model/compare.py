@@ -118,11 +118,20 @@ def groups_of(
         raise ValueError(f"{expected}, got {pattern!r}: {error}") from None
     result: dict[str, list[str]] = {}
     for name, text in zip(names, names if values is None else values, strict=True):
-        found = re.search(pattern, text) if pattern else None
-        group = "other" if found is None else found.group(1 if found.lastindex else 0)
-        whole = "all" if values is None else text
-        result.setdefault(group if pattern else whole, []).append(name)
+        if pattern:
+            group = _group_in(text, pattern)
+        else:
+            group = "all" if values is None else text
+        result.setdefault(group, []).append(name)
     return result
+
+
+def _group_in(text: str, pattern: str) -> str:
+    """Return what the first group of a pattern matches, or all of it, or "other"."""
+    found = re.search(pattern, text)
+    if found is None:
+        return "other"
+    return found.group(1) if found.lastindex else found.group()
 
 
 def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:

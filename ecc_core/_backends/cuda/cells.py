@@ -160,7 +160,8 @@ def _plan(
 
     `raw`: whether codes are the values of images of 8 bits.
     """
-    (images, *sizes), device = placement.shape, placement.device
+    images, *sizes = placement.shape
+    device = placement.device
     steps = [step // code.itemsize for step in placement.strides]
     # The range of places of the highest corner of a unit cube, for each axis. A group never enters
     # if all of its points are outside the image, or if it enters with the last of them and any is
@@ -178,10 +179,14 @@ def _plan(
     kinds = len(cells.groups)
     bins = levels + 1
     labelled = label is not None
-    copies = 0 if labelled else _copies(kinds // 2 if cells.boxes else kinds, bins, device)
-    paired = cells.boxes and copies >= PAIRED_COPIES
-    if cells.boxes and not (paired or labelled):
-        copies = _copies(kinds, bins, device)
+    copies = 0
+    paired = False
+    if not labelled:
+        if cells.boxes:
+            copies = _copies(kinds // 2, bins, device)
+            paired = copies >= PAIRED_COPIES
+        if not paired:
+            copies = _copies(kinds, bins, device)
     threads = THREADS[copies > 0]
     across = ceil_div(right - (1 if paired else left), COLUMNS_A_THREAD)
     resident = ceil_div(processors(device), images)
@@ -193,10 +198,14 @@ def _plan(
     chunk = min(range(SLICES_A_THREAD[0], SLICES_A_THREAD[1] + 1), key=cost)
     units = across * lines * ceil_div(slices, chunk)
     depth, height, width = _as_volume(tuple(sizes), 1)
-    batch, slice_, row = (steps[0], *_as_volume(tuple(steps[1:]), 0)[:2])
+    slice_, row, _ = _as_volume(tuple(steps[1:]), 0)
+    blocks = max(1, min(ceil_div(units, threads), resident))
     superlevel = filtration.superlevel
+    shift = 0
+    if raw:  # from what is in memory to codes
+        shift = (128 if code == np.int8 else 0) + superlevel
     given = CELLS(
-        batch=batch,
+        batch=steps[0],
         slice=slice_,
         row=row,
         labels_slice=height * width,
@@ -210,13 +219,13 @@ def _plan(
         never_enters=0 if superlevel else bins - 1,
         chunk=chunk,
         across=across,
-        blocks=(blocks := max(1, min(ceil_div(units, threads), resident))),
+        blocks=blocks,
         # A thread adds to a kind at most once for each of its columns, and the one beside them.
         spill=MOST_SUM * copies // (threads * (COLUMNS_A_THREAD + 1) * chunk),
     )
     macros = {
         "CODE": ELEMENTS[code.name],
-        "SHIFT": (128 * (code == np.int8) + superlevel) if raw else 0,
+        "SHIFT": shift,
         "LABEL": ELEMENTS["uint8" if label is None else label.name],
         "GROUPS": ",".join(str(_corners(group)) for group in cells.groups),
         "LAST": int(cells.every),
@@ -237,9 +246,11 @@ def _copies(words: int, bins: int, device: int) -> int:
 
 def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
     """Return values for slices, rows and columns; the axes of 2-D images are slices and columns."""
-    first = values[:-1]
-    last = values[-1]
-    return (*[missing] * (1 - len(first)), *first, *[missing] * (len(first) < 2), last)
+    if len(values) == 1:
+        return missing, missing, values[0]
+    if len(values) == 2:
+        return values[0], missing, values[1]
+    return values
 
 
 def _corners(group: tuple[tuple[int, ...], ...]) -> int:

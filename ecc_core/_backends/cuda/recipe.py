@@ -117,7 +117,10 @@ def recipe(
 ) -> Recipe | None:
     """Return how to compute the curves of images of a layout, or None if they must be recoded."""
     deep = ndim == 3
-    every = _rows_in_tiles(layout) if layout.lines else layout.shape[0 if deep else 1]
+    if layout.lines:
+        every = _rows_in_tiles(layout)
+    else:
+        every = layout.shape[0] if deep else layout.shape[1]
     first, last = own or (0, every)
     bins = rules.levels + 1
     if not _is_read(layout, ndim, variant, device):
@@ -131,9 +134,9 @@ def recipe(
     found = function(plan.source, "curve", device, options)
     # What shared memory leaves is cache, where neighbours and events find their samples again.
     resident = RESIDENT_WARPS[plan.source] // tiling.warps
-    found.preferred_shared_memory_carveout = min(
-        100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
-    )
+    wanted = resident * (plan.shared + SPARE_BYTES)
+    percent = ceil_div(100 * wanted, shared_limit(device))
+    found.preferred_shared_memory_carveout = min(100, percent)
     direct = tiling.blocks == 1
     images = layout.images
     units = {"across": tiling.across, "down": tiling.down, "chunk": tiling.chunk}
@@ -146,7 +149,11 @@ def recipe(
     def call(bins: NDArray[Any]) -> Call:
         return Call(found, grid, 32 * tiling.warps, plan.shared, (*given, bins, result))
 
-    counts = 0 if direct else images * (16 * ceil_div(bins, BINS_A_LINE) if scanned else bins)
+    counts = 0
+    if scanned and not direct:
+        counts = images * 16 * ceil_div(bins, BINS_A_LINE)
+    elif not direct:
+        counts = images * bins
     return Recipe(layout, call, counts, not (direct or scanned), sign, variant.superlevel)
 
 

@@ -137,7 +137,12 @@ def _recoding(arrangement: Arrangement, rules: Rules, keep: bool, repeat: bool) 
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     levels = rules.levels
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
-    dtype = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
+    if levels < 256 or bytes_do:
+        dtype = "uint8"
+    elif levels < 65_536:
+        dtype = "uint16"
+    else:
+        dtype = "uint32"
     place = place.copy()
     place.view(np.int32)[CODES.word("first", 4)] = bytes_do and variant.superlevel
     shared, where = table_memory(rules)

@@ -82,7 +82,7 @@ class Samples(NamedTuple):
     ) -> Call:
         """Return a launch with as many blocks as are resident at a time, in `rows` of a grid."""
         lines = math.prod(self.shape[:-1]) * ceil_div(self.shape[-1], PIECE_OF_ROW)
-        working = -(-lines * int(self.image.view(np.int32)[LANES]) // THREADS)
+        working = ceil_div(lines * int(self.image.view(np.int32)[LANES]), THREADS)
         blocks = min(working, resident * processors(self.device))
         given = (self.image, *arguments)
         grid = (ceil_div(blocks, rows), rows)
@@ -297,6 +297,15 @@ SLICES_A_WARP = (16, 128)  # The fewest, and those where there are enough blocks
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
+def _rows_of_lane(height: int, *, flat: bool, wide: bool) -> int:
+    """Return how many rows of an image a lane reads, which registers limit."""
+    if height == 1:
+        return 1
+    if flat:
+        return 14
+    return 4 if wide else 6
+
+
 def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
     """Return a launch without addresses and Bins.
 
@@ -306,15 +315,14 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     flat = depth == 1
     wide = samples.options["ELEMENT"] in WIDE_ELEMENTS
     wide |= bool(samples.options["DIRECTIONAL"])
-    # Rows of a lane, which registers limit.
-    lines = 1 if height == 1 else 14 if flat else 4 if wide else 6
+    lines = _rows_of_lane(height, flat=flat, wide=wide)
     warps = images * ceil_div(width, COLUMNS) * ceil_div(height, lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, SLICES_A_WARP[0]), SLICES_A_WARP[1], depth)
     macros = samples.options | macros
     macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
     points = POINTS(label_strides=[height * width, width, 1], steps=steps, rows=rows)
-    grid = (-(-warps * ceil_div(depth, steps) // WARPS),)
-    shared = 16 * -(-rows * bins // 4)
+    grid = (ceil_div(warps * ceil_div(depth, steps), WARPS),)
+    shared = 16 * ceil_div(rows * bins, 4)
     given = samples.image, points, BINS()
     return plan_call("points", "points", macros, grid, THREADS, given, shared)

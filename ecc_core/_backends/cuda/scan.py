@@ -297,7 +297,7 @@ class Number:
         columns = layout.images * across * down
         chunk = max(LEAST_SLICES, ceil_div(depth, max(1, RESIDENT * processors(device) // columns)))
         chunk = min(chunk, depth)
-        self._blocks = -(-columns * ceil_div(depth, chunk) // (THREADS // 32))
+        self._blocks = ceil_div(columns * ceil_div(depth, chunk), THREADS // 32)
         least, flip = _least_byte(variant, thresholds)
         sign = -1 if variant.cubes and ndim == 3 else 1
         steps = {"batch": batch, "slice": step, "row": row, "images": layout.images}

@@ -69,7 +69,7 @@ def _orthants(
     sizes = {"size": counts[0], "vertices": counts[1], "images": images}
     boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
     struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
-    blocks = -(-images * max(counts) // THREADS)
+    blocks = ceil_div(images * max(counts), THREADS)
     macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
     return plan_call("soft_orthants", name, macros, (blocks,), THREADS, (struct, *[0] * addresses))
 

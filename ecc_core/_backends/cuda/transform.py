@@ -143,7 +143,7 @@ def _share(sampling: Sampling, frame: Frame, parts: int) -> tuple[NDArray[np.int
     fits = fixed + size * each <= shared_limit(device) - own
     units = ceil_div(_lines(frame), ROWS) * ceil_div(len(frame.positions[2]), COLUMNS)
     # A small image is shared by its directions.
-    wanted = -(-2 * processors(device) // units)
+    wanted = ceil_div(2 * processors(device), units)
     size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
     jobs = split(sampling.starts, size)
     blocks = max(1, min(units, RESIDENT * processors(device) // len(jobs)))

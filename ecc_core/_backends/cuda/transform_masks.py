@@ -173,10 +173,10 @@ def _share(
         width = size = 0
     units = ceil_div(units, COUNTING // WARP)
     # A small image is shared by its directions.
-    wanted = -(-2 * processors(device) // units)
+    wanted = ceil_div(2 * processors(device), units)
     most = max(1, min(width or WARP, sampling.rows.size // wanted))
     resident = max(1, min(RESIDENT, shared_limit(device) // (QUEUE_BYTES + size)))
-    fewest = -(-units * slices // MOST_TURNS)
+    fewest = ceil_div(units * slices, MOST_TURNS)
     jobs = _jobs(sampling.starts, most, units, resident * processors(device), fewest)
     return jobs, width, QUEUE_BYTES + size
 

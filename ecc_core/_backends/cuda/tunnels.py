@@ -102,7 +102,7 @@ class _Room(NamedTuple):
         """Return room for a kernel that takes so many columns."""
         spread = _spread(columns)
         own = 8 * words * THREADS // spread
-        blocks = max(1, min(-(-columns * spread // THREADS), OWN_MEMORY // own))
+        blocks = max(1, min(ceil_div(columns * spread, THREADS), OWN_MEMORY // own))
         return cls(cupy.empty((blocks * THREADS // spread, words), np.uint64), words, blocks)
 
 
@@ -225,9 +225,10 @@ class _Matrix:
             spread = _spread(count)
             numbers = np.int32(self._place_bits), np.int32(spread)
             arguments = self._volume, self._grown, *rows, given, *numbers
-            blocks = (
-                min(-(-count * spread // THREADS), MOST_BLOCKS) if room is None else room.blocks
-            )
+            if room is None:
+                blocks = min(ceil_div(count * spread, THREADS), MOST_BLOCKS)
+            else:
+                blocks = room.blocks
             self._run("trace_columns", blocks, arguments)
             found, count = listed.counts()
             if not count or found > listed.rows.size:

@@ -360,7 +360,7 @@ def unpack(values: NDArray[np.int64]) -> tuple[list[Side], list[Array]]:
         at += 2 + ndim
         shape = values[at - ndim : at].tolist()
         count = int(np.prod(shape, dtype=np.int64))
-        words = -(-count * dtype.itemsize // WORD)
+        words = ceil_div(count * dtype.itemsize, WORD)
         arrays.append(values[at : at + words].view(dtype)[:count].reshape(shape))
         at += words
     return [(axis, side) for axis, side in arrays[0].tolist()], arrays[1:]

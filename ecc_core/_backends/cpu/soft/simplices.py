@@ -101,7 +101,7 @@ class SoftComplexes(NamedTuple):
                 if of_weights:
                     by_weights += entered[:, :lanes].sum(axis=1)
                     for rows, top in zip(self.simplices, heaviest, strict=True):
-                        sign = 1 - 2 * (rows.shape[1] % 2 == 0)
+                        sign = _sign_of(rows)
                         add_to_heaviest(rows, top, sign, heights, lanes, entered, by_weights)
             return by_points, by_weights
 
@@ -155,7 +155,7 @@ class SoftComplexes(NamedTuple):
         sums = np.empty(heights.shape, dtype)
         sums[:] = own[:, None]
         for i, rows in enumerate(self.simplices):
-            sign = dtype.type(1 - 2 * (rows.shape[1] % 2 == 0))
+            sign = dtype.type(_sign_of(rows))
             weights = sign * (own if self.weights is None else self.weights[heaviest[i]])
             add_simplices(rows, weights, int(self.weights is not None), heights, sums)
         return sums
@@ -164,3 +164,8 @@ class SoftComplexes(NamedTuple):
         terms = len(self.points) * len(self.vectors) * self.levels.size
         starts = range(0, len(self.vectors), LANES)
         return share(starts, work, thread_count(self.workers, terms // FEW_TERMS))
+
+
+def _sign_of(simplices: Integers) -> int:
+    """Return (-1)^dimension of simplices, of which each row has the points."""
+    return -1 if simplices.shape[1] % 2 == 0 else 1
