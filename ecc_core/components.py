@@ -344,8 +344,13 @@ def persistent_regions(
         deaths[died < 0] = last_value(dtype, filtration.superlevel)
         births = flat[born].astype(dtype)
         points = indices_of(born, array.shape)
-        found = regions, births, deaths, points, merged
-        wrapped = tuple(map(origin.wrap, found))
-    labels = request.geometry.unstack(wrapped[0])
-    facts = {"min_persistence": least, "rel_height": height, **curve_facts(filtration)}
-    return PersistentRegions(labels, *wrapped[1:], **facts)
+        return PersistentRegions(
+            request.geometry.unstack(origin.wrap(regions)),
+            origin.wrap(births),
+            origin.wrap(deaths),
+            origin.wrap(points),
+            origin.wrap(merged),
+            min_persistence=least,
+            rel_height=height,
+            **curve_facts(filtration),
+        )

@@ -86,8 +86,9 @@ def euler_number(
     0
     """
     if is_labelled(image):
-        sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
-        return call_unlabelled(euler_number, image, whole=True, **sets)
+        return call_unlabelled(
+            euler_number, image, whole=True, connectivity=connectivity, boundary=boundary
+        )
     options = ImageOptions(
         connectivity=connectivity,
         superlevel=True,

@@ -140,8 +140,9 @@ def betti_matching(
         workers=workers,
     )
     if is_labelled(prediction):
-        own = {"superlevel": superlevel, **options.given()}
-        found = call_unlabelled(betti_matching, prediction, target, **own)
+        found = call_unlabelled(
+            betti_matching, prediction, target, superlevel=superlevel, **options.given()
+        )
         return _with_units(found, unit_of(prediction))
     return match_images(prediction, target, superlevel, options)
 
@@ -289,11 +290,16 @@ def _pairs(classes: Sequence[Any], image: Array, request: Request) -> Persistenc
     born = flat[births].astype(dtype)
     died = flat[deaths].astype(dtype)
     died[deaths < 0] = last_value(dtype, request.filtration.superlevel)
-    points = (indices_of(numbers, image.shape) for numbers in (births, deaths))
-    wrapped = map(request.origin.wrap, (born, died, *points))
-    counts = tuple(own.births.size for own in classes)
-    facts = {"dimension": None, "counts": counts, **curve_facts(request.filtration)}
-    return PersistencePairs(*wrapped, **facts)
+    wrap = request.origin.wrap
+    return PersistencePairs(
+        wrap(born),
+        wrap(died),
+        wrap(indices_of(births, image.shape)),
+        wrap(indices_of(deaths, image.shape)),
+        dimension=None,
+        counts=tuple(own.births.size for own in classes),
+        **curve_facts(request.filtration),
+    )
 
 
 def _with_units(found: Any, unit: str | None) -> Any:

@@ -81,8 +81,9 @@ def betti_numbers(
     (1, 1)
     """
     if is_labelled(image):
-        sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
-        return call_unlabelled(betti_numbers, image, whole=True, **sets)
+        return call_unlabelled(
+            betti_numbers, image, whole=True, connectivity=connectivity, boundary=boundary
+        )
     curves = betti_curves(
         image,
         LEAST_POSITIVE,

@@ -189,11 +189,18 @@ def euler_transform(
             values = np.zeros((len(vectors), at.size), array.dtype if weights else np.int64)
         else:
             compute = backend.weighted_transform if weights else backend.mask_transform
-            given = array, vectors, at, steps, request.connectivity
-            values = compute(*given, workers=request.workers)
+            values = compute(
+                array, vectors, at, steps, request.connectivity, workers=request.workers
+            )
         wrap = request.origin.wrap
-        facts: Any = {"connectivity": request.connectivity, "spacing": steps, "weighted": weights}
-        return EulerTransform(wrap(vectors), wrap(at), wrap(values), **facts)
+        return EulerTransform(
+            wrap(vectors),
+            wrap(at),
+            wrap(values),
+            connectivity=request.connectivity,
+            spacing=tuple(steps.tolist()),
+            weighted=weights,
+        )
 
 
 def sample_directions(n: int, ndim: int) -> Floats:

@@ -255,8 +255,9 @@ class JoinedBoxes:
         while joined := self._joined(box):
             box, low, high = joined
             axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
-            halved = [self.pieces.pop(low)], [self.pieces.pop(high)]
-            (self.pieces[box],) = self.work.computed.joined(*halved, axis)
+            (self.pieces[box],) = self.work.computed.joined(
+                [self.pieces.pop(low)], [self.pieces.pop(high)], axis
+            )
 
     def _joined(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return a box and its parts, of which one is the given box and both are there."""

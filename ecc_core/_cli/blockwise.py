@@ -145,8 +145,14 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         if arguments.direction is not None:
             shape = view.shape[-ndim:]
             direction = direction_of(arguments.direction, arguments.direction_scale, spacing, shape)
-        of_points = arguments.connectivity, arguments.superlevel, arguments.nan
-        filtration = filtration_of(ndim, *of_points, direction, arguments.boundary)
+        filtration = filtration_of(
+            ndim,
+            arguments.connectivity,
+            arguments.superlevel,
+            arguments.nan,
+            direction,
+            arguments.boundary,
+        )
         filtration = replace(filtration, direction=None)  # the blocks contain the term
         for one in quantities_of(arguments):
             one.facts(filtration, one.own_of(arguments, spacing))  # which checks its options

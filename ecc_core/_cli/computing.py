@@ -135,7 +135,6 @@ def _add_blocks(
         kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
-    means = {"workers": stack.means.workers, "scheduler": scheduler}
     view = stack.blocks.image
     blocks = [group.stop - group.first for group in groups]
     size_of_block = math.prod(view.shape) * view.dtype.itemsize / max(work.blocks, 1)
@@ -145,7 +144,9 @@ def _add_blocks(
         bar(unit="B", unit_scale=True, **extent) as shown,
         _on_cluster(scheduler),
         kept or nullcontext(),
-        closing(sums_of_groups(work, groups, wanted, **means)) as sums,
+        closing(
+            sums_of_groups(work, groups, wanted, workers=stack.means.workers, scheduler=scheduler)
+        ) as sums,
     ):
         for number, values in sums:
             if kept is not None:

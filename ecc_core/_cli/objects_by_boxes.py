@@ -87,8 +87,14 @@ def objects_by_boxes(
         )
     ndim = view.ndim
     with blame(path):
-        of_points = arguments.connectivity, arguments.superlevel, arguments.nan
-        filtration = filtration_of(ndim, *of_points, None, arguments.boundary)
+        filtration = filtration_of(
+            ndim,
+            arguments.connectivity,
+            arguments.superlevel,
+            arguments.nan,
+            None,
+            arguments.boundary,
+        )
         check_boundary(filtration.boundary.name, COMPLEXES)
         sizes = _sizes(blocks, ndim, arguments)
     grid = _grid(blocks, sizes, filtration)
@@ -126,14 +132,14 @@ def _found(
         found = boxes.regions(boxes.found(step), step)
     deaths = found.deaths.copy()
     deaths[found.death_places < 0] = last_value(dtype, filtration.superlevel)
-    facts = {"min_persistence": arguments.persistence, "rel_height": arguments.cut}
     regions = PersistentRegions(
         np.empty((0,) * len(grid.shape), np.int32),
         found.births,
         deaths,
         indices_of(found.birth_places, grid.shape),
         found.merged_into,
-        **facts,
+        min_persistence=arguments.persistence,
+        rel_height=arguments.cut,
         **curve_facts(filtration),
     )
     return Objects(regions, found.points, KeptLabels(tree, found.births.size))

@@ -19,8 +19,7 @@ def bar(**settings: Any) -> Iterator[Any]:
     except ImportError:  # the work does without
         yield SimpleNamespace(update=lambda *_: None, set_description_str=lambda *_, **__: None)
         return
-    where = {"delay": PATIENCE, "disable": None, "file": sys.stderr, "leave": False}
-    with tqdm.tqdm(**where, **settings) as shown:
+    with tqdm.tqdm(delay=PATIENCE, disable=None, file=sys.stderr, leave=False, **settings) as shown:
         yield shown
 
 

@@ -173,8 +173,8 @@ def _scored(prediction: str, target: str, lengths: Lengths, arguments: Namespace
             heads = {"input": prediction, "target": target}
             if number is not None:
                 heads["class"] = str(number)
-            given = own, objects, probabilities, arguments.connectivity, spacing
-            found.append(Scored(heads, scores_of(*given)))
+            scores = scores_of(own, objects, probabilities, arguments.connectivity, spacing)
+            found.append(Scored(heads, scores))
     return found
 
 
@@ -194,8 +194,13 @@ def _report(rows: Sequence[Row], arguments: Namespace, failures: Sequence[str]) 
     units = _units(rows, arguments)
     summary = {name: _summary(columns[name], units, arguments.seed) for name in rows[0].scores}
     if arguments.out:
-        facts = {"summary": summary, "units": len(set(units)), "failed": list(failures)}
-        write_table(arguments.out, columns, metadata=metadata_of(settings_of(arguments), **facts))
+        metadata = metadata_of(
+            settings_of(arguments),
+            summary=summary,
+            units=len(set(units)),
+            failed=list(failures),
+        )
+        write_table(arguments.out, columns, metadata=metadata)
     noun = "folder" if arguments.units == "folder" else "image"
     count = len(set(units))
     words = f"{count} {noun}{'s' * (count != 1)}"

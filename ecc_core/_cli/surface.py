@@ -32,13 +32,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "--plot")
     for which in SIDES:
         image = f"{which} image: "
-        number: dict[str, Any] = {"default": 64, "metavar": "64|a,b,c"}
-        options.add(parser, "--thresholds", of=f"-{which}", before=image, **number)
+        options.add(
+            parser, "--thresholds", of=f"-{which}", before=image, default=64, metavar="64|a,b,c"
+        )
         usual = " (default: that of its values)"
         options.add(parser, "--range", of=f"-{which}", before=image, after=usual)
     options.add(parser, "--connectivity")
-    sides: dict[str, Any] = {"action": "store", "choices": (*SIDES, "both")}
-    options.add(parser, "--superlevel", after=", of the first image, the second or both", **sides)
+    options.add(
+        parser,
+        "--superlevel",
+        after=", of the first image, the second or both",
+        action="store",
+        choices=(*SIDES, "both"),
+    )
     options.add(parser, "--nan")
 
 

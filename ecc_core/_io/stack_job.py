@@ -100,8 +100,9 @@ class StackJob:
         for quantity in quantities_of(self.arguments):
             own = quantity.own_of(self.arguments, self.spacing)
             if not self.windows:
-                given: Any = {"dtype": self.dtype, "masked": self.masked}
-                boxes = quantity.boxes(self.thresholds, self.filtration, own, **given)
+                boxes = quantity.boxes(
+                    self.thresholds, self.filtration, own, dtype=self.dtype, masked=self.masked
+                )
                 found.append(Pass(quantity, boxes))
                 continue
             curve = WindowCurve(self.thresholds, closed_filtration(self.filtration))

@@ -49,8 +49,14 @@ def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tens
     curve, slopes, spreads = (thresholds.new_empty(shape) for _ in range(3))
     if not (values.numel() and thresholds.numel()):
         return curve.zero_(), slopes.zero_(), spreads.zero_(), kept
-    rows = curve.data_ptr(), slopes.data_ptr(), spreads.data_ptr()
-    soft.curves(given, Forward(*rows, 0, kept.data_ptr() if keep else 0))
+    addresses = Forward(
+        curve.data_ptr(),
+        slopes.data_ptr(),
+        spreads.data_ptr(),
+        0,
+        kept.data_ptr() if keep else 0,
+    )
+    soft.curves(given, addresses)
     return curve, slopes, spreads, kept
 
 

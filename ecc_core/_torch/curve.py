@@ -105,9 +105,18 @@ def _pushed_by_images(change: Tensor, saved: tuple[Any, ...], options: tuple[Any
     each = []
     for j in range(thresholds.shape[0]):
         one = slice(j, j + 1)
-        rows = torch.ones_like(slopes[:, one]), slopes[:, one], spreads[:, one]
-        given = *rows, coefficients, image, thresholds[one], *others, *options, "wide"
-        each.append((soft_curve_backward(*given)[0] * change).flatten(1).sum(1))
+        by_image, *_ = soft_curve_backward(
+            torch.ones_like(slopes[:, one]),
+            slopes[:, one],
+            spreads[:, one],
+            coefficients,
+            image,
+            thresholds[one],
+            *others,
+            *options,
+            "wide",
+        )
+        each.append((by_image * change).flatten(1).sum(1))
     return torch.stack(each, 1) if each else torch.zeros_like(slopes)
 
 
@@ -174,8 +183,9 @@ def soft_curve_backward(
     given = SoftImages(
         image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
     )
-    options = ties == "split", _dtype(image, wanted), wanted == "wide"
-    by_image = soft_curves(image.device.type).gradient(gradient, coefficients, given, *options)
+    by_image = soft_curves(image.device.type).gradient(
+        gradient, coefficients, given, ties == "split", _dtype(image, wanted), wanted == "wide"
+    )
     return by_image, *by_levels
 
 

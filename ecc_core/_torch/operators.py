@@ -59,8 +59,9 @@ def operator(
             return registered
         setup = _save if push else _save_nothing
         torch.library.register_autograd(name, backward, setup_context=setup)
-        functions = backward, push or backward, setup, plain or registered
-        return _differentiable(registered, implementation, *functions)
+        return _differentiable(
+            registered, implementation, backward, push or backward, setup, plain or registered
+        )
 
     return register
 

@@ -50,8 +50,9 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 9
     needed = ctx.needs_input_grad
-    of = needed[1], needed[3], needed[4]
-    found = soft_simplices_backward(gradient, *ctx.saved_tensors, *ctx.options[:2], *of)
+    found = soft_simplices_backward(
+        gradient, *ctx.saved_tensors, *ctx.options[:2], needed[1], needed[3], needed[4]
+    )
     used = [part if need else None for part, need in zip(found, needed, strict=False)]
     # torch.library wants the structure of the arguments, and torch.autograd.Function does not.
     of_simplices = needed[7]

@@ -196,8 +196,18 @@ class PermutationTest(NamedTuple):
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.plot(self.thresholds, self.difference.T, **line)
         where = self._where(level)
-        across: Any = {"transform": ax.get_xaxis_transform(), "step": "mid", "zorder": 0}
-        ax.fill_between(self.thresholds, 0, 1, where=where, color=FAINT, alpha=0.4, lw=0, **across)
+        ax.fill_between(
+            self.thresholds,
+            0,
+            1,
+            where=where,
+            color=FAINT,
+            alpha=0.4,
+            lw=0,
+            transform=ax.get_xaxis_transform(),
+            step="mid",
+            zorder=0,
+        )
         return ax
 
 

@@ -141,8 +141,8 @@ def mean_band(
     normal = np.quantile(np.concatenate(deviations), level, axis=0)
     special = import_optional("scipy.special", extra="features", purpose="mean_band")
     q = -special.stdtrit(count - 1, special.ndtr(-normal))  # of Student's distribution
-    parts: Any = *aligned.restored(mean, mean - q * spread, mean + q * spread), *aligned.quantity
-    return CurveBand(*parts)
+    thresholds, middle, low, high = aligned.restored(mean, mean - q * spread, mean + q * spread)
+    return CurveBand(thresholds, middle, low, high, *aligned.quantity)
 
 
 def permutation_test(
@@ -273,9 +273,23 @@ def permutation_test(
     squares = sum(((own - own.mean(axis=0)) ** 2).sum(axis=0) for own in groups)
     deviation = np.sqrt(squares / degrees) if degrees else np.full(difference.shape, np.nan)
     effect = _relative(difference, deviation)
-    curves: Any = aligned.restored(difference, pvalues, effect)
-    known: Any = sizes, permutations.exact, *aligned.quantity, paired
-    return PermutationTest(statistic, pvalue, null, *curves, *known)
+    thresholds, difference, pvalues, effect = aligned.restored(difference, pvalues, effect)
+    quantity, threshold_units, coordinate = aligned.quantity
+    return PermutationTest(
+        statistic=statistic,
+        pvalue=pvalue,
+        null=null,
+        thresholds=thresholds,
+        difference=difference,
+        pvalues=pvalues,
+        effect_size=effect,
+        units=sizes,
+        exact=permutations.exact,
+        quantity=quantity,
+        threshold_units=threshold_units,
+        coordinate=coordinate,
+        paired=paired,
+    )
 
 
 def _default_units(given: Mapping[str, Any]) -> tuple[list[str], ...] | None:

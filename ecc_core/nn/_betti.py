@@ -118,8 +118,9 @@ def soft_betti_curves(
     each = images.unsqueeze(1).expand(count, n_spatial, *spatial).flatten(0, 1)
     if mask is not None and mask.shape[0] != 1:
         mask = mask.unsqueeze(1).expand(count, n_spatial, *spatial).flatten(0, 1)
-    given = each, coefficients.flatten(0, 1), levels, slope, mask, superlevel
-    curves: Tensor = weighted_soft_curve(*given)[0]
+    curves: Tensor = weighted_soft_curve(
+        each, coefficients.flatten(0, 1), levels, slope, mask, superlevel
+    )[0]
     return curves.reshape(*batch, n_spatial, levels.numel())
 
 

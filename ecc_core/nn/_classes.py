@@ -110,8 +110,7 @@ def _given_classes(
     """The classes of images that an operator is given; the mask is (batch or 1, *spatial)."""
     place = place_of_pairs(images)
     shown = None if mask is None else mask.expand(images.shape).to(place)
-    options = connectivity, superlevel, min_persistence
-    return classes_of(widest(images).to(place), shown, *options)
+    return classes_of(widest(images).to(place), shown, connectivity, superlevel, min_persistence)
 
 
 def widest(images: Tensor) -> Tensor:

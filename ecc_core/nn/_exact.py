@@ -78,11 +78,12 @@ def exact_transform(
     connectivity: int,
 ) -> Tensor:
     """Transforms (batch, k, n) of weights (batch, *spatial)."""
-    options: dict[str, Any] = {"spacing": spacing, "connectivity": connectivity, "weighted": True}
     values = weights.new_empty((len(weights), len(directions), len(heights)), dtype=torch.float64)
     place = place_of_curves(weights)
     given, vectors, levels = (part.to(place) for part in (weights, directions, heights))
     for row, image in zip(values, given, strict=True):
-        found: Any = euler_transform(image, vectors, levels, **options).values
+        found: Any = euler_transform(
+            image, vectors, levels, spacing=spacing, connectivity=connectivity, weighted=True
+        ).values
         row.copy_(found)
     return values

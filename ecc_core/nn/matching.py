@@ -109,8 +109,9 @@ class BettiMatchingLoss(SegmentationLoss):
         targets = pair.masks.to(prediction.dtype)
 
         def errors_of(images: Tensor, targets: Tensor, shown: Tensor | None) -> Tensor:
-            options = self.connectivity, self.min_persistence
-            errors: Tensor = match_errors(images, targets, shown, *options)[0]
+            errors: Tensor = match_errors(
+                images, targets, shown, self.connectivity, self.min_persistence
+            )[0]
             return errors
 
         return self._mean_errors(prediction, targets, pair.shown, errors_of)

@@ -113,8 +113,9 @@ class PersistenceLoss(SegmentationLoss):
             prediction = prediction.float()
 
         def errors_of(images: Tensor, targets: Tensor, shown: Tensor | None) -> Tensor:
-            options = self.connectivity, self.min_persistence
-            errors: Tensor = pair_errors(images, targets, shown, *options)[0]
+            errors: Tensor = pair_errors(
+                images, targets, shown, self.connectivity, self.min_persistence
+            )[0]
             return errors
 
         return self._mean_errors(prediction, masks, pair.shown, errors_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -125,15 +125,23 @@ def _draw_steps(
     ax: Axes, thresholds: Any, lines: Any, superlevel: bool, label: str | None = None, **line: Any
 ) -> list[Any]:
     """Draw curves (k, n) as step functions; of many, the mean and a band. Return the lines."""
-    side = "pre" if superlevel else "post"
+    side: Literal["pre", "post"] = "pre" if superlevel else "post"
     style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": f"steps-{side}", **line}
     count = len(lines)
     if count <= MOST_LINES:
         return ax.plot(thresholds, lines.T, label=label, **style)
     drawn = ax.plot(thresholds, lines.mean(axis=0), label=label or f"mean of {count}", **style)
     low, high = np.quantile(lines, BAND, axis=0)
-    shade: Any = {"color": drawn[0].get_color(), "alpha": 0.2, "linewidth": 0, "step": side}
-    ax.fill_between(thresholds, low, high, label=None if label else "90 % of them", **shade)
+    ax.fill_between(
+        thresholds,
+        low,
+        high,
+        label=None if label else "90 % of them",
+        color=drawn[0].get_color(),
+        alpha=0.2,
+        linewidth=0,
+        step=side,
+    )
     return drawn
 
 

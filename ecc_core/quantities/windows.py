@@ -95,8 +95,15 @@ class WindowCounts(OfLowestCorners):
     def _counted(self, name: str, image: Array, windows: Array, *shown: Array) -> Any:
         count = getattr(origin_of(image).cell_counts(), name)
         flat = closed(self.filtration, self.filtration.ndim)
-        options: Any = {"mask": shown[0] if shown else None, "workers": self.workers}
-        return count(image, windows, self.thresholds, self.cells, flat, **options)
+        return count(
+            image,
+            windows,
+            self.thresholds,
+            self.cells,
+            flat,
+            mask=shown[0] if shown else None,
+            workers=self.workers,
+        )
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,11 @@ class CurveResult(Result[ArrayT]):
             return {EULER: self}
         at = on_host(self.thresholds)
         values = on_host(self.values)
-        facts: dict[str, Any] = {"superlevel": self.superlevel, "units": self.units}
         each = enumerate(self._labels)
-        return {label: EulerCurve(at, values[..., k, :], **facts) for k, label in each}
+        return {
+            label: EulerCurve(at, values[..., k, :], superlevel=self.superlevel, units=self.units)
+            for k, label in each
+        }
 
     def by_name(self) -> dict[str, Any]:
         """Return the curves by the names that columns of tables have.

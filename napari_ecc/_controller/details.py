@@ -229,8 +229,10 @@ class Details:
             if step.value is not None:
                 use(step.value)
 
-        arguments = field, classes, model.chosen, model.threshold
-        self.finding.submit(partial(find_chosen, *arguments, **model.sets), on_step)
+        self.finding.submit(
+            partial(find_chosen, field, classes, model.chosen, model.threshold, **model.sets),
+            on_step,
+        )
 
     def find_lasting(self, use: Callable[[Lasting | None], None]) -> None:
         """Call a function with what lasts, once it is known; None if all counts."""

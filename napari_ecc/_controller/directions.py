@@ -80,11 +80,19 @@ class DirectionController(DockController):
         self._rows: Floats = np.zeros((0, 0))
         self._owned += [self.shapes, self.arrow, self.marker, self._set]
         events = explorer.events
-        sets = (events.scope, events.threshold, events.superlevel, events.connectivity)
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self._change_layer, events.image)
         self._links.add(self._change_shape, model.events.shape)
-        self._links.add(self.request, events.show_set, events.contour, *sets, model.turned)
+        self._links.add(
+            self.request,
+            events.show_set,
+            events.contour,
+            events.scope,
+            events.threshold,
+            events.superlevel,
+            events.connectivity,
+            model.turned,
+        )
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(lambda: self._place_arrow(), model.events.height)
         self._change_layer()
@@ -198,17 +206,35 @@ class DirectionController(DockController):
         sweep = self._sweep
         model = self.model
         if self._shape is not None and model.curve is not None:
-            arguments = self.shapes.layer, model.n_directions
-            along = {"heights": model.n_heights, "elevation": model.elevation}
-            return [call("transform", "shape_transform", *arguments, **along)]
+            return [
+                call(
+                    "transform",
+                    "shape_transform",
+                    self.shapes.layer,
+                    model.n_directions,
+                    heights=model.n_heights,
+                    elevation=model.elevation,
+                )
+            ]
         if sweep is None or model.curve is None:
             return []
         options = {"part": sweep.selection.where, **sweep.options}
-        single = {"directions": [model.direction], **options}
-        around = {"directions": model.n_directions, "elevation": model.elevation, **options}
         return [
-            call("_, levels, (chi,)", "layer_transform", self._layer, **single),
-            call("transform", "layer_transform", self._layer, **around),
+            call(
+                "_, levels, (chi,)",
+                "layer_transform",
+                self._layer,
+                directions=[model.direction],
+                **options,
+            ),
+            call(
+                "transform",
+                "layer_transform",
+                self._layer,
+                directions=model.n_directions,
+                elevation=model.elevation,
+                **options,
+            ),
         ]
 
     def curve_table(self) -> dict[str, ArrayLike]:

@@ -302,8 +302,9 @@ class ExplorerController(DockController):
         calls = [shown.code("t, chi", "layer_curve", range=bounds)]
         least = self.model.least or None
         if self.model.show_betti or least:
-            options = {"range": bounds, "min_persistence": least}
-            calls.append(shown.code("t, betti", "layer_betti_curves", **options))
+            calls.append(
+                shown.code("t, betti", "layer_betti_curves", range=bounds, min_persistence=least)
+            )
         return calls
 
     @property

@@ -252,13 +252,17 @@ class RegionController(DockController):
         curves = named_curves(regions.curves, layer.name, frame)
         rows = zip(curves, rows_of(layer.features, regions.labels, frame), strict=True)
         features = {name: {"layer": layer.name, **row} for name, row in rows}
-        options = {
-            "part": part,
-            "thresholds": regions.curves.thresholds.size,
-            "superlevel": regions.curves.superlevel,
-            "connectivity": self.model.connectivity,
-        }
-        return curves, features, call("curves", "object_curves", layer, image, **options)
+        statement = call(
+            "curves",
+            "object_curves",
+            layer,
+            image,
+            part=part,
+            thresholds=regions.curves.thresholds.size,
+            superlevel=regions.curves.superlevel,
+            connectivity=self.model.connectivity,
+        )
+        return curves, features, statement
 
     def _statements(self) -> list[str]:
         labels = self.layer

@@ -197,8 +197,15 @@ class SeriesController(DockController):
         options = {**part, **model.options}
         calls = [call("t, chi", "frame_curves", self.layer, **options)]
         if model.min_persistence:
-            more = {"min_persistence": model.min_persistence}
-            calls.append(call("t, betti", "frame_betti_curves", self.layer, **options, **more))
+            calls.append(
+                call(
+                    "t, betti",
+                    "frame_betti_curves",
+                    self.layer,
+                    **options,
+                    min_persistence=model.min_persistence,
+                )
+            )
         return [*calls, *self.follower.statements()]
 
     def table(self) -> DataFrame:

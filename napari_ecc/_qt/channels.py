@@ -55,8 +55,9 @@ class ChannelExplorer(Panel):
             controller.images.names_changed,
         )
         self.offer(self.form, "second", controller.others)
-        names = controller.images.names_changed, controller.others.names_changed
-        self.show(self._show_names, *names)
+        self.show(
+            self._show_names, controller.images.names_changed, controller.others.names_changed
+        )
         self.show(self._show_surface, events.surface)
         self.show(self._show_place, events.place)
         self.map.placed.connect(controller.move)

@@ -182,8 +182,14 @@ class EulerExplorer(Panel):
         self.show(self._show_least, events.min_persistence, events.classes, events.unpaired)
         self.show(self._show_tab, events.plot)
         self.show(self._show_diagram, events.classes, events.unpaired, events.plot)
-        chosen = events.threshold, events.min_persistence
-        self.show(self._show_tree, events.classes, events.unpaired, events.plot, *chosen)
+        self.show(
+            self._show_tree,
+            events.classes,
+            events.unpaired,
+            events.plot,
+            events.threshold,
+            events.min_persistence,
+        )
         self.show(self._show_object, events.pointed, events.threshold)
         self.show(self._show_chosen, events.chosen)
         self.tabs.currentChanged.connect(self._choose_plot)

@@ -110,8 +110,7 @@ class SeriesExplorer(Panel):
         self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
         self.show(self._show_threshold, events.threshold)
         self.show(self._show_undo, controller.session.history.changed)
-        followed = controller.session.history.changed, controller.layer_changed
-        self.show(self._show_followed, *followed)
+        self.show(self._show_followed, controller.session.history.changed, controller.layer_changed)
         self.show(self._show_numbers, controller.counting.busy)
         self.map.placed.connect(controller.point_at)
         self.plot.threshold_moved.connect(controller.move)

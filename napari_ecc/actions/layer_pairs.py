@@ -106,8 +106,9 @@ def object_curves(
     ['cells 1', 'cells 2', 'cells 3']
     """
     part = checked_part(labels, part)
-    sets = {"superlevel": superlevel, "connectivity": connectivity}
-    found = curves_of_objects(labels, image, part, thresholds, **sets)
+    found = curves_of_objects(
+        labels, image, part, thresholds, superlevel=superlevel, connectivity=connectivity
+    )
     return named_curves(found, labels.name, frame_of(part))
 
 
