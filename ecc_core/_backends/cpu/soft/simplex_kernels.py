@@ -19,7 +19,7 @@ from ecc_core._backends.cpu.soft.points import (
     exponentials,
     whole_vectors,
 )
-from ecc_core._backends.cpu.soft.transform import POINTS_A_TABLE, _prepare_runs
+from ecc_core._backends.cpu.soft.step_tables import POINTS_A_TABLE, prepare_runs
 
 VALID = 0
 OUTSIDE = 1
@@ -174,7 +174,7 @@ def _add_upstream(builder, upstream, factors, first, last, points, odds, entered
 def _memory(coefficients, levels, sharpness):
     """Return a table: coefficients, heights and what they become, and odds; then runs of levels."""
     factors = np.empty(levels.size, coefficients.dtype)
-    ends, bounds = _prepare_runs(levels, sharpness, coefficients.itemsize == 8, factors)
+    ends, bounds = prepare_runs(levels, sharpness, coefficients.itemsize == 8, factors)
     own = np.empty(POINTS_A_TABLE, coefficients.dtype)
     return (own, np.empty((3, POINTS_A_TABLE)), np.empty_like(own)), (ends, bounds, factors)
 

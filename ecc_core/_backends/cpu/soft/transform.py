@@ -10,7 +10,6 @@ do not depend on the number of threads.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,27 +19,17 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import share, thread_count
-from ecc_core._backends.cpu.soft.points import (
-    DOUBLE_REACH,
-    LEAST_ODDS,
-    MOST_ODDS,
-    SINGLE_REACH,
-    exponentials,
-    whole_vectors,
+from ecc_core._backends.cpu.soft.points import DOUBLE_REACH, whole_vectors
+from ecc_core._backends.cpu.soft.step_tables import (
+    POINTS_A_TABLE,
+    step_workspace,
+    tabulate_steps,
 )
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# The extent of a run of levels, which share one exponential a point, and how far from a run points
-# are kept apart, both times sharpness: s(-36) = 2e-16. Exponents of odds are at most their sum, so
-# that no odds are subnormal floats, as in `points`.
-SINGLE_SPAN = 48.0
-DOUBLE_SPAN = 160.0
-SINGLE_MARGIN = 36.0
-DOUBLE_MARGIN = 80.0
-POINTS_A_TABLE = 1 << 10  # Tables of 16 levels then fit into the second-level cache.
 MOST_PARTS = 16  # The most parts into which the points are divided.
 LEAST_PART = 1 << 12  # The fewest points that a thread takes at once.
 FEW_TERMS = 1 << 19  # points times levels times directions that do not pay for waking a thread
@@ -137,106 +126,6 @@ class Projection(NamedTuple):
         share(pieces, each, threads)
 
 
-@kernel(error_model="numpy")
-def _run_ends(levels, sharpness, span):
-    """Return the ends of the runs of increasing levels that share one exponential a point."""
-    ends = np.empty(levels.size, np.int64)
-    count = first = 0
-    for j in range(1, levels.size + 1):
-        if j == levels.size or not sharpness * (levels[j] - levels[first]) <= span:
-            ends[count] = first = j
-            count += 1
-    return ends[:count]
-
-
-@kernel(error_model="numpy")
-def _prepare_runs(levels, sharpness, double, factors):
-    """Return the ends of runs and their bounds, and write the exponentials of the levels.
-
-    `bounds` has shape (runs, 3): the middle of each run, and the range relative to it to which
-    heights are limited.
-    """
-    ends = _run_ends(levels, sharpness, DOUBLE_SPAN if double else SINGLE_SPAN)
-    margin = (DOUBLE_MARGIN if double else SINGLE_MARGIN) / sharpness
-    bounds = np.empty((ends.size, 3))
-    first = 0
-    for run in range(ends.size):
-        half = (levels[ends[run] - 1] - levels[first]) / 2
-        middle = levels[first] + half
-        bounds[run, 0] = middle
-        bounds[run, 1] = -half - margin
-        bounds[run, 2] = half + margin
-        for j in range(first, ends[run]):
-            factors[j] = math.exp(-sharpness * (levels[j] - middle))
-        first = ends[run]
-    return ends, bounds
-
-
-@kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _write_steps(factor, odds, steps, slopes, count):
-    """Write s and s' = s * (1 - s) for one level."""
-    one = steps.dtype.type(1)
-    least = steps.dtype.type(LEAST_ODDS)
-    most = steps.dtype.type(MOST_ODDS)
-    for p in range(count):
-        against = max(min(factor * odds[p], most), least)
-        s = one / (one + against)
-        steps[p] = s
-        slopes[p] = against * s * s
-
-
-@kernel(error_model="numpy")
-def _workspace(weights, levels, sharpness):
-    """Return what :func:`_tabulate` needs; the second row of the third array is the caller's."""
-    buffer = np.empty((2, POINTS_A_TABLE), weights.dtype)
-    factors = np.empty(levels.size, weights.dtype)
-    ends, bounds = _prepare_runs(levels, sharpness, weights.itemsize == 8, factors)
-    steps = np.empty((levels.size, POINTS_A_TABLE), weights.dtype)
-    return (
-        (ends, bounds, factors),
-        np.empty((3, POINTS_A_TABLE)),
-        buffer,
-        steps,
-        np.empty_like(steps),
-    )
-
-
-@kernel(error_model="numpy")
-def _tabulate(given, k, first, last, space):
-    """Write s and s' of some points to tables, for the levels that are near any of them.
-
-    Returns the range of these levels, and the number of points, which are repeated up to a multiple
-    of LANES. They are above the levels before that range, and have entered at those after it.
-    """
-    positions, directions, levels, sharpness = given
-    (ends, bounds, factors), scratch, buffer, steps, slopes = space
-    heights = scratch[0]
-    odds = buffer[0]
-    size = last - first
-    count = whole_vectors(size)
-    heights[:size] = 0
-    for axis in range(len(positions)):
-        for p in range(size):
-            heights[p] += directions[k, axis] * positions[axis, first + p]
-    heights[size:count] = heights[0]
-    reach = (DOUBLE_REACH if odds.itemsize == 8 else SINGLE_REACH) / sharpness
-    low = np.searchsorted(levels, heights[:size].min() - reach)
-    high = np.searchsorted(levels, heights[:size].max() + reach)
-    begin = 0
-    for run in range(ends.size):
-        middle = bounds[run, 0]
-        least = bounds[run, 1]
-        most = bounds[run, 2]
-        if low < ends[run] and begin < high:
-            for p in range(count):
-                scratch[1, p] = min(max(heights[p] - middle, least), most)
-            exponentials(scratch[1], sharpness, scratch[2], odds, count)
-            for j in range(max(begin, low), min(ends[run], high)):
-                _write_steps(factors[j], odds, steps[j], slopes[j], count)
-        begin = ends[run]
-    return low, high, count
-
-
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _sums(weights, tables, distances, first, second, places, count):
     """Sums of weight * (s, s', s' * (place - distance)) for two levels.
@@ -316,7 +205,7 @@ def curves(given, piece, results):
     """
     weights, positions, directions, numbers, levels, sharpness = given
     images = len(weights)
-    space = _workspace(weights, levels, sharpness)
+    space = step_workspace(weights, levels, sharpness)
     _, scratch, buffer, steps, slopes = space
     heights = scratch[0]
     distances = buffer[1]
@@ -330,7 +219,7 @@ def curves(given, piece, results):
             for first in range(0, points.size, POINTS_A_TABLE):
                 size = min(POINTS_A_TABLE, points.size - first)
                 projected = at, directions, levels, sharpness
-                low, high, count = _tabulate(projected, k, first, first + size, space)
+                low, high, count = tabulate_steps(projected, k, first, first + size, space)
                 for p in range(count):
                     distances[p] = heights[p] - heights[0]
                 for image in range(images):
@@ -405,7 +294,7 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
     weights, positions, directions, numbers, levels, sharpness = given
     images = len(weights)
     d = len(positions)
-    space = _workspace(weights, levels, sharpness)
+    space = step_workspace(weights, levels, sharpness)
     _, _, _, steps, slopes = space
     entered = np.empty((2, POINTS_A_TABLE), weights.dtype)
     rates = np.empty((2, POINTS_A_TABLE), weights.dtype)
@@ -420,7 +309,7 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
             for first in range(0, points.size, POINTS_A_TABLE):
                 last = min(first + POINTS_A_TABLE, points.size)
                 projected = at, directions, levels, sharpness
-                low, high, count = _tabulate(projected, k, first, last, space)
+                low, high, count = tabulate_steps(projected, k, first, last, space)
                 for image in range(0, images, 2):
                     other = min(image + 1, images - 1)
                     given_two = upstream[image, k], upstream[other, k]
