@@ -183,8 +183,14 @@ def cell_counts(
         return result
     dtype = image.dtype.newbyteorder("=")
     cubes = not cells.every  # cells enter with their first point: the last one in reversed order
-    options: Any = {"masked": mask is not None, "points": image[0].size}
-    plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)
+    plans = curve_plans(
+        dtype,
+        thresholds,
+        filtration.superlevel,
+        cubes,
+        masked=mask is not None,
+        points=image[0].size,
+    )
     order, _ = spatial_order(image[0])
     groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
     for part, source, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
@@ -258,8 +264,9 @@ def region_cell_counts(
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
     # The image is encoded with points in no region, which never enter, between its rows.
     dtype = image.dtype.newbyteorder("=")
-    options: Any = {"masked": True, "points": image.size}
-    plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
+    plan = curve_plans(
+        dtype, thresholds, filtration.superlevel, False, masked=True, points=image.size
+    )[-1]
     shape = (1,) * (3 - image.ndim) + image.shape
     values = Source(image.reshape(shape))
     regions = Source(labels.reshape(shape), "labels")

@@ -59,8 +59,15 @@ def curve(
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     in_rows = filtration.ndim == 1 and len(image) > 1 and image.shape[1] <= MOST_COLUMNS
     counts = boundary.is_closed and not in_rows
-    more: Any = {"masked": mask is not None, "points": image[0].size, "counts": counts}
-    plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **more)
+    plans = curve_plans(
+        dtype,
+        thresholds,
+        filtration.superlevel,
+        cubes,
+        masked=mask is not None,
+        points=image[0].size,
+        counts=counts,
+    )
     order, flips = ([], []) if direction else spatial_order(image[0])
     key_size = plans[-1].key_dtype.itemsize
     for part, source, shown in parts_of(image, mask, order, flips, key_size, direction):
@@ -148,8 +155,9 @@ def exact_curve(
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     superlevel = filtration.superlevel
     if not filtration.boundary.is_closed:
-        options: Any = {"mask": mask, "workers": workers}
-        return bordered_exact_curve(exact_curve, curve, image, filtration, **options)
+        return bordered_exact_curve(
+            exact_curve, curve, image, filtration, mask=mask, workers=workers
+        )
     if filtration.direction is not None:
         image = filtration.direction.add(image, (0,) * filtration.ndim)
         filtration = replace(filtration, direction=None)

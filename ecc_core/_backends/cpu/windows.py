@@ -69,6 +69,41 @@ class _Counter:
     every: bool  # whether groups enter with their last point
     rejects_nan: bool
 
+    @classmethod
+    def of(
+        cls,
+        image: Array,
+        mask: Array | None,
+        thresholds: Array,
+        cells: Cells,
+        filtration: Filtration,
+        signs: Values | None,
+    ) -> _Counter:
+        """Prepare for the windows of an image; with `signs`, all kinds are added up in one row."""
+        # Keys are ranks: without T's reversed order, points that never enter have the largest one.
+        plans = curve_plans(
+            image.dtype.newbyteorder("="),
+            thresholds,
+            filtration.superlevel,
+            False,
+            masked=mask is not None,
+            points=image.size,
+        )
+        return cls(
+            image=_as_volume(image),
+            mask=None if mask is None else _as_volume(mask),
+            plan=plans[-1],
+            groups=_Groups.of(cells, signs, image.ndim),
+            every=cells.every,
+            rejects_nan=filtration.nan == "raise",
+        )
+
+    def write_curves(self, numbers: Array, curves: Values, workers: int | None) -> None:
+        """Write the numbers of cells of numbered regions to curves (regions, rows, n)."""
+        histograms = self.histograms(_as_volume(numbers), len(curves), workers)
+        rows = curves.reshape(-1, curves.shape[-1])
+        cumulate(histograms.reshape(len(rows), -1), None, False, 1, self.plan.entered, rows)
+
     def histograms(self, numbers: Array, regions: int, workers: int | None) -> Values:
         """Return the histograms of numbered regions, (regions, rows, bins)."""
         shape = regions, int(self.groups.rows.max()) + 1, self.plan.top + 1
@@ -198,10 +233,10 @@ def window_counts(
     result = np.zeros((len(image), kinds, thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
-    given = thresholds, cells, filtration, signs
     for i, curves in enumerate(result):
         shown = None if mask is None else mask[i]
-        _count(image[i], shown, windows[i], *given, workers, curves[None])
+        counter = _Counter.of(image[i], shown, thresholds, cells, filtration, signs)
+        counter.write_curves(windows[i], curves[None], workers)
     return result
 
 
@@ -225,7 +260,8 @@ def region_window_counts(
     result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
     if image.size == 0 or 0 in result.shape:
         return np.sort(ids), result
-    _count(image, mask, numbers, thresholds, cells, filtration, signs, workers, result)
+    counter = _Counter.of(image, mask, thresholds, cells, filtration, signs)
+    counter.write_curves(numbers, result, workers)
     order = np.argsort(ids)
     return ids[order], result[order]
 
@@ -301,7 +337,8 @@ def _numbered(labels: Array) -> tuple[Array, Array]:
     if labels.size == 0:
         return np.empty(0, labels.dtype), np.zeros(labels.shape, np.uint16)
     volume = _as_volume(labels)
-    source, (slices, rows, columns) = Source(volume, "labels"), volume.shape
+    source = Source(volume, "labels")
+    slices, rows, columns = volume.shape
     numbering = Numbering(source.token.dtype)
     staged, _ = numbering.stage(
         source,
@@ -311,35 +348,6 @@ def _numbered(labels: Array) -> tuple[Array, Array]:
         (rows * columns, columns),
     )
     return numbering.ids.astype(labels.dtype), staged.reshape(labels.shape)
-
-
-def _count(
-    image: Array,
-    mask: Array | None,
-    numbers: Array,
-    thresholds: Array,
-    cells: Cells,
-    filtration: Filtration,
-    signs: Values | None,
-    workers: int | None,
-    curves: Values,
-) -> None:
-    """Write the numbers of the cells of numbered regions to curves (regions, kinds or 1, n)."""
-    dtype = image.dtype.newbyteorder("=")
-    # Keys are ranks: without T's reversed order, points that never enter have the largest one.
-    options: Any = {"masked": mask is not None, "points": image.size}
-    plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
-    counter = _Counter(
-        image=_as_volume(image),
-        mask=None if mask is None else _as_volume(mask),
-        plan=plan,
-        groups=_Groups.of(cells, signs, image.ndim),
-        every=cells.every,
-        rejects_nan=filtration.nan == "raise",
-    )
-    histograms = counter.histograms(_as_volume(numbers), len(curves), workers)
-    rows = curves.reshape(-1, thresholds.size)
-    cumulate(histograms.reshape(len(rows), -1), None, False, 1, plan.entered, rows)
 
 
 def _as_volume(array: Array) -> Array:

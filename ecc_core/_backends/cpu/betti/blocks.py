@@ -64,8 +64,9 @@ class Staged:
     def load(self, plan: Plan, nan: str) -> tuple[Array, bool, bool]:
         """Load the keys; return them, whether there was a NaN, and whether a key did not fit."""
         keys = scratch.take("keys", self.size + SPARE, plan.key_dtype)
-        place = self.halo, keys, self.at, self.steps[:2]
-        has_nan, unfit = load_box(plan, self.field.source, self.field.mask, *place)
+        has_nan, unfit = load_box(
+            plan, self.field.source, self.field.mask, self.halo, keys, self.at, self.steps[:2]
+        )
         if has_nan and nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return keys, has_nan, unfit

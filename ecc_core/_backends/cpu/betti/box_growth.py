@@ -102,8 +102,15 @@ def _joined_basins(
     labels = basins.paths[0]
     changes = []
     for box, within, bits in marks:
-        points = staged.part(labels, box)[within], staged.part(keys, box)[within]
-        changes.append(first_changes(REACH, bits, *points, basins.total))
+        changes.append(
+            first_changes(
+                REACH,
+                bits,
+                staged.part(labels, box)[within],
+                staged.part(keys, box)[within],
+                basins.total,
+            )
+        )
     faces = {side: _side(keys, staged, side).copy() for side in open_sides}
     own = {side: _side(labels, staged, side).copy() for side in open_sides}
     changes += [first_changes(LEAVE, 0, own[at], faces[at], basins.total) for at in open_sides]

@@ -83,8 +83,9 @@ def persistent_regions(
     labels = _flood(later, shown, births, weak, near)
     ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
     places = _padded(ends, image.shape)
-    flat = keys.reshape(-1), labels.reshape(-1)
-    merged = merge_labels(places, *flat, near.steps, births.size, near.home)
+    merged = merge_labels(
+        places, keys.reshape(-1), labels.reshape(-1), near.steps, births.size, near.home
+    )
     if rel_height is not None or threshold is not None:
         if rel_height is not None:
             whole = np.where(shown, _inner(labels), 0)
@@ -141,8 +142,18 @@ def _flood(
     stack = np.empty(shown.size, np.int32 if later.size < 2**31 else np.int64)
     following = np.empty(ends[0].size, np.int32)
     free = np.append(np.packbits(inside.reshape(-1), bitorder="little"), np.uint8(0))
-    around = near.rows, near.places, near.home
-    _spread(later, free, *around, seeds, *ends, labels.reshape(-1), stack, following)
+    _spread(
+        later,
+        free,
+        near.rows,
+        near.places,
+        near.home,
+        seeds,
+        *ends,
+        labels.reshape(-1),
+        stack,
+        following,
+    )
     return labels
 
 

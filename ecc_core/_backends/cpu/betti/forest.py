@@ -245,8 +245,9 @@ def list_basins(
     links_of_edges = take("edge links", listed, UINT32)
     places = take("edge places", room, INT32)
     edges = Edges(joined.reshape(-1, 2), edge_keys, places, members, links_of_edges)
-    found = forks[:count], links, lower_links, starts, minima, edges
-    total, count, looped = list_edges(keys, paths, ways.offsets, *found)
+    total, count, looped = list_edges(
+        keys, paths, ways.offsets, forks[:count], links, lower_links, starts, minima, edges
+    )
     first = room - looped
     loops = Loops(places[first:], members[first:], links_of_edges[first:])
     edges = Edges(*(part[:count] for part in edges))

@@ -66,8 +66,9 @@ def betti_curves(
     paired = least > 0 or periodic  # counted by births and deaths
     known = [k for k in range(classes) if least > 0 or k != 1]
     kinds = kinds_of(filtration)
-    options = {"masked": masked and not paired}
-    plans = rank_plans(image.dtype, thresholds, filtration, **options, points=image[0].size)
+    plans = rank_plans(
+        image.dtype, thresholds, filtration, masked=masked and not paired, points=image[0].size
+    )
     bins = 1 if paired else plans[-1].top + 1
     if least == 0:  # one of the Betti numbers follows from the Euler characteristic
         euler = curves.curve(image, thresholds, filtration, mask=mask, workers=workers)
@@ -118,8 +119,14 @@ def rank_plans(
     points: int = 0,
 ) -> list[Plan]:
     """Return the plans whose keys are ranks, which are comparable whatever plan a block fits."""
-    given = dtype.newbyteorder("="), thresholds, filtration.superlevel, False
-    plans = curve_plans(*given, masked=masked, points=points)
+    plans = curve_plans(
+        dtype.newbyteorder("="),
+        thresholds,
+        filtration.superlevel,
+        False,
+        masked=masked,
+        points=points,
+    )
     return [plan for plan in plans if plan.least == 0]
 
 
@@ -261,9 +268,9 @@ def persistence_pairs(
         listed = volume_pairs(values, shown, dimensions, filtration, workers)
     found = {}
     for k, births, deaths in listed:  # what is short is dropped before the next ones are found
-        given = flat, known, (births, deaths), threads
-        found[k] = pairs_of_interest(*given, short=short, least=least)
-        del given
+        found[k] = pairs_of_interest(
+            flat, known, (births, deaths), threads, short=short, least=least
+        )
         del births, deaths
 
     def order(queue: Iterator[int]) -> None:
@@ -305,8 +312,9 @@ def forest_pairs(
         shown = None if shown is None else np.flip(shown)
     plan = order_plan(values.dtype, filtration, shown is not None)
     field = laid_out(values, shown)
-    options: dict[str, Any] = {"workers": workers, "volume": volume}
-    (forest,), (histogram,) = grow(field, [kind], [plan], 0, filtration.nan, **options)
+    (forest,), (histogram,) = grow(
+        field, [kind], [plan], 0, filtration.nan, workers=workers, volume=volume
+    )
     pairs, roots, loops = forest.join(histogram)
     if kind.complement:
         deaths, births = values.size - 1 - pairs.T
@@ -335,8 +343,9 @@ def volume_pairs(
         if k not in dimensions and volume is None:
             continue
         kind = kind_of(filtration, complement=k > 0)
-        given = values, shown, kind, filtration, workers, volume
-        births, deaths, loops[kind.connectivity] = forest_pairs(*given)
+        births, deaths, loops[kind.connectivity] = forest_pairs(
+            values, shown, kind, filtration, workers, volume
+        )
         if k in dimensions:
             yield k, births, deaths
         del births, deaths

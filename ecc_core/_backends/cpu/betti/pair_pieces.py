@@ -63,8 +63,9 @@ def piece_of(
     joined = box.flipped() if pairing.kind.complement else box
     field = _field(image, mask, pairing)
     sides = pairing.open_sides(joined)
-    given = field, [pairing.kind], [pairing.plan], 0, pairing.filtration.nan, workers, sides
-    (forest,), _ = grow(*given)
+    (forest,), _ = grow(
+        field, [pairing.kind], [pairing.plan], 0, pairing.filtration.nan, workers, sides
+    )
     nodes, edges, found = forest.joined()
     faces = {side: pairing.ordered(face_keys(field, pairing.plan, *side)) for side in sides}
     graph = Graph(

@@ -275,8 +275,9 @@ def join_pieces(
         count = np.int32(first.births.size)
         moved = {side: face + count for side, face in second.faces.items()}
         own, far = (counting.ordered(face, kind) for face in touching)
-        touch = first.faces[axis, 1], own, moved[axis, 0], far
-        edges, keys = edges_across(*touch, kind.connectivity > 1)
+        edges, keys = edges_across(
+            first.faces[axis, 1], own, moved[axis, 0], far, kind.connectivity > 1
+        )
         graph = Graph(
             first.histogram + second.histogram,
             np.concatenate([first.births, second.births]),

@@ -220,8 +220,7 @@ class Scan:
             scratch.take("edge keys", room, keys.dtype),
             scratch.take("edge places", room, index),
         )
-        given = self.keys, self.rings, self.forks, table, side == 0, labels, edges
-        count = list_edges(*given)
+        count = list_edges(self.keys, self.rings, self.forks, table, side == 0, labels, edges)
         return Edges(*(part[:count] for part in edges))
 
     def _numbered(self, side: int) -> tuple[Array, Array, Array]:
@@ -289,8 +288,7 @@ class Scan:
         found = np.empty((2, births[0].size + 1), self.forks.dtype)
         if not deaths[1].size:  # one component that does not die
             deaths = deaths[0], *births[1:]
-        chosen = short, self.hides, self.never
-        count = list_pairs(self.step, *chosen, births, deaths, found)
+        count = list_pairs(self.step, short, self.hides, self.never, births, deaths, found)
         return found[0, :count], found[1, :count]
 
 

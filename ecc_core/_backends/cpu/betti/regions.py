@@ -71,8 +71,9 @@ def region_betti_curves(
         borders = tuple(PERIODIC if touch else CLOSED for touch in wraps[i])
         sets = replace(filtration, boundary=Boundary(borders))
         inside = labels[box] == ids[i]
-        options: Any = {"mask": inside[None], "workers": workers, "least": least}
-        values = betti_curves(image[box][None], thresholds, sets, **options)[0]
+        values = betti_curves(
+            image[box][None], thresholds, sets, mask=inside[None], workers=workers, least=least
+        )[0]
         result[i, : len(values)] = values
     if small.any():
         sheets = _Sheets(volume, regions, ids, boxes, flat, least)

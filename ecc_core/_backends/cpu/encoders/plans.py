@@ -70,10 +70,18 @@ def curve_plans(
 
     `counts`: the caller counts the set of a single level.
     """
-    options = (dtype, superlevel, cubes, masked, points >= DIRECT_16_BIT, counts)
     data = thresholds.tobytes()
     make = _plans if len(data) <= KEPT_BYTES else _plans.__wrapped__
-    return make(thresholds.dtype, data if len(data) <= HASHED_BYTES else _Bytes(data), *options)
+    return make(
+        thresholds.dtype,
+        data if len(data) <= HASHED_BYTES else _Bytes(data),
+        dtype,
+        superlevel,
+        cubes,
+        masked,
+        points >= DIRECT_16_BIT,
+        counts,
+    )
 
 
 class _WhenNeeded(Sequence[Plan]):

@@ -269,8 +269,7 @@ def region_curves(
     sources = Source(image), Source(labels, "labels")
     # One plan that fits all keys. Tables keep the histograms of many regions small.
     few = thresholds.size < FEW_LEVELS
-    options: Any = {"masked": few, "points": 0}
-    plan = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)[-1]
+    plan = curve_plans(dtype, thresholds, filtration.superlevel, cubes, masked=few, points=0)[-1]
     blocks = cut(image.shape, 4, max(spatial, 2))
     count = worker_count(workers, image.size, 1)
     caller = threading.get_ident()

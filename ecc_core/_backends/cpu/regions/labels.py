@@ -152,9 +152,10 @@ class Numbering:
         while True:
             most = np.iinfo(out.dtype).max
             read, labels = source.box(box)
-            given = read, source.token, out, place, self._limit
             table = self._keys, self._numbers, self._shift, self._ids[:most]
-            self.count, complete = _number(*given, table, self.count)
+            self.count, complete = _number(
+                read, source.token, out, place, self._limit, table, self.count
+            )
             if complete:
                 return out, labels
             if self.count == most:

@@ -381,5 +381,14 @@ class Scanner:
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.shape
         place = first, height * width, width
-        given = layout.geometry, low, high, self.cubes, *staged.spare
-        scan(staged.keys, *given, histograms, out, place)
+        scan(
+            staged.keys,
+            layout.geometry,
+            low,
+            high,
+            self.cubes,
+            *staged.spare,
+            histograms,
+            out,
+            place,
+        )

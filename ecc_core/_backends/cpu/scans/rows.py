@@ -74,8 +74,7 @@ def add_rows(
         for block in queue:
             for plan in plans:
                 keys = scratch.take("rows", block.shape[0] * columns, plan.key_dtype)
-                place = keys, 0, (columns, columns)
-                found_nan, unfit = load_box(plan, source, mask, block, *place)
+                found_nan, unfit = load_box(plan, source, mask, block, keys, 0, (columns, columns))
                 if found_nan and nan == "raise":
                     raise ValueError(NAN_MESSAGE)
                 if not unfit:

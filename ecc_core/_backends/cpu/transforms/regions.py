@@ -299,8 +299,7 @@ def region_transforms(
     def work(chunks: Iterator[int]) -> None:
         for first in chunks:
             part = (first, min(first + REGIONS_AT_ONCE, count))
-            given = (regions.points, regions.offsets)
-            count_regions(*given, chosen, grid, factors, part, values)
+            count_regions(regions.points, regions.offsets, chosen, grid, factors, part, values)
 
     critical = len(regions.points[0]) // ORTHANTS
     share(range(0, count, REGIONS_AT_ONCE), work, workers_for(workers, critical * len(directions)))
