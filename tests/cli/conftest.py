@@ -8,6 +8,8 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 from io_helpers import command_line, noise, rows_of
+from option_cases import AT
+from pyarrow.csv import read_csv
 
 from ecc_core.cli import main
 
@@ -63,3 +65,30 @@ def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         return errors
 
     return message
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> Any:
+    """Run a command and return the measures of its table by name, one list for each row.
+
+    Arrays are saved in chunks through which filters reach.
+    """
+
+    def measures(command: str, *arguments: object) -> dict[str, list[list[float]]]:
+        out = tmp_path / "out.csv"
+        flags = ["--thresholds", ",".join(map(str, AT)), "--out", str(out)]
+        assert main([command, *command_line(tmp_path, *arguments, chunk=8), *flags]) == 0
+        table = read_csv(out).to_pydict()
+        if command == "batch":
+            firsts = [name for name in table if name.endswith(str(AT[0]))]
+            stems = [name.removesuffix(str(AT[0])) for name in firsts]
+            rows = {
+                stem.strip() or "euler_number": np.transpose([table[f"{stem}{t}"] for t in AT])
+                for stem in stems
+            }
+        else:
+            names = ["euler_number", *(n for n in table if n.startswith(("b", "a", "p", "v", "s")))]
+            rows = {n: np.reshape(table[n], (-1, len(AT))) for n in names}
+        return {name: values.tolist() for name, values in rows.items()}
+
+    return measures
