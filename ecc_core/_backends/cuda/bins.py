@@ -68,8 +68,9 @@ class Prepared(NamedTuple):
 
 def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
     """Return thresholds for images of a type on the current device, which is number `device`."""
-    key = thresholds.tobytes(), thresholds.dtype.str, variant.element, variant.superlevel, device
-    prepared = _prepare(*key)
+    prepared = _prepare(
+        thresholds.tobytes(), thresholds.dtype.str, variant.element, variant.superlevel, device
+    )
     if programs.is_capturing():
         programs.captured.append(prepared)
     return prepared

@@ -116,8 +116,7 @@ def _counts(
     device = codes.device.id
     placement = Placement(shape, codes.strides, 0, device)
     label = None if regions is None else regions.labels.dtype
-    types = codes.dtype, prepared is None, label
-    call = _plan(placement, *types, cells, filtration, levels)
+    call = _plan(placement, codes.dtype, prepared is None, label, cells, filtration, levels)
     rows = len(codes) if regions is None else regions.ids.size
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
     words = [codes.data.ptr, counts.data.ptr]

@@ -84,7 +84,8 @@ def launch_points(call: Call, addresses: tuple[int, int], out: Any, flag: Any) -
 
     `addresses` are those of the images and the masks. The flag is a Reply, an array or None.
     """
-    (data, mask), (samples, points, _) = addresses, call.places
+    data, mask = addresses
+    samples, points, _ = call.places
     words = [(samples + SAMPLES_DATA, data), (samples + SAMPLES_MASK, mask)]
     words.append((points + COEFFICIENTS_OUT, out.data.ptr))
     if isinstance(flag, Reply):
@@ -275,6 +276,5 @@ def _plan_counts(arrangement: Arrangement, rules: Rules, line: bool) -> tuple[Ca
         shared += 16 * (rules.levels // 8 + 1)
     macros |= {"BINS": rules.single, "COUNTS": int(own_sums), "LINE": int(line)}
     rows = count if own_sums else 1
-    given = COUNTS(), BINS()
-    call = samples.plan("counts", "count", macros, *given, shared=shared, rows=rows)
+    call = samples.plan("counts", "count", macros, COUNTS(), BINS(), shared=shared, rows=rows)
     return call, samples.memory

@@ -41,7 +41,10 @@ from ecc_core._request.thresholds import Thresholds, even_thresholds
 from ecc_core.errors import NAN_MESSAGE
 
 EVEN = Struct("even.cu", "Even")
-SOME, NAN, FITS = 1, 2, 4  # as in even.cu
+# The flags of even.cu.
+SOME = 1
+NAN = 2
+FITS = 4
 MOST_EVEN = 1024  # thresholds
 RANGE_WORDS = 5  # of the kernels' Range, and of what range.cu tells
 KEPT_RANGES = 64  # ranges of values whose thresholds a plan keeps

@@ -15,7 +15,10 @@ from ecc_core._request.levels import changes
 
 # Types of which a curve at every value is faster than a list of events.
 EVERY_VALUE = ("bool", "uint8", "int8", "uint16", "int16")
-EVENT_THREADS, EACH, BUCKETS = 256, 16, 16  # as in exact.cu: samples of a thread
+# The constants of exact.cu.
+EVENT_THREADS = 256
+EACH = 16  # samples of a thread
+BUCKETS = 16
 PIECE_BYTES = 20
 
 
@@ -103,8 +106,9 @@ def _list_events(coefficients: Any, values: Any, flag: Any) -> tuple[Any, NDArra
     starts = np.concatenate([[0], np.cumsum(counts)])
     events = cupy.empty(count, np.uint32)
     if count:
-        listed = places, amounts, starts, taken, events
-        _launch_exact("sort_into_buckets", dtype, _tiles(count), *listed)
+        _launch_exact(
+            "sort_into_buckets", dtype, _tiles(count), places, amounts, starts, taken, events
+        )
     for first, last in itertools.pairwise(starts.tolist()):
         if last > first + 1:
             events[first:last].sort()

@@ -139,15 +139,22 @@ def recipe(
     found.preferred_shared_memory_carveout = min(100, percent)
     direct = tiling.blocks == 1
     images = layout.images
-    units = {"across": tiling.across, "down": tiling.down, "chunk": tiling.chunk}
     grid = plan.grid or ((images * tiling.blocks,) if deep else (tiling.blocks, images))
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
-    given = image_struct(layout), TILING(**units, first=first, last=last, images=images)
+    image = image_struct(layout)
+    tiles = TILING(
+        across=tiling.across,
+        down=tiling.down,
+        chunk=tiling.chunk,
+        first=first,
+        last=last,
+        images=images,
+    )
     result = RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned)
 
     def call(bins: NDArray[Any]) -> Call:
-        return Call(found, grid, 32 * tiling.warps, plan.shared, (*given, bins, result))
+        return Call(found, grid, 32 * tiling.warps, plan.shared, (image, tiles, bins, result))
 
     counts = 0
     if scanned and not direct:
@@ -214,7 +221,9 @@ def _plan(
     layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> Plan:
     """Two samples in a register (pairs.cuh; feed.cuh), or bit by bit (sliced.cuh)."""
-    images, (_, height, width), channels = layout.images, layout.shape, layout.channels
+    images = layout.images
+    _, height, width = layout.shape
+    channels = layout.channels
     if layout.lines:
         height = steps
         width = WARP_WIDTH
@@ -232,13 +241,15 @@ def _plan(
     if channels > 1:
         block = 4, 8, CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
     high = ceil_div(height, fold)  # with two, sixteen rows of half a warp each
-    size = images, deep, steps, high, width
-    tiling = batch or plan_pairs(*size, count, block, sliced, channels > 1)
+    tiling = batch or plan_pairs(
+        images, deep, steps, high, width, count, block, sliced, channels > 1
+    )
     samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
     if sliced:
         return _bytes(source, layout, tiling, samples, rules, device)
-    given = source, layout, variant.masked, tiling, samples, rules, device
-    copies, shared, options = _pair_memory(*given)
+    copies, shared, options = _pair_memory(
+        source, layout, variant.masked, tiling, samples, rules, device
+    )
     if layout.apart > 1:
         options["STEP"] = layout.apart
     if layout.lines:

@@ -33,7 +33,9 @@ EVALUATION_BYTES = 24
 RESERVED = 1024  # bytes of shared memory that the driver takes from each block
 
 FLUSH_POINTS = 1 << 16
-SMALL_POINTS, SMALL_LEVELS = 15 << 10, 128  # at most, for one block an image
+# An image within these limits is summed by one block.
+SMALL_POINTS = 15 << 10
+SMALL_LEVELS = 128
 
 
 @programs.plan
@@ -189,9 +191,12 @@ def scan(
     room = min(moments, _words(found, resident))
     flush = max(1, min(FLUSH_POINTS // turn, turns))
     scale = _scale(turn * flush)
-    sizes = {"levels": levels, "slots": slots, "blocks": blocks, "room": room, "flush": flush}
     call = Call(
-        found, (images * blocks,), RESIDENT_THREADS, 4 * room, (SCAN(**sizes, scale=scale),)
+        found,
+        (images * blocks,),
+        RESIDENT_THREADS,
+        4 * room,
+        (SCAN(levels=levels, slots=slots, blocks=blocks, room=room, flush=flush, scale=scale),),
     )
     return Scan(call, False, images * (moments + 1), scale)
 

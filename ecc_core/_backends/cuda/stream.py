@@ -31,7 +31,8 @@ COPY_THREADS = 8  # of all devices, from pageable memory; with more, Python beco
 THREAD_BYTES = 1 << 20  # for which a thread is worth starting
 PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
-TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
+TO_DEVICE = 1  # cudaMemcpyHostToDevice
+ON_DEVICE = 3  # cudaMemcpyDeviceToDevice
 copy_memory = cupy.cuda.runtime.memcpyAsync
 
 
@@ -145,7 +146,8 @@ class _Slabs:
         if self.first == self.last:
             return
         done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
-        place, start = 0, self.first  # slices in the last buffer, and the first one to count
+        place = 0  # the number of slices in the last buffer
+        start = self.first  # the first slice to count
         try:
             for turn, (low, high) in enumerate(pairwise(self.cuts)):
                 buffer = self.buffers[turn % 2]

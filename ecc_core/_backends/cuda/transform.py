@@ -39,7 +39,9 @@ WEIGHTS = {
     weight: Struct("transform_weights.cu", "Weights", Weight=dtype)
     for weight, dtype in (("double", "f8"), ("long long", "i8"))
 }
-ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together
+# A block handles so many rows and columns of weights together.
+ROWS = THREADS // 32
+COLUMNS = 256
 ROW_BYTES = 8 * (COLUMNS + 32)
 RUN_BYTES = 96
 BIN_BYTES = 64 << 10  # of shared memory, or more if one direction needs more
@@ -104,7 +106,8 @@ def _weighted(
     weight = "double" if floats else "long long"
     macros = {"SHARED": int(shared > 0), "PARTS": parts, "WEIGHT": weight}
     # With a border, as the kernel reads them.
-    (slices, rows, columns), deep = frame.shape, frame.axes[0]
+    slices, rows, columns = frame.shape
+    deep = frame.axes[0]
     padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
     sizes = (np.int32(n) for n in (*frame.shape, deep, frame.cubes))
     arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent

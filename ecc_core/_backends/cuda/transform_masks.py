@@ -27,7 +27,9 @@ PLANES = Struct("transform.cuh", "Planes")
 PLACES = Struct("transform_mask.cu", "Places")
 
 WARP = 32  # lanes of a warp, bits of a word
-TILE_ROWS, TILE_COLUMNS = 32, 64  # of points that a warp handles together
+# A warp handles so many rows and columns of points together.
+TILE_ROWS = 32
+TILE_COLUMNS = 64
 PACKED_WORDS = 6  # words of a row that a block packs
 PACKING = PACKED_WORDS * 16  # threads of a block that packs, each of which packs two words
 COUNTING = 512  # threads of a block that counts
@@ -55,8 +57,9 @@ def mask_transform(
     if 0 in shape:
         return cupy.zeros(shape, np.int64)
     device = cupy.cuda.runtime.getDevice()
-    given = (directions.tobytes(), heights.tobytes(), spacing.tobytes())
-    plan = _plan(mask.shape, *given, connectivity, device)
+    plan = _plan(
+        mask.shape, directions.tobytes(), heights.tobytes(), spacing.tobytes(), connectivity, device
+    )
     words, packing, counting, summing, _memory = plan
     pixels = cupy.ascontiguousarray(mask)
     bits = cupy.empty(words, np.int32)
