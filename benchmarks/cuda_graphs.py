@@ -27,8 +27,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from training_cases import TrainingCase, batch, made, training_cases
 
-IMAGES, SIDE = 16, 64
-TURNS, STEPS = 7, 20
+IMAGES = 16
+SIDE = 64
+TURNS = 7
+STEPS = 20
 HEAD = "| step | Python | graphed | compiled | reduce-overhead |"
 
 

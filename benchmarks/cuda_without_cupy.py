@@ -32,7 +32,8 @@ from ecc_core.nn import (
     PersistenceLoss,
 )
 
-TURNS, STEPS = 5, 20
+TURNS = 5
+STEPS = 20
 HEAD = "| step | kernels, ms | torch, ms | ratio | kernels, MiB | torch, MiB |"
 CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
     ("EulerCurveLayer(32), 32 x 64^2", lambda: EulerCurveLayer(32, range=(0, 1)), (32, 1, 64, 64)),

@@ -36,8 +36,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from training_cases import TrainingCase, batch, made, training_cases
 
-WIDTH, SIDE, IMAGES = 512, 64, 32  # channels, rows and columns, images of the whole batch
-TURNS, STEPS = 7, 3
+# The batch as a whole has so many channels, rows and columns, and images.
+WIDTH = 512
+SIDE = 64
+IMAGES = 32
+TURNS = 7
+STEPS = 3
 HEAD = "| step | two devices | not averaged | averaging | hidden | one device | ratio |"
 
 
@@ -46,7 +50,8 @@ def hidden_share(step: Callable[[], Any]) -> float:
     with profile(activities=[ProfilerActivity.CUDA]) as recorded:
         step()
         torch.cuda.synchronize()
-    averaging, others = [], []
+    averaging = []
+    others = []
     for event in recorded.events():
         if event.device_type == DeviceType.CUDA:
             span = event.time_range.start, event.time_range.end
@@ -105,7 +110,8 @@ def measure(case: TrainingCase, rank: int, count: int) -> dict[str, float]:
 def work(rank: int, count: int, folder: str) -> None:
     """Measure all cases in one of the processes, and write the times to a file."""
     torch.cuda.set_device(rank)
-    store, wait = f"file://{folder}/store", timedelta(minutes=5)
+    store = f"file://{folder}/store"
+    wait = timedelta(minutes=5)
     distributed.init_process_group(
         "nccl", store, wait, rank=rank, world_size=count, device_id=torch.device("cuda", rank)
     )

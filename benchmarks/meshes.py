@@ -24,7 +24,10 @@ def torus(rows: int, columns: int) -> Mesh:
     def corner(down: int, right: int) -> np.ndarray:
         return ((i + down) % rows * columns + (j + right) % columns).ravel()
 
-    here, below, right, across = corner(0, 0), corner(1, 0), corner(0, 1), corner(1, 1)
+    here = corner(0, 0)
+    below = corner(1, 0)
+    right = corner(0, 1)
+    across = corner(1, 1)
     edges = [(here, below), (here, right), (here, across)]
     triangles = [(here, below, across), (here, across, right)]
     edge_rows, triangle_rows = (np.hstack(rows).T.copy() for rows in (edges, triangles))

@@ -52,7 +52,8 @@ def images(rng: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
 def accuracy(normalize: Normalize | None, seed: int) -> float:
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    (given, classes), (others, wanted) = images(rng, 300), images(rng, 400)
+    given, classes = images(rng, 300)
+    others, wanted = images(rng, 400)
     convolutions = nn.Sequential(
         nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 8, 5, padding=2)
     )

@@ -23,7 +23,9 @@ from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve
 
 OUTPUT = Path(__file__).parent / "results" / "soft-small"
-TURNS, SECONDS = 15, 1.0  # at least
+# Calls are repeated at least so often, and for at least so long.
+TURNS = 15
+SECONDS = 1.0
 LEVELS = 32
 Call = Callable[[], None]
 

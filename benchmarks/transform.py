@@ -237,7 +237,8 @@ def ellipses(n: int, count: int) -> np.ndarray:
     y, x = np.mgrid[:side, :side] - (side - 1) / 2
     for label in range(1, count + 1):
         row_, column = divmod(label - 1, cells)
-        turn, (long, short) = rng.uniform(0, np.pi), rng.uniform(side * 0.22, side * 0.47, 2)
+        turn = rng.uniform(0, np.pi)
+        long, short = rng.uniform(side * 0.22, side * 0.47, 2)
         along = x * np.cos(turn) + y * np.sin(turn)
         across = y * np.cos(turn) - x * np.sin(turn)
         inside = (along / long) ** 2 + (across / short) ** 2 < 1

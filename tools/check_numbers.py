@@ -40,7 +40,8 @@ def curves():
 
 def betti_curves():
     for shape in SHAPES:
-        image, thresholds = image_of(shape, "uint8"), np.arange(0, 200, 7)
+        image = image_of(shape, "uint8")
+        thresholds = np.arange(0, 200, 7)
         found = ecc.betti_curves(image, thresholds).values
         signs = (-1) ** np.arange(len(found))
         yield f"Betti curves of {shape}", signs @ found, euler.euler_curve(image, thresholds)

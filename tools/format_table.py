@@ -9,7 +9,8 @@ from ecc_core._io.formats import Format
 from ecc_core._io.open import FORMATS
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
-BEGIN, END = "<!-- begin: formats -->", "<!-- end: formats -->"
+BEGIN = "<!-- begin: formats -->"
+END = "<!-- end: formats -->"
 TITLES = {
     "axes": "axes",
     "spacing": "spacing",

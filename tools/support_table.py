@@ -7,7 +7,8 @@ from pathlib import Path
 from ecc_core.quantities import QUANTITIES, Function, Quantity
 
 PAGE = Path(__file__).parents[1] / "README.md"
-BEGIN, END = "<!-- begin: support -->", "<!-- end: support -->"
+BEGIN = "<!-- begin: support -->"
+END = "<!-- end: support -->"
 COLUMNS = ("NumPy", "torch, CPU", "torch and CuPy, CUDA", "other devices", "dask")
 NO = "–"  # noqa: RUF001
 OTHERS = (

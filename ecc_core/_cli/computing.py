@@ -37,7 +37,9 @@ from ecc_core.quantities.registry import quantities_of
 
 Values = NDArray[np.int64]
 
-LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
+# Limits of the number of blocks in a group, whose sum is one file on the disk.
+LEAST_GROUP = 16
+MOST_GROUP = 512
 MANY_GROUPS = 4096
 MOST_UNWRITTEN = 1
 """Sums of groups that may wait for the disk while others are computed: more would take memory."""

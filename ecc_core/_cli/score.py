@@ -203,7 +203,7 @@ def _report(rows: Sequence[Row], arguments: Namespace, failures: Sequence[str]) 
         write_table(arguments.out, columns, metadata=metadata)
     noun = "folder" if arguments.units == "folder" else "image"
     count = len(set(units))
-    words = f"{count} {noun}{'s' * (count != 1)}"
+    words = f"1 {noun}" if count == 1 else f"{count} {noun}s"
     sys.stdout.write(f"mean of {words} [{CONFIDENCE:.0%} interval]\n")
     for name, (mean, low, high) in summary.items():
         interval = "" if np.isnan(low) else f" [{low:.4g}, {high:.4g}]"

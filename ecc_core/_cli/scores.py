@@ -47,7 +47,11 @@ def masks_of(
         low = prediction.min()
         high = prediction.max()
         if not (low >= 0 and high <= 1):
-            got = "NaN" if np.isnan(low) else f"{low if low < 0 else high:g}"
+            if np.isnan(low):
+                got = "NaN"
+            else:
+                outside = low if low < 0 else high
+                got = f"{outside:g}"
             raise ValueError(f"`prediction` must be probabilities between 0 and 1, got {got}")
         return {None: (prediction >= threshold, target != 0)}
     own = _classes(prediction, "prediction")

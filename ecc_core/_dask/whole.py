@@ -101,7 +101,8 @@ def whole_regions(
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
     table = graph.sums_of_blocks(boxes, request.images, request.labels, regions=True)
-    meta, (length, (size,)) = graph.counts_like(table, 2), table.chunks
+    meta = graph.counts_like(table, 2)
+    length, (size,) = table.chunks
     if wanted is not None:
         found = wanted
         chunks = ((wanted.size,), (size - 1,))

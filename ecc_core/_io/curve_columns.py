@@ -129,17 +129,21 @@ def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curve
 
 def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
     """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
-    direction = arguments.direction
-    scale = arguments.direction_scale
-    directed = direction is not None
+    directed = arguments.direction is not None
+    direction = None
+    scale = None
+    if directed:
+        direction = ",".join(map(str, map(float, arguments.direction)))
+        given = arguments.direction_scale
+        scale = 1.0 if given is None else float(given)
     wanted = quantities_of(arguments)
     boundary = shortest_name(words_of(arguments.boundary))
     facts: dict[str, Any] = {
         "connectivity": arguments.connectivity,
         "superlevel": arguments.superlevel or None,
         "boundary": None if boundary == "closed" else ",".join(words_of(boundary)),
-        "direction": ",".join(map(str, map(float, direction))) if directed else None,
-        "direction_scale": float(1 if scale is None else scale) if directed else None,
+        "direction": direction,
+        "direction_scale": scale,
         **_chosen(arguments),
         "density": arguments.density or None,
         "unit": unit if directed or any(one.has_lengths for one in wanted) else None,

@@ -36,7 +36,9 @@ VALUE_SUFFIXES = (GIFTI, ".npy", *VTK_SUFFIXES)
 """Suffixes of files with a value for each point."""
 UNJOINED = (".obj", ".stl")
 """Formats that repeat points, for each triangle or where a texture has a seam."""
-POINTSET, TRIANGLES = 1008, 1009  # intents of GIFTI
+# Intents of GIFTI.
+POINTSET = 1008
+TRIANGLES = 1009
 
 
 class Mesh(NamedTuple):

@@ -22,7 +22,9 @@ Floats = NDArray[np.float64]
 
 MOST_WEIGHT = 2**62
 MOST_CELLS = 8  # of a point, in 3-D
-LEAST_REACH, MOST_REACH = 1e-150, 1e150  # whose squares are normal numbers
+# Lengths between these have squares that are normal numbers.
+LEAST_REACH = 1e-150
+MOST_REACH = 1e150
 SLACK = 1 + 8 * np.finfo(np.float64).eps  # the furthest corner must not round above the range
 
 

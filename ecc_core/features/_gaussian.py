@@ -20,7 +20,9 @@ Counts = dict[tuple[int, ...], int]
 
 MASKED = Domain(reason="with `mask`")
 PRIMES = (2, 3, 5, 7, 11, 13, 17)
-POINTS, SHIFTS = 1 << 15, 8  # of the quasi-Monte Carlo rule
+# The quasi-Monte Carlo rule takes a lattice of so many points, and so many shifts of it.
+POINTS = 1 << 15
+SHIFTS = 8
 BINS = 1 << 15  # Bins of the distribution of differences.
 LARGEST_DIFFERENCE = 9.0  # In units of the standard deviation.
 LEAST_EIGENVALUE = 1e-12  # Of a matrix of correlations.
@@ -157,7 +159,8 @@ def count_cells(
         return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
     check_boundary(boundary.name)
     sign = -1 if cubes else 1
-    one, two = [], []  # along each axis, cells with one point or cube, and with two
+    one = []  # the number of cells with one point or cube, along each axis
+    two = []  # the number of those with two
     for n, border in zip(shape, boundary.axes, strict=True):
         closed = border.is_closed  # of cubes, faces between two count, and outer ones if closed
         pairs = n - 1 if closed else n - border.missing

@@ -27,7 +27,8 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
-    (slopes, images, *_), change = ctx.saved_tensors, tangents[0]
+    slopes, images, *_ = ctx.saved_tensors
+    change = tangents[0]
     if change is None:
         return slopes.new_zeros(slopes.shape[:1]), None
     return pair_errors_push(change, slopes, images), None

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ecc_core.results import EulerSurface, EulerTransform
 
-PANEL, PANELS_A_ROW = 2.2, 4  # inches
+PANEL = 2.2  # inches
+PANELS_A_ROW = 4
 
 
 def plot_surface(

@@ -80,7 +80,9 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> ecc.EulerTra
             connectivity=connectivity,
             spacing=spacing,
         )
-    image, (low, high), slope = swept.field.data, swept.field.range, sweep.slope or 0.0
+    image = swept.field.data
+    low, high = swept.field.range
+    slope = sweep.slope or 0.0
     reach = abs(slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
     curves = [
         ecc.euler_curve(

@@ -108,7 +108,8 @@ class RegionController(DockController):
         }
         job = measure_job(labels, *images, features=labels.features, **options)
         code = partial(call, "table", "region_table", labels, *images, **options)
-        self._changed, self._checksums = False, self._checked()
+        self._changed = False
+        self._checksums = self._checked()
 
         def on_step(step: Step) -> None:
             if step.value is None:

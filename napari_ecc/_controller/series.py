@@ -95,7 +95,8 @@ class SeriesController(DockController):
         model.whole = full.dtype.kind in "biu"
         if shape != model.shape:
             with model.events.blocked():
-                model.shape, model.axis = shape, min(model.axis, len(shape) - 1)
+                model.shape = shape
+                model.axis = min(model.axis, len(shape) - 1)
                 model.index = self._index(layer)
             self.layer_changed.emit()
         self._take_threshold()

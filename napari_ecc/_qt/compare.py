@@ -90,7 +90,8 @@ class CurveComparison(Panel):
             clear=("Clear", "Forget all curves", controller.clear),
         )
         others["clear"].changed.connect(lambda: self.work.resume.native.hide())
-        self.sources, self.others = self.add(sources), self.add(others)
+        self.sources = self.add(sources)
+        self.others = self.add(others)
         self.form = self.add_form(CHOICES, self.model)
         choose_tip = "Leave out the other values, which are no replicates"
         average_tip = "Take the values of this column as replicates, and average over them"

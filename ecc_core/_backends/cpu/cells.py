@@ -140,7 +140,9 @@ def count_groups(points, tables, span, every, scratch, histograms):
     its first point in each region, which counts for the first of these points. `scratch` is for
     keys and numbers of regions, 0 where none is counted.
     """
-    (keys, labels), (groups, sizes), (latest, kept) = points, tables, scratch
+    keys, labels = points
+    groups, sizes = tables
+    latest, kept = scratch
     count = span[1] - span[0]
     for kind in range(groups.shape[0]):
         for first in range(1 if every else sizes[kind]):

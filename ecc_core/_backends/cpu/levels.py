@@ -74,7 +74,9 @@ def _sum_runs(words, sums):
         key = words[i] >> SHIFT
         total += np.int64(words[i] & np.uint64(255)) - ZERO
         last = i + 1 == words.size or words[i + 1] >> SHIFT != key
-        words[count], sums[count] = key, total  # without branches
+        # Written in any case, which takes no branch, and kept if the count goes on.
+        words[count] = key
+        sums[count] = total
         count += last and total != 0
         total = np.int64(0) if last else total
     return count

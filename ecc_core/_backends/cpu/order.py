@@ -14,7 +14,9 @@ from ecc_core._backends.cpu.sources import scratch
 Array = NDArray[Any]
 
 DIGIT = 11  # bits, by which words are sorted at once
-KEY_BITS, PLACE_BITS = 32, 32  # of a word
+# A word is a key above the place of its point.
+KEY_BITS = 32
+PLACE_BITS = 32
 
 
 def entry_values(image: Array, superlevel: bool) -> Array:

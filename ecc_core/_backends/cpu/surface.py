@@ -213,7 +213,8 @@ def pack_codes(first, second, pitch, extents, codes, place, never):
     is that of the first point in `codes`, and the distances to the next (point, row, slice) there.
     Keys and codes are followed by room for a vector.
     """
-    (slices, rows, columns), (at, steps) = extents, place
+    slices, rows, columns = extents
+    at, steps = place
     written = 0
     half = np.uint64(4 * codes.itemsize)
     for z in range(slices):
@@ -254,7 +255,8 @@ def add_cells(codes, extents, steps, bins, cubes, lists, histograms):
     T-construction, with all signs reversed in 3-D, and otherwise None, so that each version
     compiles one construction.
     """
-    lanes, (plus, minus) = VECTOR_BYTES // codes.itemsize, lists
+    lanes = VECTOR_BYTES // codes.itemsize
+    plus, minus = lists
     counts = (0, 0)
     for z in range(extents[2]):
         for y in range(extents[1]):

@@ -98,7 +98,8 @@ class _Counting:
 
     def count(self, births: Points, deaths: Points | None = None) -> Values:
         """Count classes that last at the thresholds; those without deaths never die."""
-        (born, begins), (died, ends) = births, deaths or (births[0], np.zeros_like(births[1]))
+        born, begins = births
+        died, ends = deaths or (births[0], np.zeros_like(births[1]))
         lasts = begins & (lasting(born, died, self.least) | ~ends)
         found: Values = entered(born[lasts], self.ranked)
         return found - entered(died[lasts & ends], self.ranked)
@@ -219,7 +220,8 @@ def edges_across(nodes, keys, far_nodes, far_keys, wide):
     """
     rows, columns = nodes.shape
     reach = 1 if wide else 0
-    count, more = 0, columns * (9 if wide else 1)  # that a row may add
+    count = 0
+    more = columns * (9 if wide else 1)  # edges that a row adds at most
     edges = np.empty((more, 2), nodes.dtype)
     edge_keys = np.empty(more, np.uint64)
     last_near = np.int64(-1)

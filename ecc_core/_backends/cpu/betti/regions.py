@@ -37,7 +37,9 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 SMALL = 1 << 16  # points of a box up to which a region is laid on a sheet
-SHEET, SHEET_2D = (256, 256), (1024, 1024)  # rows and columns
+SHEET = (256, 256)
+"""Rows and columns of a sheet of volumes."""
+SHEET_2D = (1024, 1024)
 
 
 def region_betti_curves(

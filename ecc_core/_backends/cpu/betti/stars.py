@@ -42,7 +42,9 @@ SIDES = [(v, w) for v, w in itertools.combinations(range(EDGES), 2) if v + w != 
 SQUARES = len(SIDES)
 CORNERS = [(v, w, x) for v in (0, 5) for w in (1, 4) for x in (2, 3)]
 LINK_BITS = np.uint64((1 << len(LINK.members)) - 1)
-ROOT, ABSENT = 6, 7  # in place of a parent
+# A parent is an end of an edge, 0 to 5, or one of these.
+ROOT = 6
+ABSENT = 7
 PARENT_BITS = 3
 ROUNDS = 3
 ROW = np.uint8(255)

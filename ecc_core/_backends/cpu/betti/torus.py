@@ -147,7 +147,10 @@ def _join(order, ranks, paths, shape, offsets, apart, ends, loops):
     ends = bare(ends)
     steps = offsets[:, 0] * shape[1] * shape[2] + offsets[:, 1] * shape[2] + offsets[:, 2]
     flat = not offsets[:, 0].any()
-    count, closed, spanned = 0, 0, 1  # a bit for each of the 8 classes
+    count = 0
+    # Sets of the 8 combinations of the three loops around the torus, a bit each.
+    closed = 0
+    spanned = 1
     for place in order:
         place = np.int64(place)
         paths[place] = place << 3

@@ -119,7 +119,9 @@ def _join(order, steps, apart, home, shape, wraps, winding, parents, turns, touc
     that has entered are joined with it already.
     """
     spanning = np.zeros(found.shape[0] - 2, np.int64)
-    own, crossed = np.zeros(3, np.int64), np.zeros(3, np.int64)  # from the point to its root
+    # How often the paths from the two points to their roots go around the torus, along each axis.
+    own = np.zeros(3, np.int64)
+    crossed = np.zeros(3, np.int64)
     largest = np.int64(0)
     done = np.int64(0)
     for key in range(1, found.shape[1]):

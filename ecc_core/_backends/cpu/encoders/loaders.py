@@ -119,9 +119,10 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
             ):
                 continue
             # values > turn, or for superlevels values < level: not (values > next lower value)
-            value = (after if levels.superlevel else at)[turn] if turn >= 0 else np.inf
-            if turn < 0 and levels.superlevel:
-                value = -np.inf
+            if levels.superlevel:
+                value = after[turn] if turn >= 0 else -np.inf
+            else:
+                value = at[turn] if turn >= 0 else np.inf
             best = EvenScale(float(slope), offset, float(value), reach, max(turn, 0) + 1, not exact)
             if exact:
                 break

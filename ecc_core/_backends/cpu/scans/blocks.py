@@ -73,7 +73,8 @@ def cut(
 
 def tiles(shape: tuple[int, int, int], steps: tuple[int, int, int]) -> tuple[Block, ...]:
     """Return blocks that cover a shape in steps."""
-    (slices, rows, columns), (depth, height, width) = shape, steps
+    slices, rows, columns = shape
+    depth, height, width = steps
     return tuple(
         Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
         for z in range(0, slices, depth)

@@ -305,7 +305,8 @@ def count_sets(bits, geometry, sides, cubes, volume, scratch, histograms):
     the scan, and `volume` tells whether the slices are those of one volume. `scratch` are two
     arrays for the words of a slice, and `histograms` has shape (slices or 1, 2).
     """
-    (low, high), (valid, shared) = sides, scratch
+    low, high = sides
+    valid, shared = scratch
     slices, rows, columns, lead, pitch, slice_stride = geometry
     row_step = pitch // 64
     slice_step = slice_stride // 64

@@ -67,10 +67,12 @@ def write_planes(builder, keys, starts, pitch, rows, planes, out, stride):
     with cgutils.for_range(builder, rows) as loop:
         current = [[builder.load(slot) for slot in slots] for slots in kept]
         coming = load(builder.add(loop.index, llvm.I64(1)))
-        (here, right, across), (below, _, below_across) = current[0], coming[0]
+        here, right, across = current[0]
+        below, _, below_across = coming[0]
         pairs = [(here, below), (across, below_across), (here, right)]
         if len(starts) > 1:
-            (there, _, there_across), (under, _, under_across) = current[1], coming[1]
+            there, _, there_across = current[1]
+            under, _, under_across = coming[1]
             pairs += [(here, there), (across, there_across)]
             pairs.append((maximum(here, below), maximum(there, under)))
             pairs.append((maximum(across, below_across), maximum(there_across, under_across)))

@@ -178,7 +178,10 @@ def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array,
     offsets = np.zeros((1 << ndim, 1 << ndim), np.int64)
     counts = np.zeros(1 << ndim, np.int64)
     for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
-        choices = [((1,) if e else (0, 1)) if cubes else ((0, 1) if e else (0,)) for e in ends]
+        if cubes:  # the cubes around a cell lie on one side of it along the axes of its extent
+            choices = [(1,) if extends else (0, 1) for extends in ends]
+        else:
+            choices = [(0, 1) if extends else (0,) for extends in ends]
         places = [np.dot(steps, strides) for steps in itertools.product(*choices)]
         offsets[extent, : len(places)] = places
         counts[extent] = len(places)

@@ -268,7 +268,8 @@ def deposit(values, weights, windows, moments):
 @subroutine(error_model="numpy")
 def _near(level, sharpness, windows):
     """Window of a level, and the range of those of its bins that are within reach of it."""
-    (starts, ends, offsets, width), reach = windows, REACH / sharpness
+    starts, ends, offsets, width = windows
+    reach = REACH / sharpness
     window = _window(level, ends)
     if window == ends.size:  # an infinite level
         return window, 0, 0

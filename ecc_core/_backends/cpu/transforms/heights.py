@@ -117,11 +117,13 @@ def _scatter(bins, weights, histograms, d):
     count = weights.size
     quarter = count >> 2
     for i in range(quarter):
-        j, k, l = i + quarter, i + 2 * quarter, i + 3 * quarter  # noqa: E741
+        j = i + quarter
+        k = j + quarter
+        m = k + quarter
         histograms[d, bins[i]] += weights[i]
         histograms[d, bins[j]] += weights[j]
         histograms[d, bins[k]] += weights[k]
-        histograms[d, bins[l]] += weights[l]
+        histograms[d, bins[m]] += weights[m]
     for i in range(4 * quarter, count):
         histograms[d, bins[i]] += weights[i]
 

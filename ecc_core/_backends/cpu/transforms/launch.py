@@ -101,7 +101,9 @@ def _active_words(bits, edges, tile, end, offsets, present, planes, active):
     (squares) - (cube) of the cells that span to set neighbours alone, which is 1 - (Euler
     characteristic of a complex on 3 vertices), so it lies in -2..1.
     """
-    count, (depth, row), (has_depth, has_row) = end - tile, offsets, present
+    count = end - tile
+    depth, row = offsets
+    has_depth, has_row = present
     nonzero = planes[:count]
     negative = planes[TILE : TILE + count]
     double = planes[2 * TILE :]
@@ -165,7 +167,8 @@ def count_mask(bits, given, chosen, grid, histograms):
     corners (T) along the three axes. `chosen` are directions and their orthants: those of orthant i
     are ``starts[i]:starts[i + 1]``.
     """
-    (points_set, links, (_, rows, words)), (directions, starts) = bits, chosen
+    points_set, links, (_, rows, words) = bits
+    directions, starts = chosen
     axes, frames, (depths, heights, widths) = given
     present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
     points = (

@@ -146,7 +146,8 @@ def measure_regions(corners, region, critical, boxes, counts):
             place = corners[axis, i]
             lowest = place if pattern & ~far else place + 1
             highest = place + 1 if pattern & far else place
-            box[axis, 0], box[axis, 1] = min(box[axis, 0], lowest), max(box[axis, 1], highest)
+            box[axis, 0] = min(box[axis, 0], lowest)
+            box[axis, 1] = max(box[axis, 1], highest)
         orthants = critical[pattern]
         while orthants != NONE:
             counts[count_trailing_zeros(orthants), region[i]] += 1
@@ -163,7 +164,8 @@ def sort_points(corners, region, boxes, spacing, tables, ends, points):
     owner of a window is the point furthest along the signs of the orthant (V) or its centre (T):
     ``far[orthant]`` halves of a step from the window's first point.
     """
-    (x, y, z, weights), (table, critical, far) = points, tables
+    x, y, z, weights = points
+    table, critical, far = tables
     for i in range(region.size):
         box = boxes[region[i]]
         pattern = corners[4, i]
@@ -191,7 +193,8 @@ def count_regions(points, offsets, chosen, grid, radii, part, values):
     The levels of a region are those of the grid times its radius. `chosen` are the directions, the
     row of each in ``values[region]``, and where the directions of each orthant start.
     """
-    (x, y, z, weights), (directions, order, starts) = points, chosen
+    x, y, z, weights = points
+    directions, order, starts = chosen
     levels = np.empty(grid.levels.size)
     bins = np.empty(POINTS_AT_ONCE, np.uint32)
     histograms = np.zeros((order.size, levels.size + 1), np.int64)
