@@ -143,7 +143,7 @@ def shards(device: str) -> Shards:
 
 
 def betti_numbers(device: str) -> HostBettiNumbers:
-    """Return what a backend has; what only the host computes raises BackendError elsewhere."""
+    """Return the functions of a backend; those that it lacks raise BackendError."""
     found: HostBettiNumbers = _part("betti_numbers", device)
     return found
 
@@ -154,13 +154,13 @@ def surfaces(device: str) -> Surfaces:
 
 
 def cell_counts(device: str) -> WindowCellCounts:
-    """Return what a backend has, likewise."""
+    """Return the functions of a backend; those that it lacks raise BackendError."""
     found: WindowCellCounts = _part("cell_counts", device)
     return found
 
 
 def simplicial_complexes(device: str) -> HostSimplicialComplexes:
-    """Return what a backend has, likewise."""
+    """Return the functions of a backend; those that it lacks raise BackendError."""
     found: HostSimplicialComplexes = _part("simplicial_complexes", device)
     return found
 

@@ -25,7 +25,7 @@ from ecc_core._blocks.work import Group, Index, Span, Work
 if TYPE_CHECKING:
     from ecc_core._backends.protocols import BettiPieces, HostBettiNumbers, SizePieces
 
-MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
+MOST_BLOCKS = 64  # A group has no more, as its pieces are in memory at the same time.
 # The peak of memory that was measured for blocks of pages, in cross-sections of the image.
 SECTIONS = 14
 # Bytes of a piece for each point of an open side. Noise is the worst case; Betti numbers take 17.

@@ -74,7 +74,7 @@ class BlockSums(NamedTuple):
     first: tuple[Box, ...]
     """The block's first plane across each spatial axis, of thickness 1; none where it is alone."""
     last: tuple[Box, ...]
-    """Its last planes, likewise."""
+    """The block's last plane across each spatial axis, of thickness 1; none where it is alone."""
 
     @property
     def home(self) -> Array:
@@ -87,7 +87,7 @@ class BlockSums(NamedTuple):
 
 
 def towards(offset: Sequence[int], sums: BlockSums) -> BlockSums:
-    """Return of a later neighbour, which is `offset` blocks further, only planes that are needed.
+    """Return only the planes that are needed of a neighbour, which is `offset` blocks further.
 
     Layers across an axis are as long as the block along earlier axes, so neighbours that are
     further along one of these have no part in them.

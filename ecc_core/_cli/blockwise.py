@@ -34,13 +34,14 @@ from ecc_core.quantities.registry import quantities_of
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
-BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and waiting results
-PIECES_IN_MEMORY = 12  # for each worker, and what it takes to join two of them
-FRONT_SHARE = 4  # of the memory, for planes that wait for later blocks
+BLOCKS_IN_MEMORY = 5  # A worker holds encoded and decoded points, planes and waiting results.
+PIECES_IN_MEMORY = 12  # A worker holds so many, with what it takes to join two of them.
+FRONT_SHARE = 4  # A quarter of the memory is for planes that wait for later blocks.
 LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
-REACHES = 8  # of the filter, along each side of a block that is smoothed
-MEMORY_SHARE = 4  # of an image in memory, for its blocks
+# A smoothed block is so many times as long as its filter reaches, so that little is smoothed twice.
+REACHES = 8
+MEMORY_SHARE = 4  # The blocks of an image in memory may take a quarter of its size.
 LEAST_MEMORY = 1 << 26
 MEBIBYTE = 1 << 20
 

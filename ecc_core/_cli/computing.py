@@ -43,7 +43,7 @@ MOST_GROUP = 512
 MANY_GROUPS = 4096
 MOST_UNWRITTEN = 1
 """Sums of groups that may wait for the disk while others are computed: more would take memory."""
-PIECES_SHARE = 8  # of the memory, for the pieces of a group
+PIECES_SHARE = 8  # The pieces of a group may take an eighth of the memory.
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
 

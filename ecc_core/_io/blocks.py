@@ -16,7 +16,7 @@ from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 from ecc_core.errors import InputFileError
 
-SEARCHED_BYTES = 1 << 24  # of a mask, at once
+SEARCHED_BYTES = 1 << 24  # So much of a mask is searched at once.
 TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
 
 

@@ -29,7 +29,7 @@ GIFTI = ".gii"
 VTK_XML = ".vtp"
 VTK_LEGACY = ".vtk"
 VTK_SUFFIXES = (VTK_LEGACY, VTK_XML)
-COMPRESSED = ".gz"  # which FreeSurfer's and nilearn's GIFTI files may end in
+COMPRESSED = ".gz"  # FreeSurfer's and nilearn's GIFTI files may end in it.
 MESH_SUFFIXES = (GIFTI, *TRIMESH_SUFFIXES, *VTK_SUFFIXES)
 """Suffixes of files with meshes."""
 VALUE_SUFFIXES = (GIFTI, ".npy", *VTK_SUFFIXES)

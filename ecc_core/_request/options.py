@@ -35,7 +35,7 @@ class ImageOptions(NamedTuple):
 
 
 class ShapeOptions(NamedTuple):
-    """How shapes are transformed, as the public functions take it; likewise for transforms."""
+    """How shapes are transformed, as the public functions of transforms take it."""
 
     range: Any = None
     connectivity: Any = None

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MOST_WEIGHT = 2**62
-MOST_CELLS = 8  # of a point, in 3-D
+MOST_CELLS = 8  # A point in 3-D is the highest of no more cells.
 # Lengths between these have squares that are normal numbers.
 LEAST_REACH = 1e-150
 MOST_REACH = 1e150

@@ -14,9 +14,9 @@ from ecc_core._request.filtration import as_numbers
 from ecc_core._request.simplicial import as_simplices
 from ecc_core.features._steps import Floats
 
-NODES = 24  # of the quadrature, whose error is below 1e-7 for correlations up to 0.999
+NODES = 24  # The error of the quadrature is below 1e-7 for correlations up to 0.999.
 MOST_CORRELATED = 1 - 1e-9
-ROWS_AT_ONCE = 1 << 14  # for which all nodes are computed together
+ROWS_AT_ONCE = 1 << 14  # All nodes of so many rows are computed together.
 
 
 class MeshField(NamedTuple):

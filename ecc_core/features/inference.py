@@ -29,9 +29,9 @@ from ecc_core.features.gaussian import Covariance, Seed, check_shape
 LEVELS = np.linspace(0, 9, 181)  # in standard deviations; log-linear in between
 EXPECTED_MAXIMA = Domain((CLOSED, PERIODIC))
 COARSE_LEVELS = np.linspace(0, 9, 19)
-HALVINGS = 16  # of a step between these
+HALVINGS = 16  # A step between levels is halved so often.
 STEP = 0.01  # standard deviations, over which the slope is measured
-GROUPS = 10  # of maps, or slabs of one map, that the jackknife leaves out
+GROUPS = 10  # The jackknife leaves out one of so many groups of maps, or slabs of one map.
 
 
 class GaussianThreshold(NamedTuple):

@@ -16,7 +16,7 @@ from ecc_core._request.resources import check_positive_int
 from ecc_core.nn import _arguments
 from ecc_core.nn._arguments import check_n_spatial
 
-ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
+ROUNDING = 1e-3  # Probabilities may be out of range by so much, as those of 16 bits are.
 INSIDE = (1, 255, 65535)  # what masks of integers hold inside the objects: true, or white
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ecc_core._arrays.adapters.base import Adapter, is_brain_float, widened
 from ecc_core._request.dtypes import object_in_words
 
-MOST_BYTES = 1 << 20  # of arrays for which preparing a call pays
+MOST_BYTES = 1 << 20  # Preparing a call pays for arrays up to this size.
 
 
 class NumPy(Adapter):

@@ -48,11 +48,11 @@ __all__ = [
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-MOST_POINTS = 8  # of a group
+MOST_POINTS = 8  # A group has no more.
 SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
 COMPARED_AT_ONCE = 1 << 12  # Places that are compared at once.
 KEYS_AT_ONCE = 4096  # So many maxima stay in the first-level cache.
-POINTS_A_BIN = 16  # from which on four histograms pay
+POINTS_A_BIN = 16  # With more points a bin, four histograms pay.
 TWO = np.uint64(2)
 THREE = np.uint64(3)
 

@@ -32,7 +32,7 @@ from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 
-COEFFICIENT_BITS = 8  # of a word, below the bits of a key
+COEFFICIENT_BITS = 8  # The lowest bits of a word; the others are its key.
 SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
 KEY_SIZE = 4  # bytes of a value, for which blocks are cut

@@ -27,7 +27,7 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-NO_PLACE = (0, 0, 0)  # of coefficients, which are not written
+NO_PLACE = (0, 0, 0)  # Coefficients have none, as they are not written.
 
 
 def plan(

@@ -32,7 +32,7 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK_POINTS = 1 << 18  # whose keys stay in the second-level cache
+BLOCK_POINTS = 1 << 18  # Keys of so many points stay in the second-level cache.
 SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
 
 

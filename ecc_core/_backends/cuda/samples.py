@@ -107,7 +107,7 @@ class Arrangement(NamedTuple):
 
     @property
     def is_scanned_in_place(self) -> bool:
-        """Whether a scan may read the images as they are: with a mask only if it lies likewise."""
+        """Whether a scan may read the images as they are; a mask must have the same layout."""
         if self.direction is not None:
             return False
         return self.mask is None or is_alike(self.mask, self.placement, ITEM_BYTES[self.element])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-UNEVEN = 0.01  # of the distance of slices, which is written with a few digits
+UNEVEN = 0.01  # Distances of slices, which are written with a few digits, may differ by this part.
 TIME_TAGS = ("TemporalPositionIndex", "TemporalPositionTimeOffset", "FrameReferenceDateTime")
 CINE_TAGS = ("FrameTime", "FrameTimeVector")
 

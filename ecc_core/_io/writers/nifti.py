@@ -15,7 +15,7 @@ WORDS = {"meter": "meter", "millimeter": "mm", "micrometer": "micron", "": "unkn
 SCANNER = 1
 ALIGNED = 2
 """Codes of coordinates: those of a scanner, or those of another file."""
-LONGEST_SIDE = 32767  # of NIfTI-1
+LONGEST_SIDE = 32767  # NIfTI-1 has 16 bits for it.
 
 
 def write_nifti(file: IO[bytes], values: Source, grid: Grid, *, compressed: bool) -> None:

@@ -25,7 +25,7 @@ SYMBOLS = {
 """The names that OME gives to units of length."""
 DTYPES = (*INTEGERS, *FLOATS)
 LARGEST_CLASSIC = 1 << 31  # bytes; offsets of larger files need 64 bits
-LOWEST_RATIO = 1e-6  # of a resolution tag, whose numbers have 32 bits
+LOWEST_RATIO = 1e-6  # Smaller ones do not fit the two numbers of 32 bits of a resolution tag.
 
 
 def write_ome_tiff(file: IO[bytes], values: Source, grid: Grid) -> None:

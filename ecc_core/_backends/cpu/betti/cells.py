@@ -77,7 +77,10 @@ def _row_cells(loops: Loops, values: Array, *given: Any) -> Cells:
 
 
 def _column_cells(loops: Loops, values: Array, *given: Any) -> Cells:
-    """Return the columns with the loops of the complement, which is flipped, likewise."""
+    """Return the columns with the loops of the complement, whose image is flipped.
+
+    Other arguments are those of :func:`_located`.
+    """
     places, keys = _located(values.size - 1 - loops.places, values, *given)
     cycles = np.empty(places.size, np.uint16)
     for part in _parts(places.size):

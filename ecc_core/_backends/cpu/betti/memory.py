@@ -18,7 +18,7 @@ FEW = 1 << 20
 
 # Bytes that each point takes beyond the image, whatever its values are.
 GRADIENT = 3  # a byte for each edge
-STATES = 3  # likewise, for each thread that follows paths
+STATES = 3  # As much again for each thread that follows paths.
 RINGS_AND_LABELS = 5
 TORUS = 30
 TORUS_TUNNELS = 64

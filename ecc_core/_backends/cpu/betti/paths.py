@@ -17,7 +17,7 @@ from ecc_core._backends.cpu.llvm import (
 REACHED = np.uint8(1)
 ODD = np.uint8(2)
 LANE_BITS = 6
-SIDES = 3  # of a square, other than the edge that is matched with it
+SIDES = 3  # A square has so many edges besides the one that is matched with it.
 # A byte of the gradient that has been followed: which of the three next edges lead to rows. That of
 # a row has the bit of `KNOWN`, too.
 KNOWN = 8

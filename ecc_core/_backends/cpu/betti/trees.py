@@ -44,9 +44,10 @@ class Trees(NamedTuple):
     def joined(self) -> tuple[Points, Points, Points]:
         """Join the nodes along all edges.
 
-        Returns what ends at each edge, (1 + others, n), for the image itself and for the others the
-        age of the younger one of the eldest points of both components, counted from the frame;
-        the eldest points of each root likewise, and the roots of the nodes.
+        Returns what ends at each edge, (1 + others, n): for the image itself and for each of the
+        others, the age of the younger one of the eldest points of both components, counted from the
+        frame. Then the ages of the eldest point of each root, (1 + others, nodes), and the roots of
+        the nodes.
         """
         nodes = self.starts.size + self.framed
         eldest = np.full((1 + len(self.others), nodes), NOBODY)

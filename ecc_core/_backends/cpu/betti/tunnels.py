@@ -44,7 +44,7 @@ from ecc_core._backends.cpu.pool import ranges, share
 Array = NDArray[Any]
 
 SLABS_A_WORKER = 2
-COLUMNS_AT_ONCE = 1 << 17  # of noise, which take some tenths of a second
+COLUMNS_AT_ONCE = 1 << 17  # Of noise, so many take some tenths of a second.
 NEAR = 32  # points along the side of a cube whose columns are reduced one after another
 
 

@@ -21,8 +21,8 @@ Array = NDArray[Any]
 Loader = tuple[Callable[..., tuple[bool, bool]], tuple[Any, ...]]
 """A kernel of ``encoders/kernels.py``, and its arguments behind the box, the keys and the place."""
 
-MOST_REACH = 2.0**-8  # of a step: around levels, where values are compared with them
-PLACE_BITS = 30  # of a checked place, before and behind the point
+MOST_REACH = 2.0**-8  # Values within this part of a step of a level are compared with it.
+PLACE_BITS = 30  # The bits of a checked place, before and behind the point.
 MOST_CHECKED = 1 << 18  # levels, for which enough bits are left behind the point
 
 LEAST_CELLS = 1 << 8

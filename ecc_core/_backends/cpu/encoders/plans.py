@@ -27,7 +27,7 @@ from ecc_core._request.levels import Levels, round_to_levels
 
 Array = NDArray[Any]
 
-KEPT_BYTES = 1 << 20  # of thresholds, up to which plans are kept
+KEPT_BYTES = 1 << 20  # Plans are kept for thresholds up to this size.
 HASHED_BYTES = 1 << 12
 DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
 

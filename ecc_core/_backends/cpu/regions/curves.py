@@ -47,8 +47,8 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-FEW_LEVELS = 128  # for which looking up 8-bit values pays
-MOST_BINS = 1 << 23  # of all threads together, if one of them does not need more
+FEW_LEVELS = 128  # With fewer levels, looking up 8-bit values pays.
+MOST_BINS = 1 << 23  # All threads together have no more, unless one of them needs more.
 CURVES_AT_ONCE = 1 << 10
 TOP = np.uint64(63)
 

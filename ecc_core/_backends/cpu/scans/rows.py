@@ -21,9 +21,9 @@ from ecc_core.errors import NAN_MESSAGE
 
 Values = NDArray[np.int64]
 
-MOST_COLUMNS = 1024  # of rows; the scan takes longer ones as fast
+MOST_COLUMNS = 1024  # The scan takes longer rows as fast.
 INT64 = np.dtype(np.int64)
-BLOCK_BYTES = 1 << 17  # of values and keys
+BLOCK_BYTES = 1 << 17  # A block has so many bytes of values and keys.
 
 
 @kernel()

@@ -21,7 +21,7 @@ Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # images that are read together where their points lie side by side
 SHORT_ROW = 48  # points in a row that do not fill a vector
-BLOCKS_A_TRIAL = 16  # of this many blocks one may not fit a plan before it is given up
+BLOCKS_A_TRIAL = 16  # One of so many blocks may not fit a plan before it is given up.
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 

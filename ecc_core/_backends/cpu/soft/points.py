@@ -26,12 +26,12 @@ DOUBLE_REACH = 40.0
 # limits, products of odds with small upstream gradients would be subnormal.
 LEAST_ODDS = 1e-18
 MOST_ODDS = 1e18
-MOST_CELLS = 1 << 12  # of equal width, in which a point finds its cell without a search
+MOST_CELLS = 1 << 12  # Cells have equal widths, so that a point finds its own without a search.
 NARROW = 1e-9  # width of cells relative to their values, below which cells differ in width
 FARTHEST = 1e307  # reach in units of the values, so that no difference overflows
 
 ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
-BIAS = 1023  # of the exponent of a double
+BIAS = 1023  # A double stores its exponent plus this number.
 LOG_2_E = math.log2(math.e)
 LOG_E_2 = math.log(2)
 TAYLOR = tuple(1 / math.factorial(k) for k in range(11, -1, -1))

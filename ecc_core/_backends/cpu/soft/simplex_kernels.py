@@ -25,7 +25,7 @@ VALID = 0
 OUTSIDE = 1
 APART = 2
 REPEATED = 3
-POINTS = POINTS_A_TABLE // LANES  # of a table
+POINTS = POINTS_A_TABLE // LANES  # A table has so many points, with LANES directions each.
 
 
 @kernel()
