@@ -19,11 +19,11 @@ class ShardRequest(NamedTuple):
     """What a backend computes of an image in parts."""
 
     origin: Origin
-    """That of the first part, where the curve is to be."""
+    """The origin of the first part, where the curve is to be."""
     parts: list[Any]
-    """As the backend takes them, those that have points."""
+    """The parts that have points, as the backend takes them."""
     shape: tuple[int, ...]
-    """Of the whole image."""
+    """The shape of the whole image."""
     filtration: Filtration
     levels: Thresholds
 

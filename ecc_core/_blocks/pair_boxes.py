@@ -62,9 +62,9 @@ class PairTree:
     grid: BoxGrid
     read: Read
     options: PairOptions
-    """Of all components, however short they live."""
+    """The options for all components, however short they live."""
     least: float
-    """How long those last that are to be labelled."""
+    """The least persistence of components that are labelled."""
     kept: Kept
     workers: int
 

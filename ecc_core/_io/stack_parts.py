@@ -92,7 +92,7 @@ class StackPart:
     _job: dict[str, Any]
     _keys: list[tuple[int, Key]]
     _digest: str
-    """Of all arrays."""
+    """The checksum of all arrays."""
     _values: str
     """Fingerprint of some of the values of the image."""
     _side: int

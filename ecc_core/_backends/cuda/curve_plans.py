@@ -175,7 +175,7 @@ def _over_range(images: Arrangement, omits: bool, geometry: Geometry, levels: Th
 
 
 def _plan_even_bytes(images: Arrangement, geometry: Geometry, count: int) -> Run | None:
-    """Of 8-bit integers, at thresholds over their range: the host waits for nothing.
+    """Plan curves of 8-bit integers at thresholds over their range; the host waits for nothing.
 
     The curve at every value has that at any thresholds, which a kernel finds.
     """
@@ -221,7 +221,7 @@ def _plan_even_bytes(images: Arrangement, geometry: Geometry, count: int) -> Run
 def _plan_even_curve(
     images: Arrangement, omits: bool, geometry: Geometry, count: int
 ) -> Run | None:
-    """Of float32 images, at thresholds over the range of each, which a kernel finds (even.cu).
+    """Plan curves of float32 images at thresholds over the range of each, which even.cu finds.
 
     The function returns None for images without two finite values, or of a range with too few
     values of float32. The kernel of the curve is launched before the answer of the other one is

@@ -18,7 +18,7 @@ class Scales(NamedTuple):
     first: float
     second: float
     bits: int
-    """Of a term."""
+    """The number of bits that a term has."""
     exponent: int
     """Terms are below ``2**exponent``."""
     moved: int

@@ -17,12 +17,12 @@ class Arrangement:
     """The order of frames along the first axes of an image."""
 
     letters: str
-    """Of the axes before Y and X: ``Z``, ``TZ``, ``DZ`` (of another dimension), ``T``."""
+    """The axes before Y and X: ``Z``, ``TZ``, ``DZ`` (with another dimension) or ``T``."""
     names: tuple[str, ...]
     order: NDArray[np.intp]
     """Number of the frame at each place along these axes."""
     positions: NDArray[np.float64] | None
-    """Of the slices along Z, in the patient, if they are known: (slices, 3)."""
+    """Where the slices along Z lie in the patient, (slices, 3), if that is known."""
     gap: float = 0.0
     """Distance of slices along their normal; 0 if unknown."""
     interval: float = 0.0

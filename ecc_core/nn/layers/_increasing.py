@@ -31,7 +31,7 @@ def _increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
 
 
 class _Increasing(torch.autograd.Function):
-    """The same by one kernel each way, in place of thirteen."""
+    """Increasing numbers by one kernel forward and one backward, where torch needs thirteen."""
 
     @staticmethod
     def forward(ctx: Any, free: Tensor, step: Tensor) -> Tensor:

@@ -161,11 +161,11 @@ class _Joined(NamedTuple):
     tree: NDArray[np.int32]
     """Parents of nodes."""
     sizes: Values
-    """Of roots: the points of their components."""
+    """The number of points of the component of each root."""
     touched: NDArray[np.uint8]
-    """Of roots: the ends and open sides that their components touch."""
+    """The ends and open sides that the component of each root touches, a bit each."""
     owners: NDArray[np.int32]
-    """Of roots: the nodes of the larger box that their components are, or -1."""
+    """The node of the larger box that the component of each root is, or -1."""
     numbers: NDArray[np.int32]
     """The node of the larger box that each node leaves in, or -1."""
     recent: NDArray[np.int32]

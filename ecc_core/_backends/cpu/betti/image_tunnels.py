@@ -36,7 +36,7 @@ class Cells(NamedTuple):
     numbers: Array
     """uint32"""
     ranks: Array
-    """Of the points with which they enter, uint32."""
+    """The ranks of the points with which the cells enter, uint32."""
 
 
 class Times(NamedTuple):
@@ -146,7 +146,7 @@ class Loops(NamedTuple):
     rows: Array
     """The number of each edge among them, or `ABSENT`, uint32."""
     ranks: Array
-    """Of the points with which they enter."""
+    """The ranks of the points with which the edges enter."""
 
 
 def loops_of(ranks: Array, grid: Grid) -> Loops:

@@ -35,7 +35,7 @@ class Cells(NamedTuple):
 
     shift: int
     dtype: np.dtype[Any]
-    """Of the codes."""
+    """The dtype of the codes."""
 
 
 def divide_bins(grid: Grid) -> Cells:

@@ -106,7 +106,7 @@ class Weighed(NamedTuple):
     simplices: Sequence[Rows]
     """Edges, triangles and so on, by dimension."""
     weights: Sequence[Array] | None
-    """Of the points, the edges and so on, all int64 or all float64; None if all weigh 1."""
+    """The weights of points, edges and so on, all int64 or all float64; None if all weigh 1."""
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -48,12 +48,12 @@ class Windows(NamedTuple):
     """The line of values cut into windows around the levels."""
 
     starts: Floats
-    """Increasing, as the ends; windows do not overlap."""
+    """The least values of the windows, which increase and do not overlap."""
     ends: Floats
     offsets: Integers
     """Slot of the gap below each window, and of everything above the last one."""
     width: float
-    """Of a bin."""
+    """The width of a bin, in units of the values."""
 
     @property
     def slots(self) -> int:

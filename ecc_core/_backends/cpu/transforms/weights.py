@@ -102,7 +102,7 @@ def _cross(start, step, tolerance, points, turns, counts):
 
 @kernel(error_model="numpy")
 def _walk(widths, base, slope, levels, first, turns, counts):
-    """The same as :func:`_cross`, by comparing heights with levels."""
+    """Write what :func:`_cross` does, by comparing heights with levels."""
     n = widths.size
     start, sign = (0, 1) if slope >= 0 else (n - 1, -1)
     k = 0
