@@ -17,6 +17,8 @@ GRAB = 14
 """Distance in canvas pixels from which the arrow is grabbed."""
 LENGTH = 0.42
 """Length as a share of the shortest displayed side of the image."""
+HEAD = 0.12
+"""Length of the head of the arrow, as a share of the arrow's."""
 WIDTH = 0.004
 """Width as a share of the longest side."""
 NAME = "Euler direction"
@@ -25,8 +27,17 @@ HEIGHT_NAME = "Euler height"
 FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
+def _ends_of_head(direction: Floats) -> list[Floats]:
+    """Return where the two lines of an arrow's head end that begin at the tip of a unit vector."""
+    axis = np.zeros(direction.size)
+    axis[np.abs(direction).argmin()] = 1.0
+    beside = axis - np.dot(axis, direction) * direction
+    beside /= np.linalg.norm(beside)
+    return [(1 - HEAD) * direction + side * HEAD / 2 * beside for side in (-1, 1)]
+
+
 class DirectionArrow(Overlay):
-    """A Vectors layer with one vector, from the middle of an image.
+    """A Vectors layer with a vector from the middle of an image, and the head of an arrow.
 
     `moved` is called with the direction that the user drags the arrow to.
     """
@@ -54,9 +65,16 @@ class DirectionArrow(Overlay):
         centre[axes] = (shape - 1) / 2
         sides = shape * selection.spacing
         length = LENGTH * sides[-2:].min()
-        ahead = centre.copy()
-        ahead[axes] += length * direction / selection.spacing
-        foot, tip = (np.asarray(layer.data_to_world(at)) for at in (centre, ahead))
+
+        def place(offset: Floats) -> Floats:
+            """Return where a point is in the world, given where it lies from the middle."""
+            at = centre.copy()
+            at[axes] += length * offset / selection.spacing
+            return np.asarray(layer.data_to_world(at))
+
+        foot, tip = place(np.zeros(len(axes))), place(direction)
+        head = [place(end) - tip for end in _ends_of_head(direction)]
+        vectors = np.array([[foot, tip - foot], *([tip, along] for along in head)])
         # World units along displayed axes, to avoid distortion, and slider steps elsewhere: the
         # steps of a slider in napari are the smallest ones of all layers
         scale = np.array(layer.scale, dtype=np.float64)
@@ -64,9 +82,9 @@ class DirectionArrow(Overlay):
         self._show(
             layer,
             self._viewer.add_vectors,
-            {"scale": scale, "data": np.array([[foot, tip - foot]]) / scale},
+            {"scale": scale, "data": vectors / scale},
             name=NAME,
-            vector_style="arrow",
+            vector_style="line",
             edge_width=float(WIDTH * sides.max()),
             edge_color=OUTLINE,
             opacity=1.0,

@@ -29,7 +29,14 @@ from napari_ecc._controller.measuring import (
 )
 from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._model.compare import Curves
-from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
+from napari_ecc._model.regions import (
+    ALSO,
+    RegionModel,
+    Regions,
+    feature_columns,
+    is_of_curve,
+    toggled,
+)
 from napari_ecc._model.words import counted
 from napari_ecc._workers import Step
 
@@ -89,7 +96,7 @@ class RegionController(DockController):
         return self.model.scope
 
     def _start(self) -> None:
-        """Measure all objects; the results become features of their layer."""
+        """Measure all objects; numbers of them become features of their layer."""
         labels = self.layer
         image = self.images.layer
         model = self.model
@@ -120,7 +127,9 @@ class RegionController(DockController):
             self._show_frame(labels)
             if labels in self.viewer.layers:
                 undone = partial(self._show_before, labels, part, before)
-                self.session.history.change_features(labels, placed(features), undone)
+                # The status bar of napari shows all features of an object: curves would fill it
+                few = features[[name for name in features if not is_of_curve(name)]]
+                self.session.history.change_features(labels, placed(few), undone)
 
         self.runner.submit(job, on_step)
 

@@ -111,10 +111,27 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 
 def is_own_column(name: str) -> bool:
     """Whether a column is one of `feature_columns`."""
+    own = rf"ec[ct]_pc\d|({_curves()})_shape"
+    return is_of_curve(name) or re.fullmatch(own, name) is not None
+
+
+def is_of_curve(name: str) -> bool:
+    """Whether a column is one of `feature_columns` with a value of a curve or a transform.
+
+    Examples
+    --------
+    >>> from napari_ecc._model.regions import is_of_curve
+    >>> [is_of_curve(name) for name in ("ecc_t15", "ect_d0_h0.5", "ecc_pc1", "area_shape", "area")]
+    [True, True, False, False, False]
+    """
     number = r"[-+.e\d]+"
-    curve = "|".join(["ecc", *(column for one in ALSO.values() for column in one.columns)])
-    own = rf"ec[ct]_pc\d|({curve})_(t{number}|shape)|ect_d\d+_h{number}"
-    return re.fullmatch(own, name) is not None
+    values = rf"({_curves()})_t{number}|ect_d\d+_h{number}"
+    return re.fullmatch(values, name) is not None
+
+
+def _curves() -> str:
+    """Return a regular expression for how columns of curves begin."""
+    return "|".join(["ecc", *(column for one in ALSO.values() for column in one.columns)])
 
 
 def toggled(selected: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:

@@ -69,6 +69,7 @@ class Scatter(Plot):
         self._outline = QGraphicsPolygonItem()
         for item in (self._dots, self._ring):  # many points are not drawn at each move of a lasso
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self._equal_axes = False
         self._diagonal = pg.InfiniteLine(angle=45)
         self._diagonal.hide()
         own = (self._shade, self._diagonal, self._dots, self._ring, self._outline, self._drawn)
@@ -89,6 +90,7 @@ class Scatter(Plot):
         With a `diagonal`, both axes have the same range.
         """
         self._diagonal.setVisible(diagonal)
+        self._equal_axes = diagonal
         self._points = points
         self._shades = shades
         self._texts = texts
@@ -210,7 +212,7 @@ class Scatter(Plot):
         if not self.empty:
             low = self._points.min(axis=0)
             high = self._points.max(axis=0)
-            if self._diagonal.isVisible():
+            if self._equal_axes:
                 low[:] = low.min()
                 high[:] = high.max()
             room = np.where(high > low, EDGE * (high - low), 0.5)

@@ -68,6 +68,10 @@ def test_drag_of_the_arrow_in_a_plane(directions, qtbot, drag_mouse):
     foot, across = layer.data[0]
     assert_allclose(foot, centre)
     assert_allclose(across / np.linalg.norm(across), (1, 0))
+    left, right = layer.data[1:]  # the head
+    assert_allclose([left[0], right[0]], [foot + across] * 2)
+    assert_allclose(left[1] * (1, -1), right[1])
+    assert left[1, 0] < 0
     before = tuple(viewer.scene.camera.center)
     path = across, (15, 9), (9, 12)
     drag_mouse(canvas_of(viewer), *(on_canvas(viewer, np.add(centre, at)) for at in path))

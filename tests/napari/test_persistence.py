@@ -114,6 +114,8 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     button = panel.offer_least["accept"]
     said = "24 components last at least 117; 628 do not"
     assert panel.lasting.text() == said
+    bounds = panel.diagram._bounds  # drawn before its tab is opened
+    assert bounds[:2] == bounds[2:]
     assert button.text == "Count only what lasts"
     button.native.click()
     assert "24 components" in panel.readout.text()
