@@ -56,8 +56,9 @@ def _key_range(dtype: np.dtype[Any], *, partial: bool) -> tuple[np.dtype[Any], i
     if dtype.kind == "f":
         return np.dtype(np.uint32), 0, (1 << 32) - 1  # beyond that of infinity
     never = 1 << 8 * dtype.itemsize
+    first = -never // 2 if dtype.kind == "i" else 0
     fits = dtype.itemsize == 1 or not partial
-    return np.dtype(np.uint16 if fits else np.uint32), -never // 2 * (dtype.kind == "i"), never
+    return np.dtype(np.uint16 if fits else np.uint32), first, never
 
 
 def _ranks(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:

@@ -172,9 +172,8 @@ def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array,
     ndim = len(strides)
     steps_of = np.array(list(itertools.product((0, 1), repeat=ndim))) @ np.array(strides)
     every = np.arange(1 << ndim)
-    vertices = steps_of[
-        every[:, None] & ~every
-    ]  # along the axes in which the direction is not negative
+    # The highest vertex is beyond the lowest along the axes in which the direction is not negative.
+    vertices = steps_of[every[:, None] & ~every]
     offsets = np.zeros((1 << ndim, 1 << ndim), np.int64)
     counts = np.zeros(1 << ndim, np.int64)
     for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
