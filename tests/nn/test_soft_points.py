@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ecc_core._backends.cpu.soft import points, transform
+from ecc_core._backends.cpu.soft import points, step_tables
 from ecc_core._backends.cpu.soft.sums import Sums
 
 pytest.importorskip("scipy")
@@ -69,8 +69,8 @@ def test_no_odds_near_a_level_are_subnormal(levels, sharpness, dtype):
 @pytest.mark.parametrize(
     ("dtype", "span", "margin"),
     [
-        (np.float32, transform.SINGLE_SPAN, transform.SINGLE_MARGIN),
-        (np.float64, transform.DOUBLE_SPAN, transform.DOUBLE_MARGIN),
+        (np.float32, step_tables.SINGLE_SPAN, step_tables.SINGLE_MARGIN),
+        (np.float64, step_tables.DOUBLE_SPAN, step_tables.DOUBLE_MARGIN),
     ],
 )
 def test_no_odds_of_transforms_are_subnormal(dtype, span, margin):
