@@ -27,6 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.soft_tables import table
 from ecc_core._torch.cells import coefficients_of
 from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
@@ -353,87 +354,6 @@ def read_rate() -> float:
     """Bytes a second of a reduction of 4 GiB."""
     large = torch.rand(1 << 30, device="cuda")
     return large.numel() * large.itemsize / seconds(large.max, "cuda")
-
-
-def in_ms(number: float | None) -> str:
-    return "" if number is None else f"{1e3 * number:.4g}"
-
-
-def table(results: dict[str, Any]) -> str:
-    lines = [
-        f"# Soft curves and transforms on {results['machine']}",
-        "",
-        "Forward and backward, gradients of image, thresholds and sharpness (transform: weights,",
-        "directions, heights, sharpness), V-construction, float32; ms. `fused` is called from",
-        "Python, `graph` is the replay of a CUDA graph; ratios are to the graph if there is one.",
-        "Peaks are in images, the gradient included. Written by `python -m benchmarks.soft`, which",
-        "says what the columns are.",
-        "",
-        f"torch {results['torch']}"
-        + (f"; floor at {results['rate'] / 1e12:.2f} TB/s." if results["rate"] else "."),
-        "",
-        "| curve | t | sharpness | values | fused | graph | / floor | peak "
-        "| points | ratio | peak | cells | ratio | peak |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in results["curves"]:
-        found = row["seconds"]
-        best = found.get("fused, graph", found["fused"])
-        cells = [row["case"], row["thresholds"], f"{row['sharpness']:g}", row["values"]]
-        cells += [in_ms(found["fused"]), in_ms(found.get("fused, graph"))]
-        cells += [f"{best / row['floor']:.2f}" if "floor" in row else ""]
-        cells += [f"{row['peak']:.2f}" if "peak" in row else ""]
-        for name in ("plain, points", "plain, cells"):
-            used = row.get(f"peak of {name}", 0)
-            if name in found:
-                cells += [in_ms(found[name]), f"{found[name] / best:.0f}"]
-                cells += [f"{used:.0f}" if used else ""]
-            else:
-                cells += ["out of memory" if used is None else "", "", ""]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    if results["calls"]:
-        lines += [
-            "",
-            "Calls from Python by the clock, ms: one call until the device has finished, and calls",
-            "that follow each other, with the same of a function that only allocates the tensors",
-            "and launches one kernel each way. Forward and backward with a given gradient, with",
-            "the sum of the curves as loss, and with the sum of their squares.",
-            "",
-            "| curve | t | step | one call | least | successive | least |",
-            "|---|---|---|---|---|---|---|",
-        ]
-    for row in results["calls"]:
-        for kind in ("gradient given", "sum", "sum of squares"):
-            own, least = (row["seconds"][f"{name}, {kind}"] for name in ("curve", "least"))
-            cells = [row["case"], row["thresholds"], kind, in_ms(own[0]), in_ms(least[0])]
-            cells += [in_ms(own[1]), in_ms(least[1])]
-            lines.append("| " + " | ".join(map(str, cells)) + " |")
-    if results["layers"]:
-        lines += [
-            "",
-            "Layers with learned parameters from Python by the clock, forward and backward, ms.",
-            "`plain` is the same transform in plain PyTorch, and for curves the function alone.",
-            "",
-            "| layer | images | layer | plain | ratio |",
-            "|---|---|---|---|---|",
-        ]
-    for row in results["layers"]:
-        own, plain = (row["seconds"].get(name) for name in ("layer", "plain"))
-        ratio = f"{plain / own:.1f}" if plain else ""
-        cells = [row["layer"], row["case"], in_ms(own), in_ms(plain), ratio]
-        lines.append("| " + " | ".join(cells) + " |")
-    row = results["transform"]
-    found = row["seconds"]
-    lines += [
-        "",
-        "| transform | k | t | fused | plain | ratio | difference | peak | peak of plain |",
-        "|---|---|---|---|---|---|---|---|---|",
-        f"| {row['case']} | {row['directions']} | {row['heights']} | {in_ms(found['fused'])} | "
-        f"{in_ms(found['plain'])} | {found['plain'] / found['fused']:.1f} | "
-        f"{row['difference']:.1e} | {row.get('peak of fused', 0):.0f} | "
-        f"{row.get('peak of plain', 0):.0f} |",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
