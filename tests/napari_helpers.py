@@ -103,3 +103,26 @@ def coloured(overlay, image):
     share = (np.clip(image.astype(np.float32), low, high) - low) / (high - low)
     colours = overlay.colormap.map(share.ravel())
     return (colours[:, 3] > 0).reshape(image.shape)
+
+
+def objects():
+    """An image, and six touching rectangles in it labelled 2, 4, ... 12."""
+    image = gaussian_filter(np.random.default_rng(0).standard_normal((40, 60)), 1.5)
+    labels = np.zeros((40, 60), np.int32)
+    labels[:36, :54] = 2 * (1 + 3 * (np.arange(36)[:, None] // 18) + np.arange(54) // 18)
+    labels[:4, 18:] = 0
+    return image, labels
+
+
+def push(panel, text):
+    """Click the button of a panel that has a text."""
+    from qtpy.QtWidgets import QPushButton
+
+    (button,) = [b for b in panel.findChildren(QPushButton) if b.text() == text]
+    button.click()
+
+
+def measure(qtbot, panel):
+    """Measure the objects of the dock Objects, and wait for the result."""
+    push(panel, "Measure")
+    settle(qtbot, panel)

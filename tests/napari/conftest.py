@@ -250,3 +250,16 @@ def drag_mouse(move_mouse):
         move_mouse(widget, points[-1], "release", **options)
 
     return drag
+
+
+@pytest.fixture
+def regions(open_panel, qtbot):
+    """Open the dock on an image and its labels, and measure."""
+    from napari_helpers import measure
+
+    def open_it(image, labels, **options):
+        viewer, panel = open_panel("Objects", image, labels=labels, name="image", **options)
+        measure(qtbot, panel)
+        return viewer, panel, viewer.layers["labels"]
+
+    return open_it
