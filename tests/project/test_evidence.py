@@ -316,7 +316,7 @@ def test_markers_are_judged_by_centres(study):
 
 
 SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if "\nQUESTION" in path.read_text("utf-8")]
-LEARNING = "classification", "letters", "membranes", "recovery", "segmentation"
+LEARNING = "classification", "letters", "loss_study", "membranes", "recovery", "segmentation"
 
 
 @pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])

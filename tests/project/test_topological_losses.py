@@ -3,6 +3,7 @@
 import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -11,9 +12,15 @@ FOLDER = Path(__file__).parents[2] / "benchmarks" / "evidence"
 
 
 @pytest.fixture
-def losses(monkeypatch):
+def study(monkeypatch):
+    """Import a module of the folder."""
     monkeypatch.syspath_prepend(FOLDER)
-    return importlib.import_module("topological_losses")
+    return importlib.import_module
+
+
+@pytest.fixture
+def losses(study):
+    return study("topological_losses")
 
 
 @pytest.fixture
@@ -63,3 +70,60 @@ def test_gradients_of_betti_curves(losses, ring):
     image = torch.rand(1, 1, 8, 8, generator=generator, dtype=torch.float64).requires_grad_()
     target = ring[..., 2:10, 2:10].double()
     assert torch.autograd.gradcheck(lambda x: losses.betti_curve_loss(x, target, 4), image)
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (4, 5, 6)], ids=str)
+def test_points_are_penalized_for_the_worst_neighbour_of_their_class(study, shape):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=shape)
+    mask = rng.random(shape) < 0.5
+    worst = np.empty(shape)
+    for point in np.ndindex(*shape):
+        around = tuple(slice(max(i - 1, 0), i + 2) for i in point)
+        same = logits[around][mask[around] == mask[point]]
+        worst[point] = same.min() if mask[point] else same.max()
+    given, wanted, target = (
+        torch.tensor(x)[None, None] for x in (logits, worst, mask.astype(float))
+    )
+    study_losses = study("study_losses")
+    found = study_losses.neighbour_penalty(given, target)
+    assert found.item() == pytest.approx(study_losses.base_loss(wanted, target).item())
+
+
+def test_corrected_p_values(study):
+    """The least value is multiplied by four, the next one by three; they do not decrease."""
+    found = study("loss_study").holm([0.01, 0.04, 0.03, 0.005])
+    assert found == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_weights_are_chosen_by_validation_images_of_one_seed(study):
+    runs = study("study_runs")
+
+    def record(seed, weight, as_it_is, cleaned, dice=0.8):
+        errors = zip(runs.WAYS, (as_it_is, cleaned), strict=True)
+        ways = {way: {"validation": error, "dice": dice} for way, error in errors}
+        loss = "SCNP" if weight else runs.BASE
+        return {"subject": "walls", "seed": seed, "loss": loss, "weight": weight, **ways}
+
+    records = [
+        record(runs.TUNING, 0.0, 5, 5),
+        record(runs.TUNING, 1.0, 3, 3),
+        record(runs.TUNING, 2.0, 4, 1),
+        record(runs.TUNING, 4.0, 1, 5),
+        record(runs.TUNING, 8.0, 0, 0, dice=0.6),
+        record(runs.TUNING + 1, 4.0, 0, 0),
+    ]
+    assert runs.chosen_weights(records) == {("walls", runs.BASE): 0.0, ("walls", "SCNP"): 2.0}
+
+
+@pytest.mark.parametrize("name", ["walls", "vessels", "tubes"])
+def test_images_are_fresh_for_each_seed(study, name, monkeypatch):
+    images = study("study_images")
+    monkeypatch.setattr(images, "COUNTS", (2, 1, 1))
+    drawn = [images.SUBJECTS[name].draw(seed) for seed in (1, 1, 2)]
+    first, again, other = ([part[0] for part in sets] for sets in drawn)
+    for one, same, another in zip(first, again, other, strict=True):
+        assert torch.equal(one, same)
+        assert not torch.equal(one, another)
+    assert not torch.equal(first[1], first[2])
+    assert all(0.03 < part[1].float().mean() < 0.5 for part in drawn[0])
