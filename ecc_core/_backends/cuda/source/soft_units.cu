@@ -91,7 +91,8 @@ extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, 
 #pragma unroll
     for (int axis = 0; axis < kAxes; ++axis) height += vectors[k * kAxes + axis] * at[axis];
     for (int i = 0; i < grid.images; ++i)
-        out[((long long)i * count + k) * grid.points + point] = image[i * grid.points + point] + height;
+        out[((long long)i * count + k) * grid.points + point] =
+            image[i * grid.points + point] + height;
 }
 
 // One thread for each point of an image: the sum of the gradients over the directions.
@@ -111,7 +112,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     __shared__ double scratch[kAxes][ECC_THREADS / 32];
     const int k = blockIdx.y, count = gridDim.y;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const long long begin = (long long)blockIdx.x * grid.chunk, end = min(begin + grid.chunk, grid.points);
+    const long long begin = (long long)blockIdx.x * grid.chunk,
+                    end = min(begin + grid.chunk, grid.points);
     double sums[kAxes] = {};
     for (long long point = begin + threadIdx.x; point < end; point += ECC_THREADS) {
         double total = 0;
