@@ -5,8 +5,9 @@
 256 thresholds; regions of components that last for a tenth of the range, cut at half of their
 height or not. Images are on the device. Milliseconds by the clock, from the call until the device
 has finished, the least of several calls. The host computes a volume of an eighth of the points on
-one core, with which the device is compared, and whose time is then multiplied by eight. Writes
-OUTPUT.json and OUTPUT.md.
+one core, with which the device is compared, and whose time is then multiplied by eight.
+
+Writes OUTPUT.json and OUTPUT.md.
 """
 
 from __future__ import annotations

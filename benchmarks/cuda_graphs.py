@@ -6,7 +6,9 @@ Milliseconds of a forward and a backward pass, the median of turns of 20 steps t
 other, for 16 images of 64 x 64 points, with three small convolutions before the layer or loss.
 "Python": as usual; "graphed": the model is given to `torch.cuda.make_graphed_callables`;
 "compiled": to `torch.compile`; "reduce-overhead": with this mode. Gradients are compared with those
-of Python. Writes OUTPUT.json and OUTPUT.md.
+of Python.
+
+Writes OUTPUT.json and OUTPUT.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 
 Milliseconds of a pass, the median of turns of 50 passes that follow each other, by turns. "Floor"
 is an operator of the same tensors whose forward and backward passes only allocate results: what
-torch and its thread take. Writes OUTPUT.json and OUTPUT.md.
+torch and its thread take.
+
+Writes OUTPUT.json and OUTPUT.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,9 @@
 256^3 float32 voxels that are on the device, connectivity 1, 256 thresholds, regions that last for
 three tenths of the range. Milliseconds by the clock, from the call until the device has finished,
 the least of several calls, of images that end along all axes and that are periodic along all of
-them. Writes OUTPUT.json and OUTPUT.md.
+them.
+
+Writes OUTPUT.json and OUTPUT.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 
 Milliseconds of a forward and a backward pass from Python, the median of turns of 20 steps, and the
 most memory that a step holds beside its arguments. Both ways run in one process, in which CuPy is
-hidden for the second one; gradients are compared. Writes OUTPUT.json and OUTPUT.md.
+hidden for the second one; gradients are compared.
+
+Writes OUTPUT.json and OUTPUT.md.
 """
 
 from __future__ import annotations
