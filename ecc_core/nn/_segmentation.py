@@ -242,22 +242,11 @@ def windows(
         raise RuntimeError(
             "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"
         )
-    if any(before) or any(after):
-        sides = zip(reversed(before), reversed(after), strict=True)
-        image = pad(image, [n for pair in sides for n in pair], value=value)
+    sides = zip(reversed(before), reversed(after), strict=True)
+    image = pad(image, [n for pair in sides for n in pair], value=value)
     for axis in range(image.dim() - len(before), image.dim()):
-        image = _windows_along(image, axis, side, stride)
+        image = image.unfold(axis, side, stride)
     return image
-
-
-def _windows_along(image: Tensor, axis: int, side: int, stride: int) -> Tensor:
-    """As `unfold`, whose gradient is a sum: without one where windows do not overlap."""
-    count, rest = divmod(image.shape[axis], side)
-    if stride != side or count == 0:
-        return image.unfold(axis, side, stride)
-    if rest:
-        image = image.narrow(axis, 0, count * side)
-    return torch.unflatten(image, axis, (count, side)).movedim(axis + 1, -1)
 
 
 def masks_of_classes(indices: Tensor, count: int, n_spatial: int, first: int = 0) -> Tensor:
