@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,23 +22,11 @@ from typing import Any
 import cupy
 
 import ecc_core as ecc
-from benchmarks.cuda_pairs import field
+from benchmarks.cuda_pairs import field, seconds
 
 HEAD = "| function | image | closed ms | periodic ms |"
-CALLS = 3
 LEAST = 0.3
 """How long regions last, of the range."""
-
-
-def milliseconds(call: Callable[[], Any]) -> float:
-    best = float("inf")
-    for _ in range(1 + CALLS):
-        cupy.cuda.Device().synchronize()
-        start = time.perf_counter()
-        call()
-        cupy.cuda.Device().synchronize()
-        best = min(best, 1e3 * (time.perf_counter() - start))
-    return best
 
 
 def rows_of(side: int, sigma: float) -> list[dict[str, Any]]:
@@ -61,7 +48,7 @@ def rows_of(side: int, sigma: float) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"function": name, "image": f"{side}^3 sigma {sigma:g}"}
         row["image"] = row["image"] if sigma else f"{side}^3 noise"
         for word in ("closed", "periodic"):
-            row[f"{word}_ms"] = milliseconds(partial(call, boundary=word))
+            row[f"{word}_ms"] = 1e3 * seconds(partial(call, boundary=word))
         rows.append(row)
         print(row, flush=True)
     return rows
