@@ -30,7 +30,6 @@ from ecc_core._io.stored import View, grown_chunks
 from ecc_core._io.write_image import parts_beside, writes_by_boxes
 from ecc_core._request.boundary import COMPLEXES, check_boundary
 from ecc_core._request.filtration import Filtration, filtration_of
-from ecc_core._request.levels import last_value
 from ecc_core._request.resources import available_cores
 from ecc_core.errors import InputFileError
 from ecc_core.results import PersistentRegions, curve_facts
@@ -130,12 +129,10 @@ def _found(
             shown.update(count)
 
         found = boxes.regions(boxes.found(step), step)
-    deaths = found.deaths.copy()
-    deaths[found.death_places < 0] = last_value(dtype, filtration.superlevel)
     regions = PersistentRegions(
         np.empty((0,) * len(grid.shape), np.int32),
         found.births,
-        deaths,
+        found.deaths,
         indices_of(found.birth_places, grid.shape),
         found.merged_into,
         min_persistence=arguments.persistence,

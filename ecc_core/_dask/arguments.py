@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,11 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, layout_of, thresholds_named
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
-from ecc_core._request.boundary import check_window
+from ecc_core._request.boundary import COMPLEXES, check_boundary, check_window
 from ecc_core._request.filtration import Direction
 from ecc_core._request.image import (
     Geometry,
+    all_axes,
     check_image_dtype,
     check_label_type,
     check_mask,
@@ -109,6 +110,28 @@ def lazy_request(
         workers=None,
         window=window,
     )
+
+
+class SingleImage(NamedTuple):
+    """An image that is no batch, with what was requested of it."""
+
+    request: Request
+    values: Any
+    """A dask array without batch axes."""
+    mask: Any
+    """Of the same chunks, or None."""
+
+
+def single_image(image: Any, options: ImageOptions) -> SingleImage:
+    """Return a dask array whose topology is to be found, along all of its axes by default."""
+    check_boundary(options.boundary, COMPLEXES)
+    if options.axis is None:
+        options = options._replace(axis=all_axes(image))
+    request = lazy_request(image, (), options)
+    request.geometry.check_single()
+    alone = (0,) * len(request.geometry.batch)
+    mask = None if request.mask is None else request.mask[alone]
+    return SingleImage(request, request.images[alone], mask)
 
 
 def check_no_workers(workers: int | None) -> None:

@@ -16,10 +16,9 @@ from ecc_core._backends.pair_options import PairOptions
 from ecc_core._backends.protocols import PairPieces
 from ecc_core._blocks.planes import edges_of
 from ecc_core._blocks.work import Index
-from ecc_core._dask.arguments import lazy_request
+from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
-from ecc_core._request.boundary import COMPLEXES, check_boundary
-from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.image import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_dimension
 from ecc_core.results import PersistencePairs, curve_facts
@@ -61,11 +60,7 @@ def whole_pairs(
     image: Any, dimension: Any, options: ImageOptions, least: float
 ) -> PersistencePairs[Any]:
     """Return the result of :func:`ecc_core.persistence_pairs` for a dask array."""
-    check_boundary(options.boundary, COMPLEXES)
-    if options.axis is None:
-        options = options._replace(axis=all_axes(image))
-    request = lazy_request(image, (), options)
-    request.geometry.check_single()
+    request, values, mask = single_image(image, options)
     filtration = request.filtration
     known = sorted({0, filtration.ndim - 1})
     numbers = " or ".join(map(str, known))
@@ -74,9 +69,6 @@ def whole_pairs(
         "only"
     )
     asked = check_dimension(dimension, known, wanted)
-    alone = (0,) * len(request.geometry.batch)
-    values = request.images[alone]
-    mask = None if request.mask is None else request.mask[alone]
     dtype = values.dtype.newbyteorder("=")
     boxes = PairBoxes(PairOptions(dtype, filtration, asked, mask is not None, least), values.shape)
     facts = curve_facts(filtration) | {"dimension": asked}

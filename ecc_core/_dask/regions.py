@@ -23,12 +23,10 @@ from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.planes import edges_of
 from ecc_core._blocks.region_boxes import MARKS, KeptLabels, RegionBoxes
-from ecc_core._dask.arguments import lazy_request
+from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._dask.pairs import PairBoxes
-from ecc_core._request.boundary import COMPLEXES, check_boundary
-from ecc_core._request.image import all_axes, as_booleans
-from ecc_core._request.levels import last_value
+from ecc_core._request.image import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import available_cores
 from ecc_core.results import PersistentRegions, curve_facts
@@ -125,13 +123,10 @@ class LazyRegions:
         boxes = RegionBoxes(tree, self.threshold, self.rel_height, max(room, threads))
         found = boxes.regions(boxes.found(_no_step), _no_step)
         kept.drop_all_but(MARKS)
-        deaths = found.deaths.copy()
-        last = last_value(self.options.dtype, self.options.filtration.superlevel)
-        deaths[found.death_places < 0] = last
         points = indices_of(found.birth_places, grid.shape)
         alone = PairTree(grid, _nothing, self.options, self.least, kept, threads)
         labels = KeptLabels(alone, found.births.size)
-        return Labelled(found.births, deaths, points, found.merged_into, labels)
+        return Labelled(found.births, found.deaths, points, found.merged_into, labels)
 
 
 def _no_step(count: int) -> None:
@@ -154,15 +149,8 @@ def whole_persistent_regions(
     options: ImageOptions,
 ) -> PersistentRegions[Any]:
     """Return the result of :func:`ecc_core.persistent_regions` for a dask array."""
-    check_boundary(options.boundary, COMPLEXES)
-    if options.axis is None:
-        options = options._replace(axis=all_axes(image))
-    request = lazy_request(image, (), options)
-    request.geometry.check_single()
+    request, values, mask = single_image(image, options)
     filtration = request.filtration
-    alone = (0,) * len(request.geometry.batch)
-    values = request.images[alone]
-    mask = None if request.mask is None else request.mask[alone]
     dtype = values.dtype.newbyteorder("=")
     pairs = PairOptions(dtype, filtration, 0, mask is not None, 0, short=True)
     own = LazyRegions(values, mask, pairs, least, threshold, rel_height)
@@ -195,7 +183,5 @@ def _tasks(own: LazyRegions) -> list[Any]:
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[found])
     labels = da.Array(layers, name, image.chunks, meta=np.empty((0,) * image.ndim, np.int32))
     parts = zip(list(found)[: len(metas)], metas, strict=True)
-    others = [
-        da.from_delayed(part, (np.nan, image.ndim)[: meta.ndim], meta=meta) for part, meta in parts
-    ]
+    others = [da.from_delayed(part, (np.nan, *meta.shape[1:]), meta=meta) for part, meta in parts]
     return [labels, *others]

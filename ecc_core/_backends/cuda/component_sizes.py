@@ -27,7 +27,7 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.forests import THREADS, Forests
+from ecc_core._backends.cuda.forests import NO_CODES, THREADS, Forests
 from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.samples import Images
@@ -40,12 +40,6 @@ from ecc_core.errors import NAN_MESSAGE
 NEVER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 KEY = np.uint64(0xFFFF_FFFF)  # the bits of an entry that hold the key
 ROOT_BITS = np.uint64(32)  # where its root begins
-MACROS = {
-    "CODE": ELEMENTS["uint8"],
-    "PLANAR": 0,
-    "REVERSE": 0,
-    "TORUS": 0,
-}  # of kernels without codes
 
 
 def component_curves(
@@ -271,7 +265,7 @@ class _Growth(NamedTuple):
         before = cupy.concatenate([cupy.zeros(1, np.int64), sums])[starts]
         largest = cupy.zeros(self.counts.size, np.int64)
         count = np.int64(codes.size)
-        _run("raise_largest", MACROS, codes.size, codes, sums - before, count, largest)
+        _run("raise_largest", NO_CODES, codes.size, codes, sums - before, count, largest)
         return cupy.asarray(np.maximum.accumulate(largest.get()))
 
 

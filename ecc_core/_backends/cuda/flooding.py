@@ -21,7 +21,7 @@ from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.flood import CLOSED, merge_labels
 from ecc_core._backends.cpu.betti.relative_height import cut_levels
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, SLICES, THREADS, Forests
+from ecc_core._backends.cuda.forests import BLOCKS, COLUMNS, NO_CODES, SLICES, THREADS, Forests
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._backends.cuda.keys import keys_of
 from ecc_core._backends.cuda.torus import Torus, without_circles
@@ -34,12 +34,6 @@ Array = NDArray[Any]
 ROUNDS = 32  # in which labels spread before the host looks whether any changes; even
 MOST_BLOCKS = 2048  # that keep a device busy
 CHUNKS = Struct("flood.cu", "Chunks")
-ROOTS = {
-    "CODE": ELEMENTS["uint8"],
-    "PLANAR": 0,
-    "REVERSE": 0,
-    "TORUS": 0,
-}  # of a kernel without codes
 CUBE = 27  # places around a point and itself
 CENTER = 13
 FACES = np.array([4, 10, 12, 14, 16, 22])
@@ -176,7 +170,7 @@ class _Flood:
         numbers = cupy.arange(nodes, dtype=np.int32)
         blocks = ceil_div(nodes, THREADS)
         given = tree.joined, until, numbers, np.uint32(nodes), elders
-        plan_call("components", "find_roots", ROOTS, (blocks,), THREADS, given).launch()
+        plan_call("components", "find_roots", NO_CODES, (blocks,), THREADS, given).launch()
         weak = ~self._lasts
         tops = _followed(cupy.where(weak & weak[elders], elders, numbers))
         last = cupy.flatnonzero(weak & (tops == numbers)).astype(np.int32)

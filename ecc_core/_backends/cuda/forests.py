@@ -34,6 +34,8 @@ MOST_WITH_TURNS = 1 << 29  # nodes of which links tell the turn
 TURNS = 8  # of loops, by the sides that they cross: one bit for each axis
 NO_LOOP = (1 << 32) - 1
 EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
+NO_CODES = {"CODE": ELEMENTS["uint8"], "PLANAR": 0, "REVERSE": 0, "TORUS": 0}
+"""Macros of kernels that read a forest, but no codes of points."""
 
 
 class Tree(NamedTuple):
