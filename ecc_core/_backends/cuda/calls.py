@@ -208,7 +208,8 @@ POOL_WORDS = 1 << 17  # Enough for about a hundred captured calls with 256 thres
 # A captured call clears more words itself, which costs little beside reading its image.
 MOST_CAPTURED_WORDS = 1 << 15
 WORDS_A_LINE = 16  # Words of a cache line.
-DEFAULT_STREAM_WORDS = 1 << 13
+# Enough for the counts of 4,096 labels at 256 thresholds.
+DEFAULT_STREAM_WORDS = 1 << 20
 DEFAULT_STREAM = 0  # its handle
 
 _lock = threading.Lock()

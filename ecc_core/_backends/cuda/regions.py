@@ -16,7 +16,7 @@ from ecc_core._backends.cuda.arrays import (
     thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
-from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
+from ecc_core._backends.cuda.calls import Call, plan_call, stream_zeros, take_reply
 from ecc_core._backends.cuda.kernels import ELEMENTS, Variant
 from ecc_core._backends.cuda.samples import (
     DATA,
@@ -34,9 +34,11 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE
 
-COUNTS, NOT_FINITE, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
-    POINTS.word, ("counts", "not_finite", "labels", "rows_of", "most", "marks", "largest")
+COUNTS, NOT_FINITE, TICKET, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
+    POINTS.word,
+    ("counts", "not_finite", "ticket", "labels", "rows_of", "most", "marks", "largest"),
 )
+REPLY, IDS, VALUES, ROOM = map(POINTS.word, ("reply", "ids", "values", "room"))
 EACH = 8  # labels of a thread, as in labels.cu
 # A table of marks ranks labels up to a sixteenth of the points, within these limits.
 LEAST_MARKED_LABELS = 1 << 16
@@ -88,7 +90,8 @@ ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared 
 # Bins of all regions; with so few, additions to global memory wait for each other.
 FEW_BINS = 1 << 17
 SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
-HEADER_BYTES = 16  # The largest label without a row, and whether there is a NaN.
+MOST_AT_ONCE = 48  # regions that one block writes faster than another kernel
+HEADER_BYTES = 32  # The largest label without a row, whether there is a NaN, and a ticket.
 
 
 class Regions:
@@ -114,7 +117,7 @@ class Regions:
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(FIRST, self._limit)
         self._few = True
-        self._calls: dict[tuple[bool, np.dtype[Any]], Call] = {}
+        self._calls: dict[tuple[int, np.dtype[Any]], Call] = {}
         self._sums: dict[int, Call] = {}
 
     def find(
@@ -172,54 +175,65 @@ class Regions:
         memory first.
         """
         stream = cupy.cuda.get_current_stream().ptr
-        levels = self._bins - 1
-        start = HEADER_BYTES + ceil_div(rows, 128) * 16
-        size = start + rows * self._row_bytes
-        memory = cupy.cuda.alloc(size)
-        head = memory.ptr
-        marks = head + HEADER_BYTES
-        counts = head + start
-        cupy.cuda.runtime.memsetAsync(head, 0, size, stream)
-        call = self._calls.get((few, label_type)) or self._plan(few, label_type)
+        at_once = ranked is None and room <= MOST_AT_ONCE
+        zeros = self._zeros(rows, stream, leaves_zeros=at_once)
+        results = _Results(room, self._bins - 1, self._label)
+        reply = take_reply(self._samples.device)
+        call = self._plan(room if few else 0, label_type)
         first, second, third = call.places
         words = [
-            *((first + place, word) for place, word in image),
-            (second + COUNTS, counts),
-            (second + NOT_FINITE, head + 8),
+            *[(first + place, word) for place, word in image],
+            (second + COUNTS, zeros.counts),
             (second + LABELS, labels),
-            (second + ROWS_OF, 0 if ranked is None else ranked.ranks.data.ptr),
+            (second + MARKS, zeros.marks),
+            (second + LARGEST, zeros.largest),
+            (second + NOT_FINITE, zeros.not_finite),
             (second + MOST_LABEL, rows if ranked is None else ranked.ranks.size - 1),
-            (second + MARKS, marks),
-            (second + LARGEST, head),
             *enumerate(prepared.bins.tolist(), third),
         ]
+        if at_once:
+            words += [
+                (second + TICKET, zeros.ticket),
+                (second + REPLY, reply.address),
+                (second + IDS, results.ids),
+                (second + VALUES, results.values),
+                (second + ROOM, room),
+            ]
+        elif ranked is not None:
+            words.append((second + ROWS_OF, ranked.ranks.data.ptr))
         call.launch(words, stream)
-        value_bytes = 8 * room * levels
-        results = cupy.cuda.alloc(value_bytes + room * self._label.itemsize)
-        ids = results + value_bytes
-        reply = take_reply(self._samples.device)
-        sum_bins = self._sums.get(rows) or self._plan_sums(rows)
-        labels_of = 0 if ranked is None else ranked.ids.data.ptr
-        counted = counts, marks, head, rows, self._bins, labels_of
-        given = *counted, room, ids.ptr, results.ptr, reply.address
-        sum_bins.launch(zip(sum_bins.places, given, strict=True), stream)
+        if not at_once:
+            sum_bins = self._sums.get(rows) or self._plan_sums(rows)
+            labels_of = 0 if ranked is None else ranked.ids.data.ptr
+            counted = zeros.counts, zeros.marks, zeros.largest, rows, self._bins, labels_of
+            given = *counted, room, results.ids, results.values, reply.address
+            sum_bins.launch(zip(sum_bins.places, given, strict=True), stream)
         count, largest, nan = reply.wait(3)
         reply.release()
-        shown = min(count, room)
-        found_ids = cupy.ndarray((shown,), self._label, ids)
-        found_values = cupy.ndarray((shown, levels), np.int64, results)
-        if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
-            found_ids = found_ids.copy()
-            found_values = found_values.copy()
-        return (found_ids, found_values, bool(nan)), count, largest
+        return (*results.arrays(min(count, room)), bool(nan)), count, largest
 
-    def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
-        macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
-        # Of labels that a block counts in shared memory: a power of two, or 0.
-        rows = min(ROWS_BYTES // (4 * self._bins), MOST_ROWS) if few else 0
-        rows = 0 if rows < 2 else 1 << (rows.bit_length() - 1)
-        call = plan_points(self._samples, macros, rows, self._bins)
-        self._calls[few, label] = call
+    def _zeros(self, rows: int, stream: int, *, leaves_zeros: bool) -> "_Zeros":
+        """Return zeros for the counts of labels; those that last if a kernel `leaves_zeros`."""
+        start = HEADER_BYTES + 16 * ceil_div(rows, 128)  # behind a bit for each row
+        size = start + rows * self._row_bytes
+        if leaves_zeros:
+            lasting = stream_zeros(ceil_div(size, 8), self._samples.device, stream)
+            if lasting:
+                return _Zeros(None, lasting, lasting + start)
+        memory = cupy.cuda.alloc(size)
+        cupy.cuda.runtime.memsetAsync(memory.ptr, 0, size, stream)
+        return _Zeros(memory, int(memory.ptr), int(memory.ptr) + start)
+
+    def _plan(self, regions: int, label: np.dtype[Any]) -> Call:
+        """Return the launch that counts; blocks count so many regions in shared memory, or 0."""
+        wanted = 1 << max(regions - 1, 0).bit_length()
+        room = min(ROWS_BYTES // (4 * self._bins), MOST_ROWS)
+        rows = min(wanted, 1 << max(room.bit_length() - 1, 0)) if regions and room > 1 else 0
+        call = self._calls.get((rows, label))
+        if call is None:
+            macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
+            call = plan_points(self._samples, macros, rows, self._bins)
+            self._calls[rows, label] = call
         return call
 
     def _plan_sums(self, rows: int) -> Call:
@@ -229,6 +243,46 @@ class Regions:
         call = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
         self._sums = {rows: call}  # the next images most probably have as many
         return call
+
+
+class _Zeros(NamedTuple):
+    """Addresses of what is zero when regions are counted."""
+
+    owner: Any  # of the memory, which must live until the kernels have been launched; or None
+    largest: int  # the first word of a header
+    counts: int
+
+    @property
+    def not_finite(self) -> int:
+        return self.largest + 8
+
+    @property
+    def ticket(self) -> int:
+        return self.largest + 16
+
+    @property
+    def marks(self) -> int:
+        return self.largest + HEADER_BYTES
+
+
+class _Results:
+    """Memory for the labels and curves of at most `room` regions."""
+
+    def __init__(self, room: int, levels: int, label: np.dtype[Any]) -> None:
+        self._room = room
+        self._levels = levels
+        self._label = label
+        self._memory = cupy.cuda.alloc(room * (8 * levels + label.itemsize))
+        self.values: int = self._memory.ptr
+        self.ids = self.values + 8 * room * levels
+
+    def arrays(self, count: int) -> tuple[Any, Any]:
+        """Return the labels and curves of the first regions; without much memory behind them."""
+        ids = cupy.ndarray((count,), self._label, self._memory + 8 * self._room * self._levels)
+        values = cupy.ndarray((count, self._levels), np.int64, self._memory)
+        if 8 * (self._room - count) * self._levels > max(SPARE_BYTES, values.nbytes):
+            return ids.copy(), values.copy()
+        return ids, values
 
 
 def _with_margin(count: int) -> int:

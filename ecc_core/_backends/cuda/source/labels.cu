@@ -1,12 +1,10 @@
 // The regions of a label image: which labels occur, and curves from the counts of regions.
-#include "device.cuh"
+#include "regions.cuh"
 
 typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
-constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 8;                          // labels of a thread
-constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger labels
+constexpr int kEach = 8;  // labels of a thread
 
 // Marks the labels that occur, up to `most`. Only points whose label differs from those to the left and
 // above are looked at, among which is the first point of each label. Few marks are written this way,
@@ -51,23 +49,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     before = 0;
     for (int i = 0; i < kWarps; ++i) before += warps[i];
     const unsigned own = marks[word];
-    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
-        const unsigned long long largest = (unsigned long long)found[0];
-        reply[0] = before + __popc(own);
-        reply[1] = (long long)(largest < kHuge ? largest : kHuge);
-        reply[2] = found[1];
-    }
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1)
+        reply_regions(reply, before + __popc(own), (unsigned long long)found[0], found[1]);
     const long long rank = before + __popc(own & ((1u << (row & 31)) - 1));
     if (row >= rows || !(own >> (row & 31) & 1) || rank >= room) return;
     if (lane == 0) ids[rank] = labels ? labels[row] : (Label)(row + 1);
-    counts += row * bins, values += rank * (bins - 1);
-    Count sum = 0;
-    for (int first = 0; first < bins - 1; first += 32) {
-        const int k = first + lane;
-        const bool inside = k < bins - 1;
-        const Count here = inside ? counts[kSuper ? bins - 1 - k : k] : 0;
-        const Count through = sum + running_sum(here, lane);
-        if (inside) values[kSuper ? bins - 2 - k : k] = through;
-        sum = __shfl_sync(kWarp, through, 31);
-    }
+    write_region_curve(counts + row * bins, bins, values + rank * (bins - 1));
 }

@@ -289,4 +289,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     feeder.report();
     __syncthreads();
     counts.finish();
+    if (points.reply) counts.write_regions();
 }

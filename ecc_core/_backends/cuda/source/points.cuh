@@ -1,6 +1,7 @@
 // How points.cu reads samples with their labels, and how it counts regions.
 #pragma once
 #include "planes.cuh"
+#include "regions.cuh"
 #include "samples.cuh"
 
 enum Output { kCoefficients = 0, kCounts = 1 };
@@ -23,19 +24,25 @@ typedef int Label, Count;
 typedef Either<(sizeof(Label) > 4), unsigned long long, unsigned>::type Unsigned;
 
 struct Points {
-    signed char* coefficients;    // (images, slices, rows, columns)
-    Count* counts;                // (rows, bins); zero at launch
-    long long* not_finite;        // kNanReport: whether a NaN was seen
-    unsigned long long* ticket;   // kNanReport: as `report` takes it, or null
-    const Label* labels;          // kRegions
-    const int* rows_of;           // kRegions: the row of each label in `counts`, from 1 on, or 0;
-                                  // null if it is the label itself
-    unsigned long long most;      // kRegions: the largest label that has a row
-    unsigned* marks;              // kRegions: a bit for each row that occurs; zero at launch
+    signed char* coefficients;   // (images, slices, rows, columns)
+    Count* counts;               // (rows, bins); zero at launch
+    long long* not_finite;       // kNanReport: whether a NaN was seen
+    unsigned long long* ticket;  // kNanReport: as `report` takes it, or null; kRegions: see `reply`
+    const Label* labels;         // kRegions
+    const int* rows_of;          // kRegions: the row of each label in `counts`, from 1 on, or 0;
+                                 // null if it is the label itself
+    unsigned long long most;     // kRegions: the largest label that has a row
+    unsigned* marks;             // kRegions: a bit for each row that occurs; zero at launch
     unsigned long long* largest;  // kRegions: the largest label beyond `most`; zero at launch
     long long label_strides[3];   // slice, row, column
     int steps;                    // slices of a warp
     int rows;                     // kRegions: labels counted in shared memory, a power of two or 0
+    // kRegions: what `write_regions` writes, by the last block that finishes, after which all that is zero at
+    // launch is zero again, as is `ticket`. Null if another kernel writes it.
+    volatile long long* reply;
+    Label* ids;
+    long long* values;
+    long long room;
 };
 
 // Whether samples have groups, which tell whether there is a sample; else the rank alone tells it.
@@ -171,7 +178,10 @@ struct RegionCounts {
                 return;
             }
         }
-        if (Count* const counts = of(label)) add(counts + bin, amount);
+        Count* const counts = of(label);
+        if (!counts) return;
+        if (points.reply) mark(label);
+        add(counts + bin, amount);
     }
 
     // After all threads have counted.
@@ -180,9 +190,59 @@ struct RegionCounts {
         for (int row = threadIdx.x >> 5; row < points.rows; row += ECC_THREADS / 32) {
             Count* const counts = owners[row] ? of(owners[row]) : nullptr;
             if (!counts) continue;
+            if (points.reply && lane == 0) mark(owners[row]);
             for (int bin = lane; bin < bins; bin += 32)
                 if (const int amount = rows[row * bins + bin]) add(counts + bin, amount);
         }
+    }
+
+    // After that, by all threads of all blocks: the last one writes the regions. For few regions, since one
+    // block reads all counts. All rows that were counted are marked, even if another stream has written to
+    // the labels in between, so that all of them are zero again.
+    ECC_DEVICE void write_regions() const {
+        __shared__ bool is_last;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) is_last = atomicAdd(points.ticket, 1ull) == gridDim.x - 1;
+        __syncthreads();
+        if (!is_last) return;
+        __threadfence();
+        const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+        const int words = (int)((points.most + 31) >> 5);
+        long long count = 0;
+        for (int first = 0; first < words; first += 32) {
+            const bool inside = first + lane < words;
+            const unsigned own =
+                inside ? *(const volatile unsigned*)(points.marks + first + lane) : 0;
+            const int through = running_sum(__popc(own), lane);
+            for (unsigned some = __ballot_sync(kWarp, own != 0); some; some &= some - 1) {
+                const int from = __ffs(some) - 1;
+                unsigned marked = __shfl_sync(kWarp, own, from);
+                long long rank = count + __shfl_sync(kWarp, through, from) - __popc(marked);
+                for (; marked; marked &= marked - 1, ++rank)
+                    if (rank % (ECC_THREADS / 32) == warp)
+                        write_region(32ll * (first + from) + __ffs(marked) - 1, rank);
+            }
+            count += __shfl_sync(kWarp, through, 31);
+        }
+        __syncthreads();  // all warps have read the marks
+        for (int i = threadIdx.x; i < words; i += ECC_THREADS) points.marks[i] = 0;
+        if (threadIdx.x == 0) {
+            reply_regions(points.reply, count, *(volatile unsigned long long*)points.largest,
+                          *(volatile long long*)points.not_finite);
+            *points.largest = 0, *points.not_finite = 0, *points.ticket = 0;
+        }
+    }
+
+    ECC_DEVICE void write_region(long long row, long long rank) const {
+        const int lane = threadIdx.x & 31;
+        Count* const counts = points.counts + row * bins;
+        if (rank < points.room) {
+            if (lane == 0) points.ids[rank] = (Label)(row + 1);
+            write_region_curve(counts, bins, points.values + rank * (bins - 1));
+        }
+        __syncwarp();
+        for (int k = lane; k < bins; k += 32) counts[k] = 0;
     }
 
     // The counts of a label in global memory; null for labels that have no row.

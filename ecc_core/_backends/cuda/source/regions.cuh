@@ -1,0 +1,29 @@
+// What is written of the regions of an image, by whichever kernel finishes them.
+#pragma once
+#include "device.cuh"
+
+constexpr unsigned long long kHugeLabel = 1ull << 62;  // reported in place of larger labels
+
+// Writes the curve of a region from its counts, by a warp. Other blocks may have added to these.
+template <class Count>
+ECC_DEVICE void write_region_curve(const Count* counts, int bins, long long* values) {
+    const int lane = threadIdx.x & 31;
+    Count sum = 0;
+    for (int first = 0; first < bins - 1; first += 32) {
+        const int k = first + lane;
+        const bool inside = k < bins - 1;
+        const Count here =
+            inside ? *(const volatile Count*)(counts + (ECC_SUPER ? bins - 1 - k : k)) : 0;
+        const Count through = sum + running_sum(here, lane);
+        if (inside) values[ECC_SUPER ? bins - 2 - k : k] = through;
+        sum = __shfl_sync(kWarp, through, 31);
+    }
+}
+
+// Tells the host the number of regions, the largest label without a row of counts and whether there is a NaN.
+ECC_DEVICE void reply_regions(volatile long long* reply, long long regions,
+                              unsigned long long largest, long long nan) {
+    reply[0] = regions;
+    reply[1] = (long long)(largest < kHugeLabel ? largest : kHugeLabel);
+    reply[2] = nan;
+}
