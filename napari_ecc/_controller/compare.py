@@ -141,7 +141,8 @@ class CompareController(DockController):
         known = set(model.table.columns)
         table = joined(model.table, with_suffixes(features, model.table["name"].tolist()))
         more = [column for column in table.columns if column in features and column not in KEYS]
-        found = int(table[more].notna().any(axis=1).sum())
+        has_row = table[more].notna().any(axis=1)
+        found = int(has_row.sum())
         title = Path(path).name
         if not found:
             raise ValueError(

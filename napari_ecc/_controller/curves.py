@@ -228,8 +228,8 @@ def _read_layer(path: Path) -> Image:
     places = dict(zip(stored.axes, stored.shape, strict=True))
     if any(count > 1 for letter, count in places.items() if letter not in SPATIAL):
         raise ValueError(f"must have the axes Z, Y and X alone, got {stored.axes} {stored.shape}")
-    values = stored[tuple(slice(None) if letter in SPATIAL else 0 for letter in stored.axes)]
     axes = [letter for letter in stored.axes if letter in SPATIAL]
+    values = stored[tuple(slice(None) if letter in axes else 0 for letter in stored.axes)]
     layer = Image(values, rgb=False, scale=[stored.spacing.get(letter, 1.0) for letter in axes])
     if problem := problem_with(layer):
         raise ValueError(problem)
@@ -276,15 +276,18 @@ def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | Non
         image = np.asarray(image)
         if mask is not None:  # of the nearest neighbours
             pairs = zip(image.shape, mask.shape, strict=True)
-            mask = mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
+            nearest = [np.arange(n) * m // n for n, m in pairs]
+            mask = mask[np.ix_(*nearest)]
     elif at_once or is_lazy(full):
         return None
     else:
-        every = (slice(None, None, math.ceil((full.size / SAMPLE) ** (1 / full.ndim))),) * full.ndim
+        step = math.ceil((full.size / SAMPLE) ** (1 / full.ndim))
+        every = (slice(None, None, step),) * full.ndim
         image = full[every]
         mask = None if mask is None else mask[every]
     sigma = np.array(request.sigma) * image.shape / full.shape
-    return _whole(Field(_smoothed(image, tuple(sigma.tolist())), mask), request, "preview")
+    smoothed = _smoothed(image, tuple(sigma.tolist()))
+    return _whole(Field(smoothed, mask), request, "preview")
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:

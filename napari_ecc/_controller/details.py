@@ -305,7 +305,8 @@ class ObjectProbe:
         if source is None or field is None or self._viewer.dims.ndisplay == 3:
             return None
         found = data_position(source.layer, event.position, self._viewer.dims.units)
-        point = tuple(np.round(found[list(source.selection.axes)]).astype(int).tolist())
+        along = found[list(source.selection.axes)]
+        point = tuple(np.round(along).astype(int).tolist())
         inside = all(0 <= at < n for at, n in zip(point, field.data.shape, strict=True))
         return point if inside else None
 

@@ -83,7 +83,9 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> ecc.EulerTra
     image = swept.field.data
     low, high = swept.field.range
     slope = sweep.slope or 0.0
-    reach = abs(slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
+    extent = np.array(image.shape) * spacing
+    radius = float(np.linalg.norm(extent / 2))
+    reach = abs(slope) * radius
     curves = [
         ecc.euler_curve(
             image,

@@ -193,7 +193,8 @@ class DockController:
 
     def checked_layer(self) -> Any:
         """Return the selected layer; a ValueError says why there is none, or no curve of it."""
-        if problem := NO_IMAGE if self.layer is None else problem_with(self.layer):
+        problem = NO_IMAGE if self.layer is None else problem_with(self.layer)
+        if problem:
             raise ValueError(problem)
         return self.layer
 
@@ -220,8 +221,10 @@ class DockController:
         statements = self._statements()
         if not statements:
             return ""
-        numpy = ["import numpy as np", ""] if any("np." in at for at in statements) else []
-        return "\n".join([*numpy, "from napari_ecc import actions", "", *statements, ""])
+        lines = ["from napari_ecc import actions", "", *statements, ""]
+        if any("np." in statement for statement in statements):
+            lines = ["import numpy as np", "", *lines]
+        return "\n".join(lines)
 
     def show_nothing(self, why: str = "") -> None:
         """Stop, and show nothing but why."""
@@ -362,7 +365,8 @@ def _written(value: Any) -> str:
     if isinstance(value, Layer):
         return f"viewer.layers[{value.name!r}]"
     if isinstance(value, tuple) and any(isinstance(at, slice) for at in value):
-        return f"np.s_[{', '.join(':' if isinstance(at, slice) else str(at) for at in value)}]"
+        indices = [":" if isinstance(at, slice) else str(at) for at in value]
+        return f"np.s_[{', '.join(indices)}]"
     if isinstance(value, list):
         return f"[{', '.join(_written(at) for at in value)}]"
     if isinstance(value, np.ndarray | np.generic):

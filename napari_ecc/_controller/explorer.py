@@ -291,7 +291,8 @@ class ExplorerController(DockController):
         classes = self.model.classes
         if objects is None or classes is None or objects.birth_points is None:
             return
-        self.model.chosen = tuple(classes.born_at(objects.birth_points[list(numbers)]).tolist())
+        births = objects.birth_points[list(numbers)]
+        self.model.chosen = tuple(classes.born_at(births).tolist())
 
     def _statements(self) -> list[str]:
         shown = self.details.source

@@ -198,9 +198,9 @@ def surroundings(
         points = np.flatnonzero(sets[box] == k)
         middle = np.unravel_index(points[points.size // 2], sets[box].shape)
         ends[:] = [(at.start, at.stop, at.start + j) for at, j in zip(box, middle, strict=True)]
-        room = tuple(slice(max(at.start - width, 0), at.stop + width) for at in box)
+        room = _widened(box, width)
         cut = sets[room]
-        inside = sets[room] == k
+        inside = cut == k
         around[room] |= binary_dilation(inside, iterations=width) & (cut == 0)
         around[room] |= binary_dilation(inside) & ~inside
     low = np.maximum(boxes[..., 0].min(axis=0) - width, 0)
@@ -265,6 +265,11 @@ def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iter
     yield Step(Classes(pairs, levels))
 
 
+def _widened(box: tuple[slice, ...], width: int) -> tuple[slice, ...]:
+    """Return a box with more room around it, within an array."""
+    return tuple(slice(max(at.start - width, 0), at.stop + width) for at in box)
+
+
 def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> Iterator[Step]:
     """Find the `Objects` of a field at a threshold, of at least some persistence.
 
@@ -272,7 +277,8 @@ def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> I
     as lazily as they are.
     """
     if is_lazy(field.data):
-        yield Step(Objects(field.inside(threshold, sets["superlevel"]).astype(np.uint8), None))
+        inside = field.inside(threshold, sets["superlevel"])
+        yield Step(Objects(inside.astype(np.uint8), None))
         return
     if why_unpaired(field):
         inside = field.inside(threshold, sets["superlevel"])

@@ -1,7 +1,7 @@
 """Parts of layers, the parts of other layers that lie there, and regions of interest."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from napari_ecc._controller.places import (
     check_place,
     data_position,
     distances,
+    first_point,
     position_in_view,
 )
 
@@ -127,7 +128,12 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
     else:
         axes = tuple(range(max(0, ndim - 3), ndim))
     where = nearest_point(layer, position_in_view(viewer, layer))
-    return tuple(slice(None) if axis in axes else where[axis] for axis in range(ndim))
+    return whole_along(axes, where)
+
+
+def whole_along(axes: Sequence[int], where: Sequence[int]) -> Part:
+    """Return the index of all points along some axes, and of one place along the others."""
+    return tuple(slice(None) if axis in axes else at for axis, at in enumerate(where))
 
 
 def checked_part(layer: Any, part: Part | None) -> Part:
@@ -149,10 +155,7 @@ def selection_of(layer: Any, part: Part) -> Selection:
     full = levels[0].shape
     parts = []
     for level in reversed(levels):
-        index = tuple(
-            at if isinstance(at, slice) else min(round(at * length / of), length - 1)
-            for at, length, of in zip(part, level.shape, full, strict=True)
-        )
+        index = _coarser(part, level.shape, full)
         if not isinstance(level, np.ndarray | da.Array):  # it would be loaded when it is indexed
             level = da.from_array(level, chunks=getattr(level, "chunks", None) or "auto")
         parts.append(level[index])
@@ -264,16 +267,25 @@ def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
     return lambda: np.asarray(held) > 0
 
 
+def _coarser(part: Part, shape: Sequence[int], full: Sequence[int]) -> Part:
+    """Return the index of a part of data of the shape `full` in a coarser level of them."""
+    index: list[int | slice] = []
+    for at, length, full_length in zip(part, shape, full, strict=True):
+        if isinstance(at, slice):
+            index.append(at)
+        else:
+            nearest = round(at * length / full_length)
+            index.append(min(nearest, length - 1))
+    return tuple(index)
+
+
 def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
     """The part of another layer that lies where the selection of a layer does."""
-    corner = [0 if isinstance(at, slice) else at for at in selection.where]
-    there = data_position(other, layer.data_to_world(corner), layer.units)
-    where = nearest_point(other, there)
-    kept = [axis - layer.ndim for axis in selection.axes]
-    part = tuple(
-        slice(None) if axis - other.ndim in kept else where[axis] for axis in range(other.ndim)
-    )
-    return selection_of(other, part)
+    corner = layer.data_to_world(first_point(selection.where))
+    where = nearest_point(other, data_position(other, corner, layer.units))
+    missing = layer.ndim - other.ndim  # layers share their last axes
+    kept = [axis - missing for axis in selection.axes]
+    return selection_of(other, whole_along(kept, where))
 
 
 def matching_level(layer: Any, selection: Selection, level: Selection, other: Any) -> Selection:

@@ -12,7 +12,7 @@ from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.fields import CriticalPoints
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, placement, shown_axes
-from napari_ecc._controller.places import converted, data_position, position_in_view
+from napari_ecc._controller.places import converted, data_position, first_point, position_in_view
 from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._workers import Job, Runner, Step
 
@@ -36,7 +36,7 @@ def embedded(
     """
     axes = list(selection.axes)
     step = selection.step
-    corner = np.array([0 if isinstance(at, slice) else at for at in selection.where], float)
+    corner = np.array(first_point(selection.where), dtype=np.float64)
     corner[axes] = np.multiply(start, step) + np.subtract(step, 1) / 2
     shape = np.ones(corner.size, int)
     shape[axes] = array.shape

@@ -47,7 +47,8 @@ def distances(layer: Any, axes: Sequence[int]) -> Distances:
     They are converted to the unit of the last of these axes.
     """
     zero = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
-    steps = np.stack([layer.data_to_world(row) for row in np.eye(layer.ndim)[list(axes)]]) - zero
+    unit_vectors = np.eye(layer.ndim)[list(axes)]
+    steps = np.stack([layer.data_to_world(vector) for vector in unit_vectors]) - zero
     units = [unit for unit, along in zip(layer.units, steps.T, strict=True) if along.any()]
     factors = [factor(unit, layer.units[axes[-1]]) for unit in units]
     names = list(dict.fromkeys(map(str, units)))
@@ -58,7 +59,8 @@ def distances(layer: Any, axes: Sequence[int]) -> Distances:
     steps = steps[:, steps.any(axis=0)] * np.array(factors, dtype=np.float64)
     spacing = np.linalg.norm(steps, axis=1)
     pairs = itertools.combinations(steps / spacing[:, None], 2)
-    shear = max((abs(float(one @ other)) for one, other in pairs), default=0.0)
+    cosines = [abs(float(one @ other)) for one, other in pairs]
+    shear = max(cosines, default=0.0)
     problem = ""
     if shear > PERPENDICULAR:
         angle = np.degrees(np.arccos(min(shear, 1.0)))
@@ -67,6 +69,11 @@ def distances(layer: Any, axes: Sequence[int]) -> Distances:
             "between two of them. Resample it to a grid of perpendicular axes."
         )
     return Distances(spacing, str(layer.units[axes[-1]]), problem)
+
+
+def first_point(part: Sequence[int | slice]) -> list[int]:
+    """Return the first point of a part of a layer: 0 along the axes that it keeps."""
+    return [0 if isinstance(at, slice) else at for at in part]
 
 
 def converted(position: Any, units: Sequence[Any] | None, to: Sequence[Any]) -> Floats:
@@ -103,13 +110,13 @@ def check_place(layer: Any, selection: Any, other: Any, found: Any, full: tuple[
     are not compared unless they are selected.
     """
     shape = np.array(selection.full.shape)
-    corners = np.array(list(itertools.product((0, 1), repeat=len(shape)))) * (shape - 1)
-    own = np.array([0.0 if isinstance(at, slice) else at for at in selection.where])
+    ends = itertools.product((0, 1), repeat=len(shape))
+    corners = np.array(list(ends)) * (shape - 1)
+    own = np.array(first_point(selection.where), dtype=np.float64)
     places = np.repeat(own[None], len(corners), axis=0)
     places[:, list(selection.axes)] = corners
-    there = np.array(
-        [data_position(other, layer.data_to_world(place), layer.units) for place in places]
-    )
+    in_world = [layer.data_to_world(place) for place in places]
+    there = np.array([data_position(other, place, layer.units) for place in in_world])
     kept = list(found.axes)
     moved = there[:, kept] - corners
     fixed = [axis for axis, at in enumerate(found.where) if not isinstance(at, slice)]

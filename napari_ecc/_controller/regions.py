@@ -276,7 +276,9 @@ class RegionController(DockController):
 
     def _statements(self) -> list[str]:
         labels = self.layer
-        known = None if labels is None else self._frames.get(str(self.part_in_view(labels)))
+        if labels is None:
+            return []
+        known = self._frames.get(str(self.part_in_view(labels)))
         return [] if known is None else [known[1]()]
 
     def table(self) -> dict[str, ArrayLike]:
@@ -319,7 +321,10 @@ class RegionController(DockController):
     def _select_in_layer(self, labels: tuple[int, ...], before: tuple[int, ...]) -> None:
         layer = self.layer
         regions = self.model.regions
-        found = () if regions is None else tuple(regions.labels[regions.rows(labels)].tolist())
+        found: tuple[int, ...] = ()
+        if regions is not None:
+            rows = regions.rows(labels)
+            found = tuple(regions.labels[rows].tolist())
         if found != labels:
             self.model.selected = found
             return
@@ -333,8 +338,13 @@ class RegionController(DockController):
         def outline() -> Iterator[Step]:
             objects = yield from load(level.full)
             numbers = np.arange(1, len(ordered) + 1, dtype=np.int32)
-            found = surroundings(map_array(objects, np.array(ordered, objects.dtype), numbers))
-            yield Step(found and (*found[:2], found[2][: len(fresh)]))
+            numbered = map_array(objects, np.array(ordered, objects.dtype), numbers)
+            around = surroundings(numbered)
+            if around is None:
+                yield Step(None)
+                return
+            low, inside, boxes = around
+            yield Step((low, inside, boxes[: len(fresh)]))
 
         self._marker.find(outline, layer, level)
         layer.selected_label = labels[-1]

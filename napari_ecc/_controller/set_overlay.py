@@ -18,6 +18,7 @@ from napari_ecc._controller.layers import (
     placement,
     selection_of,
     shown_axes,
+    whole_along,
 )
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 from napari_ecc._controller.places import position_in_view
@@ -211,7 +212,7 @@ class SetOverlay(Overlay):
         if self._viewer.dims.ndisplay == 3 or len(displayed) < 2:
             return
         at = nearest_point(layer, position_in_view(self._viewer, layer))
-        index = tuple(slice(None) if k in displayed else at[k] for k in range(layer.ndim))
+        index = whole_along(displayed, at)
         if (index, displayed) == self._slice:
             return
         self._slice = index, displayed
@@ -235,12 +236,17 @@ class SetOverlay(Overlay):
         t = 0.0 if math.isnan(threshold) else threshold
         if self._dtype.kind in "biu":
             upper = float(math.ceil(t) if self._superlevel else math.floor(t) + 1)
-            step = max(1.0, float(np.spacing(np.float32(abs(upper)))))
+            step = max(1.0, _spacing_at(upper))
         else:
             # napari converts float64 to float32, so the threshold is rounded in the same way
             t = float(np.float32(t)) if self._dtype.itemsize == 8 else t
             upper = float(np.float32(t))
             if upper < t or (upper == t and not self._superlevel):
                 upper = float(np.nextafter(np.float32(t), np.float32(np.inf)))
-            step = float(np.spacing(np.float32(abs(upper))))
+            step = _spacing_at(upper)
         return upper, step
+
+
+def _spacing_at(value: float) -> float:
+    """Return the distance of a float32 from the next larger one."""
+    return float(np.spacing(np.float32(abs(value))))

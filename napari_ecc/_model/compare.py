@@ -155,10 +155,12 @@ def with_suffixes(features: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     if "name" not in features:
         return features
     given = features["name"].astype(str)
-    files = {str(PurePosixPath(name).with_suffix("")): name for name in names}
+    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
+    files = dict(zip(stems, names, strict=True))
     if given.isin(names).any() or len(files) < len(names):
         return features
-    return features.assign(name=given.map(lambda name: files.get(name, name)))
+    whole_names = [files.get(name, name) for name in given]
+    return features.assign(name=whole_names)
 
 
 def column_of_groups(table: pd.DataFrame) -> str:
@@ -261,7 +263,8 @@ def compared(
         table = table.where(*([where] if isinstance(where, str) else where))
     names = table.metadata["name"].tolist()
     groups = groups_of(names, pattern, values_of(names, features, by) if by else None)
-    ids = dict(zip(names, values_of(names, features, unit) if unit else names, strict=True))
+    unit_of_each = values_of(names, features, unit) if unit else names
+    ids = dict(zip(names, unit_of_each, strict=True))
     parts = [table.select(np.isin(names, members)) for members in groups.values()]
     units = [[ids[at] for at in members] for members in groups.values()]
     sizes = tuple(len(set(own)) for own in units)
@@ -312,7 +315,8 @@ def _band(part: CurveTable, units: list[str] | None, average: str | Sequence[str
     except MixedUnitsError:
         raise
     except ValueError:  # a band needs two units
-        if len(set(units if units is not None else part.metadata["name"])) > 1:
+        names = part.metadata["name"] if units is None else units
+        if len(set(names)) > 1:
             raise
     mean = part.curves.values.mean(axis=0)
     return CurveBand(np.asarray(part.curves.thresholds), mean, mean, mean)

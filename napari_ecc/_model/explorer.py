@@ -146,7 +146,8 @@ class Classes:
             kinds = self.dimensions[alive]
             self._inside = threshold, [alive[kinds == k] for k in range(self.ndim)]
         end = self.lasting(least).stop
-        return tuple(int(np.searchsorted(classes, end)) for classes in self._inside[1])
+        _, of_each_dimension = self._inside
+        return tuple(int(np.searchsorted(classes, end)) for classes in of_each_dimension)
 
     @cached_property
     def _born(self) -> tuple[tuple[int, ...], NDArray[np.intp], NDArray[np.intp]]:
@@ -313,7 +314,8 @@ class ExplorerModel:
         (known,) = np.nonzero(self.betti.thresholds == self.threshold)
         if not known.size:
             return None
-        return Counts(tuple(int(curve[known[0]]) for curve in self.betti.values))
+        numbers = self.betti.values[:, known[0]]
+        return Counts(tuple(numbers.tolist()))
 
     @property
     def lasting_betti(self) -> BettiCurves | None:

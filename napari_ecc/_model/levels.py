@@ -43,7 +43,9 @@ def decimals(low: float, high: float) -> int:
     >>> decimals(0, 255), decimals(-1, 1), decimals(0, 1e-6)
     (1, 3, 9)
     """
-    return max(0, 3 - math.floor(math.log10(high - low or 1)))
+    distance = high - low or 1
+    magnitude = math.floor(math.log10(distance))
+    return max(0, 3 - magnitude)
 
 
 def formatted(value: float) -> str:

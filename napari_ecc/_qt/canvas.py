@@ -1,7 +1,7 @@
 """What all plots have in common: axes, colours of napari's theme, a state, and saved pictures."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from napari.utils.theme import get_theme
-from qtpy.QtCore import QMarginsF, QRectF, QSize, QSizeF, Qt, Signal
-from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, qGray
+from qtpy.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, QPolygonF, qGray
 from qtpy.QtWidgets import QApplication, QGraphicsTextItem, QMenu, QProgressBar
 
 LEFT = 56
@@ -51,7 +51,8 @@ class PlotColours(NamedTuple):
         limit, end = (LIGHTEST, 0) if light else (DARKEST, 255)
         if (gray > limit) == light:
             share = (gray - limit) / (gray - end)
-            found = QColor(*(round(at + share * (end - at)) for at in found.getRgb()[:3]))
+            red, green, blue, _ = found.getRgb()
+            found = QColor(*[round(at + share * (end - at)) for at in (red, green, blue)])
         return found
 
 
@@ -78,6 +79,11 @@ def colours_of(theme: str) -> PlotColours:
         faint=found.foreground.as_hex("long"),
         **(ON_LIGHT if light else ON_DARK),
     )
+
+
+def polygon(corners: Iterable[Sequence[float]]) -> QPolygonF:
+    """Return the polygon with corners (x, y)."""
+    return QPolygonF([QPointF(x, y) for x, y in corners])
 
 
 def symlog(values: Any) -> Any:
@@ -302,10 +308,10 @@ class Plot(pg.PlotWidget):
             self._written = html
         self._text.setTextWidth(self.width() - LEFT - 2 * MARGIN)
         high = self._text.boundingRect().height()
-        self._text.setPos(
-            LEFT / 2 + MARGIN if self.empty else LEFT,
-            (self.height() - high) / 2 if self.empty else self.area().top(),
-        )
+        if self.empty:  # in the middle
+            self._text.setPos(LEFT / 2 + MARGIN, (self.height() - high) / 2)
+        else:
+            self._text.setPos(LEFT, self.area().top())
         width = min(160, self.width() // 2)
         self._bar.setGeometry((self.width() - width) // 2, self.height() // 2 + 24, width, 6)
 
@@ -324,8 +330,8 @@ class Plot(pg.PlotWidget):
         self._head.setDefaultTextColor(QColor(self._colours.text))
         self._head.setTextWidth(self.width() - LEFT - MARGIN)
         self._head.setPos(LEFT, 0)
-        height = math.ceil(self._head.boundingRect().height()) if marks else MARGIN
-        self.plotItem.layout.setContentsMargins(0, height, MARGIN, 2)
+        height = self._head.boundingRect().height() if marks else MARGIN
+        self.plotItem.layout.setContentsMargins(0, math.ceil(height), MARGIN, 2)
         self.plotItem.layout.activate()
 
     def resizeEvent(self, event: Any) -> None:

@@ -122,7 +122,12 @@ class CurveComparison(Panel):
         self.show(self._show_choices, events.comparison)
         self.show(self._show_undo, controller.session.history.changed)
         self.table.native.itemSelectionChanged.connect(self._show_lines)
-        self.plot.chosen.connect(lambda name: native.selectRow(list(self.model.curves).index(name)))
+        self.plot.chosen.connect(self._select_row)
+
+    def _select_row(self, name: str) -> None:
+        """Select the row of a curve that is chosen in the plot."""
+        row = list(self.model.curves).index(name)
+        self.table.native.selectRow(row)
 
     def _offer_columns(self) -> None:
         columns = [name for name in self.model.table.columns if name != "name"]

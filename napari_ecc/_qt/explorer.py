@@ -1,8 +1,9 @@
 """The dock "Threshold"."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -17,6 +18,7 @@ from napari_ecc._model.explorer import BETTI_NAMES, Tree
 from napari_ecc._model.levels import decimals, formatted
 from napari_ecc._model.words import counted
 from napari_ecc._qt import form
+from napari_ecc._qt.explorer_rows import CHOICES, LEVELS, OVERLAYS, SETTINGS
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, NO_TREE, CurvePlot, Line, MergeTree, betti_lines
 from napari_ecc._qt.saving import Saver
@@ -29,56 +31,8 @@ MOST_BARS = 500
 FINDING = "Births and deaths are being found …"
 PLOTS: dict[str, str] = {"curve": "Curve", "diagram": "Diagram", "tree": "Merge tree"}
 """What is drawn in the tabs, and their titles."""
-ALL: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
-HALF = "Label the set, or what lasts up to half of its height, unless some of it is chosen"
 SLIDER_POSITIONS = 500
 """Positions of the slider of the persistence."""
-CHOICES: form.Rows = {
-    "Image": form.choice("image", "The Image or Labels layer to explore"),
-    "Sets": (form.SUPERLEVEL, form.SCOPE),
-    "Show": (
-        form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
-        form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
-    ),
-}
-LEVELS = {
-    title: (form.steps(name, tip), form.number(f"{name}_value", f"{tip}, to be typed", **ALL))
-    for title, name, tip in (
-        ("Threshold", "t", "Threshold t"),
-        (
-            "Lasts at least",
-            "least",
-            "Least persistence of what counts, from birth to death",
-        ),
-    )
-}
-SETTINGS = {
-    "Region": form.choice("roi", "Restrict the image to a Shapes or Labels layer"),
-    "Connect": form.CONNECTIVITY,
-    "Thresholds": form.whole_number("bins", "Number of thresholds", 2, 65536),
-    "Smoothing": form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, step=0.5),
-    "Smallest": form.whole_number(
-        "min_size", "Points of the least object of Make Labels", 0, 2**31 - 1
-    ),
-    "Labels": form.choice("half_height", HALF, {"At the threshold": False, "Half height": True}),
-    "Outline": form.choice(
-        "contour",
-        "How the set is drawn; all of it in three dimensions",
-        {"Contour": True, "Fill": False},
-    ),
-    "Window": form.number("window", "Of what changes, ± % of the range", 0.1, 50, step=0.5),
-}
-OVERLAYS = {
-    "": (
-        form.check("show_set", "Show the set", "Outline what the set at the threshold has"),
-        form.check(
-            "show_changes",
-            "Critical points",
-            "Points that change the Euler characteristic near the threshold: "
-            "amber raises it when it enters, pink lowers it",
-        ),
-    )
-}
 
 
 class EulerExplorer(Panel):
@@ -343,11 +297,8 @@ class EulerExplorer(Panel):
         ends = np.clip(deaths, curve.thresholds[0], curve.thresholds[-1])
         dimensions = classes.dimensions[some].tolist()
         kinds = [BETTI_NAMES[classes.ndim][k][0] for k in dimensions]
-        texts = [
-            f"{kind}, born at {formatted(birth)}, "
-            + (f"dies at {formatted(death)}" if math.isfinite(death) else "never dies")
-            for kind, birth, death in zip(kinds, births.tolist(), deaths.tolist(), strict=True)
-        ]
+        each = zip(kinds, births.tolist(), deaths.tolist(), strict=True)
+        texts = [_life_in_words(kind, birth, death) for kind, birth, death in each]
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         points = np.stack([births, ends], axis=1)
         names = ("birth", "death")
@@ -368,7 +319,8 @@ class EulerExplorer(Panel):
         if table is None or curve is None:
             return
         columns = ("birth", "death", "merges_with")
-        tree = Tree(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
+        longest = table.head(MOST_BARS)
+        tree = Tree(*[longest[name].to_numpy() for name in columns])
         low, high = curve.thresholds[[0, -1]].tolist()
         self.tree.set_tree(tree, low, high, self.model.threshold)
         self._show_chosen()
@@ -384,7 +336,8 @@ class EulerExplorer(Panel):
         points = None if objects is None else objects.birth_points
         if not self.tree.empty and classes is not None and points is not None:
             born = classes.born_at(points[:MOST_BARS])
-            self.tree.set_selected(*np.flatnonzero(np.isin(born, chosen)).tolist())
+            bars = np.flatnonzero(np.isin(born, chosen))
+            self.tree.set_selected(*bars.tolist())
         self.actions["make_labels"].text = "Label chosen" if chosen else "Make Labels"
         self._show_object()
 
@@ -400,12 +353,8 @@ class EulerExplorer(Panel):
         shown, total = self.model.changes
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
-        legend = "&nbsp; ".join(
-            f"<span style='color: {colour}'>●</span> {beyond if step == len(colours) else ''}"
-            f"{sign}{step}"
-            for sign, beyond, colours in (("+", "≥ ", RAISES), ("\N{MINUS SIGN}", "≤ ", LOWERS))
-            for step, colour in enumerate(colours, 1)
-        )
+        marks = [*_legend_of("+", "≥", RAISES), *_legend_of("\N{MINUS SIGN}", "≤", LOWERS)]
+        legend = "&nbsp; ".join(marks)
         self.changes.setText(f"{of_all} critical points in the window<br>{legend}")
         self.plot.set_band(self.controller.details.window())
 
@@ -423,3 +372,17 @@ class EulerExplorer(Panel):
 
     def _slide_least(self, index: int) -> None:
         self.model.min_persistence = index * self._unit
+
+
+def _life_in_words(kind: str, birth: float, death: float) -> str:
+    """Return what the diagram says of a class."""
+    end = f"dies at {formatted(death)}" if math.isfinite(death) else "never dies"
+    return f"{kind}, born at {formatted(birth)}, {end}"
+
+
+def _legend_of(sign: str, beyond: str, colours: Sequence[str]) -> list[str]:
+    """Return the legend of changes 1, 2, ... of one sign; the last colour is of larger ones."""
+    numbers = [f"{sign}{step}" for step in range(1, len(colours) + 1)]
+    numbers[-1] = f"{beyond} {numbers[-1]}"
+    pairs = zip(colours, numbers, strict=True)
+    return [f"<span style='color: {colour}'>●</span> {number}" for colour, number in pairs]

@@ -11,6 +11,7 @@ from qtpy import QtWidgets
 from qtpy.QtCore import QEvent, Qt
 
 from napari_ecc._controller.session import Links
+from napari_ecc._model.levels import decimals
 
 
 class Field(NamedTuple):
@@ -34,7 +35,7 @@ class Field(NamedTuple):
         if issubclass(self.widget, widgets.CheckBox | widgets.PushButton):
             return _checked(self.name, value, isinstance(value, bool), "true or false")
         if self.numbers:
-            listed = isinstance(value, list) and all(type(at) is int for at in value)
+            listed = isinstance(value, list) and {type(at) for at in value} <= {int}
             return tuple(_checked(self.name, value, listed, "a list of whole numbers"))
         if issubclass(self.widget, widgets.LineEdit):
             return _checked(self.name, value, isinstance(value, str), "a text")
@@ -224,8 +225,9 @@ class Form(QtWidgets.QWidget):
         with widget.changed.blocked():
             widget.range = (low, low + span)
             widget.step = 1 if whole else span / 500
+            digits = 0 if whole else decimals(0.0, span)
             for readout in widget.native.findChildren(QtWidgets.QDoubleSpinBox):
-                readout.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span))))
+                readout.setDecimals(digits)
 
     def set_decimals(self, name: str, digits: int) -> None:
         """Set the number of decimals of a field for a real number."""
@@ -241,11 +243,14 @@ class Form(QtWidgets.QWidget):
             self.models[name] = model
             typed = self._fields[name].numbers
             changed = widget.native.editingFinished if typed else widget.changed
-            changed.connect(lambda *_, name=name: setattr(model, name, self.value(name)))
+
+            def take(*_: Any, name: str = name) -> None:
+                setattr(model, name, self.value(name))
 
             def show(*_: Any, name: str = name) -> None:  # another listener may have changed it
                 self.display(name, getattr(model, name))
 
+            changed.connect(take)
             links.add(show, getattr(model.events, name))
             show()
 

@@ -136,8 +136,8 @@ class HeatMap(Plot):
         if not self.empty:
             left, right = even_edges(self._columns)
             top, bottom = even_edges(self._rows)
-            largest = float(np.abs(self._values[np.isfinite(self._values)]).max(initial=1.0))
-            end = float(symlog(largest))
+            known = self._values[np.isfinite(self._values)]
+            end = float(symlog(np.abs(known).max(initial=1.0)))
             table = colour_table(self._colours)
             self._image.setImage(symlog(self._values), levels=(-end, end), lut=table)
             self._view.setBackgroundColor(self._colours.faint)  # where values are unknown
@@ -155,8 +155,12 @@ class HeatMap(Plot):
 
 def _further(places: Floats, now: float | None, count: int) -> float:
     """Return the place some steps from the nearest one to now, or from the middle."""
-    here = places.size // 2 if now is None else int(np.abs(places - now).argmin())
-    return float(places[min(max(here + count, 0), places.size - 1)])
+    if now is None:
+        here = places.size // 2
+    else:
+        here = int(np.abs(places - now).argmin())
+    last = places.size - 1
+    return float(places[min(max(here + count, 0), last)])
 
 
 def colour_table(colours: PlotColours) -> NDArray[np.uint8]:

@@ -237,7 +237,8 @@ class Panel(QtWidgets.QWidget):
         """
         package = Path(__file__).parents[1]
         places = package / "guide.md", package.parent / "docs" / "napari.md"
-        text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
+        guide = next(place for place in places if place.exists())
+        text = guide.read_text(encoding="utf-8")
         section = text.partition(f"\n## {self.title}\n")[2].partition("\n## ")[0]
         browser = QtWidgets.QTextBrowser(
             self, openExternalLinks=True, windowTitle=f"Guide: {self.title}"
@@ -391,7 +392,8 @@ class _Column(QtWidgets.QScrollArea):
     def minimumSizeHint(self) -> QSize:
         """Return the minimum width of the content beside the scroll bar."""
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self.widget().minimumSizeHint().width() + bar, 40)
+        content = self.widget().minimumSizeHint().width()
+        return QSize(content + bar, 40)
 
     def eventFilter(self, widget: Any, event: Any) -> bool:
         """Update the width when the content changes."""

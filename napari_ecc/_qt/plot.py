@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, Qt, Signal
-from qtpy.QtGui import QColor, QPolygonF
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QColor
 from qtpy.QtWidgets import QGraphicsPolygonItem
 
 from ecc_core import BettiCurves
@@ -17,7 +17,7 @@ from napari_ecc._controller.regions import MORE
 from napari_ecc._model.explorer import BETTI_NAMES, Histogram, Tree
 from napari_ecc._model.levels import formatted
 from napari_ecc._model.regions import toggled
-from napari_ecc._qt.canvas import PALETTE, Plot, symlog
+from napari_ecc._qt.canvas import PALETTE, Plot, polygon, symlog
 
 BETTI_COLOURS = PALETTE[1:4]
 LINEAR = 50
@@ -172,8 +172,10 @@ class CurvePlot(Plot):
     def _press(self, event: Any) -> None:
         """Move the line here, and choose the nearest curve."""
         self._drag(event)
-        if near := self._nearest(*self.place_of(event)).name:
-            self.chosen.emit(near)
+        x, y = self.place_of(event)
+        near = self._nearest(x, y)
+        if near.name:
+            self.chosen.emit(near.name)
 
     def _drag(self, event: Any) -> None:
         self.threshold_moved.emit(self.place_of(event)[0])
@@ -193,7 +195,11 @@ class CurvePlot(Plot):
         """The curve with a name that is nearest to a place; without names the uppermost one."""
         scale: Any = symlog if self._axes["left"].log else float
         named = [line for line in self.lines if line.name]
-        return min(named or self.lines[-1:], key=lambda line: abs(scale(line.value_at(x)) - y))
+
+        def distance(line: Line) -> float:
+            return float(abs(scale(line.value_at(x)) - y))
+
+        return min(named or self.lines[-1:], key=distance)
 
     def keyPressEvent(self, event: Any) -> None:
         """Move the line by the arrow keys, Home and End."""
@@ -260,7 +266,7 @@ class CurvePlot(Plot):
             shade = self._colours.named(line.colour)
             shade.setAlpha(BAND)
             points = zip(corners[:, 0].tolist(), scale(corners[:, 1]).tolist(), strict=True)
-            item = QGraphicsPolygonItem(QPolygonF([QPointF(*at) for at in points]))
+            item = QGraphicsPolygonItem(polygon(points))
             item.setBrush(shade)
             item.setPen(pg.mkPen(None))
             self._bands.append(item)
@@ -274,7 +280,9 @@ class CurvePlot(Plot):
         if bars is None:
             return
         shade.setAlpha(70)
-        heights = low + np.sqrt(bars.counts / max(bars.counts.max(initial=1), 1)) * (high - low)
+        highest = max(bars.counts.max(initial=1), 1)
+        shares = np.sqrt(bars.counts / highest)
+        heights = low + shares * (high - low)
         self._histogram.setData(bars.edges, heights, stepMode="center", fillLevel=low, brush=shade)
 
 
@@ -294,8 +302,8 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     x0 = min(float(line.x[0]) for line in lines)
     x1 = max(float(line.x[-1]) for line in lines)
     heights = [at for line in lines for at in (line.y, line.to) if at is not None]
-    y0 = min(0.0, *(float(np.nanmin(at)) for at in heights))
-    y1 = max(0.0, *(float(np.nanmax(at)) for at in heights))
+    y0 = min(0.0, *[float(np.nanmin(at)) for at in heights])
+    y1 = max(0.0, *[float(np.nanmax(at)) for at in heights])
     room = 0.06 * (y1 - y0) or 1.0
     half = 0.0 if x1 > x0 else 0.5
     room_below = room if y0 < 0 else 0.0
@@ -339,12 +347,14 @@ class MergeTree(Plot):
         rows = self.tree.rows
         last = rows.size - 1
         if self.selected:
-            row = min(max(int(rows[self.selected[-1]]) + step, 0), last)
+            here = int(rows[self.selected[-1]])
+            row = min(max(here + step, 0), last)
         else:
             row = 0 if step > 0 else last
         found = int(np.flatnonzero(rows == row)[0])
-        more = bool(event.modifiers() & MORE)
-        others = tuple(at for at in self.selected if at != found) if more else ()
+        others: list[int] = []
+        if event.modifiers() & MORE:
+            others = [at for at in self.selected if at != found]
         self.chosen.emit((*others, found))
 
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
@@ -383,7 +393,8 @@ class MergeTree(Plot):
         self._write()
 
     def _nearest(self, event: Any) -> int:
-        return int(np.abs(self.tree.rows - self.place_of(event)[1]).argmin())
+        _, row = self.place_of(event)
+        return int(np.abs(self.tree.rows - row).argmin())
 
     def _press(self, event: Any) -> None:
         """Choose an object."""

@@ -148,8 +148,10 @@ class RegionExplorer(Panel):
     def _show_classes(self) -> None:
         classes = self.model.classes
         regions = self.model.regions
-        known = regions is not None and len(classes) == len(regions.labels)  # or they come soon
-        self.scatter.set_classes([classes[row] for row in self._rows] if known else ())
+        if regions is None or len(classes) != len(regions.labels):  # they come soon
+            self.scatter.set_classes(())
+        else:
+            self.scatter.set_classes([classes[row] for row in self._rows])
 
     def _keep_gate(self, corners: Corners) -> None:
         """Keep the gate that was drawn, which a listener draws and chooses what is inside."""

@@ -13,7 +13,7 @@ from skimage.measure import points_in_poly
 
 from napari_ecc._controller.regions import MORE
 from napari_ecc._model.regions import toggled
-from napari_ecc._qt.canvas import PALETTE, Plot
+from napari_ecc._qt.canvas import PALETTE, Plot, polygon
 
 Floats = NDArray[np.float64]
 
@@ -127,7 +127,7 @@ class Scatter(Plot):
     def set_gate(self, corners: Sequence[tuple[float, float]]) -> None:
         """Draw a line through corners in coordinates of the axes; none without corners."""
         self._gate = corners
-        self._outline.setPolygon(QPolygonF([QPointF(*at) for at in corners]))
+        self._outline.setPolygon(polygon(corners))
 
     def inside(self, corners: Sequence[tuple[float, float]]) -> tuple[int, ...]:
         """Return which points are inside a polygon in coordinates of the axes."""
@@ -182,8 +182,9 @@ class Scatter(Plot):
         else:
             place = 0 if step > 0 else order.size - 1
         found = int(order[place])
-        more = bool(event.modifiers() & MORE)
-        others = tuple(at for at in self.selected if at != found) if more else ()
+        others: list[int] = []
+        if event.modifiers() & MORE:
+            others = [at for at in self.selected if at != found]
         self.gated.emit(())
         self.chosen.emit((*others, found))
 
@@ -203,7 +204,8 @@ class Scatter(Plot):
         rings = self._rings()
         plain = pg.mkPen(self._colours.axis, width=0.8)
         classes = self._classes or [""] * len(self._points)
-        pens = [pg.mkPen(rings[name], width=2) if name else plain for name in classes]
+        pen_of = {name: pg.mkPen(rings[name], width=2) for name in set(classes) if name}
+        pens = [pen_of.get(name, plain) for name in classes]
         self._dots.setData(pos=self._points, brush=self._shades, pen=pens)
         self._diagonal.setPen(pg.mkPen(self._colours.text, style=Qt.PenStyle.DotLine))
         for line in (self._drawn, self._outline):
@@ -224,8 +226,10 @@ class Scatter(Plot):
 
     def _redraw_band(self) -> None:
         x0, x1 = self._bounds[:2]
-        ends = [(x0, x0), (x1, x1), (x1, x1 + self._band), (x0, x0 + self._band)]
-        self._shade.setPolygon(QPolygonF([QPointF(*at) for at in ends if self._band]))
+        corners: list[tuple[float, float]] = []
+        if self._band:
+            corners = [(x0, x0), (x1, x1), (x1, x1 + self._band), (x0, x0 + self._band)]
+        self._shade.setPolygon(polygon(corners))
         shade = self._colours.named("accent")
         shade.setAlpha(48)
         self._shade.setBrush(shade)

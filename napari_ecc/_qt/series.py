@@ -210,12 +210,10 @@ class SeriesExplorer(Panel):
         counts = [model.numbers(frame) for frame in frames]
         curves = [model.curve(frame) for frame in frames]
         names = BETTI_NAMES[2 if model.scope == "slice" else 3]
-        lines = [
-            _over_time(
-                [None if at is None else at.numbers[k] for at in counts], many, BETTI_COLOURS[k]
-            )
-            for k, (_, many) in enumerate(names)
-        ]
+        lines = []
+        for k, (_, plural) in enumerate(names):
+            numbers = [None if at is None else at.numbers[k] for at in counts]
+            lines.append(_over_time(numbers, plural, BETTI_COLOURS[k]))
         euler = [None if at is None else int(at[place]) for at in curves]
         below = _over_time(euler, "χ", "curve", width=WIDE)
         self.times.set_lines([below, *lines])

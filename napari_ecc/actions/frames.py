@@ -59,8 +59,9 @@ def frame_curves(
         connectivity=connectivity,
         smoothing=smoothing,
     )
-    first = next(iter(found.values()))
-    return replace(first, values=np.stack([curve.values for curve in found.values()]))
+    curves = list(found.values())
+    values = np.stack([curve.values for curve in curves])
+    return replace(curves[0], values=values)
 
 
 def frame_betti_curves(
