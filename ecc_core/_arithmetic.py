@@ -2,10 +2,20 @@
 
 import sys
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def ceil_div(size: int, part: int) -> int:
     """Return the quotient rounded up: the number of parts that are needed to cover ``size``."""
     return -(-size // part)
+
+
+def largest_magnitude(numbers: NDArray[np.integer]) -> int:
+    """Return the largest absolute value of integers, 0 if there are none. It cannot overflow."""
+    if not numbers.size:
+        return 0
+    return max(int(numbers.max()), -int(numbers.min()))
 
 
 def overflows_float(number: float) -> bool:

@@ -17,6 +17,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.boxes import differences
+from ecc_core._boxes import chunk_counts
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -242,10 +243,9 @@ def local_curves(
         values = _curves_of_tiles(image[0, ...], *masks, tile=tile, computed=curve)
         return LocalCurves(curve.thresholds, request.origin.wrap(values), **facts)
     arrays = (image,) if mask is None else (image, mask)
-    counts = (
-        tuple(ceil_div(length, side) for length in lengths)
-        for lengths, side in zip(image.chunks, tile, strict=True)
-    )
+    counts = []  # of tiles in each chunk, along each axis
+    for lengths, side in zip(image.chunks, tile, strict=True):
+        counts.append(tuple(ceil_div(length, side) for length in lengths))
     values = da.map_blocks(
         _curves_of_tiles,
         *arrays,
@@ -268,7 +268,8 @@ def _tile_chunks(
     for lengths, window in zip(chunks, tile, strict=True):
         total = sum(lengths)
         step = ceil_div(max(lengths, default=1), window) * window or window
-        aligned.append(tuple(min(step, total - at) for at in range(0, total, step)) or (0,))
+        whole = tuple(min(step, total - at) for at in range(0, total, step))
+        aligned.append(whole or (0,))
     return tuple(aligned)
 
 
@@ -280,7 +281,7 @@ def _curves_of_tiles(
     Tiles of one shape form a batch: the complete ones, and for each set of axes those that the
     image's end cuts off.
     """
-    shape = tuple(ceil_div(n, window) for n, window in zip(image.shape, tile, strict=True))
+    shape = chunk_counts(image.shape, tile)
     values = np.zeros_like(image, shape=(*shape, computed.size), dtype=np.int64)
     spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
     for parts in itertools.product(*spans):
@@ -288,11 +289,11 @@ def _curves_of_tiles(
         sizes = [size for _, _, size in parts]
         counts = [(stop - start) // size for start, stop, size in parts]
         box = tuple(_batch(array[region], counts, sizes) for array in (image, *mask))
-        at = tuple(
-            slice(start // window, start // window + count)
-            for (start, _, _), window, count in zip(parts, tile, counts, strict=True)
-        )
-        values[at] = computed.of_box(*box).reshape((*counts, -1))
+        at = []
+        for (start, _, _), window, count in zip(parts, tile, counts, strict=True):
+            first = start // window
+            at.append(slice(first, first + count))
+        values[tuple(at)] = computed.of_box(*box).reshape((*counts, -1))
     return values
 
 

@@ -177,7 +177,8 @@ def _lengths_of(image: Any, names: Sequence[Any], spacing: Any) -> tuple[Any, st
                 f"`spacing` must be given, because `image` has no coordinates along {missing!r}"
             )
         return [*known.values()] if known else None, unit
-    asked = dict(zip(names, check_spacing(given, len(names)).tolist(), strict=True))
+    asked_steps = check_spacing(given, len(names)).tolist()
+    asked = dict(zip(names, asked_steps, strict=True))
     for name, step in known.items():
         own = asked[name]
         if not np.isclose(step, own):
@@ -214,10 +215,12 @@ def _steps_of_coordinates(
 
 
 def _units_in_words(image: Any, names: Sequence[Any]) -> str:
-    coordinates = [one for name in names if (one := _coordinate(image, name)) is not None]
-    units = {str(unit_of(one)) for one in coordinates} - {"None"}
-    unknown = ["no unit"] if any(unit_of(one) is None for one in coordinates) else []
-    return " and ".join([*sorted(units), *unknown])
+    found = [_coordinate(image, name) for name in names]
+    units = [unit_of(coordinate) for coordinate in found if coordinate is not None]
+    words = sorted({str(unit) for unit in units if unit is not None})
+    if None in units:
+        words.append("no unit")
+    return " and ".join(words)
 
 
 def _is_angle(name: Any, coordinate: Any) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._boxes import block_box
+
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 Box = tuple[slice, ...]
@@ -55,8 +57,7 @@ class BoxGrid:
         return int(np.ravel_multi_index(tuple(index), self.counts))
 
     def box(self, number: int) -> Box:
-        pairs = zip(self.edges, self.index(number), strict=True)
-        return tuple(slice(along[i], along[i + 1]) for along, i in pairs)
+        return block_box(self.edges, self.index(number))
 
     def shape_of(self, number: int) -> tuple[int, ...]:
         return tuple(part.stop - part.start for part in self.box(number))

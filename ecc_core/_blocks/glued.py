@@ -70,12 +70,9 @@ class BoxPieces(BoxValues):
         ndim = self.filtration.ndim
         piece_of = self.of_backend(origin_of(image).betti_numbers()).piece_of
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
-        alike = [
-            [None] * len(images) if array is None else array.reshape(images.shape)
-            for array in (mask, *ends)
-        ]
+        of_each = [_for_each(array, images) for array in (mask, *ends)]
         found = []
-        for one, shown, *own in zip(images, *alike, strict=True):
+        for one, shown, *own in zip(images, *of_each, strict=True):
             options = self.options if not own else {**self.options, "ends": tuple(own)}
             piece = piece_of(
                 one, self.thresholds, self.filtration, sides, mask=shown, workers=1, **options
@@ -123,8 +120,19 @@ def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
 
 def piece_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
     """Return about how large the piece of a block of an image is."""
-    pairs = zip(block, shape, strict=True)
-    return PIECE_BYTES * sum(2 * math.prod(block) // n for n, whole in pairs if n < whole)
+    points = math.prod(block)
+    on_sides = 0
+    for length, whole in zip(block, shape, strict=True):
+        if length < whole:  # two sides across this axis
+            on_sides += 2 * points // length
+    return PIECE_BYTES * on_sides
+
+
+def _for_each(array: Array | None, images: Array) -> Sequence[Array | None]:
+    """Return the part of an array that belongs to each of some images."""
+    if array is None:
+        return [None] * len(images)
+    return list(array.reshape(images.shape))
 
 
 def joining_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
@@ -142,9 +150,14 @@ def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | N
         return None
     along = np.asarray(edges[axis])
     middle = (along[a] + along[b]) / 2
-    cut = a + 1 + int(np.argmin(np.abs(along[a + 1 : b] - middle)))
-    parts = [tuple(s if i == axis else o for i, o in enumerate(box)) for s in ((a, cut), (cut, b))]
-    return axis, parts[0], parts[1]
+    away = np.abs(along[a + 1 : b] - middle)
+    cut = a + 1 + int(np.argmin(away))
+    return axis, with_span(box, axis, (a, cut)), with_span(box, axis, (cut, b))
+
+
+def with_span(box: Box, axis: int, span: tuple[int, int]) -> Box:
+    """Return a box with other ends along one axis."""
+    return (*box[:axis], span, *box[axis + 1 :])
 
 
 class GluedWork(Work):
@@ -193,10 +206,9 @@ class GluedWork(Work):
         groups = []
         for number, images in enumerate(itertools.product(*map(range, self.counts[: self.lead]))):
             own = begin - number * count, end - number * count
-            groups += [
-                Group(images, tuple(itertools.starmap(slice, box)), 0, _blocks(box))
-                for box in self._boxes(self.whole, size, own)
-            ]
+            for box in self._boxes(self.whole, size, own):
+                column = tuple(slice(start, stop) for start, stop in box)
+                groups.append(Group(images, column, 0, _blocks(box)))
         return groups
 
     def _boxes(self, box: Box, size: int, span: Span) -> Iterator[Box]:
@@ -208,7 +220,7 @@ class GluedWork(Work):
             return
         if self.row is not None:
             for i in range(first, stop, size):
-                yield self.in_row(i, min(i + size, stop))
+                yield with_span(self.whole, self.row, (i, min(i + size, stop)))
             return
         cut = halves(box, self.spatial)
         if cut is None or (stop - first == count <= size):
@@ -218,12 +230,6 @@ class GluedWork(Work):
         for half in cut[1:]:
             yield from self._boxes(half, size, (first - number, stop - number))
             number += _blocks(half)
-
-    def in_row(self, start: int, stop: int) -> Box:
-        """Return some of the blocks of a row."""
-        return tuple(
-            (start, stop) if axis == self.row else ends for axis, ends in enumerate(self.whole)
-        )
 
 
 def _lies_in(box: Box, other: Box) -> bool:
@@ -254,7 +260,8 @@ class JoinedBoxes:
         self.pieces[box] = piece
         while joined := self._joined(box):
             box, low, high = joined
-            axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
+            ends_differ = [a != b for a, b in zip(low, high, strict=True)]
+            axis = ends_differ.index(True)
             (self.pieces[box],) = self.work.computed.joined(
                 [self.pieces.pop(low)], [self.pieces.pop(high)], axis
             )
@@ -276,5 +283,6 @@ class JoinedBoxes:
         for other in self.pieces:
             low, high = sorted((box, other), key=lambda part: part[axis])
             if low[axis][1] == high[axis][0]:
-                return self.work.in_row(low[axis][0], high[axis][1]), low, high
+                both = (low[axis][0], high[axis][1])
+                return with_span(self.work.whole, axis, both), low, high
         return None

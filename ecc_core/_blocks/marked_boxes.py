@@ -287,7 +287,10 @@ class MarkedBoxes:
         marks = window.marks.reshape(-1)[at]
         new = own[marks < self.end_marks[own]]
         self.end_marks[own] = marks
-        return set(self.grid.numbers_of(self.found.births[new]).tolist()) if new.size else set()
+        if not new.size:
+            return set()
+        numbers = self.grid.numbers_of(self.found.births[new])
+        return set(numbers.tolist())
 
 
 def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:

@@ -183,7 +183,8 @@ class PairTree:
 
 def together(parts: Sequence[Found]) -> Found:
     """Return what has been found of several sets of boxes."""
-    pairs = Pairs(*map(np.concatenate, zip(*(part.lasting for part in parts), strict=True)))
+    fields = zip(*[part.lasting for part in parts], strict=True)
+    pairs = Pairs(*[np.concatenate(field) for field in fields])
     births = np.concatenate([part.births for part in parts])
     return Found(pairs, births, np.concatenate([part.deaths for part in parts]))
 

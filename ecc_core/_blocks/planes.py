@@ -32,11 +32,6 @@ from ecc_core._backends.signed_boxes import Box, Term, meeting
 Array = NDArray[Any]
 
 
-def edges_of(lengths: Sequence[int]) -> list[int]:
-    """Return where the blocks along an axis begin, and where the last one ends."""
-    return [0, *itertools.accumulate(int(length) for length in lengths)]
-
-
 class Place(NamedTuple):
     """For each axis, whether the block has an earlier and a later neighbour, and where it ends.
 
@@ -98,10 +93,18 @@ def towards(offset: Sequence[int], sums: BlockSums) -> BlockSums:
 
 def outermost(box: Box, at: slice, crossed: Sequence[bool]) -> tuple[Box, ...]:
     """Return copies of the first or the last plane across each axis along which blocks meet."""
-    return tuple(
-        tuple(plane_of(array, axis, at).copy() for array in box) if meets else ()
-        for axis, meets in enumerate(crossed)
-    )
+    planes: list[Box] = []
+    for axis, meets in enumerate(crossed):
+        if meets:
+            planes.append(tuple(plane_of(array, axis, at).copy() for array in box))
+        else:
+            planes.append(())
+    return tuple(planes)
+
+
+def offsets_of(after: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the steps from a block to itself and its later neighbours, the last axis fastest."""
+    return list(itertools.product(*[range(1 + step) for step in after]))
 
 
 def plane_of(array: Array, axis: int, at: slice) -> Array:
@@ -118,7 +121,8 @@ def flattened(box: Box) -> Box:
     long = [length for length in lengths if length != 1]
     shape = [1] * (2 - len(long)) + long
     shortest = 1 + shape.index(min(shape))
-    return tuple(np.moveaxis(array.reshape((images, *shape)), shortest, 1) for array in box)
+    reshaped = [array.reshape((images, *shape)) for array in box]
+    return tuple(np.moveaxis(array, shortest, 1) for array in reshaped)
 
 
 def crossing_terms(
@@ -130,8 +134,7 @@ def crossing_terms(
     along which axes there are neighbours, and `faces` what E adds along each axis to the block with
     its next points; last planes are those of a neighbour. Boxes keep all axes of the image.
     """
-    offsets = itertools.product(*(range(1 + step) for step in after))
-    near = dict(zip(offsets, blocks, strict=True))
+    near = dict(zip(offsets_of(after), blocks, strict=True))
     terms: list[Term] = []
     for axis in range(len(after)):
         crossing: list[Term] = []
@@ -175,8 +178,10 @@ def _layer(
     Along earlier axes it has a block's own extent, along later ones one point more.
     """
     ndim = len(after)
-    steps = [range(1 + (after[along] if along > axis else 0)) for along in range(ndim)]
+    steps = [range(1)] * ndim
     steps[axis] = range(step, step + 1)
+    for later in range(axis + 1, ndim):
+        steps[later] = range(1 + after[later])
     pieces = {}
     for place in itertools.product(*steps):
         box = getattr(near[place], side)[axis]
@@ -189,14 +194,17 @@ def _layer(
 
 def _joined(pieces: dict[tuple[int, ...], Box]) -> Box:
     """Return the pieces of a grid, concatenated along each of its axes."""
-    for along in reversed(range(len(next(iter(pieces))))):
+    ndim = len(next(iter(pieces)))
+    for axis in reversed(range(ndim)):
         rows: dict[tuple[int, ...], list[Box]] = {}
         for place, box in pieces.items():
-            rows.setdefault(place[:along], []).append(box)
-        pieces = {
-            place: boxes[0]
-            if len(boxes) == 1
-            else tuple(np.concatenate(parts, axis=1 + along) for parts in zip(*boxes, strict=True))
-            for place, boxes in rows.items()
-        }
+            rows.setdefault(place[:axis], []).append(box)
+        pieces = {place: _concatenated(boxes, axis) for place, boxes in rows.items()}
     return pieces[()]
+
+
+def _concatenated(boxes: Sequence[Box], axis: int) -> Box:
+    """Return boxes as one, along a spatial axis."""
+    if len(boxes) == 1:
+        return boxes[0]
+    return tuple(np.concatenate(parts, axis=1 + axis) for parts in zip(*boxes, strict=True))

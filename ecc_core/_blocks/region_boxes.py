@@ -157,7 +157,9 @@ class RegionBoxes:
             found = self._flood.lower_labels(*window, at, marked.filtration)
             rows[own, : found.shape[1]] = found
 
-        boxes = np.unique(marked.grid.numbers_of(places)).tolist() if places.size else []
+        boxes: list[int] = []
+        if places.size:
+            boxes = np.unique(marked.grid.numbers_of(places)).tolist()
         with ThreadPoolExecutor(self.tree.workers) as pool:
             for _ in in_order(pool, look, boxes, self.tree.workers):
                 pass

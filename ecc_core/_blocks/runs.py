@@ -41,7 +41,7 @@ def read_runs(
 ) -> NDArray[np.int32]:
     """Return the array of some runs, or a box of it, of slices with a start and a stop."""
     rows, lengths, values = _parts(runs, shape)
-    parts = tuple(slice(0, n) for n in shape) if box is None else tuple(box)
+    parts = box or [slice(0, n) for n in shape]
     first = parts[0]
     rest = (slice(None), *parts[1:])
     own = slice(None)

@@ -70,7 +70,8 @@ def _request(image: Any, thresholds: Any, devices: Any, options: ImageOptions) -
     shape = tuple(volume.shape)
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
-    geometry, filtration = layout_of(shape, options._replace(axis=tuple(range(len(shape)))))
+    every_axis = tuple(range(len(shape)))
+    geometry, filtration = layout_of(shape, options._replace(axis=every_axis))
     check_boundary(options.boundary, Domain(reason=TOGETHER))
     return Request(
         name="image",

@@ -138,7 +138,8 @@ class _Window:
             return ()
         across = set(range(len(spatial)))
         for steps in itertools.product((0, 1), repeat=len(spatial)):
-            if self._is_own(tuple(i - step for i, step in zip(spatial, steps, strict=True))):
+            earlier = tuple(i - step for i, step in zip(spatial, steps, strict=True))
+            if self._is_own(earlier):
                 across -= {axis for axis, step in enumerate(steps) if not step}
         return tuple(sorted(across))
 
@@ -204,7 +205,11 @@ class _Threads:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Results on their way may be arguments: tasks before this one, so that none waits long."""
-        return self.pool.submit(lambda: function(self.work, *map(_result, arguments)))
+
+        def run() -> Any:
+            return function(self.work, *[_result(argument) for argument in arguments])
+
+        return self.pool.submit(run)
 
 
 class _Immediate(Executor):

@@ -22,10 +22,10 @@ from ecc_core._blocks.planes import (
     BlockSums,
     Place,
     crossing_terms,
-    edges_of,
     flattened,
     outermost,
 )
+from ecc_core._boxes import block_box, edges_of
 from ecc_core._request.boundary import Border, check_boundary
 from ecc_core._request.image import check_label_values
 
@@ -96,10 +96,8 @@ class Work:
         self.crossed = tuple(count > 1 for count in self.counts[self.lead :])
         """Along which spatial axes blocks meet."""
         self.edges = list(map(edges_of, chunks))
-        self.steps = [
-            [(i, i + 1) if axis >= self.lead and i + 1 < n else (i,) for i in range(n)]
-            for axis, n in enumerate(self.counts)
-        ]
+        self.steps = [_alone(count) for count in self.counts[: self.lead]]
+        self.steps += [_with_later(count) for count in self.counts[self.lead :]]
         """For each axis and block along it, the indices of the block and of its later neighbour."""
 
     @property
@@ -115,11 +113,10 @@ class Work:
 
     def box(self, block: Index) -> tuple[slice, ...]:
         """Return the place of a block along as many axes as its index has."""
-        parts = zip(self.edges, self.shape, block, strict=False)
-        return tuple(
-            slice(edges[i], edges[i + 1]) if edges[i] < length else slice(0, 1)
-            for edges, length, i in parts
-        )
+        box = block_box(self.edges[: len(block)], block)
+        pairs = zip(box, self.shape, strict=False)
+        # A block behind the last one is the first point.
+        return tuple(part if part.start < length else slice(0, 1) for part, length in pairs)
 
     def place(self, block: Index) -> Place:
         """Return where a block is along each axis."""
@@ -127,10 +124,8 @@ class Work:
         counts = self.owners[self.lead :]
         first = tuple(i == 0 for i in at)
         last = tuple(i + 1 == n for i, n in zip(at, counts, strict=True))
-        before, after = (
-            tuple(is_open or not end for is_open, end in zip(self.open, ends, strict=True))
-            for ends in (first, last)
-        )
+        before = tuple(is_open or not end for is_open, end in zip(self.open, first, strict=True))
+        after = tuple(is_open or not end for is_open, end in zip(self.open, last, strict=True))
         return Place(before, after, first, last)
 
     def near(self, block: Index) -> list[Index]:
@@ -170,9 +165,9 @@ class Work:
         """Return the lengths of the batch axes, and the points (batch, *spatial) of a block."""
         if not self.regions:
             batch = arrays[0].shape[: self.lead]
-            return batch, tuple(
-                a.reshape((math.prod(batch), *a.shape[self.lead :])) for a in arrays
-            )
+            images = math.prod(batch)
+            flat = [array.reshape((images, *array.shape[self.lead :])) for array in arrays]
+            return batch, tuple(flat)
         points: Any = tuple(array.reshape(array.shape[self.lead :]) for array in arrays)
         if self.computed.windows:
             check_label_values(points[1], points[1].dtype)
@@ -216,7 +211,7 @@ class Work:
         begin, end = span or (0, self.blocks)
         images = itertools.product(*map(range, self.counts[: self.lead]))
         first, *across = self.owners[self.lead :]
-        parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
+        parts = [_parts(count, side) for count in across]
         columns = list(itertools.product([slice(0, first)], *parts))
         groups = []
         number = 0
@@ -227,6 +222,24 @@ class Work:
             groups += [Group(at, column, i, min(i + size, stop)) for i in starts]
             number += count
         return groups
+
+
+def _parts(count: int, side: int) -> list[slice]:
+    """Return the parts of `side` blocks of an axis, of which the last one may have fewer."""
+    return [slice(i, min(i + side, count)) for i in range(0, count, side)]
+
+
+def _alone(count: int) -> list[tuple[int, ...]]:
+    """Return the index of each block along an axis across which no planes are exchanged."""
+    return [(i,) for i in range(count)]
+
+
+def _with_later(count: int) -> list[tuple[int, ...]]:
+    """Return the index of each block along an axis, and that of its later neighbour if any."""
+    steps: list[tuple[int, ...]] = [(i, i + 1) for i in range(count)]
+    if steps:
+        steps[-1] = (count - 1,)
+    return steps
 
 
 def _with_end(lengths: tuple[int, ...], border: Border) -> tuple[int, ...]:

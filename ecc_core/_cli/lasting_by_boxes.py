@@ -4,7 +4,6 @@ Components and cavities that last follow from pairs of boxes, tunnels only from 
 (docs/design/betti.md). So tables have neither b1 nor the Euler number of what lasts.
 """
 
-import itertools
 import math
 import sys
 from argparse import Namespace
@@ -15,6 +14,7 @@ import numpy as np
 
 import ecc_core
 from ecc_core._blocks.window import PURPOSE
+from ecc_core._boxes import block_box, edges_of
 from ecc_core._cli.blockwise import Stack, thresholds_of
 from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks
@@ -117,12 +117,11 @@ def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:
     given = dask.delayed(blocks, traverse=False, pure=True)
     counts = tuple(map(len, chunks))
     arrays: list[Any] = [np.empty(counts, object), np.empty(counts, object)]
-    edges = [(0, *itertools.accumulate(lengths)) for lengths in chunks]
+    edges = [edges_of(lengths) for lengths in chunks]
     for index in np.ndindex(*counts):
-        pairs = list(zip(edges, index, strict=True))
-        box = (*lead, *(slice(along[i], along[i + 1]) for along, i in pairs))
-        shape = [along[i + 1] - along[i] for along, i in pairs]
-        parts = read(given, box, blocks.is_masked)
+        box = block_box(edges, index)
+        shape = [part.stop - part.start for part in box]
+        parts = read(given, (*lead, *box), blocks.is_masked)
         for array, part, dtype in zip(arrays, parts, (blocks.dtype, np.bool_), strict=True):
             array[index] = da.from_delayed(part, shape, dtype)
     image, mask = (da.block(array.tolist()) for array in arrays)

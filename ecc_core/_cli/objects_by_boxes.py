@@ -18,6 +18,7 @@ from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
+from ecc_core._boxes import edges_of
 from ecc_core._cli.errors import blame
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
@@ -181,7 +182,7 @@ def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
 
 def _grid(blocks: Blocks, sizes: tuple[int, ...], filtration: Filtration) -> BoxGrid:
     chunks = blocks.image.chunks(sizes)
-    edges = tuple(tuple(np.cumsum([0, *lengths]).tolist()) for lengths in chunks)
+    edges = tuple(tuple(edges_of(lengths)) for lengths in chunks)
     margin = betti_numbers("cpu").flood_boxes.MARGIN
     return BoxGrid(edges, filtration.boundary.wraps, margin)
 

@@ -155,14 +155,16 @@ def _levels(thresholds: ArrayLike, bounds: Any, name: str) -> Thresholds:
     return levels
 
 
+def _checked_image(image: Any, name: str) -> Any:
+    if isinstance(image, da.Array):
+        return check_dask_image(image, name)
+    return origin_of(image, name).image(image, name)
+
+
 def paired(first: Any, second: Any) -> tuple[Any, Any]:
     """Two images, one of them a dask array, as dask arrays of the same chunks."""
-    first, second = (
-        check_dask_image(image, name)
-        if isinstance(image, da.Array)
-        else origin_of(image, name).image(image, name)
-        for name, image in (("first", first), ("second", second))
-    )
+    first = _checked_image(first, "first")
+    second = _checked_image(second, "second")
     check_same_shape(first.shape, second.shape)
     if isinstance(first, da.Array):
         return first, _chunked_alike(second, first, "second")

@@ -16,7 +16,7 @@ import numpy as np
 from ecc_core._arrays import Adapter, adapter_of
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.glued import Box, halves
-from ecc_core._blocks.planes import Array, BlockSums, towards
+from ecc_core._blocks.planes import Array, BlockSums, offsets_of, towards
 from ecc_core._blocks.window import PURPOSE
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
@@ -146,17 +146,20 @@ def _share(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
     home = emitted[0].home
     adapter = adapter_of(home)
     with adapter.current(home):
-        _, *offsets = itertools.product(*(range(1 + step) for step in work.place(block).after))
-        later = map(towards, offsets, emitted[1:])
-        return work.share(block, [emitted[0], *(_beside(other, home, adapter) for other in later)])
+        own, *later = emitted
+        _, *offsets = offsets_of(work.place(block).after)
+        needed = map(towards, offsets, later)
+        return work.share(block, [own, *[_beside(other, home, adapter) for other in needed]])
 
 
 def _beside(sums: BlockSums, home: Array, adapter: Adapter) -> BlockSums:
     """Return what is kept of a block, its planes on the device of an array."""
-    first, last = (
-        tuple(tuple(adapter.beside(array, home) for array in box) for box in planes)
-        for planes in (sums.first, sums.last)
-    )
+
+    def moved(box: Box) -> Box:
+        return tuple(adapter.beside(array, home) for array in box)
+
+    first = tuple(moved(box) for box in sums.first)
+    last = tuple(moved(box) for box in sums.last)
     return sums._replace(first=first, last=last)
 
 

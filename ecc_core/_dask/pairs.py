@@ -14,8 +14,8 @@ from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._backends.protocols import PairPieces
-from ecc_core._blocks.planes import edges_of
 from ecc_core._blocks.work import Index
+from ecc_core._boxes import edges_of
 from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
 from ecc_core._request.image import as_booleans

@@ -21,8 +21,8 @@ from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
-from ecc_core._blocks.planes import edges_of
 from ecc_core._blocks.region_boxes import MARKS, KeptLabels, RegionBoxes
+from ecc_core._boxes import block_box, edges_of
 from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._dask.pairs import PairBoxes
@@ -112,7 +112,7 @@ class LazyRegions:
 
     def found(self) -> Labelled:
         """Return the regions of the image."""
-        edges = tuple(tuple(map(int, edges_of(along))) for along in self.image.chunks)
+        edges = tuple(tuple(edges_of(along)) for along in self.image.chunks)
         margin = betti_numbers("cpu").flood_boxes.MARGIN
         grid = BoxGrid(edges, self.options.filtration.boundary.wraps, margin)
         kept = HeldArrays()
@@ -177,8 +177,7 @@ def _tasks(own: LazyRegions) -> list[Any]:
     tasks: Graph = {}
     edges = list(map(edges_of, image.chunks))
     for place in np.ndindex(*image.numblocks):
-        pairs = zip(edges, place, strict=True)
-        box = [slice(int(along[i]), int(along[i + 1])) for along, i in pairs]
+        box = list(block_box(edges, place))
         tasks[name, *place] = (_label_chunk, found.key, box)
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[found])
     labels = da.Array(layers, name, image.chunks, meta=np.empty((0,) * image.ndim, np.int32))

@@ -13,8 +13,8 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, shown_in_both
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.glued import BoxPieces, open_sides
-from ecc_core._blocks.planes import edges_of
 from ecc_core._blocks.work import Index, labels_of, rows_of, values_of
+from ecc_core._boxes import edges_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     check_dask_image,

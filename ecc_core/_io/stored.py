@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._boxes import block_box, chunk_box, edges_of
 from ecc_core._io.description import Missing
 from ecc_core._io.files import Stamp
 from ecc_core._io.formats import Opened, Request
@@ -156,10 +157,7 @@ class StoredImage:
         """Return the first stored chunk in a box that cannot be read."""
         part: Box = ()
         for chunk in self._chunks_of(box):
-            part = tuple(
-                slice(i * step, min((i + 1) * step, n))
-                for i, step, n in zip(chunk, self.chunks, self.shape, strict=True)
-            )
+            part = chunk_box(self.shape, self.chunks, chunk)
             try:
                 self.array[part]
             except Exception:
@@ -297,11 +295,11 @@ class View(NamedTuple):
 
     def boxes(self, sizes: Sequence[int], numbers: Iterable[int] | None = None) -> Iterator[Box]:
         """Yield all blocks of these sizes in the source, or those of some numbers in C order."""
-        edges = [[0, *itertools.accumulate(lengths)] for lengths in self.chunks(sizes)]
+        edges = [edges_of(lengths) for lengths in self.chunks(sizes)]
         counts = [len(along) - 1 for along in edges]
         for number in range(math.prod(counts)) if numbers is None else numbers:
-            at = np.unravel_index(number, counts)
-            yield tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, at, strict=True))
+            index = [int(i) for i in np.unravel_index(number, counts)]
+            yield block_box(edges, index)
 
     def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""

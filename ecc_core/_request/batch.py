@@ -1,6 +1,6 @@
 """Batch axes of images whose axes have names and coordinates."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,11 @@ class BatchAxis(NamedTuple):
 
 def as_batch_axes(axes: Any) -> tuple[BatchAxis, ...]:
     """Return batch axes, which are lists if they come from a file."""
-    return tuple(
-        BatchAxis(one[0], one[1], tuple(one[2]), one[3]) if isinstance(one, list) else one
-        for one in axes
-    )
+    return tuple(_as_batch_axis(axis) for axis in axes)
+
+
+def _as_batch_axis(axis: Any) -> BatchAxis:
+    if not isinstance(axis, list):
+        return cast("BatchAxis", axis)
+    name, dtype, coordinates, units = axis
+    return BatchAxis(name, dtype, tuple(coordinates), units)

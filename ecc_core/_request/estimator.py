@@ -46,7 +46,8 @@ class Cells:
     @property
     def extents(self) -> list[Offset]:
         """Steps that each kind spans along each axis."""
-        return [tuple(max(along) for along in zip(*group, strict=True)) for group in self.groups]
+        along_axes = [zip(*group, strict=True) for group in self.groups]
+        return [tuple(max(steps) for steps in along) for along in along_axes]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,10 @@ def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
     steps = tuple(check_spacing(spacing, ndim).tolist())
     allowed = ["exact", *(f"crofton-{count}" for count in DIRECTIONS.get(ndim, ()))]
     if not isinstance(name, str) or name not in allowed:
-        shown = " or ".join(filter(None, [", ".join(map(repr, allowed[:-1])), repr(allowed[-1])]))
+        shown = repr(allowed[-1])
+        if len(allowed) > 1:
+            others = ", ".join(map(repr, allowed[:-1]))
+            shown = f"{others} or {shown}"
         raise ValueError(f"`estimator` must be {shown} for a {ndim}-D image, got {name!r}")
     if name == "exact":
         return _exact(steps, filtration.cubes)
@@ -97,7 +101,7 @@ def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
 def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
     ndim = len(spacing)
     kinds = list(itertools.product((0, 1), repeat=ndim))  # axes along which there are two points
-    groups = tuple(tuple(itertools.product(*(range(e + 1) for e in kind))) for kind in kinds)
+    groups = [tuple(itertools.product(*[range(e + 1) for e in kind])) for kind in kinds]
     weights = np.zeros((ndim + 1, len(kinds)))
     for column, kind in enumerate(kinds):
         sides = [h for h, e in zip(spacing, kind, strict=True) if bool(e) != cubes]
@@ -109,7 +113,7 @@ def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
     if ndim == 3:
         weights[2] /= 2  # the mean breadth of a box is half the sum of its sides
     weights.flags.writeable = False
-    return Estimator("exact", Cells(groups, not cubes, boxes=True), weights, spacing)
+    return Estimator("exact", Cells(tuple(groups), not cubes, boxes=True), weights, spacing)
 
 
 @lru_cache(maxsize=32)
@@ -121,11 +125,13 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
     found[point][0] = cell
 
     def add(group: tuple[Offset, ...], measure: int, weight: float) -> None:
-        least = np.min(group, axis=0)
-        placed = tuple(sorted(tuple((np.array(p) - least).tolist()) for p in group))
+        moved = np.array(group) - np.min(group, axis=0)  # the least one begins at 0
+        placed = tuple(sorted(tuple(point) for point in moved.tolist()))
         found.setdefault(placed, np.zeros(ndim + 1))[measure] += weight
 
-    steps = [s for s in _half_of_neighbours(ndim) if count > ndim or sum(map(abs, s)) == 1]
+    steps = _half_of_neighbours(ndim)
+    if count <= ndim:  # along the axes only
+        steps = [step for step in steps if _reach(step) == 1]
     vectors = np.array(steps) * spacing
     lengths = np.linalg.norm(vectors, axis=1)
     # perimeter = pi * mean diameter, surface = 4 * mean projected area
@@ -136,7 +142,8 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
         add((*point, step), 1, -weight)
     if ndim == 3:
         planes = [_lattice_plane(step) for step in steps]
-        normals = np.array([np.cross(*(np.array(pair) * spacing)) for pair in planes])
+        sides = np.array(planes) * spacing
+        normals = np.cross(sides[:, 0], sides[:, 1])
         areas = np.linalg.norm(normals, axis=1)
         for pair, area, share in zip(planes, areas, _shares(normals), strict=True):
             for sign, group in _section(*pair):
@@ -154,9 +161,14 @@ def _half_of_neighbours(ndim: int) -> list[Offset]:
 
 def _lattice_plane(normal: Offset) -> tuple[Offset, Offset]:
     """Two shortest steps between points of a plane across a direction, at right angles or 60°."""
-    flat = [s for s in _half_of_neighbours(3) if np.dot(s, normal) == 0]
-    a, b = sorted(flat, key=lambda s: sum(map(abs, s)))[:2]
+    flat = [step for step in _half_of_neighbours(3) if np.dot(step, normal) == 0]
+    a, b = sorted(flat, key=_reach)[:2]
     return a, b
+
+
+def _reach(step: Offset) -> int:
+    """Return along how many axes a step to a neighbour leads."""
+    return sum(map(abs, step))
 
 
 def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
@@ -207,5 +219,6 @@ def _solid_angle(unit: NDArray[np.float64], units: NDArray[np.float64]) -> float
     total = 0.0
     for b, c in zip(corners, np.roll(corners, -1, axis=0), strict=True):  # van Oosterom, Strackee
         volume = abs(float(np.dot(unit, np.cross(b, c))))
-        total += 2 * math.atan2(volume, 1 + float(unit @ b + b @ c + c @ unit))
+        cosines = float(unit @ b + b @ c + c @ unit)
+        total += 2 * math.atan2(volume, 1 + cosines)
     return total

@@ -57,7 +57,10 @@ class Geometry(NamedTuple):
             return mask
         # Spatial axes come in the order in which they were named.
         mask = _permute(mask, tuple(np.argsort(self.axes).tolist()))
-        mask = mask[tuple(slice(None) if a in self.axes else None for a in range(len(self.shape)))]
+        index: list[slice | None] = [None] * len(self.shape)
+        for axis in self.axes:
+            index[axis] = slice(None)
+        mask = mask[tuple(index)]
         if hasattr(mask, "broadcast_to"):
             return mask.broadcast_to(self.shape)
         if hasattr(mask, "__array_namespace__"):
@@ -123,7 +126,8 @@ def warn_of_thin_volume(shape: Sequence[int], advice: str, name: str = "image") 
 
 @lru_cache(maxsize=256)
 def _geometry(shape: tuple[int, ...], axes: tuple[int, ...]) -> Geometry:
-    lead = tuple(a for a in range(len(shape)) if a not in axes)
+    every_axis = range(len(shape))
+    lead = tuple(axis for axis in every_axis if axis not in axes)
     batch = tuple(shape[a] for a in lead)
     spatial = tuple(shape[a] for a in axes)
     return Geometry(shape, axes, lead + axes, batch, spatial)
@@ -145,12 +149,10 @@ def spatial_axes(
         axes = tuple(operator.index(a) for a in given)
     except (TypeError, ValueError):
         raise TypeError(f"`axis` must be an int or a tuple of ints, got {axis!r}") from None
-    positive = tuple(a + len(shape) if a < 0 else a for a in axes)
-    if (
-        not 1 <= len(axes) <= 3
-        or len(set(positive)) < len(axes)
-        or any(not 0 <= a < len(shape) for a in positive)
-    ):
+    ndim = len(shape)
+    positive = tuple(a + ndim if a < 0 else a for a in axes)
+    is_distinct = len(set(positive)) == len(axes)
+    if not 1 <= len(axes) <= 3 or not is_distinct or not set(positive).issubset(range(ndim)):
         raise ValueError(
             f"`axis` must be 1 to 3 distinct axes of an image of shape {shape}, got {axis}"
         )
@@ -253,7 +255,10 @@ def check_label_type(
 
 
 def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
-    if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
+    if dtype.kind != "i" or 0 in labels.shape:
+        return
+    least = int(labels.min())
+    if least < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")
 
 

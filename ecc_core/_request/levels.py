@@ -1,5 +1,6 @@
 """Thresholds in the image's own values, so that no comparison needs a lossy cast."""
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +101,9 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
     if thresholds.dtype.kind == "f":
         wrong = rounded < thresholds if superlevel else rounded > thresholds
     else:  # Python compares an int with a float exactly
-        pairs = zip(rounded.tolist(), thresholds.tolist(), strict=True)
-        wrong = np.array([(f < i if superlevel else f > i) for f, i in pairs], dtype=np.bool_)
+        is_beyond = operator.lt if superlevel else operator.gt
+        beyond = map(is_beyond, rounded.tolist(), thresholds.tolist())
+        wrong = np.array(list(beyond), dtype=np.bool_)
     away = native.type(np.inf if superlevel else -np.inf)
     with np.errstate(over="ignore", under="ignore"):
         return np.where(wrong, np.nextafter(rounded, away), rounded)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import largest_magnitude
 from ecc_core._request.dtypes import dtype_in_words
 from ecc_core._request.transform import LEAST_REACH, MOST_REACH
 
@@ -90,7 +91,8 @@ def _is_table(given: Any) -> bool:
     """Whether this is a list of simplices that are lists of numbers."""
     if not isinstance(given, list | tuple) or not given:
         return False
-    return all(isinstance(row, list | tuple) and not _holds_rows(row) for row in given)
+    are_lists = all(isinstance(row, list | tuple) for row in given)
+    return are_lists and not any(_holds_rows(row) for row in given)
 
 
 def _holds_rows(row: Sequence[Any]) -> bool:
@@ -125,8 +127,8 @@ def _as_rows(array: Array, stored: Any) -> NDArray[np.int64]:
             "`simplices` must have at least 2 points each, since every point is in the complex "
             f"anyway, got an array of shape {array.shape}"
         )
-    if array.dtype == np.uint64 and array.size and (most := int(array.max())) >= 2**63:
-        raise ValueError(f"`simplices` must hold indices of points, got {most}")
+    if array.dtype == np.uint64 and int(_largest(array)) >= 2**63:
+        raise ValueError(f"`simplices` must hold indices of points, got {array.max()}")
     return array.astype(np.int64, order="C", copy=False)
 
 
@@ -144,7 +146,8 @@ def as_points(points: Array) -> Floats:
     found: Floats = points.astype(np.float64, order="C", copy=False)
     most = float(_largest(np.abs(found)))
     if not math.isfinite(most):
-        i = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+        is_finite = np.isfinite(found).all(axis=1)
+        i = int(np.argmin(is_finite))
         raise ValueError(f"`points` must be finite, got {found[i].tolist()} in row {i}")
     if most >= MOST_REACH:
         raise ValueError(f"`points` must be below {MOST_REACH:g} in magnitude, got {most:g}")
@@ -201,12 +204,12 @@ def as_point_weights(weights: Array, points: int, simplices: int) -> Array:
         found = weights.astype(np.float64)
         most = float(_largest(np.abs(found)))
         if not math.isfinite(most):
-            i = int(np.flatnonzero(~np.isfinite(found))[0])
+            i = int(np.argmin(np.isfinite(found)))
             raise ValueError(f"`weights` must be finite, got {found[i]} at point {i}")
         if not math.isfinite(most * (points + simplices)):
             raise ValueError(f"`weights` must have finite sums, got values up to {most:g}")
         return found
-    largest = max(int(weights.max()), -int(weights.min())) if weights.size else 0
+    largest = largest_magnitude(weights)
     if largest * (points + simplices) >= MOST_SUM:
         raise ValueError(
             "`weights` must be integers whose sums over all simplices are below 2**63 (or floats), "

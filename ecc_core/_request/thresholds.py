@@ -76,7 +76,9 @@ class Thresholds:
         if self.needs_range or at.size < 3 or values.size == 0:
             return
         first = values.reshape(-1, at.size)[0]
-        if len(set(first[:: max(1, (at.size - 1) // 8)].tolist())) > 3:
+        step = max(1, (at.size - 1) // 8)
+        some = set(first[::step].tolist())
+        if len(some) > 3:
             return  # at most one of these would lie among the values
         changes = np.flatnonzero(first[1:] != first[:-1])
         if changes.size and THRESHOLDS_FOR_EACH_INSIDE * (changes[-1] - changes[0]) >= at.size:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import largest_magnitude
 from ecc_core._request.filtration import as_numbers
 from ecc_core._request.image import as_booleans, check_label_type, check_label_values
 from ecc_core._request.thresholds import (
@@ -58,13 +59,15 @@ def as_weights(image: Array, shown: Array | None) -> NDArray[np.int64] | Floats:
     whole: NDArray[np.int64] = image.astype(np.int64, copy=False)
     if image.size == 0:
         return whole
-    largest = max(int(image.max()), -int(image.min()))
+    largest = largest_magnitude(image)
     if largest >= MOST_WEIGHT:
         raise ValueError(f"`image` must hold weights below 2**62, got {largest}")
     # The Euler characteristic of n cubes or points is at most 4 n, in 1-D and 2-D at most n.
-    most = 2**61 if sum(n > 1 for n in image.shape) == 3 else 2**63
+    is_volume = sum(n > 1 for n in image.shape) == 3
+    most = 2**61 if is_volume else 2**63
     if largest * image.size >= most:
-        total = float(np.abs(image.astype(np.float64)).sum())
+        magnitudes = np.abs(image.astype(np.float64))
+        total = float(magnitudes.sum())
         if total >= most:
             raise ValueError(
                 "`image` must hold integer weights whose absolute values add up to less than "
@@ -80,11 +83,12 @@ def _float_weights(image: Array) -> Floats:
     most = float(image.max())
     largest = max(most, -least)
     if not math.isfinite(largest):
-        which = "infinity" if np.isfinite(image[~np.isinf(image)]).all() else "NaN"
+        which = "NaN" if np.isnan(image).any() else "infinity"
         raise ValueError(f"`image` must be finite where it holds weights, got {which}")
     image = image.astype(np.float64, copy=False)
     if not math.isfinite(largest * image.size * MOST_CELLS):
-        total = float(np.abs(image * 2.0**-100).sum()) * MOST_CELLS
+        scaled = np.abs(image * 2.0**-100)  # so that the sum does not overflow
+        total = float(scaled.sum()) * MOST_CELLS
         if total >= 2.0**923:
             raise ValueError(
                 f"`image` must hold weights whose sums are finite, got values up to {largest:g}"
@@ -99,8 +103,10 @@ def as_label_image(labels: Array, shown: Array | None, stored: Any = None) -> Ar
     """
     check_label_type(labels.dtype, labels.shape, labels.shape, stored)
     check_label_values(labels, labels.dtype)
-    if labels.dtype.kind == "u" and labels.size and (largest := int(labels.max())) >= 2**63:
-        raise ValueError(f"`labels` must be below 2**63, got {largest}")
+    if labels.dtype.kind == "u" and labels.size:
+        largest = int(labels.max())
+        if largest >= 2**63:
+            raise ValueError(f"`labels` must be below 2**63, got {largest}")
     if labels.dtype.kind == "b":
         labels = as_booleans(labels)
     if shown is not None:
@@ -148,8 +154,10 @@ def parse_heights(given: Any, bounds: Any, *, name: str = "heights") -> tuple[Fl
         raise ValueError(f"`range` must be None where `{name}` is an array, got both")
     array = check_threshold_array(given, name)
     heights = array.astype(np.float64)
-    if array.dtype.kind in "iu" and (rounded := heights.astype(array.dtype) != array).any():
-        raise ValueError(f"`{name}` must be exact in float64, got {array[rounded][0]}")
+    if array.dtype.kind in "iu":
+        rounded = heights.astype(array.dtype) != array
+        if rounded.any():
+            raise ValueError(f"`{name}` must be exact in float64, got {array[rounded][0]}")
     return heights, 0
 
 
@@ -169,7 +177,8 @@ def spread_heights(
 
 def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
     """Return half the diagonal of an image, which bounds the heights."""
-    reach = math.hypot(*(n * step / 2 for n, step in zip(shape, spacing.tolist(), strict=True)))
+    halves = [n * step / 2 for n, step in zip(shape, spacing.tolist(), strict=True)]
+    reach = math.hypot(*halves)
     if not LEAST_REACH < reach < MOST_REACH:
         raise ValueError(
             f"`spacing` must make the half diagonal lie between {LEAST_REACH:g} and "

@@ -242,7 +242,10 @@ def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -
     """Draw the mean and the band of curves, each at the thresholds of all of them."""
     _label_axes(ax, curves[0])
     above = _meaning_of(curves[0], superlevel)["superlevel"]
-    pairs = [tuple(map(on_host, tuple(curve)[-2:])) for curve in curves]
+    pairs = []
+    for curve in curves:
+        thresholds, values = tuple(curve)[-2:]
+        pairs.append((on_host(thresholds), on_host(values)))
     levels = distinct_values(np.concatenate([at for at, _ in pairs]))
     levels = levels[np.isfinite(levels)]
     rows = []

@@ -268,13 +268,16 @@ def plot_transforms(
             axes.append(plot_transform_polar(transform, polar, colorbar=False, **colours))
     if axes:
         bar = figure.colorbar(axes[0].collections[0], ax=axes, extend="both", shrink=0.6)
-        bar.set_label(_quantity(next(iter(transforms.values()))))
+        some = next(iter(transforms.values()))
+        bar.set_label(_quantity(some))
     return figure
 
 
 def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
     """Settings of a diverging colour scale that a few extreme values do not affect."""
-    largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
+    largest = 1.0
+    if values.size:
+        largest = float(np.quantile(np.abs(values), 0.99))
     if values.dtype.kind in "iu" or largest == 0:
         largest = max(1.0, np.ceil(largest))
     return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **mesh}

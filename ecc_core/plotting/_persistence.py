@@ -75,7 +75,9 @@ def plot_persistence(
     ax.plot([low, high], [low, high], color=FAINT, linewidth=0.6, zorder=0)
     if least > 0:
         side = -least if pairs.superlevel else least
-        values = np.array([low, np.clip((low if side < 0 else high) - side, low, high), high])
+        far_end = low if side < 0 else high
+        corner = np.clip(far_end - side, low, high)
+        values = np.array([low, corner, high])
         band = np.clip(values + side, low, high)
         ax.fill_between(values, values, band, color=FAINT, alpha=0.3, linewidth=0, zorder=0)
     for births, ends, lasts, look in _by_dimension(pairs):

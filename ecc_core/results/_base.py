@@ -151,8 +151,12 @@ class Result(Sequence[ArrayT]):
 
         words = [html.escape(f"{name}={value}") for name, value in self._known_facts().items()]
         caption = f"<code>{type(self).__name__}</code> {', '.join(words)}"
-        sizes = [f"{name} {html.escape(summary(getattr(self, name)))}" for name in self._fields]
-        picture = self._picture() if all(isinstance(part, np.ndarray) for part in self) else ""
+        sizes = []
+        for name in self._fields:
+            size = html.escape(summary(getattr(self, name)))
+            sizes.append(f"{name} {size}")
+        on_host = all(isinstance(part, np.ndarray) for part in self)
+        picture = self._picture() if on_host else ""
         return f"<div>{picture}<div>{caption}<br><small>{'<br>'.join(sizes)}</small></div></div>"
 
     def _picture(self) -> str:
@@ -170,7 +174,8 @@ class Result(Sequence[ArrayT]):
     def to_numpy(self) -> Self:
         """Return the result with NumPy arrays, copied from a device or computed by dask."""
         arrays = {name: array for name, array in self._asdict().items() if array is not None}
-        host = dict(zip(arrays, all_on_host([*arrays.values()]), strict=True))
+        copies = all_on_host(list(arrays.values()))
+        host = dict(zip(arrays, copies, strict=True))
         return replace(self, **host)  # type: ignore[type-var]
 
     def to_pandas(self) -> DataFrame:
@@ -353,7 +358,10 @@ def _native(dtype: Any) -> Any:
 
 
 def as_floats(numbers: Any) -> tuple[float, ...] | None:
-    return None if numbers is None else tuple(np.asarray(numbers, dtype=np.float64).tolist())
+    if numbers is None:
+        return None
+    floats = np.asarray(numbers, dtype=np.float64)
+    return tuple(floats.tolist())
 
 
 def plain(result: Any, **converters: Callable[[Any], Any]) -> None:

@@ -292,7 +292,7 @@ connectivity=2)
     _fields: ClassVar = ("thresholds_first", "thresholds_second", "values")
 
     def __post_init__(self) -> None:
-        plain(self, superlevel=lambda flags: tuple(map(bool, flags)), coordinates=as_batch_axes)
+        plain(self, superlevel=_as_flags, coordinates=as_batch_axes)
 
     def _axes(self) -> dict[str, Any]:
         return {
@@ -348,6 +348,10 @@ def agree(meanings: Mapping[str, Mapping[str, Any]]) -> None:
                 )
 
 
+def _as_flags(flags: Any) -> tuple[bool, ...]:
+    return tuple(bool(flag) for flag in flags)
+
+
 def check_agreement(
     superlevel: bool | None = None, functional: str | None = None, /, **given: Any
 ) -> bool:
@@ -363,7 +367,9 @@ def check_agreement(
         named |= {f"{name}[{i}]": c for i, c in enumerate(curves)} if several else {name: curves}
     orders = {name: agreed_superlevel(c, superlevel, name) for name, c in named.items()}
     if len(set(orders.values())) > 1:
-        first, other = (next(n for n, o in orders.items() if o is order) for order in (False, True))
+        name_of = {order: name for name, order in reversed(orders.items())}  # the first of each
+        first = name_of[False]
+        other = name_of[True]
         raise ValueError(
             "curves must all be of sublevel or all of superlevel sets, "
             f"got sublevel sets in `{first}` and superlevel sets in `{other}`"

@@ -81,8 +81,10 @@ class _Measured(CurveResult[ArrayT]):
         """Unit of each functional, such as ``"millimeter^2"``; "" if it has none, or is unknown."""
         unit = self.spacing_units
         last = len(self.measures) - 1
+        if not unit:
+            return ("",) * (last + 1)
         missing = last if vars(self).get("density") else 0
-        return tuple(_power(unit, last - k - missing) if unit else "" for k in range(last + 1))
+        return tuple(_power(unit, last - k - missing) for k in range(last + 1))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "values" or name not in self.measures:
@@ -102,10 +104,8 @@ class _Measured(CurveResult[ArrayT]):
     def _labels(self) -> list[str]:
         what = "\ndensity" if vars(self).get("density") else ""
         names = [EULER if name == "euler" else name.replace("_", " ") for name in self.measures]
-        return [
-            name + what + (f"\n({symbol_of(unit)})" if unit else "")
-            for name, unit in zip(names, self.measure_units, strict=True)
-        ]
+        units = [f"\n({symbol_of(unit)})" if unit else "" for unit in self.measure_units]
+        return [name + what + unit for name, unit in zip(names, units, strict=True)]
 
     def plot(self, **line: Any) -> Figure:  # type: ignore[override]
         """Plot each functional; see :func:`ecc_core.plotting.plot_minkowski_curves`."""
@@ -221,8 +221,8 @@ def _as_sizes(window: Any) -> Any:
     """Return a float, a tuple of floats, or a dask array."""
     if is_lazy(window):
         return window
-    sizes = np.asarray(window, np.float64).tolist()
-    return sizes if np.ndim(window) == 0 else tuple(np.ravel(sizes).tolist())
+    sizes = np.asarray(window, np.float64)
+    return sizes.item() if sizes.ndim == 0 else tuple(sizes.ravel().tolist())
 
 
 def minkowski_facts(filtration: Filtration, estimator: Estimator) -> dict[str, Any]:

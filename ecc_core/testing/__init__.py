@@ -8,13 +8,13 @@
   hypothesis, which the rest of the package does not
 """
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._boxes import block_box, edges_of
 from ecc_core._optional import import_optional
 
 __all__ = [
@@ -43,8 +43,9 @@ class KnownShape(NamedTuple):
 
 def _radius(*halves: int) -> NDArray[np.int64]:
     """Return the squared distance to the centre of a box of 2 * half + 1 points a side."""
-    axes = np.ogrid[tuple(slice(-h, h + 1) for h in halves)]
-    return np.asarray(sum(a**2 for a in axes))
+    extents = tuple(slice(-half, half + 1) for half in halves)
+    squares = [along**2 for along in np.ogrid[extents]]
+    return np.asarray(sum(squares))
 
 
 def _checkerboard(*shape: int) -> Image:
@@ -152,14 +153,10 @@ def in_chunks(array: NDArray[Any], chunks: Sequence[Sequence[int]]) -> Any:
     da = import_optional("dask.array", extra="dask", purpose="in_chunks")
     tokenize = import_optional("dask.base", extra="dask", purpose="in_chunks").tokenize
     lengths = tuple(tuple(along) for along in chunks)
-    edges = [np.cumsum([0, *along]).tolist() for along in lengths]
+    edges = [edges_of(along) for along in lengths]
     name = "in-chunks-" + tokenize(array, lengths)
-    tasks = {
-        (name, *index): array[
-            tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, index, strict=True))
-        ]
-        for index in itertools.product(*(range(len(along)) for along in lengths))
-    }
+    counts = [len(along) for along in lengths]
+    tasks = {(name, *index): array[block_box(edges, index)] for index in np.ndindex(*counts)}
     return da.Array(tasks, name, lengths, meta=array[(slice(0),) * array.ndim])
 
 

@@ -85,7 +85,8 @@ def _noise(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...
 
 def _smooth(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     field = np.zeros(shape)
-    for axis, grid in enumerate(np.ogrid[tuple(slice(n) for n in shape)]):
+    extents = tuple(slice(n) for n in shape)
+    for axis, grid in enumerate(np.ogrid[extents]):
         field = field + np.cos(grid * rng.uniform(0.02, 0.4) + axis)
     if dtype.kind == "b":
         return (field > 0).astype(dtype)
@@ -147,7 +148,9 @@ def images(
 def _around(draw: st.DrawFn, image: Array) -> list[Any]:
     """Return Python numbers at, just beside and far from some values of the image."""
     values = image[~np.isnan(image)].tolist()
-    some = draw(st.lists(st.sampled_from(values), max_size=5)) if values else []
+    some: list[Any] = []
+    if values:
+        some = draw(st.lists(st.sampled_from(values), max_size=5))
     beside: list[Any] = [-1, 0, 300, 0.5, -0.0]
     for value in some:
         beside += [value]
@@ -182,7 +185,8 @@ def thresholds(draw: st.DrawFn, image: Array, *, dtypes: Sequence[str] | None = 
     pool = _around(draw, image)
     if dtype.kind == "f":
         limit = float(np.finfo(dtype).max)
-        pool = [t for t in pool if abs(float(t)) <= limit] + [np.inf, -np.inf]
+        pool = [t for t in pool if -limit <= float(t) <= limit]
+        pool += [np.inf, -np.inf]
     elif dtype.kind == "b":
         pool = [False, True]
     else:
@@ -235,11 +239,13 @@ def labels(
     names = draw(st.lists(st.integers(0, np.iinfo(dtype).max), min_size=1, max_size=5))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     # Blocks of equal label, so that regions have an inside and touch along faces and corners.
-    coarse = rng.integers(len(names), size=tuple(ceil_div(n, 4) for n in shape))
+    blocks = tuple(ceil_div(n, 4) for n in shape)
+    coarse = rng.integers(len(names), size=blocks)
     for axis in range(coarse.ndim):
         coarse = coarse.repeat(4, axis=axis)
     speckle = rng.random(shape) < 0.05
-    chosen = coarse[tuple(slice(n) for n in shape)].copy()
+    extent = tuple(slice(n) for n in shape)
+    chosen = coarse[extent].copy()
     chosen[speckle] = rng.integers(len(names), size=int(speckle.sum()))
     return np.array(names, dtype=dtype)[chosen]
 
@@ -257,7 +263,9 @@ def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[tuple[int, ...],
     -------
     SearchStrategy of tuple of tuple of int
     """
-    cuts = [sorted(draw(st.lists(st.integers(0, n), max_size=4))) for n in shape]
-    return tuple(
-        tuple(np.diff([0, *inner, n]).tolist()) for inner, n in zip(cuts, shape, strict=True)
-    )
+    chunks = []
+    for length in shape:
+        cuts = draw(st.lists(st.integers(0, length), max_size=4))
+        edges = [0, *sorted(cuts), length]
+        chunks.append(tuple(np.diff(edges).tolist()))
+    return tuple(chunks)

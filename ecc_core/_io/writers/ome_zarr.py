@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._boxes import chunk_box, chunk_counts
 from ecc_core._io.geometry import UNITS
 from ecc_core._io.writers.grid import Grid, Source
 from ecc_core._optional import import_optional
@@ -112,11 +113,8 @@ def _store(values: Source, array: Any, shards: tuple[int, ...]) -> None:
     if len(values.shape) < len(shards):
         array[:] = np.asarray(values[:])[None]  # type: ignore[index]
         return
-    for place in np.ndindex(*(math.ceil(n / s) for n, s in zip(array.shape, shards, strict=True))):
-        box = tuple(
-            slice(i * side, min((i + 1) * side, n))
-            for i, side, n in zip(place, shards, array.shape, strict=True)
-        )
+    for place in np.ndindex(chunk_counts(array.shape, shards)):
+        box = chunk_box(array.shape, shards, place)
         array[box] = np.asarray(values[box])
 
 
