@@ -94,6 +94,20 @@ def test_equals_reduced_matrices(shape, cubes, kind):
             assert Counter(one[:2] for one in own) == Counter(one[:2] for one in true)
 
 
+@pytest.mark.parametrize("shape", [(3, 3, 66), (6, 7, 8)], ids=str)
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("values", [3, 1000])
+def test_tunnels_of_larger_volumes_equal_reduced_matrices(shape, connectivity, values):
+    """Rows are longer than a word of 64 points, and points have links of every kind."""
+    prediction, target = np.random.default_rng(3).integers(0, values, (2, *shape)).astype(np.uint16)
+    found = ecc.betti_matching(prediction, target, connectivity=connectivity)
+    matches = counted(found, shape)[0]
+    wanted = expected(prediction, target, connectivity, False)[0]
+    tunnels = {match: count for match, count in wanted.items() if match[0] == 1}
+    assert tunnels
+    assert {match: count for match, count in matches.items() if match[0] == 1} == tunnels
+
+
 # Numbers that match by dimension, of `Betti-Matching-3D` at commit 50d7379, without the oldest
 # component, which it leaves out: of functions that are near each other, and of probabilities.
 RECORDED = {

@@ -1,11 +1,9 @@
-"""The reduction of listed columns, against that of a dense matrix over Z/2, and sets of rows."""
+"""The reduction of listed columns, against that of a dense matrix over Z/2."""
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ecc_core._backends.cpu.betti.bit_trees import first_row, make_tree, take_out, toggle
 from ecc_core._backends.cpu.betti.tunnels import reduce_listed
 
 
@@ -51,23 +49,3 @@ def test_columns_are_reduced_that_are_longer_than_the_first_lists():
     sizes = (900, 700, 2500, 4000, 10, 3000)
     given = [np.append(0, rng.choice(others, size, replace=False)) for size in sizes]
     check_reduction(rng, given, 9000, 0)
-
-
-@numba.njit
-def rows_of_a_sum(rows, count):
-    tree, levels = make_tree(count)
-    for row in rows:
-        toggle(tree, levels, row)
-    listed, size = take_out(tree, levels, np.empty(4, np.int64), 0)
-    return listed[:size], first_row(tree, levels)
-
-
-@pytest.mark.parametrize("count", [10, 64, 65, 5_000, 300_000])
-def test_sets_of_rows_have_as_many_levels_as_they_need(count):
-    """Of rows that are toggled, those that were an odd number of times, in their order."""
-    rows = np.random.default_rng(count).integers(0, count, 500)
-    rows[-2:] = 0, count - 1
-    known, times = np.unique(rows, return_counts=True)
-    found, left = rows_of_a_sum(rows, count)
-    assert_array_equal(found, known[times % 2 == 1])
-    assert left == -1

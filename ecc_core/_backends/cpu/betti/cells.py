@@ -82,11 +82,16 @@ def _column_cells(loops: Loops, values: Array, *given: Any) -> Cells:
     Other arguments are those of :func:`_located`.
     """
     places, keys = _located(values.size - 1 - loops.places, values, *given)
-    cycles = np.empty(places.size, np.uint16)
-    for part in _parts(places.size):
+    return Cells(places, keys, cycles_of(loops))
+
+
+def cycles_of(loops: Loops) -> Array:
+    """Return the squares around holes, as sets of bits, for loops of the complement."""
+    cycles = np.empty(loops.places.size, np.uint16)
+    for part in _parts(cycles.size):
         links = _flipped(loops.lower_links[part])
         cycles[part] = cycles_around(links, np.uint8(25) - loops.members[part])
-    return Cells(places, keys, cycles)
+    return cycles
 
 
 def _parts(count: int) -> Iterator[slice]:

@@ -99,11 +99,13 @@ def compare_links(builder, keys, at, steps, ends, sides, borders, frames, labels
 
 
 def lower_neighbours(
-    builder: Any, link: Link, around: tuple[Any, ...], labels: Any, planes: Any
+    builder: Any, link: Link, around: tuple[Any, ...], labels: Any, planes: Any, first: int = 0
 ) -> list[Any]:
     """Emit for each member of a link at which points it comes before them, and write the labels.
 
-    `around` are the first arguments of :func:`compare_links`, which says what is written.
+    `around` are the first arguments of :func:`compare_links`, which says what is written. Planes
+    are written from the `first` on. The lowest neighbours are of no interest if there are no
+    `labels`.
     """
     keys, at, steps, sides, borders, frames = around
     missing, framed = (
@@ -127,8 +129,8 @@ def lower_neighbours(
         before = "<=" if link.members[i] < ORIGIN else "<"
         wins = builder.bitcast(builder.icmp_unsigned(before, key, own), llvm.I64)
         lower[i] = builder.or_(builder.and_(wins, exists), beyond)
-        builder.store(lower[i], planes.one(llvm.I64(i)))
-        if i in link.ends:
+        builder.store(lower[i], planes.one(llvm.I64(first + i)))
+        if labels is not None and i in link.ends:
             least = builder.icmp_unsigned(before, key, lowest)
             least = builder.and_(least, llvm.lanes_of(builder, exists))
             lowest = builder.select(least, key, lowest)
@@ -136,6 +138,8 @@ def lower_neighbours(
             number = link.ends.index(i) + 1
             for bit, found in enumerate(code):
                 code[bit] = _set_or_clear(builder, found, word, number >> bit & 1)
+    if labels is None:
+        return lower
     number = llvm.splat(labels.element, LANES, 0)
     for bit, word in enumerate(code):
         values = [llvm.splat(labels.element, LANES, value) for value in (1 << bit, 0)]

@@ -22,18 +22,26 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.blocks import Field
-from ecc_core._backends.cpu.betti.image_tunnels import Times, image_pairs, squares_of
-from ecc_core._backends.cpu.betti.launch import volume_pairs
+from ecc_core._backends.cpu.betti.cells import tunnel_pairs
+from ecc_core._backends.cpu.betti.forest import Loops
+from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Union, image_pairs, union_of
+from ecc_core._backends.cpu.betti.launch import forest_pairs, order_plan
 from ecc_core._backends.cpu.betti.matching_keys import (
-    HALF_KEY,
     levels_of,
     values_below_none,
     write_keys,
 )
 from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import Scan
-from ecc_core._backends.cpu.betti.trees import JOINED, NOBODY, Trees, volume_trees
-from ecc_core._backends.cpu.order import sort_keys
+from ecc_core._backends.cpu.betti.trees import (
+    JOINED,
+    NOBODY,
+    Trees,
+    trees_of,
+    volume_basins,
+    volume_trees,
+)
+from ecc_core._backends.cpu.betti.volume import empty_volume
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
@@ -44,10 +52,6 @@ Points = NDArray[np.int64]
 NEVER = -1
 """In place of the point at which a class dies."""
 NO_CLASS = -1
-UNDYING = np.uint64(1 << HALF_KEY)
-UNBORN = np.uint64(2 << HALF_KEY)
-"""In place of the level of a point that never enters: what would die there lasts, but nothing that
-would be born there."""
 
 
 class Classes(NamedTuple):
@@ -80,18 +84,6 @@ class Levels(NamedTuple):
         if self.shown is None:
             return ends
         return self.shown[births] & (ends | ~self.shown[deaths])
-
-    def births_of(self, points: Points) -> Array:
-        """Return levels of points as ends of intervals that begin there, uint64."""
-        return self._with_hidden(points, UNBORN)
-
-    def deaths_of(self, points: Points) -> Array:
-        """Return levels of points as ends of intervals that end there, uint64."""
-        return self._with_hidden(points, UNDYING)
-
-    def _with_hidden(self, points: Points, hidden: np.uint64) -> Array:
-        levels: Array = self.levels[points].astype(np.uint64)
-        return levels if self.shown is None else np.where(self.shown[points], levels, hidden)
 
 
 class _Image(NamedTuple):
@@ -134,6 +126,8 @@ class _Grown(NamedTuple):
     """Of the union, the eldest first."""
     above: list[Trees]
     """Of the complements of both images, with the nodes of the maxima of the union."""
+    loops: Union | None = None
+    """Of the union of volumes."""
 
 
 def betti_matching(
@@ -168,7 +162,8 @@ def _matched(images: _Images) -> list[Matched]:
     grown = _grow_volumes(images) if ndim == 3 else _grow_planes(images)
     found = [_components(images, grown)]
     if ndim == 3:
-        found.append(_tunnels(images))
+        assert grown.loops is not None
+        found.append(_tunnels(images, grown.loops))
     if ndim > 1:
         found.append(_holes(images, grown))
     return found
@@ -198,11 +193,13 @@ def _grow_volumes(images: _Images) -> _Grown:
     filtration = images.filtration
     own, around = (kind_of(filtration, complement=complement) for complement in (False, True))
     of_union = images.union.values
-    maxima = volume_trees(of_union, shown, around, []).starts
+    beyond = volume_basins(of_union, shown, around, loops=True)
+    maxima = trees_of(beyond, []).starts
+    loops = union_of(of_union, shown, beyond)
     below = [volume_trees(image.values, shown, own, []) for image in images[:2]]
     above = [volume_trees(image.values, shown, around, [maxima]) for image in images[:2]]
     minima = [trees.starts for trees in below]
-    return _Grown(below, volume_trees(of_union, shown, own, minima), maxima, above)
+    return _Grown(below, volume_trees(of_union, shown, own, minima), maxima, above, loops)
 
 
 def _images_of(
@@ -333,64 +330,65 @@ def _dying(images: _Images, deaths: Points) -> Points:
     return deaths if shown is None else np.where(shown[deaths], deaths, NEVER)
 
 
-def _tunnels(images: _Images) -> Matched:
+def _tunnels(images: _Images, union: Union) -> Matched:
     """Match tunnels.
 
     Of those that are born at one point, the longest is matched with the longest of the image.
     """
-    union = images.union
-    vertices = not images.filtration.cubes
-    order = _entry_order(union)
-    ranks = _ranks(order).reshape(union.values.shape)
-    filling = squares_of(ranks, vertices)
-    dying = union.levels.deaths_of(order)
     classes = []
     numbers = []
     killing = []
     for image in images[:2]:
-        births, deaths = _tunnels_of(images, image)
+        births, deaths, loops = _tunnels_of(images, image)
         lasts = image.levels.lasts(births, image.levels, deaths)
         births = births[lasts]
-        deaths = _dying(images, deaths[lasts])
-        classes.append(Classes(births, deaths))
-        own = _entry_order(image)
-        own_ranks = _ranks(own)
-        times = Times(image.levels.births_of(own), dying)
-        begin, end, squares = image_pairs(own_ranks.reshape(ranks.shape), filling, times, vertices)
-        begin = own[begin]
-        end = order[end]
-        ends = np.where(deaths == NEVER, union.keys.size, own_ranks[np.maximum(deaths, 0)])
-        by_length = np.lexsort((-ends.astype(np.int64), births))
-        of_image = np.lexsort((-ranks.reshape(-1)[end].astype(np.int64), begin))
-        first = np.searchsorted(births[by_length], begin[of_image])
-        nth = np.arange(begin.size) - np.searchsorted(begin[of_image], begin[of_image])
+        ends = deaths[lasts]
+        own = image_pairs(image.values, images.shown, loops, union)
+        chosen = image.levels.lasts(own.births, images.union.levels, own.deaths)
+        own = ImagePairs(*(part[chosen] for part in own))
+        by_length = _by_birth_and_length(images, image, (births, ends))
+        of_image = _by_birth_and_length(images, images.union, own)
+        begin = own.births[of_image]
+        first = np.searchsorted(births[by_length], begin)
+        nth = np.arange(begin.size) - np.searchsorted(begin, begin)
         numbers.append(by_length[first + nth])
-        killing.append(squares[of_image])
+        killing.append(own.killers[of_image])
+        classes.append(Classes(births, _dying(images, ends)))
     one, other = killing
     _, *both = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     matches = [own[chosen] for own, chosen in zip(numbers, both, strict=True)]
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
 
 
-def _tunnels_of(images: _Images, image: _Image) -> tuple[Points, Points]:
-    """Return where the tunnels of an image begin and end."""
+def _by_birth_and_length(images: _Images, image: _Image, pairs: tuple[Points, ...]) -> Points:
+    """Return the order of classes by points of birth, and from the last death in an image.
+
+    What is known besides births and deaths decides if both are equal.
+    """
+    births, deaths, *more = pairs
+    last = np.lexsort((*more, deaths, image.keys[deaths], ~_shown_at(images, deaths)))[::-1]
+    return last[np.argsort(births[last], kind="stable")]
+
+
+def _shown_at(images: _Images, points: Points) -> NDArray[np.bool_]:
+    """Return which points enter at all."""
+    shown = images.union.levels.shown
+    return np.ones(points.size, np.bool_) if shown is None else shown[points]
+
+
+def _tunnels_of(images: _Images, image: _Image) -> tuple[Points, Points, dict[int, Loops]]:
+    """Return where the tunnels of an image begin and end, and the loops of its forests."""
     values = image.values
     check_memory(values.shape, values.dtype, [1], images.filtration, 1)
-    ((_, births, deaths),) = volume_pairs(values, images.shown, [1], images.filtration, 1)
-    return births, deaths
-
-
-def _entry_order(image: _Image) -> Points:
-    """Return the points of an image in the order in which they enter, those that never do last."""
-    order = sort_keys(image.keys)
-    shown = image.levels.shown
-    if shown is None:
-        return order
-    return np.concatenate([order[shown[order]], np.flatnonzero(~shown)])
-
-
-def _ranks(order: Points) -> Array:
-    """Return at which place of an order each point is."""
-    ranks = np.empty(order.size, np.uint32)
-    ranks[order] = np.arange(order.size, dtype=np.uint32)
-    return ranks
+    volume = empty_volume(values.shape)
+    loops = {}
+    for complement in (False, True):
+        kind = kind_of(images.filtration, complement=complement)
+        *_, loops[kind.connectivity] = forest_pairs(
+            values, images.shown, kind, images.filtration, 1, volume
+        )
+    plan = order_plan(values.dtype, images.filtration, images.shown is not None)
+    births, deaths = tunnel_pairs(
+        values, images.shown, volume, dict(loops), plan, images.filtration.cubes, 1
+    )
+    return births, deaths, loops

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.stars import ROW, edge_at_home, path_index
+from ecc_core._backends.cpu.betti.stars import PAIRS, ROW, edge_at_home, path_index
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import (
     LANES,
+    NONE,
     ONE,
     count_bits,
     count_trailing_zeros,
@@ -29,8 +30,10 @@ LIVE_BIT = 3
 SIDE_BIT = 7
 FIRST = 3
 EDGE_BIT = 9
-MOST_FAR = 24  # edges of the squares of a cycle
-ROOM_OF_STEP = 1 + SIDES + MOST_FAR  # elements that a list may need more before it is looked at
+MOST_BOUNDARY = 30  # edges of the squares of a star
+ROOM_OF_STEP = (
+    1 + SIDES + MOST_BOUNDARY
+)  # elements that a list may need more before it is looked at
 TOO_FEW = -1
 
 
@@ -99,18 +102,32 @@ def next_sides(edge, byte, gradient, paths):
 
 
 @subroutine()
-def list_far(first_edge, cycle, gradient, far, paths, edges):
-    """List the edges of the squares of a cycle that do not belong to its point; return how many."""
+def list_boundary(first_edge, squares, gradient, offsets, paths, edges):
+    """List the edges of the boundary of some squares of a star; return how many.
+
+    `offsets` are :func:`far_offsets` and :func:`edge_offsets`. The edges of the star itself belong
+    to several squares, and cancel in a cycle.
+    """
+    far = offsets[0]
+    own = offsets[1]
     count = 0
-    left = cycle
-    while left:
-        square = np.uint64(count_trailing_zeros(np.uint64(left)))
-        left &= left - 1
+    ends = NONE
+    while squares:
+        square = np.uint64(count_trailing_zeros(np.uint64(squares)))
+        squares &= squares - 1
+        ends ^= ONE << np.uint64(PAIRS[square, 0]) | ONE << np.uint64(PAIRS[square, 1])
         for k in range(2):
             edge = edge_at_home(paths[1], first_edge + far[square, k], paths[2])
             if gradient[np.uint64(edge >> 2)]:
                 edges[count] = edge
                 count += 1
+    while ends:
+        end = np.uint64(count_trailing_zeros(np.uint64(ends)))
+        ends &= ends - ONE
+        edge = edge_at_home(paths[1], first_edge + own[end], paths[2])
+        if gradient[np.uint64(edge >> 2)]:
+            edges[count] = edge
+            count += 1
     return count
 
 

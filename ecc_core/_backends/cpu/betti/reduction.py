@@ -7,7 +7,6 @@ Of columns that are reduced only the numbers are kept, behind how many there are
 Columns are short, since a path leads past all rows that are paired at once: on average they have
 2.5 to 4.3 rows for 64^3 voxels of noise and smooth ones, and 16 for two values at random. To add a
 sorted list of a few words takes a few comparisons, and the first word needs no search.
-`bit_trees.py` is for columns whose rows have not been paired before.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._backends.cpu.betti.paths import (
-    MOST_FAR,
+    MOST_BOUNDARY,
     TOO_FEW,
-    list_far,
+    list_boundary,
     longer,
     path_ends,
     row_number,
@@ -54,7 +53,7 @@ class Columns(NamedTuple):
     places: Any
     """Places of their points in the volume."""
     cycles: Any
-    """The squares of their cycles, as sets of bits."""
+    """The squares of their cycles, as sets of bits; or any squares of their stars."""
 
 
 @subroutine()
@@ -139,20 +138,20 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
 
     Reduced columns are `listed`, in `size` elements so far. If the columns are `given`, this is
     where they are listed; otherwise their paths are followed, for which `tables` are
-    :func:`far_offsets` and :func:`path_offsets`. Returns the list, its size, and the columns that
-    are left with where they are listed.
+    :func:`far_offsets`, :func:`path_offsets` and :func:`edge_offsets`. Returns the list, its size,
+    and the columns that are left with where they are listed.
     """
     # Numba counts references to arrays at every call, but not to views without an owner. The
     # owners `sums`, `lists` and `listed` are replaced if they are too small. The first two are used
     # at each turn, as numba frees what is not used any more.
     gradient = bare(volume.gradient)
     states = bare(states)
-    far = bare(tables[0])
+    offsets = bare(tables[0]), bare(tables[2])
     paths = (bare(tables[1]), volume.home, gradient.size // 3)
     rows = Rows(bare(rows.starts), bare(rows.positions), bare(rows.owners), bare(rows.firsts))
     owners = rows.owners
     firsts = rows.firsts
-    far_edges = np.empty(MOST_FAR, np.int64)
+    far_edges = np.empty(MOST_BOUNDARY, np.int64)
     sums = np.empty((2, ROOM), np.uint64)
     lists = np.empty((3, ROOM), np.int64)
     known = bare(listed)
@@ -172,7 +171,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
         else:
             cycle = np.int64(columns.cycles[chosen_index])
             first_edge = 4 * columns.places[chosen_index]
-            count = list_far(first_edge, cycle, gradient, far, paths, far_edges)
+            count = list_boundary(first_edge, cycle, gradient, offsets, paths, far_edges)
             begins = bare(far_edges[:count])
             edges = bare(lists)
             count = path_ends(begins, gradient, paths, states, edges)

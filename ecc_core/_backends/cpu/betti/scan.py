@@ -46,6 +46,21 @@ def representatives(link, known, ends, near):
     return found
 
 
+@subroutine()
+def words_at(z, y, x, layout):
+    """Return which of the 64 points from one on lie in the block, and on which of its sides."""
+    slices, rows, columns, _, _ = layout
+    size = min(columns - x, LANES)
+    own = ALL >> np.uint64(LANES - size)
+    above = ALL if z == 0 else NONE
+    below = ALL if z == slices - 1 else NONE
+    before = ALL if y == 0 else NONE
+    behind = ALL if y == rows - 1 else NONE
+    first = ONE if x == 0 else NONE
+    last = own & ~(own >> ONE) if x + size == columns else NONE
+    return own, (above, below, before, behind, first, last)
+
+
 @kernel()
 def scan_links(
     keys, labels, layout, borders, framed, frame, link, planes, listed, lower_links, stars
@@ -81,17 +96,9 @@ def scan_links(
     count = np.int64(0)
     room = np.int64(0)
     for z, y in np.ndindex(slices, rows):
-        above = ALL if z == 0 else NONE
-        below = ALL if z == slices - 1 else NONE
-        before = ALL if y == 0 else NONE
-        behind = ALL if y == rows - 1 else NONE
         for x in range(0, columns, LANES):
-            size = min(columns - x, LANES)
-            own = ALL >> np.uint64(LANES - size)
-            first = ONE if x == 0 else NONE
-            last = own & ~(own >> ONE) if x + size == columns else NONE
+            own, sides = words_at(z, y, x, layout)
             start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            sides = above, below, before, behind, first, last
             steps = slice_step, row_step
             if stars is None:
                 lowest, apart = compare_links(

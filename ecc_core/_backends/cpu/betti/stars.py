@@ -28,7 +28,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.betti.links import LINKS, lower_neighbours
+from ecc_core._backends.cpu.betti.links import LINKS, MOST, lower_neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import LANES, ONE
 
@@ -58,11 +58,11 @@ def _sum(ends: tuple[int, ...]) -> tuple[int, int, int]:
     return z, y, x
 
 
-_END_BITS = np.array(LINK.ends)
-_SQUARE_BITS = np.array([LINK.members.index(_sum(side)) for side in SIDES])
-_PAIRS = np.array(SIDES)
-_CUBES_AT = np.array([[k for k, c in enumerate(CORNERS) if set(side) <= set(c)] for side in SIDES])
-_SHARED = np.array([WIDE_LINK.members.index(member) for member in LINK.members])
+END_BITS = np.array(LINK.ends)
+SQUARE_BITS = np.array([LINK.members.index(_sum(side)) for side in SIDES])
+PAIRS = np.array(SIDES)
+CUBES_AT = np.array([[k for k, c in enumerate(CORNERS) if set(side) <= set(c)] for side in SIDES])
+SHARED = np.array([WIDE_LINK.members.index(member) for member in LINK.members])
 
 
 def _cube_with(member: tuple[int, int, int]) -> int:
@@ -87,9 +87,9 @@ def squares_of(link):
     """Return the squares of a star as a set of bits."""
     squares = np.int64(0)
     for s in range(SQUARES):
-        v = _END_BITS[_PAIRS[s, 0]]
-        w = _END_BITS[_PAIRS[s, 1]]
-        squares |= (link >> v & link >> w & link >> _SQUARE_BITS[s] & 1) << s
+        v = END_BITS[PAIRS[s, 0]]
+        w = END_BITS[PAIRS[s, 1]]
+        squares |= (link >> v & link >> w & link >> SQUARE_BITS[s] & 1) << s
     return squares
 
 
@@ -101,7 +101,7 @@ def _fill_tree_words(words):
         word = 0
         seen = 0
         for root in range(EDGES):
-            if not link >> _END_BITS[root] & 1:
+            if not link >> END_BITS[root] & 1:
                 word |= ABSENT << PARENT_BITS * root
                 continue
             if seen >> root & 1:
@@ -113,8 +113,8 @@ def _fill_tree_words(words):
                 reached = 0
                 for s in range(SQUARES):
                     for k in range(2):
-                        v = _PAIRS[s, k]
-                        w = _PAIRS[s, 1 - k]
+                        v = PAIRS[s, k]
+                        w = PAIRS[s, 1 - k]
                         if squares >> s & front >> v & 1 and not seen >> w & 1:
                             word |= v << PARENT_BITS * w
                             seen |= 1 << w
@@ -142,7 +142,7 @@ def hole_around(squares, cube):
     while grown:
         grown = 0
         for s in range(SQUARES):
-            sides = 1 << _CUBES_AT[s, 0] | 1 << _CUBES_AT[s, 1]
+            sides = 1 << CUBES_AT[s, 0] | 1 << CUBES_AT[s, 1]
             if not squares >> s & 1 and hole & sides:
                 grown |= sides & ~hole
         hole |= grown
@@ -153,8 +153,8 @@ def hole_around(squares, cube):
 def hole_with(upper, member):
     """Return the cubes of the hole with one of 26 neighbours, of which the upper ones are given."""
     link = np.int64(0)
-    for i in range(len(_SHARED)):
-        link |= (~upper >> _SHARED[i] & 1) << i
+    for i in range(len(SHARED)):
+        link |= (~upper >> SHARED[i] & 1) << i
     return hole_around(squares_of(link), _CUBE_WITH[member])
 
 
@@ -166,7 +166,7 @@ def _fill_hole_cycles(cycles):
         hole = hole_around(number >> 3, number & 7)
         cycle = 0
         for s in range(SQUARES):
-            if squares >> s & (hole >> _CUBES_AT[s, 0] ^ hole >> _CUBES_AT[s, 1]) & 1:
+            if squares >> s & (hole >> CUBES_AT[s, 0] ^ hole >> CUBES_AT[s, 1]) & 1:
                 cycle |= 1 << s
         cycles[number] = cycle
 
@@ -179,7 +179,7 @@ def cycles_around(upper_links: Array, members: Array) -> Array:
     squares = np.zeros(members.size, np.int64)
     lower = ~upper_links
     for s, (v, w) in enumerate(SIDES):
-        bits = (_SHARED[i] for i in (LINK.ends[v], LINK.ends[w], _SQUARE_BITS[s]))
+        bits = (SHARED[i] for i in (LINK.ends[v], LINK.ends[w], SQUARE_BITS[s]))
         first, second, corner = (lower >> np.uint32(bit) for bit in bits)
         squares |= (first & second & corner & np.uint32(1)).astype(np.int64) << s
     found: Array = hole_cycles()[squares << 3 | _CUBE_WITH[members]]
@@ -271,6 +271,39 @@ def match_links(
     lower = lower_neighbours(builder, LINK, around, labels, planes)
     seen, apart, parents = _grow_trees(builder, lower)
     matched = builder.and_(own, builder.not_(apart))
+    _write_parents(builder, at, steps, parents, matched, gradient, width)
+    return [builder.not_(seen), apart]
+
+
+@llvm.operation(types.UniTuple(types.uint64, 2))
+def match_both_links(
+    builder, keys, others, at, steps, sides, borders, frames, planes, own, gradient, width
+):
+    """Match the edges that enter with one of 64 points in two filtrations at once.
+
+    They are matched with squares that enter with it in both, too. Planes are those of both links,
+    one after the other. Returns the points some of whose edges are not looked at, and those whose
+    links differ.
+    """
+    links = []
+    for first, filtered in ((0, keys), (MOST, others)):
+        around = filtered, at, steps, sides, borders, frames
+        links.append(lower_neighbours(builder, LINK, around, None, planes, first))
+    in_both = []
+    differ: Any = llvm.I64(0)
+    for one, other in zip(*links, strict=True):
+        in_both.append(builder.and_(one, other))
+        differ = builder.or_(differ, builder.xor(one, other))
+    _, apart, parents = _grow_trees(builder, in_both)
+    matched = builder.and_(own, builder.not_(apart))
+    _write_parents(builder, at, steps, parents, matched, gradient, width)
+    return [apart, differ]
+
+
+def _write_parents(
+    builder: Any, at: Any, steps: Any, parents: Any, matched: Any, gradient: Any, width: Any
+) -> None:
+    """Write the parents of the ends of 64 points to the gradient, at points that are `matched`."""
     row = steps[1]
     slice_ = steps[0]
     for v, axis in enumerate(AXES):
@@ -283,7 +316,6 @@ def match_links(
             byte = [llvm.splat(llvm.I8, LANES, value) for value in (1 << bit, 0)]
             found = builder.or_(found, builder.select(lanes, *byte))
         gradient.store(found, place)
-    return [builder.not_(seen), apart]
 
 
 def _grow_trees(builder: Any, lower: list[Any]) -> tuple[Any, Any, list[list[Any]]]:
@@ -296,7 +328,7 @@ def _grow_trees(builder: Any, lower: list[Any]) -> tuple[Any, Any, list[list[Any
     ends = [lower[i] for i in LINK.ends]
     squares = []
     for s, (v, w) in enumerate(SIDES):
-        corner = lower[_SQUARE_BITS[s]]
+        corner = lower[SQUARE_BITS[s]]
         squares.append(builder.and_(corner, builder.and_(ends[v], ends[w])))
     seen = nothing
     reached = []
@@ -335,5 +367,5 @@ def roots_of(tree):
     roots = np.uint64(0)
     for end in range(EDGES):
         if tree >> PARENT_BITS * end & 7 == ROOT:
-            roots |= ONE << np.uint64(_END_BITS[end])
+            roots |= ONE << np.uint64(END_BITS[end])
     return roots

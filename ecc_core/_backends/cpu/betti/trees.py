@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import OUTSIDE, end_of, find
 from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
 from ecc_core._backends.cpu.betti.forest import Basins, list_basins
+from ecc_core._backends.cpu.betti.volume import empty_volume
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import bare
@@ -140,18 +142,45 @@ def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> t
     )
 
 
-def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequence[Points]) -> Trees:
-    """Return the trees of the components of a volume, or of its complement in a frame.
+class VolumeBasins(NamedTuple):
+    """The basins of a volume, searched as one block, and where its points are staged."""
+
+    staged: Staged
+    kind: Kind
+    keys: Array
+    """In the order in which the points enter, of the complement in the opposite one."""
+    basins: Basins
+
+    def points(self, places: Array) -> Points:
+        """Convert places to points of the volume, which is flipped for complements."""
+        points = self.staged.in_image(places.astype(np.int64))
+        return self.size - 1 - points if self.kind.complement else points
+
+    def places(self, points: Points) -> Points:
+        """Convert points of the volume to places."""
+        if self.kind.complement:
+            points = self.size - 1 - points
+        index = np.unravel_index(points, self.staged.field.source.shape)
+        return np.ravel_multi_index([along + 1 for along in index], self.staged.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.staged.field.source.shape)
+
+
+def volume_basins(
+    values: Array, shown: Array | None, kind: Kind, *, loops: bool = False
+) -> VolumeBasins:
+    """Return the basins of a volume, or of its complement in a frame, and `loops` within them.
 
     Points enter in the order of unsigned values, of the complement in the opposite one. It is
-    searched as one block, since what ends within a part of it depends on points elsewhere.
+    searched as one block, since what ends within a part of it depends on points elsewhere. The
+    result lies in the thread's memory.
     """
-    last = values.size - 1
     shape = values.shape
     if kind.complement:
         values = np.flip(values)
         shown = None if shown is None else np.flip(shown)
-        others = [last - points for points in others]
     field = Field(Source(values), None if shown is None else Source(shown, "mask"), 3)
     grid = grid_of(shape, shape)
     staged = Staged(grid.blocks[0], field)
@@ -159,7 +188,13 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
     keys, _, _ = staged.load(plan, "raise")
     if kind.complement:
         np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
-    basins = list_basins(grid, kind, keys, staged)
+    volume = empty_volume(shape) if loops else None
+    return VolumeBasins(staged, kind, keys, list_basins(grid, kind, keys, staged, volume))
+
+
+def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
+    """Return the trees of the components of a volume."""
+    staged, kind, keys, basins = found
     framed = int(kind.complement)
     begin = basins.starts[framed : basins.minima].copy()
     by_age = sort_keys(keys[begin])
@@ -173,16 +208,13 @@ def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequenc
     order = by_place[sort_keys(keys[forks[by_place]])]
     nodes = []
     for points in others:
-        found = np.empty(points.size, np.int64)
-        z, y, x = np.unravel_index(points, shape)
-        offsets = (along - first for along, first in zip((z, y, x), staged.first, strict=True))
-        places = sum(gap * step for gap, step in zip(offsets, staged.steps, strict=True))
-        basins_of(*basins.paths, places, found)
-        nodes.append(ages[found])
-    starts = staged.in_image(begin[by_age].astype(np.int64))
-    entered = staged.in_image(forks[order].astype(np.int64))
-    if kind.complement:
-        starts = last - starts
-        entered = last - entered
-    ends = ages[joins[order]]
-    return Trees(starts, kind.complement, ends, entered, nodes)
+        node = np.empty(points.size, np.int64)
+        basins_of(*basins.paths, found.places(points), node)
+        nodes.append(ages[node])
+    starts = found.points(begin[by_age])
+    return Trees(starts, kind.complement, ages[joins[order]], found.points(forks[order]), nodes)
+
+
+def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequence[Points]) -> Trees:
+    """Return the trees of the components of a volume, or of its complement in a frame."""
+    return trees_of(volume_basins(values, shown, kind), others)

@@ -81,9 +81,7 @@ class NumberedRows(NamedTuple):
 
 def reduced(volume: Volume, rows: NumberedRows, columns: Columns, workers: int) -> Paired:
     """Pair the edges that close loops with the squares that close those of the complement."""
-    owners = np.full(rows.places.size, NONE, np.int32)
-    firsts = np.zeros(owners.size, np.int64)
-    _reduce_slabs(volume, Rows(*rows[1:], owners, firsts), columns, workers)
+    owners = owners_of(volume, *rows[1:], columns, workers)
     paired = owners != NONE
     owners = owners[paired]
     return Paired(
@@ -94,7 +92,17 @@ def reduced(volume: Volume, rows: NumberedRows, columns: Columns, workers: int) 
     )
 
 
-def _entry_order(cells: Cells, places: int) -> Array:
+def owners_of(
+    volume: Volume, starts: Array, positions: Array, columns: Columns, workers: int
+) -> Array:
+    """Return which column each row is the pivot of, or `NONE`; see :class:`Rows`."""
+    owners = np.full(positions.size, NONE, np.int32)
+    firsts = np.zeros(owners.size, np.int64)
+    _reduce_slabs(volume, Rows(starts, positions, owners, firsts), columns, workers)
+    return owners
+
+
+def entry_order(cells: Cells, places: int) -> Array:
     """Return the order in which cells enter."""
     in_place = sort_keys(cells.places.astype(np.uint64), places.bit_length())
     order: Array = in_place[sort_keys(cells.keys[in_place])]
@@ -103,12 +111,24 @@ def _entry_order(cells: Cells, places: int) -> Array:
 
 def ordered_columns(volume: Volume, cells: Cells) -> Columns:
     """Return columns in the order in which they enter."""
-    order = _entry_order(cells, volume.width)
+    order = entry_order(cells, volume.width)
     return Columns(cells.places[order], cells.parts[order])
 
 
 def numbered_rows(volume: Volume, cells: Cells) -> NumberedRows:
     """Mark rows in the gradient, and number them."""
+    starts, numbers, positions = row_numbers(volume, cells)
+    by_number = np.empty_like(cells.places)
+    by_number[numbers] = cells.places
+    return NumberedRows(by_number, starts, positions)
+
+
+def row_numbers(volume: Volume, cells: Cells) -> tuple[Array, Array, Array]:
+    """Mark rows in the gradient.
+
+    Returns the number of the first row of each group of edges, the number of each row, and their
+    positions in the opposite order of entry.
+    """
     places = volume.width
     count = cells.places.size
     edges = edge_offsets(volume.steps, volume.width)[cells.parts]
@@ -120,10 +140,14 @@ def numbered_rows(volume: Volume, cells: Cells) -> NumberedRows:
     numbers = np.empty(count, np.uint32)
     number_rows(edges, volume.gradient, starts, numbers)
     positions = np.empty(count, np.uint32)
-    positions[numbers[_entry_order(cells, places)[::-1]]] = np.arange(count, dtype=np.uint32)
-    by_number = np.empty_like(cells.places)
-    by_number[numbers] = cells.places
-    return NumberedRows(by_number, starts, positions)
+    positions[numbers[entry_order(cells, places)[::-1]]] = np.arange(count, dtype=np.uint32)
+    return starts, numbers, positions
+
+
+def _tables(volume: Volume) -> tuple[Array, Array, Array]:
+    """Return where the edges of squares and the paths from edges lead."""
+    given = volume.steps, volume.width
+    return far_offsets(*given), path_offsets(*given), edge_offsets(*given)
 
 
 def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) -> None:
@@ -133,7 +157,7 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
     groups = 3 * (ends * volume.steps[0] // LANES)
     bounds = rows.starts[groups].astype(np.int64)
     bounds[-1] = rows.owners.size
-    tables = far_offsets(volume.steps, volume.width), path_offsets(volume.steps, volume.width)
+    tables = _tables(volume)
     given = volume, tables, rows
     followed = np.empty(0, np.int64)
     found: list[tuple[int, Array, Array]] = []
@@ -195,7 +219,7 @@ def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> No
     of_rows[owned] = firsts[owners[owned]]
     numbers = np.arange(owners.size, dtype=np.uint32)
     volume = empty_volume((1, 1, 1))
-    tables = far_offsets(volume.steps, volume.width), path_offsets(volume.steps, volume.width)
+    tables = _tables(volume)
     reduce_columns(
         volume,
         tables,

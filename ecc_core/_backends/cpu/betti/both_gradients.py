@@ -1,0 +1,351 @@
+"""A discrete gradient that two filtrations of a volume have in common.
+
+Image persistence takes rows in the order of one filtration and columns in that of another one. An
+edge and a square can be removed as a pair if they enter with one point in the former, and with one
+point, which may be another, in the latter (discrete Morse theory for several filtrations: Allili,
+Kaczynski and Landi, 2017). So each edge whose last points are p and q in the two orders is matched
+with a square of the same last points, if there is one:
+
+- If p = q, the square lies between two ends of p that are lower in both orders. A tree of each
+  component of what both lower links have in common matches all ends but one, as in ``stars.py``.
+- Otherwise the edge is the one between p and q, and any square will do, since only one edge of it
+  has these last points.
+
+Where both lower links are equal and connected, nothing is left of the star of a point. The other
+points are *special*, and what is left of their stars is listed here: edges that close a loop in the
+order of rows, and squares that fill none in the order of columns. Those that fill one are columns
+in any case, and known from the forest of the complement.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.components import Kind
+from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged, grid_of
+from ecc_core._backends.cpu.betti.links import MOST, link_of
+from ecc_core._backends.cpu.betti.scan import words_at
+from ecc_core._backends.cpu.betti.stars import (
+    ABSENT,
+    AXES,
+    EDGES,
+    END_BITS,
+    ENDS,
+    LINK_BITS,
+    PAIRS,
+    PARENT_BITS,
+    ROOT,
+    SIDES,
+    SQUARE_BITS,
+    edge_offsets,
+    match_both_links,
+    squares_of,
+    tree_words,
+    write_star,
+)
+from ecc_core._backends.cpu.betti.volume import Volume
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.encoders.plans import coefficient_plan
+from ecc_core._backends.cpu.llvm import LANES, ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.sources import Source
+
+Array = NDArray[Any]
+
+NO_CLASS = -1
+END_BITS_OF_ROW = 3
+"""Bits of an end in the number of a class of edges."""
+
+BESIDE = np.array([[w for w in range(EDGES) if AXES[w] != AXES[v]] for v in range(EDGES)])
+"""The ends that have a square with another one."""
+
+
+def _corner_bits() -> Array:
+    """Return the member of the link at the corner of the square between two ends."""
+    bits = np.zeros((EDGES, EDGES), np.int64)
+    for s, (v, w) in enumerate(SIDES):
+        bits[v, w] = bits[w, v] = SQUARE_BITS[s]
+    return bits
+
+
+_CORNER_BITS = _corner_bits()
+
+
+class Filtered(NamedTuple):
+    """The vertices of a volume in the order in which they enter, staged with a layer around."""
+
+    staged: Staged
+    kind: Kind
+    """That of vertices; there is a frame around closed cubes, which are those of the complement."""
+    keys: Array
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.staged.field.source.shape)
+
+    def points(self, places: Array) -> Array:
+        """Convert places to points of the image, which is flipped if vertices are cubes."""
+        points = self.staged.in_image(places.astype(np.int64))
+        return self.size - 1 - points if self.kind.complement else points
+
+    def places(self, vertices: Array) -> Array:
+        """Convert vertices, numbered in C order, to places."""
+        index = np.unravel_index(vertices, self.staged.field.source.shape)
+        return np.ravel_multi_index([along + 1 for along in index], self.staged.shape)
+
+
+def filtered(values: Array, shown: Array | None, kind: Kind) -> Filtered:
+    """Stage the vertices of a volume of unsigned or floating values, of `kind`."""
+    if kind.complement:
+        values = np.flip(values)
+        shown = None if shown is None else np.flip(shown)
+    field = Field(Source(values), None if shown is None else Source(shown, "mask"), 3)
+    staged = Staged(grid_of(values.shape, values.shape).blocks[0], field)
+    plan = coefficient_plan(values.dtype, False, False, shown is not None)
+    loaded, _, _ = staged.load(plan, "raise")
+    keys = plan.key_dtype.type(plan.top) - loaded if kind.complement else loaded.copy()
+    return Filtered(staged, kind, keys)
+
+
+class Special(NamedTuple):
+    """Points some of whose cells are not matched."""
+
+    volume: Volume
+    """With the gradient of both filtrations."""
+    places: Array
+    links: Array
+    """The lower links of these points in the orders of rows and columns, (2, places of volume)."""
+
+
+def match_both(rows: Filtered, columns: Filtered) -> Special:
+    """Return the gradient of two filtrations, and the points where it leaves cells."""
+    staged = rows.staged
+    width = LANES * ceil_div(staged.size + SPARE, LANES)
+    volume = Volume(np.zeros(3 * width, np.uint8), staged.shape, None)
+    grid = grid_of(staged.field.source.shape, staged.field.source.shape)
+    borders, framed = grid.borders(staged.block, rows.kind.complement)
+    special = np.empty(math.prod(staged.block.shape), np.int32)
+    links = np.empty((2, width), np.uint32)
+    edges = edge_offsets(staged.steps, width)
+    count = scan_both(
+        (rows.keys, columns.keys),
+        staged.layout,
+        borders,
+        framed,
+        np.empty(2 * MOST, np.uint64),
+        (tree_words(), edges),
+        volume.gradient,
+        special,
+        links,
+    )
+    special = special[:count]
+    moves = np.array(ENDS) @ staged.steps
+    match_crossing(special, links, moves, edges, volume.gradient)
+    return Special(volume, special, links)
+
+
+@kernel()
+def scan_both(keys, layout, borders, framed, planes, stars, gradient, special, links):
+    """Match the edges that have one last point in both filtrations; see ``scan_links``.
+
+    Writes the special points and their links, and returns how many there are.
+    """
+    slices, rows, columns, slice_step, row_step = layout
+    first_keys = bare(keys[0])
+    second_keys = bare(keys[1])
+    planes = bare(planes)
+    gradient = bare(gradient)
+    special = bare(special)
+    links = bare(links)
+    steps = slice_step, row_step
+    count = np.int64(0)
+    for z, y in np.ndindex(slices, rows):
+        for x in range(0, columns, LANES):
+            start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
+            own, sides = words_at(z, y, x, layout)
+            apart, differ = match_both_links(
+                first_keys,
+                second_keys,
+                start,
+                steps,
+                sides,
+                borders,
+                framed,
+                planes,
+                own,
+                gradient,
+                gradient.size // 3,
+            )
+            left = (apart | differ) & own
+            while left:
+                bit = np.uint64(count_trailing_zeros(left))
+                left &= left - ONE
+                place = np.uint64(start) + bit
+                one = link_of(planes, 0, bit) & LINK_BITS
+                other = link_of(planes, MOST, bit) & LINK_BITS
+                if apart >> bit & ONE:
+                    tree = np.int64(stars[0][one & other])
+                    write_star(tree, np.int64(place), stars[1], None, gradient)
+                special[count] = place
+                links[0, place] = one
+                links[1, place] = other
+                count += 1
+    return count
+
+
+@kernel()
+def match_crossing(special, links, moves, edges, gradient):
+    """Match edges that have two last points with squares that have the same ones."""
+    special = bare(special)
+    links = bare(links)
+    gradient = bare(gradient)
+    for i in range(special.size):
+        place = np.int64(special[i])
+        of_rows = np.int64(links[0, place])
+        of_columns = np.int64(links[1, place])
+        for v in range(EDGES):
+            if not of_columns >> END_BITS[v] & 1 or of_rows >> END_BITS[v] & 1:
+                continue
+            # The end is the last point of this edge in the order of rows, and so is special, too.
+            beyond = np.int64(links[0, place + moves[v]])
+            for k in range(BESIDE.shape[1]):
+                w = BESIDE[v, k]
+                here = of_columns >> END_BITS[w] & of_columns >> _CORNER_BITS[v, w]
+                there = beyond >> END_BITS[w] & beyond >> _CORNER_BITS[EDGES - 1 - v, w]
+                if here & there & 1:
+                    gradient[np.uint64(4 * place + edges[v] >> 2)] = w + 1
+                    break
+
+
+class LeftCells(NamedTuple):
+    """Edges or squares that the gradient leaves in the stars of special points."""
+
+    places: Array
+    parts: Array
+    """The end of an edge, or a set of squares."""
+    classes: Array
+    """The class that may begin or end with each, or `NO_CLASS`."""
+
+
+def row_cells(special: Special, closing: Array) -> LeftCells:
+    """Return the edges that close loops in the order of rows; of one point in this order, too.
+
+    `closing` has a set of ends for each place of the volume: those of the components of lower links
+    that close a loop. A class is numbered by the place and the first end of the component.
+    """
+    room = EDGES * special.places.size
+    cells = LeftCells(np.empty(room, np.int32), np.empty(room, np.uint8), np.empty(room, np.int64))
+    volume = special.volume
+    edges = edge_offsets(volume.steps, volume.width)
+    count = list_rows(
+        special.places, special.links, closing, edges, volume.gradient, tree_words(), cells
+    )
+    return LeftCells(*(part[:count] for part in cells))
+
+
+@kernel()
+def list_rows(special, links, closing, edges, gradient, trees, cells):
+    """List the edges that no square is matched with, but for one of each component that joins.
+
+    The first edges of components that close a loop come before the others.
+    """
+    links = bare(links)
+    gradient = bare(gradient)
+    count = 0
+    component = np.empty(EDGES, np.int64)
+    for i in range(special.size):
+        place = np.int64(special[i])
+        tree = np.int64(trees[links[0, place]])
+        left = np.int64(0)
+        for v in range(EDGES):
+            component[v] = NO_CLASS
+            if tree >> PARENT_BITS * v & 7 == ABSENT:
+                continue
+            left |= np.int64(gradient[np.uint64(4 * place + edges[v] >> 2)] == 0) << v
+            component[v] = root_of(tree, v)
+        for root in range(EDGES):
+            if component[root] != root:
+                continue
+            closes = False
+            first = NO_CLASS
+            for v in range(EDGES):
+                if component[v] == root:
+                    closes |= closing[place] >> v & 1 != 0
+                    if first == NO_CLASS and left >> v & 1:
+                        first = v
+            left ^= 1 << first
+            if closes:
+                cells.places[count] = place
+                cells.parts[count] = first
+                cells.classes[count] = place << END_BITS_OF_ROW | root
+                count += 1
+        while left:
+            cells.places[count] = place
+            cells.parts[count] = count_trailing_zeros(np.uint64(left))
+            cells.classes[count] = NO_CLASS
+            left &= left - 1
+            count += 1
+    return count
+
+
+@subroutine()
+def root_of(tree, end):
+    """Return the root of an end in the trees of a link."""
+    parent = tree >> PARENT_BITS * end & 7
+    while parent < ROOT:
+        end = parent
+        parent = tree >> PARENT_BITS * end & 7
+    return end
+
+
+def column_cells(special: Special) -> LeftCells:
+    """Return the squares that no edge is matched with, and that fill no loop of columns."""
+    room = EDGES * special.places.size
+    cells = LeftCells(np.empty(room, np.int32), np.empty(room, np.uint16), np.empty(room, np.int64))
+    volume = special.volume
+    edges = edge_offsets(volume.steps, volume.width)
+    count = list_columns(special.places, special.links, edges, volume.gradient, cells)
+    return LeftCells(*(part[:count] for part in cells))
+
+
+@kernel()
+def list_columns(special, links, edges, gradient, cells):
+    """Complete the squares that are matched in the star of a point to trees of its lower link."""
+    links = bare(links)
+    gradient = bare(gradient)
+    count = 0
+    parents = np.empty(EDGES, np.int64)
+    for i in range(special.size):
+        place = np.int64(special[i])
+        link = np.int64(links[1, place])
+        for v in range(EDGES):
+            parents[v] = v
+        for v in range(EDGES):
+            byte = np.int64(gradient[np.uint64(4 * place + edges[v] >> 2)])
+            if link >> END_BITS[v] & 1 and byte:
+                join_ends(parents, v, byte - 1)
+        squares = squares_of(link)
+        while squares:
+            s = count_trailing_zeros(np.uint64(squares))
+            squares &= squares - 1
+            if join_ends(parents, PAIRS[s, 0], PAIRS[s, 1]):
+                cells.places[count] = place
+                cells.parts[count] = 1 << s
+                cells.classes[count] = NO_CLASS
+                count += 1
+    return count
+
+
+@subroutine()
+def join_ends(parents, one, other):
+    """Join the trees of two ends, and return whether they were different ones."""
+    while parents[one] != one:
+        one = parents[one]
+    while parents[other] != other:
+        other = parents[other]
+    parents[other] = one
+    return one != other
