@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.components import Kind
-from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged, grid_of
+from ecc_core._backends.cpu.betti.blocks import SPARE, grid_of
 from ecc_core._backends.cpu.betti.links import MOST, link_of
 from ecc_core._backends.cpu.betti.scan import words_at
 from ecc_core._backends.cpu.betti.stars import (
@@ -48,11 +47,10 @@ from ecc_core._backends.cpu.betti.stars import (
     tree_words,
     write_star,
 )
+from ecc_core._backends.cpu.betti.trees import EntryOrder
 from ecc_core._backends.cpu.betti.volume import Volume
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import LANES, ONE, bare, count_trailing_zeros
-from ecc_core._backends.cpu.sources import Source
 
 Array = NDArray[Any]
 
@@ -75,42 +73,6 @@ def _corner_bits() -> Array:
 _CORNER_BITS = _corner_bits()
 
 
-class Filtered(NamedTuple):
-    """The vertices of a volume in the order in which they enter, staged with a layer around."""
-
-    staged: Staged
-    kind: Kind
-    """That of vertices; there is a frame around closed cubes, which are those of the complement."""
-    keys: Array
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.staged.field.source.shape)
-
-    def points(self, places: Array) -> Array:
-        """Convert places to points of the image, which is flipped if vertices are cubes."""
-        points = self.staged.in_image(places.astype(np.int64))
-        return self.size - 1 - points if self.kind.complement else points
-
-    def places(self, vertices: Array) -> Array:
-        """Convert vertices, numbered in C order, to places."""
-        index = np.unravel_index(vertices, self.staged.field.source.shape)
-        return np.ravel_multi_index([along + 1 for along in index], self.staged.shape)
-
-
-def filtered(values: Array, shown: Array | None, kind: Kind) -> Filtered:
-    """Stage the vertices of a volume of unsigned or floating values, of `kind`."""
-    if kind.complement:
-        values = np.flip(values)
-        shown = None if shown is None else np.flip(shown)
-    field = Field(Source(values), None if shown is None else Source(shown, "mask"), 3)
-    staged = Staged(grid_of(values.shape, values.shape).blocks[0], field)
-    plan = coefficient_plan(values.dtype, False, False, shown is not None)
-    loaded, _, _ = staged.load(plan, "raise")
-    keys = plan.key_dtype.type(plan.top) - loaded if kind.complement else loaded.copy()
-    return Filtered(staged, kind, keys)
-
-
 class Special(NamedTuple):
     """Points some of whose cells are not matched."""
 
@@ -121,7 +83,7 @@ class Special(NamedTuple):
     """The lower links of these points in the orders of rows and columns, (2, places of volume)."""
 
 
-def match_both(rows: Filtered, columns: Filtered) -> Special:
+def match_both(rows: EntryOrder, columns: EntryOrder) -> Special:
     """Return the gradient of two filtrations, and the points where it leaves cells."""
     staged = rows.staged
     width = LANES * ceil_div(staged.size + SPARE, LANES)

@@ -16,27 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti import tunnels
 from ecc_core._backends.cpu.betti.both_gradients import (
     NO_CLASS,
-    Filtered,
     LeftCells,
     column_cells,
-    filtered,
     match_both,
     row_cells,
 )
 from ecc_core._backends.cpu.betti.cells import cycles_of
 from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.reduction import NONE, Columns
-from ecc_core._backends.cpu.betti.stars import ends_at
-from ecc_core._backends.cpu.betti.trees import VolumeBasins
-from ecc_core._backends.cpu.betti.union_loops import (
-    StarLoops,
-    edges_that_close,
-    squares_that_close,
-)
+from ecc_core._backends.cpu.betti.trees import EntryOrder
+from ecc_core._backends.cpu.betti.union_loops import StarLoops, edges_that_close
 from ecc_core._backends.cpu.betti.volume import Volume
 
 Array = NDArray[Any]
@@ -46,8 +38,19 @@ Points = NDArray[np.int64]
 class Union(NamedTuple):
     """The union of two volumes, and what closes its loops: rows of cubes, columns of vertices."""
 
-    order: Filtered
+    order: EntryOrder
+    """That of points adjacent along axes, which are those of the complement of closed cubes."""
     loops: StarLoops
+
+
+class Tunnels(NamedTuple):
+    """The tunnels of a volume, and what others of it are found from."""
+
+    births: Points
+    deaths: Points
+    order: EntryOrder
+    loops: dict[int, Loops]
+    """Of both forests, by connectivity, as for :func:`tunnel_pairs`."""
 
 
 class ImagePairs(NamedTuple):
@@ -61,54 +64,36 @@ class ImagePairs(NamedTuple):
     killers: Points
 
 
-def union_of(values: Array, shown: Array | None, around: VolumeBasins) -> Union:
-    """Return the union, whose complement has the basins `around` it."""
-    cubes = around.kind.connectivity == 1
-    loops = edges_that_close(around) if cubes else squares_that_close(around)
-    return Union(filtered(values, shown, Kind(1, cubes)), loops)
-
-
-def image_pairs(
-    values: Array, shown: Array | None, loops: dict[int, Loops], union: Union
-) -> ImagePairs:
-    """Return the tunnels of a volume in the union; `loops` are those of its forests.
-
-    They are by connectivity, as for :func:`tunnel_pairs`.
-    """
-    kind = union.order.kind
-    own = filtered(values, shown, kind)
-    if kind.complement:
+def image_pairs(own: Tunnels, union: Union) -> ImagePairs:
+    """Return the tunnels of a volume in the union."""
+    cubes = own.order.kind.complement
+    if cubes:
         closing = union.loops
-        filling = _filling(own, loops[3])
-        rows, columns = union.order, own
+        filling = StarLoops(own.order.size - 1 - own.loops[3].places, cycles_of(own.loops[3]))
+        rows, columns = union.order, own.order
     else:
-        closing = StarLoops(loops[1].places, ends_at(loops[1].members))
+        closing = edges_that_close(own.loops[1])
         filling = union.loops
-        rows, columns = own, union.order
+        rows, columns = own.order, union.order
     special = match_both(rows, columns)
     closes = np.zeros(special.volume.width, np.uint8)
-    np.bitwise_or.at(closes, rows.places(closing.points), np.uint8(1) << closing.parts)
+    np.bitwise_or.at(closes, rows.places_of_vertices(closing.points), np.uint8(1) << closing.parts)
     row_parts = row_cells(special, closes)
     column_parts = _with_filling(column_cells(special), columns, filling)
     row_of, column_of = _reduced(special.volume, rows, row_parts, columns, column_parts)
     births = rows.points(row_parts.places[row_of])
     deaths = columns.points(column_parts.places[column_of])
     killers = column_parts.classes[column_of]
-    if kind.complement:
+    if cubes:
         births, deaths = deaths, births
         killers = row_parts.classes[row_of]
     known = killers != NO_CLASS  # What has no class lasts for no time.
     return ImagePairs(births[known], deaths[known], killers[known])
 
 
-def _filling(order: Filtered, loops: Loops) -> StarLoops:
-    """Return the loops of the complement as columns of vertices, of which it is flipped."""
-    return StarLoops(order.size - 1 - loops.places, cycles_of(loops))
-
-
-def _with_filling(left: LeftCells, order: Filtered, filling: StarLoops) -> LeftCells:
+def _with_filling(left: LeftCells, order: EntryOrder, filling: StarLoops) -> LeftCells:
     """Return squares that are left, and then those that fill loops, each with its own class."""
-    places = order.places(filling.points).astype(left.places.dtype)
+    places = order.places_of_vertices(filling.points).astype(left.places.dtype)
     return LeftCells(
         np.concatenate([left.places, places]),
         np.concatenate([left.parts, filling.parts]),
@@ -117,7 +102,7 @@ def _with_filling(left: LeftCells, order: Filtered, filling: StarLoops) -> LeftC
 
 
 def _reduced(
-    volume: Volume, rows: Filtered, row_parts: LeftCells, columns: Filtered, squares: LeftCells
+    volume: Volume, rows: EntryOrder, row_parts: LeftCells, columns: EntryOrder, squares: LeftCells
 ) -> tuple[Points, Points]:
     """Return the numbers of the edges and squares that are paired."""
     edges = tunnels.Cells(row_parts.places, rows.keys[row_parts.places], row_parts.parts)

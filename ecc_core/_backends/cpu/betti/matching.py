@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.components import kind_of
+from ecc_core._backends.components import Kind, kind_of
 from ecc_core._backends.cpu.betti.blocks import Field
 from ecc_core._backends.cpu.betti.cells import tunnel_pairs
 from ecc_core._backends.cpu.betti.forest import Loops
-from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Union, image_pairs, union_of
-from ecc_core._backends.cpu.betti.launch import forest_pairs, order_plan
+from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Tunnels, Union, image_pairs
+from ecc_core._backends.cpu.betti.launch import order_plan
 from ecc_core._backends.cpu.betti.matching_keys import (
     levels_of,
     values_below_none,
@@ -36,12 +36,15 @@ from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import (
     JOINED,
     NOBODY,
+    EntryOrder,
     Trees,
+    VolumeBasins,
+    loops_of,
     trees_of,
     volume_basins,
-    volume_trees,
 )
-from ecc_core._backends.cpu.betti.volume import empty_volume
+from ecc_core._backends.cpu.betti.union_loops import edges_that_close, squares_that_close
+from ecc_core._backends.cpu.betti.volume import Volume
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
@@ -126,8 +129,9 @@ class _Grown(NamedTuple):
     """Of the union, the eldest first."""
     above: list[Trees]
     """Of the complements of both images, with the nodes of the maxima of the union."""
-    loops: Union | None = None
-    """Of the union of volumes."""
+    tunnels: list[Tunnels]
+    """Of both images, if they are volumes."""
+    union_loops: Union | None
 
 
 def betti_matching(
@@ -159,11 +163,14 @@ def betti_matching(
 def _matched(images: _Images) -> list[Matched]:
     """Match the classes of two images, by dimension."""
     ndim = images.filtration.ndim
+    if ndim == 3:
+        values = images.union.values
+        check_memory(values.shape, values.dtype, [1], images.filtration, 1)
     grown = _grow_volumes(images) if ndim == 3 else _grow_planes(images)
     found = [_components(images, grown)]
     if ndim == 3:
-        assert grown.loops is not None
-        found.append(_tunnels(images, grown.loops))
+        assert grown.union_loops is not None
+        found.append(_tunnels(images, grown.tunnels, grown.union_loops))
     if ndim > 1:
         found.append(_holes(images, grown))
     return found
@@ -184,22 +191,61 @@ def _grow_planes(images: _Images) -> _Grown:
         if images.filtration.ndim > 1:
             above.append(scan.trees(1, [maxima]))
     union = of_union.trees(0, [trees.starts for trees in below])
-    return _Grown(below, union, maxima, above)
+    return _Grown(below, union, maxima, above, [], None)
 
 
 def _grow_volumes(images: _Images) -> _Grown:
-    """Return the trees of volumes."""
+    """Return the trees of volumes, and their tunnels."""
+    cubes = images.filtration.cubes
+    own, around = (kind_of(images.filtration, complement=over) for over in (False, True))
+    of_union = _basins(images, images.union, around)
+    maxima = trees_of(of_union, []).starts
+    if cubes:
+        union_loops = edges_that_close(loops_of(of_union))
+        union_order = _kept(of_union.order)
+    else:
+        union_loops = squares_that_close(of_union)
+    below: list[Trees] = []
+    above: list[Trees] = []
+    tunnels = []
+    for image in images[:2]:
+        loops = {}
+        for kind, trees, others in ((own, below, []), (around, above, [maxima])):
+            found = _basins(images, image, kind)
+            trees.append(trees_of(found, others))
+            loops[kind.connectivity] = loops_of(found)
+            if kind.connectivity == 1:
+                order = _kept(found.order)
+                volume = found.volume
+        tunnels.append(_tunnels_of(images, image, order, loops, volume))
+    of_union = _basins(images, images.union, own)
+    union_trees = trees_of(of_union, [trees.starts for trees in below])
+    if not cubes:
+        union_order = _kept(of_union.order)
+    return _Grown(below, union_trees, maxima, above, tunnels, Union(union_order, union_loops))
+
+
+def _basins(images: _Images, image: _Image, kind: Kind) -> VolumeBasins:
+    return volume_basins(image.values, images.shown, kind)
+
+
+def _kept(order: EntryOrder) -> EntryOrder:
+    """Return an order that does not lie in the thread's memory."""
+    return order._replace(keys=order.keys.copy())
+
+
+def _tunnels_of(
+    images: _Images, image: _Image, order: EntryOrder, loops: dict[int, Loops], volume: Volume
+) -> Tunnels:
+    """Return where the tunnels of an image begin and end, without those that last for no time."""
+    values = image.values
     shown = images.shown
-    filtration = images.filtration
-    own, around = (kind_of(filtration, complement=complement) for complement in (False, True))
-    of_union = images.union.values
-    beyond = volume_basins(of_union, shown, around, loops=True)
-    maxima = trees_of(beyond, []).starts
-    loops = union_of(of_union, shown, beyond)
-    below = [volume_trees(image.values, shown, own, []) for image in images[:2]]
-    above = [volume_trees(image.values, shown, around, [maxima]) for image in images[:2]]
-    minima = [trees.starts for trees in below]
-    return _Grown(below, volume_trees(of_union, shown, own, minima), maxima, above, loops)
+    plan = order_plan(values.dtype, images.filtration, shown is not None)
+    births, deaths = tunnel_pairs(
+        values, shown, volume, dict(loops), plan, images.filtration.cubes, 1
+    )
+    lasts = image.levels.lasts(births, image.levels, deaths)
+    return Tunnels(births[lasts], deaths[lasts], order, loops)
 
 
 def _images_of(
@@ -330,7 +376,7 @@ def _dying(images: _Images, deaths: Points) -> Points:
     return deaths if shown is None else np.where(shown[deaths], deaths, NEVER)
 
 
-def _tunnels(images: _Images, union: Union) -> Matched:
+def _tunnels(images: _Images, tunnels: list[Tunnels], union: Union) -> Matched:
     """Match tunnels.
 
     Of those that are born at one point, the longest is matched with the longest of the image.
@@ -338,22 +384,19 @@ def _tunnels(images: _Images, union: Union) -> Matched:
     classes = []
     numbers = []
     killing = []
-    for image in images[:2]:
-        births, deaths, loops = _tunnels_of(images, image)
-        lasts = image.levels.lasts(births, image.levels, deaths)
-        births = births[lasts]
-        ends = deaths[lasts]
-        own = image_pairs(image.values, images.shown, loops, union)
-        chosen = image.levels.lasts(own.births, images.union.levels, own.deaths)
-        own = ImagePairs(*(part[chosen] for part in own))
-        by_length = _by_birth_and_length(images, image, (births, ends))
+    for image, found in zip(images[:2], tunnels, strict=True):
+        births = found.births
+        own = image_pairs(found, union)
+        lasts = image.levels.lasts(own.births, images.union.levels, own.deaths)
+        own = ImagePairs(*(part[lasts] for part in own))
+        by_length = _by_birth_and_length(images, image, (births, found.deaths))
         of_image = _by_birth_and_length(images, images.union, own)
         begin = own.births[of_image]
         first = np.searchsorted(births[by_length], begin)
         nth = np.arange(begin.size) - np.searchsorted(begin, begin)
         numbers.append(by_length[first + nth])
         killing.append(own.killers[of_image])
-        classes.append(Classes(births, _dying(images, ends)))
+        classes.append(Classes(births, _dying(images, found.deaths)))
     one, other = killing
     _, *both = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     matches = [own[chosen] for own, chosen in zip(numbers, both, strict=True)]
@@ -374,21 +417,3 @@ def _shown_at(images: _Images, points: Points) -> NDArray[np.bool_]:
     """Return which points enter at all."""
     shown = images.union.levels.shown
     return np.ones(points.size, np.bool_) if shown is None else shown[points]
-
-
-def _tunnels_of(images: _Images, image: _Image) -> tuple[Points, Points, dict[int, Loops]]:
-    """Return where the tunnels of an image begin and end, and the loops of its forests."""
-    values = image.values
-    check_memory(values.shape, values.dtype, [1], images.filtration, 1)
-    volume = empty_volume(values.shape)
-    loops = {}
-    for complement in (False, True):
-        kind = kind_of(images.filtration, complement=complement)
-        *_, loops[kind.connectivity] = forest_pairs(
-            values, images.shown, kind, images.filtration, 1, volume
-        )
-    plan = order_plan(values.dtype, images.filtration, images.shown is not None)
-    births, deaths = tunnel_pairs(
-        values, images.shown, volume, dict(loops), plan, images.filtration.cubes, 1
-    )
-    return births, deaths, loops

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import OUTSIDE, end_of, find
 from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
-from ecc_core._backends.cpu.betti.forest import Basins, list_basins
-from ecc_core._backends.cpu.betti.volume import empty_volume
+from ecc_core._backends.cpu.betti.forest import Basins, Loops, list_basins
+from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import bare
@@ -142,40 +142,50 @@ def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> t
     )
 
 
-class VolumeBasins(NamedTuple):
-    """The basins of a volume, searched as one block, and where its points are staged."""
+class EntryOrder(NamedTuple):
+    """The points of a volume in the order in which they enter, staged with a layer around.
+
+    Those of complements enter in the opposite order, and their volume is flipped.
+    """
 
     staged: Staged
     kind: Kind
     keys: Array
-    """In the order in which the points enter, of the complement in the opposite one."""
-    basins: Basins
-
-    def points(self, places: Array) -> Points:
-        """Convert places to points of the volume, which is flipped for complements."""
-        points = self.staged.in_image(places.astype(np.int64))
-        return self.size - 1 - points if self.kind.complement else points
-
-    def places(self, points: Points) -> Points:
-        """Convert points of the volume to places."""
-        if self.kind.complement:
-            points = self.size - 1 - points
-        index = np.unravel_index(points, self.staged.field.source.shape)
-        return np.ravel_multi_index([along + 1 for along in index], self.staged.shape)
 
     @property
     def size(self) -> int:
         return math.prod(self.staged.field.source.shape)
 
+    def points(self, places: Array) -> Points:
+        """Convert places to points of the volume as it was."""
+        points = self.staged.in_image(places.astype(np.int64))
+        return self.size - 1 - points if self.kind.complement else points
 
-def volume_basins(
-    values: Array, shown: Array | None, kind: Kind, *, loops: bool = False
-) -> VolumeBasins:
-    """Return the basins of a volume, or of its complement in a frame, and `loops` within them.
+    def places(self, points: Points) -> Points:
+        """Convert points of the volume as it was to places."""
+        return self.places_of_vertices(self.size - 1 - points if self.kind.complement else points)
+
+    def places_of_vertices(self, vertices: Points) -> Points:
+        """Convert points of the volume, which is flipped for complements, to places."""
+        index = np.unravel_index(vertices, self.staged.field.source.shape)
+        return np.ravel_multi_index([along + 1 for along in index], self.staged.shape)
+
+
+class VolumeBasins(NamedTuple):
+    """The basins of a volume, searched as one block."""
+
+    order: EntryOrder
+    basins: Basins
+    volume: Volume
+    """With the gradient, if points are adjacent along axes."""
+
+
+def volume_basins(values: Array, shown: Array | None, kind: Kind) -> VolumeBasins:
+    """Return the basins of a volume, or of its complement in a frame, and loops within them.
 
     Points enter in the order of unsigned values, of the complement in the opposite one. It is
-    searched as one block, since what ends within a part of it depends on points elsewhere. The
-    result lies in the thread's memory.
+    searched as one block, since what ends within a part of it depends on points elsewhere. Keys and
+    basins lie in the thread's memory.
     """
     shape = values.shape
     if kind.complement:
@@ -188,33 +198,69 @@ def volume_basins(
     keys, _, _ = staged.load(plan, "raise")
     if kind.complement:
         np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
-    volume = empty_volume(shape) if loops else None
-    return VolumeBasins(staged, kind, keys, list_basins(grid, kind, keys, staged, volume))
+    volume = empty_volume(shape)
+    basins = list_basins(grid, kind, keys, staged, volume)
+    return VolumeBasins(EntryOrder(staged, kind, keys), basins, volume)
 
 
 def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
-    """Return the trees of the components of a volume."""
-    staged, kind, keys, basins = found
+    """Return the trees of the components of a volume, which know those of other points."""
+    order, basins, _ = found
+    kind = order.kind
     framed = int(kind.complement)
     begin = basins.starts[framed : basins.minima].copy()
-    by_age = sort_keys(keys[begin])
+    by_age = sort_keys(order.keys[begin])
     ages = np.arange(basins.minima)
     ages[framed + by_age] = np.arange(framed, basins.minima)
     joins = basins.edges.nodes
     forks = basins.edges.places
     if not kind.complement and kind.connectivity == 1:
-        joins, forks = in_star_order(keys, basins, staged.steps)
-    by_place = np.argsort(forks, kind="stable")
-    order = by_place[sort_keys(keys[forks[by_place]])]
+        joins, forks = in_star_order(order.keys, basins, order.staged.steps)
+    by_entry = order_of_places(order.keys, forks)
     nodes = []
     for points in others:
         node = np.empty(points.size, np.int64)
-        basins_of(*basins.paths, found.places(points), node)
+        basins_of(*basins.paths, order.places(points), node)
         nodes.append(ages[node])
-    starts = found.points(begin[by_age])
-    return Trees(starts, kind.complement, ages[joins[order]], found.points(forks[order]), nodes)
+    return Trees(
+        order.points(begin[by_age]),
+        kind.complement,
+        ages[joins[by_entry]],
+        order.points(forks[by_entry]),
+        nodes,
+    )
 
 
-def volume_trees(values: Array, shown: Array | None, kind: Kind, others: Sequence[Points]) -> Trees:
-    """Return the trees of the components of a volume, or of its complement in a frame."""
-    return trees_of(volume_basins(values, shown, kind), others)
+def order_of_places(keys: Array, places: Array) -> Array:
+    """Return the order in which what enters with points at places does so; ties keep theirs."""
+    by_place = sort_keys(places.astype(np.uint32), max(keys.size.bit_length(), 1))
+    order: Array = by_place[sort_keys(keys[places[by_place]])]
+    return order
+
+
+def loops_of(found: VolumeBasins) -> Loops:
+    """Return all loops of a volume, whose places are points of it, flipped for complements."""
+    basins = found.basins
+    closes = loops_among(found, basins.edges.nodes, basins.edges.places)
+    closed = Loops(*(part[closes] for part in basins.edges[2:]))
+    places, members, links = map(np.concatenate, zip(basins.loops, closed, strict=True))
+    return Loops(found.order.staged.in_image(places), members, links)
+
+
+def loops_among(found: VolumeBasins, nodes: Array, places: Array) -> Array:
+    """Return which edges between nodes, which enter with points at places, close a loop."""
+    closes = np.empty(places.size, np.bool_)
+    in_order = order_of_places(found.order.keys, places)
+    join_nodes(nodes, in_order, np.arange(found.basins.total), closes)
+    return closes
+
+
+@kernel()
+def join_nodes(nodes, order, parents, closes):
+    """Join nodes along edges in the given order, and write which edges close a loop."""
+    parents = bare(parents)
+    for k in range(order.size):
+        one = find(parents, nodes[order[k], 0])
+        other = find(parents, nodes[order[k], 1])
+        closes[order[k]] = one == other
+        parents[other] = one

@@ -13,24 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.basins import end_of, find
+from ecc_core._backends.cpu.betti.basins import end_of
 from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.stars import (
     CORNERS,
     CUBES_AT,
-    EDGES,
     ENDS,
-    LINK,
     SHARED,
     SIDES,
     SQUARES,
     WIDE_LINK,
+    ends_at,
     squares_of,
 )
-from ecc_core._backends.cpu.betti.trees import VolumeBasins
+from ecc_core._backends.cpu.betti.trees import VolumeBasins, loops_among
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import bare, count_trailing_zeros
-from ecc_core._backends.cpu.order import sort_keys
 
 Array = NDArray[Any]
 
@@ -75,15 +73,9 @@ class StarLoops(NamedTuple):
     """The end of an edge, or the squares of a cycle that the last one of them closes."""
 
 
-def edges_that_close(found: VolumeBasins) -> StarLoops:
+def edges_that_close(loops: Loops) -> StarLoops:
     """Return the edges that close loops of vertices adjacent along axes, by ends of components."""
-    basins = found.basins
-    closes = _closing(found, basins.edges.nodes, basins.edges.places)
-    loops = [basins.loops, Loops(*(part[closes] for part in basins.edges[2:]))]
-    places, members, _ = (np.concatenate(parts) for parts in zip(*loops, strict=True))
-    numbers = np.zeros(len(LINK.members), np.uint8)
-    numbers[LINK.ends] = np.arange(EDGES)
-    return StarLoops(found.staged.in_image(places), numbers[members])
+    return StarLoops(loops.places, ends_at(loops.members))
 
 
 def squares_that_close(found: VolumeBasins) -> StarLoops:
@@ -96,32 +88,12 @@ def squares_that_close(found: VolumeBasins) -> StarLoops:
     nodes = np.empty((room, 2), np.int32)
     forks = np.empty(room, np.int32)
     cycles = np.empty(room, np.uint16)
-    offsets = np.array(WIDE_LINK.members) @ found.staged.steps
+    offsets = np.array(WIDE_LINK.members) @ found.order.staged.steps
     count = list_squares(places, links, *basins.paths, offsets, nodes, forks, cycles)
     forks = forks[:count]
-    closes = _closing(found, nodes[:count], forks)
-    points = found.points(forks[closes])
+    closes = loops_among(found, nodes[:count], forks)
+    points = found.order.points(forks[closes])
     return StarLoops(points[::-1], cycles[:count][closes][::-1])
-
-
-def _closing(found: VolumeBasins, nodes: Array, places: Array) -> Array:
-    """Return which edges between nodes, which enter with points at places, close a loop."""
-    by_place = np.argsort(places, kind="stable")
-    order = by_place[sort_keys(found.keys[places[by_place]])]
-    closes = np.empty(order.size, np.bool_)
-    join_nodes(nodes, order, np.arange(found.basins.total), closes)
-    return closes
-
-
-@kernel()
-def join_nodes(nodes, order, parents, closes):
-    """Join nodes along edges in the given order, and write which edges close a loop."""
-    parents = bare(parents)
-    for k in range(order.size):
-        one = find(parents, nodes[order[k], 0])
-        other = find(parents, nodes[order[k], 1])
-        closes[order[k]] = one == other
-        parents[other] = one
 
 
 @kernel()
