@@ -27,9 +27,10 @@ from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Tunnels, Union, image_pairs
 from ecc_core._backends.cpu.betti.launch import order_plan
 from ecc_core._backends.cpu.betti.matching_keys import (
+    from_zero,
     levels_of,
+    ordering_keys,
     values_below_none,
-    write_keys,
 )
 from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.planar import Scan
@@ -257,13 +258,9 @@ def _images_of(
     begin at the same points where they can.
     """
     own, other = levels_of(prediction, target, filtration.superlevel)
-    if shown is not None and not sets:  # keys are small then, and need no sorting to be so
-        least = min(own.min(), other.min())
-        own = own - least
-        other = other - least
-    keys = np.empty((3, own.size), np.uint64)
-    union = np.empty_like(own)
-    write_keys(own, other, union, keys)
+    if not sets:  # whose levels are 0 where points are in one
+        own, other = from_zero(own, other)
+    union, keys = ordering_keys(own, other, narrow=shown is None)
     flat = None if shown is None else shown.reshape(-1)
     found = []
     for levels, in_order in zip((own, other, union), keys, strict=True):

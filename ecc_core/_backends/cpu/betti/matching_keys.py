@@ -16,12 +16,29 @@ Array = NDArray[Any]
 
 HALF_KEY = 32
 """Bits of a level, so that two of them are one key."""
+NARROW_HALF = 8
+"""The same for small levels."""
 INFINITY = np.float64(np.inf).view(np.uint64)
 """The bits of non-negative numbers are below, and in their order."""
 
 
+def ordering_keys(own: Array, other: Array, narrow: bool) -> tuple[Array, Array]:
+    """Return the levels of the union, and keys of two levels for both images and the union, (3, n).
+
+    Keys are as short as the levels allow if they may be `narrow`, since it takes as long to compare
+    two keys of 64 bits as eight of 16.
+    """
+    most = max(own.max(), other.max())
+    bits = int(most).bit_length()
+    half = NARROW_HALF if narrow and bits <= NARROW_HALF else HALF_KEY
+    keys = np.empty((3, own.size), np.uint16 if half == NARROW_HALF else np.uint64)
+    union = np.empty_like(own)
+    write_keys(own, other, np.uint64(half), union, keys)
+    return union, keys
+
+
 @kernel()
-def write_keys(own, other, union, keys):
+def write_keys(own, other, half, union, keys):
     """Write the levels of the union, and keys of two levels for both images and the union."""
     own = bare(own)
     other = bare(other)
@@ -36,9 +53,9 @@ def write_keys(own, other, union, keys):
         swapped = (one ^ two) * np.uint64(two < one)
         low = one ^ swapped
         high = two ^ swapped
-        first[i] = one << np.uint64(HALF_KEY) | two
-        second[i] = two << np.uint64(HALF_KEY) | one
-        third[i] = low << np.uint64(HALF_KEY) | high
+        first[i] = one << half | two
+        second[i] = two << half | one
+        third[i] = low << half | high
         union[i] = low
 
 
@@ -65,8 +82,27 @@ def levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array
     return found[0], found[1]
 
 
+def from_zero(own: Array, other: Array) -> tuple[Array, Array]:
+    """Return levels of the same order that begin with 0; of masks of any dtype they are 0 and 1."""
+    least = min(own.min(), other.min())
+    most = max(own.max(), other.max())
+    if has_two_values(own, least, most) and has_two_values(other, least, most):
+        return (own != least).astype(np.uint32), (other != least).astype(np.uint32)
+    return own - least, other - least
+
+
+@kernel()
+def has_two_values(levels, least, most):
+    """Return whether all levels are one of two."""
+    levels = bare(levels)
+    i = 0
+    while i < levels.size and (levels[i] == least or levels[i] == most):
+        i += 1
+    return i == levels.size
+
+
 def values_below_none(keys: Array) -> Array:
-    """Return values in the order of keys of 64 bits, and of a type that has one beyond them.
+    """Return values in the order of keys of 64 bits, and of a dtype that has one beyond them.
 
     Points that never enter need it. Floats are in the order of their bits, and come before NaN.
     """
