@@ -2,29 +2,28 @@
 
 from contextlib import suppress
 from typing import Any
-from weakref import WeakSet, ref
-
-from qtpy.QtOpenGLWidgets import QOpenGLWidget
+from weakref import WeakSet
 
 _guarded: WeakSet[Any] = WeakSet()
 
 
-def guard(window: Any, layers: Any) -> None:
+def guard(window: Any) -> None:
     """Let napari delete what it drew of a layer in the OpenGL context that it drew it in.
 
-    It does so in whatever context is current, and may crash: docs/design/napari-crash.md. It may do
-    so after the last dock has been closed, so that the guard does not end with a dock.
+    It does so when it lets the context finish, while any context may be current, and may crash:
+    docs/design/napari-crash.md. It may do so after the last dock has been closed, so that the guard
+    does not end with a dock.
     """
     if window in _guarded:
         return
     _guarded.add(window)
-    known = ref(window)
+    canvas = window._qt_viewer.canvas._scene_canvas
+    context = canvas.context
+    finish = context.finish
 
-    def make_canvas_current(_: Any = None) -> None:
-        found = known()
+    def finish_in_context() -> None:
         with suppress(RuntimeError):  # the window is being deleted
-            central = None if found is None else found.centralWidget()
-            for canvas in central.findChildren(QOpenGLWidget) if central is not None else ():
-                canvas.makeCurrent()
+            canvas.native.makeCurrent()
+        finish()
 
-    layers.events.removing.connect(make_canvas_current)
+    context.finish = finish_in_context

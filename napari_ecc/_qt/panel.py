@@ -275,7 +275,7 @@ class Panel(QtWidgets.QWidget):
         window = self._main_window()
         if window is None:
             return
-        guard(window, self.controller.viewer.layers)
+        guard(window)
         dock.setWindowTitle(self.title)  # of its tab, without the name of the plugin
         if dock.isFloating():
             return
