@@ -291,16 +291,17 @@ def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | Non
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
-    """Smooth with a Gaussian in float32; blocks of a dask array overlap."""
+    """Smooth with a Gaussian in float32, or float64; blocks of a dask array overlap."""
     if not any(sigma):
         return array
     from scipy.ndimage import gaussian_filter
 
-    single = array.astype(np.float32)
+    # Values of float64 may be beyond those of float32
+    real = array.astype(np.float64 if array.dtype == np.float64 else np.float32, copy=False)
     if isinstance(array, np.ndarray):
-        return gaussian_filter(single, sigma)
+        return gaussian_filter(real, sigma)
     depth = {axis: int(4 * s + 0.5) for axis, s in enumerate(sigma)}
-    return single.map_overlap(gaussian_filter, depth=depth, boundary="reflect", sigma=sigma)
+    return real.map_overlap(gaussian_filter, depth=depth, boundary="reflect", sigma=sigma)
 
 
 def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:

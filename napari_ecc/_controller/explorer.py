@@ -168,7 +168,10 @@ class ExplorerController(DockController):
         self.show_part(shown.layer, shown.selection.where, curve.in_words() or STALE)
 
     def _on_threshold(self) -> None:
-        self._set.move(self.model.threshold)
+        if self._set.can_move(self.model.threshold):
+            self._set.move(self.model.threshold)
+        else:
+            self._on_show_set()
         self.details.look()
 
     def _on_show_set(self) -> None:

@@ -23,7 +23,10 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 from napari_ecc._controller.places import position_in_view
 from napari_ecc._controller.set_drawing import Contour
+from napari_ecc._model.levels import formatted
 
+LARGEST = 1e38
+"""Threshold that is drawn: napari draws float32, which ends at 3.4e38."""
 MOST_DRAWN = 1 << 23
 """Points of the set that are drawn at a time; of more, evenly spaced ones are."""
 
@@ -44,6 +47,7 @@ class SetOverlay(Overlay):
         self._dtype = np.dtype(bool)
         self._superlevel = True
         self._contour: Contour | None = None
+        self._refused = False  # whether the last set was not shown, for its threshold
         self._shown: tuple[Any, Selection, Field, Any] | None = None
         self._lasting: Lasting | None = None
         self._slice: tuple[Any, list[int]] | None = None
@@ -64,6 +68,10 @@ class SetOverlay(Overlay):
         """Show the set of a field at the model's threshold on an image, or what of it lasts."""
         self._superlevel = model.superlevel
         self._dtype = field.data.dtype
+        self._refused = not self._can_draw(model.threshold)
+        if self._refused:
+            at = formatted(model.threshold)
+            raise ValueError(f"napari draws values up to {LARGEST:g}, and the threshold is {at}")
         look = look_of_sets()
         inside = transform_color(look["colour"])[0]
         sides = [CLEAR, inside] if model.superlevel else [inside, CLEAR]
@@ -160,6 +168,13 @@ class SetOverlay(Overlay):
         if field.mask is not None:
             values = np.where(field.mask[some], values, np.nan)
         return embedded(values, image, part._replace(step=steps))
+
+    def _can_draw(self, threshold: float) -> bool:
+        return self._dtype.kind != "f" or math.isnan(threshold) or abs(threshold) <= LARGEST
+
+    def can_move(self, threshold: float) -> bool:
+        """Whether `move` is enough for another threshold; `show` is not if it draws nothing."""
+        return not self._refused and self._can_draw(threshold)
 
     def move(self, threshold: float) -> None:
         """Show the set at another threshold."""

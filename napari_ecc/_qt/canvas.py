@@ -24,6 +24,8 @@ LEAST_DISTANCE = 12
 LOWEST = 180
 PREFERRED = QSize(360, 240)
 """Minimum height and preferred size of a plot in pixels."""
+LARGEST_WITH_SUFFIX = 1e13
+"""Numbers from here on are written with an exponent, not as many billions."""
 EXPORT_SIZE = QSize(640, 400)
 PICTURES = (".png", ".svg", ".pdf")
 """Suffixes of the files that a plot is saved to."""
@@ -135,6 +137,8 @@ class Axis(pg.AxisItem):
 
 def _written(number: float) -> str:
     suffix = ""
+    if abs(number) >= LARGEST_WITH_SUFFIX:
+        return f"{number:.3g}".replace("-", "\N{MINUS SIGN}")
     for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= 10 * size:
             number = number / size

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, settle, smooth
+from napari_helpers import TIMEOUT, overlays, settle, smooth
 from processes import run_python
 from qtpy.QtWidgets import QApplication, QLabel
 
@@ -96,6 +96,25 @@ def test_a_set_that_cannot_be_drawn_leaves_the_curve(explorer, monkeypatch, mess
     assert not panel.plot.empty
     assert panel.model.counts is not None
     assert messages == ["The set cannot be drawn: Sequence must be increasing"]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of napari, of its own layer
+def test_a_threshold_beyond_float32_is_not_drawn(explorer, qtbot, messages):
+    """Its curve is there, smoothed, too, and the set is drawn at the next threshold that can be."""
+    image = smooth(20, 30, dtype=np.float64)
+    image[0] = 1e300
+    viewer, panel = explorer(image, name="image", contrast_limits=(0, 1))
+    model = panel.model
+    model.threshold = 1e300
+    reason = "napari draws values up to 1e+38, and the threshold is 1e+300"
+    assert messages == [f"The set cannot be drawn: {reason}"]
+    assert not overlays(viewer)
+    assert model.counts.numbers == (1, 0)
+    model.threshold = 0.0
+    assert len(overlays(viewer)) == 1
+    model.sigma = 1.0
+    settle(qtbot, panel)
+    assert model.curve.thresholds[-1] > 1e299
 
 
 def test_what_went_wrong_is_one_line_with_its_trace(explorer, qtbot, monkeypatch):
