@@ -64,7 +64,8 @@ def region_curves(
     image : (n,), (m, n) or (p, m, n) array
         As for :func:`euler_curve`.
     labels : integer array of the image's shape
-        0 is background. Every region is treated as if it stood alone, even if it touches others.
+        0 is background, as are masked elements of a ``numpy.ma`` array. Every region is treated as
+        if it stood alone, even if it touches others.
     thresholds : int or array, default 256
         Number of thresholds, evenly spaced over `range`, or an increasing array of thresholds. All
         regions have the same.

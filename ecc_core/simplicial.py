@@ -21,7 +21,6 @@ from ecc_core._request.simplicial import (
     as_simplices,
     place_points,
     radius_of,
-    refuse_masked,
 )
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._request.transform import parse_heights, spread_heights
@@ -105,7 +104,6 @@ def simplicial_curve(
     >>> ecc.simplicial_curve([0, 1, 0, 2], square, [0, 1, 2]).values
     array([2, 1, 0])
     """
-    refuse_masked(values, "values")
     origin = origin_of(values, "values")
     given = origin.image(values, "values")
     backend = origin.simplicial_complexes()
@@ -226,7 +224,6 @@ def simplicial_pairs(
     [[1], [3]]
     """
     least = check_persistence(min_persistence)
-    refuse_masked(values, "values")
     origin = origin_of(values, "values")
     if not origin.on_host:
         raise BackendError(f"`values` must be in host memory, got {origin.place}")
@@ -346,8 +343,6 @@ def simplicial_transform(
     >>> up, down  # downwards two arms that join
     (array([0, 1, 1]), array([2, 1, 1]))
     """
-    refuse_masked(points, "points")
-    refuse_masked(weights, "weights")
     origin = origin_of(points, "points")
     backend = origin.simplicial_complexes()
     given = origin.image(points, "points")

@@ -11,7 +11,7 @@ from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, shown_in_both
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of, with_facts
 from ecc_core._request.filtration import flag_pair
-from ecc_core._request.image import check_same_shape
+from ecc_core._request.image import check_same_shape, split_masked
 from ecc_core._request.options import ImageOptions
 from ecc_core._types import Axes
 from ecc_core.results import EulerSurface, surface_facts
@@ -152,7 +152,8 @@ def euler_surface(
         given = (thresholds_first, thresholds_second)
         return whole_surface(first, second, given, (of_first, of_second))
     a = Request.of(first, thresholds_first, of_first, name="first")
-    check_same_shape(a.geometry.shape, tuple(a.origin.image(second, "second").shape))
+    values_of_second, _ = split_masked(second, None)
+    check_same_shape(a.geometry.shape, tuple(a.origin.image(values_of_second, "second").shape))
     of_second = of_second._replace(axis=a.geometry.axes)
     b = Request.of(second, thresholds_second, of_second, name="second", like=a.origin)
     shown = shown_in_both(a, b)

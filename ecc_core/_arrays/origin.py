@@ -16,6 +16,7 @@ from ecc_core._request.image import (
     check_label_type,
     check_label_values,
     check_mask,
+    without_masked,
 )
 from ecc_core._request.resources import AtMost, check_positive_int
 from ecc_core.errors import BackendError, warn_caller
@@ -127,7 +128,7 @@ def origin_of(image: Any, name: str = "image") -> Origin:
 
 def kept_points(origin: Origin, mask: Any, geometry: Geometry, name: str = "mask") -> Any:
     """Return a mask of the image's shape as the backend takes it."""
-    given = origin.unwrap(mask, name)
+    given = origin.unwrap(without_masked(mask), name)
     dtype = origin.dtype(given, name)
     stored = getattr(mask, "dtype", None)
     check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial, name, stored)
@@ -136,7 +137,7 @@ def kept_points(origin: Origin, mask: Any, geometry: Geometry, name: str = "mask
 
 def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> Any:
     """Return labels as the backend takes them, 0 where the image is masked."""
-    regions = origin.unwrap(labels, "labels")
+    regions = origin.unwrap(without_masked(labels), "labels")
     dtype = origin.dtype(regions, "labels")
     check_label_type(dtype, tuple(regions.shape), shape, getattr(labels, "dtype", None))
     if origin.on_host:  # on a device, backends check them when they number the regions

@@ -92,7 +92,7 @@ def plan_of(
     for. `thresholds` are on the host.
     """
     few = type(thresholds) is int and thresholds <= KEPT_LEVELS
-    if isinstance(thresholds, np.ndarray):
+    if type(thresholds) is np.ndarray:  # subclasses may be masked, or have a unit
         few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
         few = few and thresholds.dtype.kind in "biuf"
     if not few:

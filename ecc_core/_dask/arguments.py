@@ -22,6 +22,7 @@ from ecc_core._request.image import (
     check_label_type,
     check_mask,
     check_same_shape,
+    without_masked,
 )
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_unused
@@ -72,6 +73,7 @@ def lazy_request(
     origin = origin_of(image, name)
     if labels is not None:
         geometry.check_single()
+        labels = without_masked(labels)
         if not isinstance(labels, da.Array):
             labels = origin_of(labels, "labels").unwrap(labels, "labels")
         check_label_type(labels.dtype, tuple(labels.shape), image.shape)
@@ -187,6 +189,7 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
 
 def chunked_mask(mask: Any, image: Any, geometry: Geometry, name: str = "mask") -> Any:
     """Return a mask of an image in its chunks."""
+    mask = without_masked(mask)
     if not isinstance(mask, da.Array):
         mask = origin_of(mask, name).unwrap(mask, name)
     check_mask(mask.shape, mask.dtype, image.shape, geometry.spatial, name)

@@ -143,6 +143,8 @@ def shortest_name(words: Sequence[str]) -> str | tuple[str, ...]:
 
 def check_boundary(boundary: Any, domain: Domain = COUNTS) -> str | tuple[str, ...]:
     """Return a word, or one for each axis, all of which must be of the domain."""
+    if hasattr(boundary, "tolist"):
+        boundary = boundary.tolist()
     words = boundary if isinstance(boundary, tuple | list) else (boundary,)
     unknown = [word for word in words if not isinstance(word, str) or word not in BORDERS]
     allowed = domain.names

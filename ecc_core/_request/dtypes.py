@@ -12,6 +12,13 @@ READERS = {
     "weights": "read_point_values",
 }
 """Functions of `ecc_core.io` that read arguments from files; others are read by `read_image`."""
+CONVERSIONS = {
+    "SimpleITK": "pass what `SimpleITK.GetArrayFromImage` returns",
+    "napari": "pass its `data`",
+    "scipy": "pass what its method `toarray` returns",
+    "xarray": "pass one of its variables",
+}
+"""How objects of other packages that are no arrays become arrays."""
 BRAIN_FLOAT = "bfloat16"
 """Name of a dtype that ml_dtypes adds to NumPy, and torch has; float32 holds its values."""
 
@@ -40,4 +47,5 @@ def object_in_words(given: Any, name: str) -> str:
     is_path = isinstance(given, str | PathLike)
     kind = type(given)
     shown = repr(given) if is_path else f"an object of type {kind.__module__}.{kind.__qualname__}"
-    return f"{shown}; `ecc_core.io.{READERS.get(name, 'read_image')}` reads files"
+    reading = f"`ecc_core.io.{READERS.get(name, 'read_image')}` reads files"
+    return f"{shown}; {CONVERSIONS.get(kind.__module__.partition('.')[0], reading)}"

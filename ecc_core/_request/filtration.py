@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._request.boundary import CLOSED, Boundary, Domain, boundary_of, check_boundary
 from ecc_core._request.dtypes import dtype_in_words
+from ecc_core._request.plain_numbers import refuse_masked, refuse_unit
 from ecc_core._request.resources import check_unused
 
 EVERYWHERE_CLOSED = Boundary(())
@@ -216,6 +217,8 @@ def check_spacing(spacing: Any, ndim: int) -> NDArray[np.float64]:
 
 
 def as_numbers(given: Any, name: str, kinds: str = "biuf") -> NDArray[Any]:
+    refuse_masked(given, name)
+    refuse_unit(given, name)
     try:
         array = np.asarray(given)
     except ValueError:

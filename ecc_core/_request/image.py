@@ -191,10 +191,21 @@ def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
         return image, mask
     shown = ~np.ma.getmaskarray(image)
     if mask is not None:
-        array = np.asarray(mask)
+        array = np.asarray(without_masked(mask))
         check_mask(array.shape, array.dtype, image.shape, image.shape)
         shown = shown & as_booleans(array)
     return image.data, shown
+
+
+def without_masked(array: Any) -> Any:
+    """Return labels or a mask in which masked elements of ``numpy.ma`` arrays are 0 or False.
+
+    These may be the chunks of a dask array.
+    """
+    chunk = getattr(array, "_meta", None)
+    if isinstance(chunk, np.ma.MaskedArray):
+        return array.map_blocks(without_masked, dtype=array.dtype, meta=chunk.filled(0))
+    return array.filled(0) if isinstance(array, np.ma.MaskedArray) else array
 
 
 def check_mask(

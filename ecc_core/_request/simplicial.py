@@ -21,13 +21,6 @@ NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
 WANTED = "an (m, k) array of indices of points, or a sequence of such arrays, one for each k"
 
 
-def refuse_masked(given: Any, name: str) -> None:
-    """Raise an error for an array of NumPy with masked entries, which have no value."""
-    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        count = int(np.count_nonzero(given.mask))
-        raise ValueError(f"`{name}` must have no masked entries, got {count}")
-
-
 def name_of(size: int) -> str:
     """Return what a simplex of so many points is called."""
     return NAMES.get(size, f"simplex of {size} points")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._request.dtypes import dtype_in_words
+from ecc_core._request.plain_numbers import refuse_masked, refuse_unit
 from ecc_core.errors import warn_caller
 
 Array = NDArray[Any]
@@ -145,6 +146,8 @@ def as_count(number: Any, name: str) -> int | None:
 
 def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
     """Return thresholds as a 1-D, non-decreasing array without NaN; numbers are not rounded."""
+    refuse_masked(thresholds, name)
+    refuse_unit(thresholds, name)
     array = (
         np.asarray(thresholds) if hasattr(thresholds, "dtype") else exact_array(thresholds, name)
     )

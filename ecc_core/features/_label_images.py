@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._request.image import without_masked
+
 LARGEST_LABEL = np.iinfo(np.int64).max
 
 
@@ -45,7 +47,7 @@ def frames_of(given: Iterable[ArrayLike], name: str) -> Iterator[ArrayLike]:
 def integers_of(given: ArrayLike, name: str, number: int) -> NDArray[np.integer[Any]]:
     """Return the array of a frame, whose values must be integers or booleans."""
     try:
-        array = np.asarray(given)
+        array = np.asarray(without_masked(given))
     except ValueError:
         raise ValueError(
             f"`{name}` must be arrays, got rows of different lengths in frame {number}"

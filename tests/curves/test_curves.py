@@ -181,6 +181,29 @@ def test_masked_arrays():
     assert not np.ma.isMaskedArray(found)
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_masked_elements_of_labels_and_masks_are_left_out(lazy):
+    """Labels with missing values, as files are read, have no region there."""
+    dask_array = pytest.importorskip("dask.array", reason="dask is not installed")
+    rng = np.random.default_rng(10)
+    image = rng.integers(5, size=(9, 66)).astype(np.float32)
+    labels = rng.integers(1, 4, image.shape)
+    hidden = (rng.random(image.shape) < 0.3) | (labels == 2)
+    kept = rng.random(image.shape) < 0.7
+    place = dask_array.from_array if lazy else np.ma.asarray
+    known = [place(np.ma.array(array, mask=hidden)) for array in (labels, kept)]
+    given = dask_array.from_array(image, chunks=(4, 20)) if lazy else image
+
+    ids, rows = reference.region_curves(image, labels * ~hidden, [0, 1])
+    regions = ecc.region_curves(given, known[0], [0, 1])
+    assert_arrays_equal(np.asarray(regions.labels), ids)
+    assert_arrays_equal(np.asarray(regions.values), rows)
+    masked = ecc.euler_curve(given, [0, 1], mask=known[1]).values
+    assert_arrays_equal(
+        np.asarray(masked), reference.euler_curve(image, [0, 1], mask=kept & ~hidden)
+    )
+
+
 @settings(max_examples=150)
 @given(st.data())
 def test_coefficients_equal_the_reference(backend, data):

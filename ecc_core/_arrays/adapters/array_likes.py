@@ -1,5 +1,6 @@
 """Arrays of libraries that have no adapter of their own."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,15 +8,32 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.adapters.numpy import NumPy
 from ecc_core._backends.plain.namespaces import Standard, dtype_of
+from ecc_core._request.dtypes import object_in_words
 from ecc_core.errors import BackendError
 
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 CUDA = 2  # kDLCUDA
+PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")
 
 
 def _has_only_dlpack(array: Any) -> bool:
     """Whether NumPy takes an array by DLPack, as it has no conversion of its own."""
     return hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__")
+
+
+def _is_array_like(array: Any) -> bool:
+    """Whether an object says how it becomes an array, or is a sequence.
+
+    NumPy takes every object with a length and items for a sequence: an image of SimpleITK for a row
+    of all its pixels.
+    """
+    if isinstance(array, Sequence) or any(hasattr(type(array), name) for name in PROTOCOLS):
+        return True
+    try:
+        memoryview(array)
+    except TypeError:
+        return False
+    return True
 
 
 class ArrayLikes(NumPy):
@@ -51,6 +69,8 @@ class ArrayLikes(NumPy):
             return array
         if _has_only_dlpack(array):
             return np.from_dlpack(array)
+        if not _is_array_like(array):
+            raise TypeError(f"`{name}` must be an array, got {object_in_words(array, name)}")
         return super().unwrap(array, name)
 
     def wrap(self, result: Any, like: Any) -> Any:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.adapters.base import Adapter, is_brain_float, widened
 from ecc_core._request.dtypes import object_in_words
+from ecc_core._request.plain_numbers import refuse_masked
 
 MOST_BYTES = 1 << 20  # Preparing a call pays for arrays up to this size.
 
@@ -35,11 +36,16 @@ class NumPy(Adapter):
                 f"`{name}` must be one array, got a {type(array).__name__} of {len(array)}; pass "
                 "them one by one, or stack them and name the spatial axes in `axis`"
             )
+        refuse_masked(array, name)
         try:
             found = widened(np.asarray(array))
         except ValueError:
             raise ValueError(f"`{name}` must be an array, got a ragged sequence") from None
-        is_array = hasattr(array, "dtype") or isinstance(array, list | tuple)
+        except TypeError:
+            raise TypeError(
+                f"`{name}` must be an array, got {object_in_words(array, name)}"
+            ) from None
+        is_array = isinstance(array, list | tuple) or hasattr(type(array), "__array__")
         if found.dtype.kind in "OSU" and not is_array:
             raise TypeError(f"`{name}` must be an array, got {object_in_words(array, name)}")
         return found

@@ -61,7 +61,9 @@ class Torch(Adapter):
     def unwrap(self, array: Any, name: str) -> Any:
         import torch
 
-        if array.layout != torch.strided or array.is_nested:
+        if array.is_nested:
+            raise TypeError(f"`{name}` must be a dense tensor, got a nested one")
+        if array.layout != torch.strided:
             raise TypeError(f"`{name}` must be a dense tensor, got layout {array.layout}")
         self.dtype(array, name)
         tensor = array.detach().as_subclass(torch.Tensor)
