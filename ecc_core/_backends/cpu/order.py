@@ -17,6 +17,8 @@ DIGIT = 11  # bits, by which words are sorted at once
 # A word is a key above the place of its point.
 KEY_BITS = 32
 PLACE_BITS = 32
+MOST_TIES = 32  # keys that are sorted one by one
+SAMPLES = 64  # keys of which it is looked at whether there are ties
 
 
 def entry_values(image: Array, superlevel: bool) -> Array:
@@ -77,6 +79,13 @@ def sort_keys(keys: Array, bits: int | None = None) -> Array:
         return np.argsort(keys, kind="stable")
     order = np.empty(count, np.uint32)
     words, spare = (scratch.take(name, count, np.uint64) for name in ("words", "spare words"))
+    if bits > KEY_BITS and few_ties(keys):
+        _write_high_words(keys, words)
+        last = PLACE_BITS + bits - KEY_BITS
+        found, _ = sort_words(words, spare, np.uint64(0), PLACE_BITS, last)
+        order[:] = found
+        if order_ties(keys, order):
+            return order
     for first in range(0, bits, KEY_BITS):  # keys of 64 bits are sorted by each half
         if not _write_words(keys, order, first, words):
             break
@@ -84,6 +93,50 @@ def sort_keys(keys: Array, bits: int | None = None) -> Array:
         found, _ = sort_words(words, spare, np.uint64(0), PLACE_BITS, last)
         order = found.astype(np.uint32) if first == 0 else order[found.astype(np.uint32)]
     return order
+
+
+@kernel()
+def few_ties(keys):
+    """Return whether the higher halves of some keys of 64 bits are distinct, but for a few."""
+    half = np.uint64(KEY_BITS)
+    step = max(keys.size // SAMPLES, 1)
+    ties = 0
+    for i in range(step, min(step * SAMPLES, keys.size), step):
+        for k in range(0, i, step):
+            ties += np.uint64(keys[i]) >> half == np.uint64(keys[k]) >> half
+    return ties < SAMPLES
+
+
+@kernel()
+def _write_high_words(keys, words):
+    """Write the higher half of each key of 64 bits, and its place."""
+    for i in range(keys.size):
+        high = np.uint64(keys[i]) >> np.uint64(KEY_BITS)
+        words[i] = high << np.uint64(PLACE_BITS) | np.uint64(i)
+
+
+@kernel()
+def order_ties(keys, order):
+    """Order keys by their lower halves where the higher ones, by which they are sorted, are equal.
+
+    Returns whether it could be done: long runs of ties are left to digits. Values that are no
+    integers have few ties, so that half of the digits need not be sorted by.
+    """
+    half = np.uint64(KEY_BITS)
+    first = 0
+    before = np.uint64(0)
+    for k in range(order.size):
+        key = np.uint64(keys[np.uint64(order[k])])
+        if key >> half != before >> half:
+            first = k
+        elif k - first >= MOST_TIES:
+            return False
+        before = key
+        i = k
+        while i > first and np.uint64(keys[np.uint64(order[i - 1])]) > key:
+            order[i], order[i - 1] = order[i - 1], order[i]
+            i -= 1
+    return True
 
 
 @kernel()

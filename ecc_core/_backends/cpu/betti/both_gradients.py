@@ -50,7 +50,7 @@ from ecc_core._backends.cpu.betti.stars import (
 from ecc_core._backends.cpu.betti.trees import EntryOrder
 from ecc_core._backends.cpu.betti.volume import Volume
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import LANES, ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import LANES, ONE, bare, count_bits, count_trailing_zeros
 
 Array = NDArray[Any]
 
@@ -217,30 +217,23 @@ def list_rows(special, links, closing, edges, gradient, trees, cells):
     """
     links = bare(links)
     gradient = bare(gradient)
+    trees = bare(trees)
     count = 0
-    component = np.empty(EDGES, np.int64)
     for i in range(special.size):
         place = np.int64(special[i])
         tree = np.int64(trees[links[0, place]])
-        left = np.int64(0)
-        for v in range(EDGES):
-            component[v] = NO_CLASS
-            if tree >> PARENT_BITS * v & 7 == ABSENT:
-                continue
-            left |= np.int64(gradient[np.uint64(4 * place + edges[v] >> 2)] == 0) << v
-            component[v] = root_of(tree, v)
-        for root in range(EDGES):
-            if component[root] != root:
-                continue
-            closes = False
-            first = NO_CLASS
-            for v in range(EDGES):
-                if component[v] == root:
-                    closes |= closing[place] >> v & 1 != 0
-                    if first == NO_CLASS and left >> v & 1:
-                        first = v
+        ends = ends_of(tree)
+        left = ends & ~matched_ends(place, edges, gradient)
+        roots = roots_among(tree, ends)
+        if left == roots and closing[place] == 0:
+            continue
+        while roots:
+            root = count_trailing_zeros(np.uint64(roots))
+            roots &= roots - 1
+            component = component_of(tree, ends, root)
+            first = count_trailing_zeros(np.uint64(left & component))
             left ^= 1 << first
-            if closes:
+            if closing[place] & component:
                 cells.places[count] = place
                 cells.parts[count] = first
                 cells.classes[count] = place << END_BITS_OF_ROW | root
@@ -252,6 +245,44 @@ def list_rows(special, links, closing, edges, gradient, trees, cells):
             left &= left - 1
             count += 1
     return count
+
+
+@subroutine()
+def ends_of(tree):
+    """Return the ends of a link, from its trees, as a set of bits."""
+    ends = 0
+    for end in range(EDGES):
+        ends |= (tree >> PARENT_BITS * end & 7 != ABSENT) << end
+    return ends
+
+
+@subroutine()
+def roots_among(tree, ends):
+    """Return the ends that are roots of trees."""
+    roots = 0
+    for end in range(EDGES):
+        roots |= (tree >> PARENT_BITS * end & 7 == ROOT) << end
+    return roots & ends
+
+
+@subroutine()
+def matched_ends(place, edges, gradient):
+    """Return the ends of a point whose edges are matched."""
+    matched = 0
+    for end in range(EDGES):
+        matched |= (gradient[np.uint64(4 * place + edges[end] >> 2)] != 0) << end
+    return matched
+
+
+@subroutine()
+def component_of(tree, ends, root):
+    """Return the ends whose tree has a root."""
+    component = 0
+    while ends:
+        end = count_trailing_zeros(np.uint64(ends))
+        ends &= ends - 1
+        component |= (root_of(tree, end) == root) << end
+    return component
 
 
 @subroutine()
@@ -270,12 +301,12 @@ def column_cells(special: Special) -> LeftCells:
     cells = LeftCells(np.empty(room, np.int32), np.empty(room, np.uint16), np.empty(room, np.int64))
     volume = special.volume
     edges = edge_offsets(volume.steps, volume.width)
-    count = list_columns(special.places, special.links, edges, volume.gradient, cells)
+    count = list_columns(special.places, special.links, edges, volume.gradient, tree_words(), cells)
     return LeftCells(*(part[:count] for part in cells))
 
 
 @kernel()
-def list_columns(special, links, edges, gradient, cells):
+def list_columns(special, links, edges, gradient, trees, cells):
     """Complete the squares that are matched in the star of a point to trees of its lower link."""
     links = bare(links)
     gradient = bare(gradient)
@@ -284,12 +315,18 @@ def list_columns(special, links, edges, gradient, cells):
     for i in range(special.size):
         place = np.int64(special[i])
         link = np.int64(links[1, place])
+        tree = np.int64(trees[link])
+        ends = ends_of(tree)
+        matched = ends & matched_ends(place, edges, gradient)
+        if count_bits(np.uint64(ends ^ matched)) == count_bits(np.uint64(roots_among(tree, ends))):
+            continue
         for v in range(EDGES):
             parents[v] = v
-        for v in range(EDGES):
+        while matched:
+            v = count_trailing_zeros(np.uint64(matched))
+            matched &= matched - 1
             byte = np.int64(gradient[np.uint64(4 * place + edges[v] >> 2)])
-            if link >> END_BITS[v] & 1 and byte:
-                join_ends(parents, v, byte - 1)
+            join_ends(parents, v, byte - 1)
         squares = squares_of(link)
         while squares:
             s = count_trailing_zeros(np.uint64(squares))

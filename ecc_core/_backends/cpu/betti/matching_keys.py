@@ -18,6 +18,7 @@ HALF_KEY = 32
 """Bits of a level, so that two of them are one key."""
 NARROW_HALF = 8
 """The same for small levels."""
+AT_ONCE = 4096  # levels that are compared before a loop may end
 INFINITY = np.float64(np.inf).view(np.uint64)
 """The bits of non-negative numbers are below, and in their order."""
 
@@ -95,10 +96,13 @@ def from_zero(own: Array, other: Array) -> tuple[Array, Array]:
 def has_two_values(levels, least, most):
     """Return whether all levels are one of two."""
     levels = bare(levels)
-    i = 0
-    while i < levels.size and (levels[i] == least or levels[i] == most):
-        i += 1
-    return i == levels.size
+    for first in range(0, levels.size, AT_ONCE):
+        others = 0
+        for i in range(first, min(first + AT_ONCE, levels.size)):  # without a branch
+            others |= (levels[i] != least) & (levels[i] != most)
+        if others:
+            return False
+    return True
 
 
 def values_below_none(keys: Array) -> Array:
