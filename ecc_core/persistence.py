@@ -201,9 +201,8 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
         array = _values(images)
         births, deaths, counts = _points(find, request, array, dimensions, least)
         essential = deaths < 0
-        flat = array.reshape(-1)
         native = array.dtype.newbyteorder("=")
-        born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
+        born, died = (_values_at(array, points) for points in (births, deaths))
         last = native.type(last_value(native, superlevel))
         if origin.on_host:
             died[essential] = last
@@ -215,6 +214,15 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
             counts = [int(part.sum()) for part in parts]
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
         yield _Pairs(births, deaths, born, died, counts)
+
+
+def _values_at(array: Any, points: Any) -> Any:
+    """Return the values of an image at points, in the native byte order; anything for -1."""
+    if type(array) is np.ndarray:
+        from ecc_core._backends.cpu.gathering import values_at
+
+        return values_at(array.reshape(-1), points)
+    return array.reshape(-1)[points].astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _values(images: Any) -> Any:

@@ -23,8 +23,6 @@ from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 DEFAULTS = ImageOptions()
-POINTS_AT_ONCE = 1 << 18
-"""Points whose indices are computed at once, with small arrays in between."""
 
 
 def check_eager(array: Any, name: str = "image") -> None:
@@ -257,18 +255,10 @@ def indices_of(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.
     if type(points) is not np.ndarray:  # on a device
         at_once: NDArray[np.int64] = _indices_at_once(points, shape)
         return at_once
-    found = np.empty_like(points, np.int64, shape=(points.size, len(shape)))
-    for first in range(0, points.size, POINTS_AT_ONCE):
-        part = slice(first, first + POINTS_AT_ONCE)
-        rest = points[part]
-        absent = rest < 0
-        own = found[part]
-        for axis in reversed(range(1, len(shape))):
-            above = rest // shape[axis]
-            own[:, axis] = rest - above * shape[axis]
-            rest = above
-        own[:, 0] = rest
-        own[absent] = -1
+    from ecc_core._backends.cpu.gathering import write_indices
+
+    found = np.empty((points.size, len(shape)), np.int64)
+    write_indices(np.ascontiguousarray(points), shape, found)
     return found
 
 

@@ -397,7 +397,7 @@ def test_pairs_that_do_not_fit_in_memory_are_refused_before_the_work_begins(
 def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, connectivity):
     """Columns that leave their slab meet younger ones in others, and take their place.
 
-    Nor does it matter how many cells and points are located at once.
+    Nor does it matter how many cells are located at once.
 
     On a slope, paths lead from a column to more rows than are sorted as they are listed.
     """
@@ -408,7 +408,6 @@ def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, co
     image = (noise + slope * np.arange(42)).astype(np.float32)
     alone = ecc.persistence_pairs(image, connectivity=connectivity, workers=1)
     monkeypatch.setattr(cells, "AT_ONCE", 1000)
-    monkeypatch.setattr(request, "POINTS_AT_ONCE", 1000)
     shared = ecc.persistence_pairs(image, connectivity=connectivity, workers=4)
     assert alone == shared
     assert_diagrams(alone.to_gudhi(), intervals(image, connectivity))

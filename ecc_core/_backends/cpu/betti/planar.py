@@ -54,6 +54,47 @@ def root_of(parents, node):
 
 
 @kernel()
+def number_nodes(keys, extrema, order, backwards, places, node_keys):
+    """Write the places and keys of nodes: of extrema in an order, behind the border if backwards.
+
+    NumPy's index by numbers of 32 bits takes twice as long for each of them.
+    """
+    keys = bare(keys)
+    extrema = bare(extrema)
+    order = bare(order)
+    places = bare(places)
+    node_keys = bare(node_keys)
+    if backwards:
+        places[0] = 0
+        node_keys[0] = 0
+    for i in range(order.size):
+        at = np.uint64(order.size - 1 - i if backwards else i)
+        place = np.uint64(extrema[np.uint64(order[at])])
+        node = np.uint64(i + backwards)
+        places[node] = place
+        node_keys[node] = keys[place]
+
+
+@kernel()
+def label_nodes(places, first, labels):
+    """Label nodes with their numbers, from `first` on."""
+    places = bare(places)
+    labels = bare(labels)
+    for node in range(first, places.size):
+        labels[np.uint64(places[np.uint64(node)])] = node
+
+
+@kernel()
+def write_keys(keys, places, found):
+    """Write the keys of places."""
+    keys = bare(keys)
+    places = bare(places)
+    found = bare(found)
+    for i in range(places.size):
+        found[i] = keys[np.uint64(places[i])]
+
+
+@kernel()
 def join_edges(order, backwards, ends, parents, sorted_ends, ended):
     """Join nodes along edges, and write to `ended` which node ends at each of them, or -1.
 
@@ -230,18 +271,18 @@ class Scan:
         labels[:] = -1
         border = labels[:-SPARE].reshape(-1, self.step)
         border[[0, -1]] = border[:, [0, -1]] = 0
-        labels[places[side:]] = np.arange(side, places.size)
+        label_nodes(places, side, labels)
         return places, keys, labels
 
     def _oldest(self, side: int) -> tuple[Array, Array]:
         """Return the places and keys of the nodes of a side, oldest first."""
         extrema = self.maxima if side else self.minima
-        own = self.keys[extrema]
-        order = sort_keys(own)[:: -1 if side else 1]
-        places = np.zeros(order.size + side, extrema.dtype)
-        keys = np.zeros(order.size + side, own.dtype)
-        places[side:] = extrema[order]
-        keys[side:] = own[order]
+        count = extrema.size
+        own = scratch.take("keys of extrema", count, self.keys.dtype)
+        write_keys(self.keys, extrema, own)
+        places = scratch.take(f"nodes {side}", count + side, extrema.dtype)
+        keys = scratch.take(f"node keys {side}", count + side, own.dtype)
+        number_nodes(self.keys, extrema, sort_keys(own), bool(side), places, keys)
         return places, keys
 
     def trees(self, side: int, others: Sequence[Array]) -> Trees:
