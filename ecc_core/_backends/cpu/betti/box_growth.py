@@ -115,7 +115,7 @@ def _joined_basins(
     own = {side: _side(labels, staged, side).copy() for side in open_sides}
     changes += [first_changes(LEAVE, 0, own[at], faces[at], basins.total) for at in open_sides]
     last = found.shape[1] - 1
-    meetings = meetings_of(basins.edges.keys, basins.edges.nodes, last.bit_length())
+    meetings = meetings_of(basins.edges.keys, basins.edges.nodes, last)
     lists = in_order(changes, last), NONE_LISTED, NONE_LISTED
     nodes, listed, numbers = join_nodes(basins.total, members, meetings, lists, found)
     at_sides = {side: numbers[nodes_here] for side, nodes_here in own.items()}

@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.ends import OPEN, span, unite, write_spanning
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import NONE, ONE, bare
-from ecc_core._backends.cpu.order import sort_keys
+from ecc_core._backends.cpu.order import counts_to_starts, sort_keys
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -141,15 +141,37 @@ def reach(changes, count, key, node, sides, reached):
 class Meetings(NamedTuple):
     """Pairs of nodes that are joined, in the order of keys."""
 
-    keys: Values
-    nodes: NDArray[np.int32]
+    ends: Values
+    """How many of them have the first k keys, at k."""
+    nodes: Array
     """(m, 2)."""
 
 
-def meetings_of(keys: Array, nodes: Array, bits: int) -> Meetings:
-    """Return meetings at unsigned keys of so many bits in their order."""
-    order = sort_keys(keys, bits)
-    return Meetings(keys[order].astype(np.int64), nodes[order])
+def meetings_of(keys: Array, nodes: Array, count: int) -> Meetings:
+    """Return the meetings at the first `count` keys, in their order."""
+    met = Meetings(np.zeros(count + 1, np.int64), np.empty_like(nodes))
+    sort_meetings(keys, nodes, met.ends, met.nodes)
+    return met
+
+
+@kernel()
+def sort_meetings(keys, nodes, ends, sorted_nodes):
+    """Sort pairs of nodes by counting their keys, of which the last are left out."""
+    keys = bare(keys)
+    nodes = bare(nodes)
+    sorted_nodes = bare(sorted_nodes)
+    for i in range(keys.size):
+        slot = np.int64(keys[i]) + 1
+        if slot < ends.size:
+            ends[slot] += 1
+    counts_to_starts(ends)
+    for i in range(keys.size):
+        slot = np.int64(keys[i]) + 1
+        if slot < ends.size:
+            at = np.uint64(ends[slot])
+            sorted_nodes[at, 0] = nodes[i, 0]
+            sorted_nodes[at, 1] = nodes[i, 1]
+            ends[slot] += 1
 
 
 class _Joined(NamedTuple):
@@ -259,11 +281,23 @@ def leave(node, root, nodes, key, changes, count, joined, spanning):
     return nodes, count
 
 
+@subroutine()
+def note_growth(root, key, changes, count, joined, largest):
+    """Note the ends that a node of the larger box reaches, or the size of another component.
+
+    Returns the number of changes that are listed, and the size of the largest component.
+    """
+    if joined.owners[root] >= 0:
+        owner = np.int64(joined.owners[root])
+        return reach(changes, count, key, owner, joined.touched[root], joined.reached), largest
+    return count, max(largest, joined.sizes[root])
+
+
 @kernel()
 def _join(members, meetings, changes, shift, joined, found):
     """Join nodes as :func:`join_nodes` does; return the number of new ones, and their changes."""
     members = bare(members)
-    meetings = Meetings(bare(meetings.keys), bare(meetings.nodes))
+    meetings = Meetings(bare(meetings.ends), bare(meetings.nodes))
     lists = bare(changes[0]), bare(changes[1]), bare(changes[2])
     done = np.zeros(3, np.int64)
     found = bare(found)
@@ -283,7 +317,6 @@ def _join(members, meetings, changes, shift, joined, found):
     count = np.int64(0)
     nodes = np.int64(0)
     largest = np.int64(0)
-    met = 0
     for key in range(1, found.shape[1]):
         first = found[0, key - 1]
         last = found[0, key]
@@ -300,49 +333,47 @@ def _join(members, meetings, changes, shift, joined, found):
                 count = gain(listed, count, key, node, size, joined.recent)
             else:
                 largest = max(largest, joined.sizes[root])
-        turn = 0
-        while turn < 3:
-            if met < meetings.keys.size and meetings.keys[met] < key:
-                change = np.int64(MEET)
-                node = np.int64(meetings.nodes[met, 0])
-                value = np.int64(meetings.nodes[met, 1])
-                met += 1
-            else:
-                own_list = lists[turn]
-                at = done[turn]
-                if at == own_list.shape[0] or own_list[at, 0] >= KINDS * (key + 1):
-                    turn += 1
-                    continue
-                done[turn] += 1
-                change = own_list[at, 0] % KINDS
-                node = own_list[at, 1]
-                value = own_list[at, 2]
+        for at in range(np.uint64(meetings.ends[key - 1]), np.uint64(meetings.ends[key])):
+            root = find(joined.tree, meetings.nodes[at, 0])
+            other = find(joined.tree, meetings.nodes[at, 1])
+            if other == root:
+                continue
+            if grown.shape[0] < count + EACH:
+                grown = with_room(grown, count, EACH)
+                listed = bare(grown)
+            root, count = meet(root, other, key, listed, count, joined, spanning)
+            count, largest = note_growth(root, key, listed, count, joined, largest)
+        for turn in range(3):
+            own_list = lists[turn]
+            at_key = done[turn]
+            while at_key < own_list.shape[0] and own_list[at_key, 0] < KINDS * (key + 1):
+                change = own_list[at_key, 0] % KINDS
+                node = own_list[at_key, 1]
+                value = own_list[at_key, 2]
+                at_key += 1
                 if turn == 1:
                     node += shift
                     if change == MEET:
                         value += shift
-            grown = with_room(grown, count, EACH)
-            listed = bare(grown)
-            root = find(joined.tree, node)
-            if change == GAIN:
-                joined.sizes[root] += value
-                if joined.owners[root] >= 0:
-                    owner = np.int64(joined.owners[root])
-                    count = gain(listed, count, key, owner, value, joined.recent)
-            elif change == MEET:
-                other = find(joined.tree, value)
-                if other == root:
-                    continue
-                root, count = meet(root, other, key, listed, count, joined, spanning)
-            elif change == REACH:
-                unite(joined.touched, spanning, root, np.uint8(value))
-            else:
-                nodes, count = leave(node, root, nodes, key, listed, count, joined, spanning)
-            if joined.owners[root] >= 0:
-                owner = np.int64(joined.owners[root])
-                count = reach(listed, count, key, owner, joined.touched[root], joined.reached)
-            else:
-                largest = max(largest, joined.sizes[root])
+                grown = with_room(grown, count, EACH)
+                listed = bare(grown)
+                root = find(joined.tree, node)
+                if change == GAIN:
+                    joined.sizes[root] += value
+                    if joined.owners[root] >= 0:
+                        owner = np.int64(joined.owners[root])
+                        count = gain(listed, count, key, owner, value, joined.recent)
+                elif change == MEET:
+                    other = find(joined.tree, value)
+                    if other == root:
+                        continue
+                    root, count = meet(root, other, key, listed, count, joined, spanning)
+                elif change == REACH:
+                    unite(joined.touched, spanning, root, np.uint8(value))
+                else:
+                    nodes, count = leave(node, root, nodes, key, listed, count, joined, spanning)
+                count, largest = note_growth(root, key, listed, count, joined, largest)
+            done[turn] = at_key
         found[1, key] = largest
         write_spanning(found, key, spanning)
     return nodes, grown[:count].copy()

@@ -237,7 +237,7 @@ def join_growths(low: Growth, high: Growth, axis: int, filtration: Filtration) -
     leaves = [first_changes(LEAVE, 0, ends[side], faces[side], total) for side in faces]
     found = np.zeros_like(low.found)
     last = found.shape[1] - 1
-    meetings = meetings_of(entered, edges, last.bit_length())
+    meetings = meetings_of(entered, edges, last)
     lists = low.changes, high.changes, in_order(leaves, last)
     members = np.empty(0, np.int32)
     nodes, changes, numbers = join_nodes(total, members, meetings, lists, found, count)
