@@ -1,8 +1,10 @@
 """Images of nine levels and tables of `ecc stack`, and runs that tests kill in other processes."""
 
+import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.synchronize import Semaphore
 from typing import Any
 
 import numpy as np
@@ -17,18 +19,46 @@ LONG = 600
 """Seconds, much longer than it takes to be killed."""
 
 
-def run_until_killed(arguments: Sequence[str], most: int) -> None:
-    """Run the command, but wait to be killed instead of keeping more parts than this."""
-    keep, kept = Parts.keep, []
+def run_until_killed(arguments: Sequence[str], most: int, kept: Semaphore) -> None:
+    """Run the command, but wait to be killed instead of keeping more parts than this.
+
+    Each part that is on the disk is announced by `kept`. As several threads keep parts, they may
+    be one more for each of them but the first.
+    """
+    keep, numbers = Parts.keep, []
 
     def keep_or_wait(self: Parts, number: int, stamp: str, values: np.ndarray) -> None:
-        if len(kept) == most:
+        if len(numbers) >= most:
             time.sleep(LONG)
         keep(self, number, stamp, values)
-        kept.append(number)
+        numbers.append(number)
+        kept.release()
 
     Parts.keep = keep_or_wait
     main(arguments)
+
+
+def kill_after(
+    arguments: Sequence[str], wanted: int, most: int, preload: Sequence[str] = (), delay: float = 0
+) -> None:
+    """Kill a run that has kept so many parts, while it goes on up to `most` of them.
+
+    `delay` are seconds from then on.
+    """
+    context = multiprocessing.get_context("forkserver")  # its children need no imports
+    context.set_forkserver_preload(
+        ["stack_helpers", "ecc_core._backends.cpu.launch", "zarr", *preload]
+    )
+    kept = context.Semaphore(0)
+    process = context.Process(target=run_until_killed, args=(arguments, most, kept))
+    process.start()
+    for _ in range(wanted):
+        while not kept.acquire(timeout=1):
+            assert process.is_alive(), "the run has ended"
+    time.sleep(delay)
+    assert process.is_alive()
+    process.kill()
+    process.join()
 
 
 @contextmanager

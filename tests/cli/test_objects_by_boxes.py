@@ -1,9 +1,6 @@
 """`ecc objects` of images that are read by boxes: the outputs are those of the image in memory."""
 
 import errno
-import multiprocessing
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ import pytest
 import zarr
 from io_helpers import write_zarr
 from scipy import ndimage
-from stack_helpers import failing_after, run_until_killed
+from stack_helpers import failing_after, kill_after
 
 from ecc_core._cli import objects
 from ecc_core._io import parts as parts_module
@@ -26,10 +23,8 @@ VOLUME = np.clip(3 * ndimage.gaussian_filter(VOLUME.astype(np.float32), 1), 0, 2
 VOLUME = VOLUME.astype(np.uint8)
 SMALL = ["--max-memory", "240K", "--workers", "2"]
 """Boxes of a single chunk."""
-MOST_NEW = 12
-"""Parts that a run writes at least: it writes some of them again."""
-PATIENCE = 20_000_000_000
-"""Nanoseconds after which a run is killed that has written fewer parts."""
+MOST_KEPT = 30
+"""Parts after which a run is killed. It would keep more than 40, some of them again."""
 
 
 @pytest.fixture(autouse=True)
@@ -101,40 +96,15 @@ def test_printed_table_and_diagram(image, say, tmp_path, by_boxes):
     assert plot.read_text().startswith("<?xml")
 
 
-def kill(arguments: list[str], runs: int) -> None:
-    """Kill runs of a command at any moment after the first parts have been kept."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["stack_helpers", "ecc_core._backends.cpu.launch", "zarr"])
-    folder = Path(arguments[arguments.index("--out") + 1] + ".parts")
-    rng = np.random.default_rng(0)
-    for _ in range(runs):
-        most = int(rng.integers(1, 30))
-        process = context.Process(target=run_until_killed, args=(arguments, most))
-        process.start()
-        started = time.time_ns()
-        wanted = min(int(rng.integers(1, most + 1)), MOST_NEW)
-        while new_parts(folder, started) < wanted and time.time_ns() < started + PATIENCE:
-            time.sleep(0.001)
-        assert process.is_alive()
-        process.kill()
-        process.join()
-
-
-def new_parts(folder: Path, since: int) -> int:
-    """How many parts have been written, or written again."""
-    times = []
-    for path in folder.glob("*.npy"):
-        with suppress(FileNotFoundError):
-            times.append(path.stat().st_mtime_ns)
-    return sum(time >= since for time in times)
-
-
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_any_moment(image, kills):
     options = ["--superlevel", "--cut", "half"]
     assert main(command(image, "whole", *options)) == 0
     arguments = command(image, "boxes", *options, *SMALL, "--resume")
-    kill(arguments, kills)
+    rng = np.random.default_rng(0)
+    for _ in range(kills):
+        wanted = int(rng.integers(1, MOST_KEPT))
+        kill_after(arguments, wanted, most=wanted + 2)
     assert main(arguments) == 0
     assert outputs(image.parent, "boxes") == outputs(image.parent, "whole")
     assert not image.with_name("boxes.zarr.parts").exists()

@@ -1,7 +1,6 @@
 """`ecc stack --resume`: nothing done is lost, also if a cluster is; nothing outdated is used."""
 
 import itertools
-import multiprocessing
 import os
 import threading
 import time
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from dask_helpers import local_cluster
 from io_helpers import columns, write_zarr
-from stack_helpers import LEVELS, assert_curve, failing_after, noise, run_until_killed
+from stack_helpers import LEVELS, assert_curve, failing_after, kill_after, noise
 
 import ecc_core as ecc
 from ecc_core._io.parts import Parts
@@ -50,22 +49,11 @@ def parts_of(out: Path) -> list[Path]:
 @pytest.mark.parametrize("large", [96], indirect=True)  # more parts than runs complete
 def test_killed_at_any_moment(out, arguments, resume):
     """It ends with the right numbers, and computes no part twice."""
-    context = multiprocessing.get_context("forkserver")  # its children need no imports
-    context.set_forkserver_preload(
-        ["stack_helpers", "ecc_core._backends.cpu.launch", "dask.threaded", "zarr"]
-    )
     rng = np.random.default_rng(0)
     done: dict[str, int] = {}
     for _ in range(KILLS):
-        process = context.Process(target=run_until_killed, args=(arguments, 2))
-        process.start()
-        goal = len(done) + int(rng.integers(0, 2))
-        while process.is_alive() and len(parts_of(out)) < goal:
-            time.sleep(0.001)
-        time.sleep(float(rng.uniform(0, 0.02)))
-        assert process.is_alive()
-        process.kill()
-        process.join()
+        wanted, delay = int(rng.integers(0, 2)), float(rng.uniform(0, 0.02))
+        kill_after(arguments, wanted, most=2, preload=["dask.threaded"], delay=delay)
         now = {file.name: file.stat().st_mtime_ns for file in parts_of(out)}
         assert done.items() <= now.items()
         done = now
