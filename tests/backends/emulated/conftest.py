@@ -9,8 +9,10 @@ cannot tell: time, the compiler for devices, and most races.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -31,7 +33,10 @@ from fake_cupy import KERNELS, fake_cupy, guarded  # noqa: E402
 
 sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
-FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
+FLAGS = "-std=c++17 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
+KERNEL_FLAGS = ("-Og", "-nostdlib")
+"""A kernel takes longer to compile than to run, and finds the library of C++ in the process."""
+GRID_FLAG = "-O2"
 KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
@@ -62,14 +67,25 @@ class Emulator:
         Likewise, but for kernels that sum bins and pick levels.
     processors : int
         Multiprocessors that the plans are made for.
+
+    Parameters
+    ----------
+    compiler : str
+        The compiler of C++.
+    folder : Path
+        Where this process keeps the sources.
+    shared : Path
+        Where all processes of the suite keep the kernels that they compiled.
     """
 
-    def __init__(self, compiler: str, folder: Path) -> None:
+    def __init__(self, compiler: str, folder: Path, shared: Path) -> None:
         self.backend = _backend()
         self.launch = self.backend.launch
         self.launched: list[str] = []
         self.processors = 4
-        self._compiler, self._folder = compiler, folder
+        self._compiler = compiler
+        self._folder = folder
+        self._shared = shared
         self._libraries: dict[object, ctypes.CDLL] = {}
         sources = folder / "source"
         shutil.copytree(self.backend.kernels.SOURCE, sources)
@@ -77,13 +93,16 @@ class Emulator:
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
         for file in HERE.glob("*.[ch]*"):
             shutil.copy(file, sources)
-        self._compile("cuda.hpp", "source/cuda.hpp.gch", "-x", "c++-header")  # which is read often
+        # What kernels call is found here.
+        grid = self._compile("grid.cpp", "grid.so", GRID_FLAG)
+        self._launch = ctypes.CDLL(str(grid), ctypes.RTLD_GLOBAL).launch
+        self._launch.restype = ctypes.c_char_p
+        # Each kernel reads this header.
+        header = "source/cuda.hpp.gch"
+        self._compile("cuda.hpp", header, *KERNEL_FLAGS, "-x", "c++-header")
         # Without the header g++ must use its compiled form, or fail. It would otherwise read the
         # header again where, say, the name of a macro on its command line occurs there.
         (sources / "cuda.hpp").unlink()
-        # What kernels call is found here.
-        self._launch = self._load("grid.cpp", "grid.so", mode=ctypes.RTLD_GLOBAL).launch
-        self._launch.restype = ctypes.c_char_p
         self.backend.recipe.SLICED_LEAST = 0  # images of tests are small
         for module in vars(self.backend).values():
             for name, value in (
@@ -97,11 +116,19 @@ class Emulator:
     def _function(self, source: str, name: str, _device: int, macros: dict[str, object]):
         key = source, tuple(macros.items())
         if key not in self._libraries:
-            defined = [f'-DSOURCE="{source}.cu"', f"-DRUN_KERNELS={self._runs(source)}"]
-            defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
-            self._libraries[key] = self._load("kernel.cpp", f"{len(self._libraries)}.so", *defined)
+            self._libraries[key] = ctypes.CDLL(str(self._kernel(source, macros)))
         run = getattr(self._libraries[key], f"run_{name}")
         return _Kernel(source, partial(self._launch, run), self.launched)
+
+    def _kernel(self, source: str, macros: dict[str, object]) -> Path:
+        """Return the compiled source. Another process may have compiled it, or do so now."""
+        defined = [f'-DSOURCE="{source}.cu"', f"-DRUN_KERNELS={self._runs(source)}"]
+        defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
+        name = hashlib.sha256(repr(defined).encode()).hexdigest()[:16]
+        library = self._shared / f"{source}-{name}.so"
+        if not library.exists():
+            self._compile("kernel.cpp", library.name, *KERNEL_FLAGS, *defined).replace(library)
+        return library
 
     def _runs(self, source: str) -> str:
         """What defines a function for each kernel of a source, which are compiled at once."""
@@ -113,11 +140,6 @@ class Emulator:
         command = [self._compiler, *FLAGS.split(), *options]
         subprocess.run([*command, self._folder / "source" / file, "-o", target], check=True)
         return target
-
-    def _load(
-        self, file: str, name: str, *options: str, mode: int = ctypes.DEFAULT_MODE
-    ) -> ctypes.CDLL:
-        return ctypes.CDLL(str(self._compile(file, name, *options)), mode)
 
     @property
     def scans(self) -> list[str]:
@@ -162,7 +184,12 @@ def compiled(tmp_path_factory) -> Emulator:
         pytest.skip("threads of a block are run by ucontext, as Linux has it")
     if not (compiler := shutil.which("g++")):
         pytest.skip("g++ is not installed: sh tools/ensure_system.sh")
-    return Emulator(compiler, tmp_path_factory.mktemp("emulated"))
+    folder = tmp_path_factory.mktemp("emulated")
+    shared = folder
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = tmp_path_factory.getbasetemp().parent / "kernels"
+        shared.mkdir(exist_ok=True)
+    return Emulator(compiler, folder, shared)
 
 
 @pytest.fixture
