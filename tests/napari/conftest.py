@@ -21,6 +21,9 @@ else:
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or shutil.which("Xvfb")):
         WHY_NOT = "there is neither a display nor Xvfb: sh tools/ensure_system.sh"
 
+# For the few shapes of these tests, napari would compile its triangulation for ten seconds.
+sys.modules.setdefault("napari.layers.shapes._accelerated_triangulate_numba", None)
+
 HERE = Path(__file__).parent
 
 
@@ -51,27 +54,28 @@ def _no_key_is_held():
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_windows():
-    """Ask once for what napari asks for with each window.
+    """Leave out half of the time that a window of napari takes.
 
-    These are the resolution of the display, for which vispy starts programs, and the manifests of
-    plugins, which are read without libyaml: together a third of the time that a window takes.
+    Plugins are looked for among all packages, and the resolution of the display, for which vispy
+    starts programs, is asked for, once. The widget of the first window, which no test shows, is not
+    written again for each of 176 shortcuts, nor are napari's own settings whenever a dock opens.
     """
-    from npe2.manifest import _bases
+    from napari._qt.widgets.qt_welcome import QtWelcomeWidget
+    from napari.settings import NapariSettings
+    from npe2 import PluginManifest
     from vispy.app import canvas
 
-    known: dict[str, object] = {}
-    load = getattr(_bases, "_load_yaml_no_duplicates", None)
+    plugins = list(PluginManifest.discover())
 
-    def load_once(stream):
-        text = stream.read()
-        if text not in known:
-            known[text] = load(text)
-        return copy.deepcopy(known[text])
+    def known_plugins(paths=()):
+        for plugin in plugins:
+            yield plugin._replace(manifest=copy.deepcopy(plugin.manifest))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canvas, "get_dpi", lambda **_: 96.0, raising=False)
-        if load is not None:
-            patch.setattr(_bases, "_load_yaml_no_duplicates", load_once)
+        patch.setattr(PluginManifest, "discover", known_plugins)
+        patch.setattr(QtWelcomeWidget, "refresh", lambda *_: None)
+        patch.setattr(NapariSettings, "_maybe_save", lambda _: None)
         yield
 
 
