@@ -186,12 +186,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place_of_file)
 
 
-# A process of several takes whole files: one that is long is not to be the last. Those that compile
-# the same kernels are apart.
-LONGEST_FILES = (
-    "backends/emulated/test_kernels.py",
-    "topology/test_betti.py",
-)
+# A process of several takes whole files: one that is long is not to be the last.
+LONGEST_FILES = ("topology/test_betti.py",)
 
 
 def _place_of_file(item: pytest.Item) -> int:
