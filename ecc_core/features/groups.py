@@ -119,6 +119,7 @@ def mean_band(
     tables = {"curves": read_frame(curves, functional)}
     aligned = align(tables, superlevel, functional)
     (values,) = aligned.groups
+    largest = _largest(aligned.groups)
     given = _default_units(tables) if units is None else (units,)
     if given is not None:
         (means,) = unit_means({"curves": values}, given)
@@ -130,13 +131,14 @@ def mean_band(
         raise ValueError(f"`curves` must hold at least 2 {what}, got {count}")
     generator = np.random.default_rng(rng)
     mean = values.mean(axis=0)
-    spread = values.std(axis=0, ddof=1) / np.sqrt(count)
+    deviating = _without_rounding(values - mean, largest)
+    spread = np.sqrt((deviating**2).sum(axis=0) / (count - 1) / count)
     # A resampled mean varies by sqrt((k - 1) / k) of the standard error.
     scale = np.where(spread > 0, spread, np.inf) * np.sqrt((count - 1) / count)
     deviations = []
     for size in blocks(n_resamples, aligned.levels.size):
         shares = generator.multinomial(count, np.full(count, 1 / count), size) / count
-        deviation = np.abs(shares @ (values - mean)) / scale
+        deviation = np.abs(shares @ deviating) / scale
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
     normal = np.quantile(np.concatenate(deviations), level, axis=0)
     special = import_optional("scipy.special", extra="features", purpose="mean_band")
@@ -253,6 +255,7 @@ def permutation_test(
     aligned = align(named, superlevel, functional, metric)
     if units is None and not paired:
         units = _default_units(named)
+    largest = _largest(aligned.groups)
     groups = independent_curves(dict(zip(named, aligned.groups, strict=True)), units, paired)
     _check_units(named, units, average)
     limits = n_permutations, aligned.levels.size, np.random.default_rng(rng)
@@ -261,16 +264,18 @@ def permutation_test(
     if paired:
         permutations = sign_flips(len(values), *limits)
         sizes = sizes * 2
+        values = _without_rounding(values, largest)
         scale = np.sqrt((values**2).mean(axis=0))
     else:
         permutations = regroupings(sizes, *limits)
-        values -= values.mean(axis=0)  # less rounding
+        values = _without_rounding(values - values.mean(axis=0), largest)
         scale = values.std(axis=0)
     statistic, pvalue, null, difference, pvalues = _compared(
         values, permutations, scale, aligned.levels, metric
     )
     degrees = sum(len(own) - 1 for own in groups)
-    squares = sum(((own - own.mean(axis=0)) ** 2).sum(axis=0) for own in groups)
+    within = [_without_rounding(own - own.mean(axis=0), largest) for own in groups]
+    squares = sum((own**2).sum(axis=0) for own in within)
     deviation = np.sqrt(squares / degrees) if degrees else np.full(difference.shape, np.nan)
     effect = _relative(difference, deviation)
     thresholds, difference, pvalues, effect = aligned.restored(difference, pvalues, effect)
@@ -344,6 +349,22 @@ def _compared(
         difference,
         (unseen + further) / total,
     )
+
+
+def _largest(groups: Sequence[Floats]) -> Floats:
+    """Return the largest size of all curves at each level."""
+    largest: Floats = np.abs(np.concatenate(groups)).max(axis=0, initial=0)
+    return largest
+
+
+def _without_rounding(differences: Floats, largest: Floats) -> Floats:
+    """Return differences (k, n) of curves, 0 at levels where all of them are due to rounding.
+
+    Divided by their standard deviation they would be as large as real ones. `largest` are the sizes
+    of the curves.
+    """
+    is_rounding = np.abs(differences).max(axis=0, initial=0) <= ROUNDING * largest
+    return np.where(is_rounding, 0.0, differences)
 
 
 def _norms(values: Floats, levels: Floats, metric: Metric) -> Floats:

@@ -263,3 +263,33 @@ def test_transforms_that_are_refused():
         mean_band(group, functional="b0")
     with pytest.raises(TypeError, match="`second` must be transforms"):
         permutation_test(group, (np.arange(3), np.ones((2, 3))))
+
+
+@pytest.mark.parametrize("constant", [0, 0.1, 0.7, 1 / 300, 1e9 / 7])
+@pytest.mark.parametrize("paired", [False, True])
+def test_levels_at_which_all_curves_are_equal_change_nothing(constant, paired):
+    """The mean of equal floats differs from them by rounding, which has no standard deviation."""
+    rng = np.random.default_rng(7)
+    first = rng.normal(5, 1, (6, 8))
+    second = rng.normal(9, 1, (6, 8))
+    without = np.arange(8.0)
+    at = np.append(without, 8.0)
+
+    def longer(values):
+        return np.append(values, np.full((6, 1), constant), axis=1)
+
+    known = permutation_test((without, first), (without, second), paired=paired)
+    found = permutation_test((at, longer(first)), (at, longer(second)), paired=paired)
+    assert known.pvalues.min() < 0.05
+    assert_array_equal(found.pvalues[:-1], known.pvalues)
+    assert (found.pvalues[-1], found.difference[-1], found.effect_size[-1]) == (1, 0, 0)
+
+
+def test_bands_are_no_wider_for_levels_at_which_all_curves_are_equal():
+    rng = np.random.default_rng(8)
+    curves = rng.normal(5, 1, (60, 4))
+    longer = np.append(curves, np.full((60, 1), 0.1), axis=1)
+    known = mean_band((T[:4], curves), rng=1)
+    band = mean_band((T, longer), rng=1)
+    assert_allclose(band.upper[:-1], known.upper)
+    assert_allclose([band.lower[-1], band.upper[-1]], 0.1)
