@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import soft, soft_simplices, soft_transforms, soft_units
+from ecc_core._backends.cuda import soft, soft_simplices, soft_units
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._backends.cuda.soft_transforms import by_orthant as by_orthant
@@ -19,7 +19,8 @@ from ecc_core._backends.cuda.soft_transforms import gradients_by_orthant as grad
 from ecc_core._backends.cuda.soft_transforms import projection_gradients as projection_gradients
 from ecc_core._backends.cuda.soft_transforms import projections as projections
 from ecc_core._backends.cuda.soft_units import Units
-from ecc_core._backends.soft import Projected, SoftImages, SoftShapes
+from ecc_core._backends.cuda.transform_steps import Given, Wanted, plan_steps
+from ecc_core._backends.soft import SoftImages, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.curve import by_direction_terms, gradients_of
@@ -238,46 +239,43 @@ class _FusedTransform(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         given = Transformed(*args)
-        weights, directions, heights, sharpness, *_ = given
-        flat = weights.reshape(-1, *weights.shape[-len(given.spacing) :]).contiguous()
-        owned = by_orthant(flat, given.connectivity, given.extension)
-        directions = directions.contiguous()
-        vectors = soft_units.vectors(Units(directions, None, given.spacing))
-        points = Projected(owned, vectors, heights.contiguous(), sharpness)
-        curves, slopes, spreads = projections(points)
-        ctx.save_for_backward(weights, directions, *args[2:4], flat, slopes, spreads, *points[:3])
+        weights, directions, heights, sharpness = (t.contiguous() for t in given[:4])
+        counts = directions.shape[0], heights.shape[0]
+        with soft.launching(weights) as (device, stream):
+            options = given.connectivity, given.extension, *counts, given.spacing
+            steps = plan_steps(weights.shape, *options, device)
+            curves = weights.new_empty(shape_of(given))
+            kept = weights.new_empty(steps.kept)
+            sums = weights.new_empty(steps.sums, dtype=torch.float64)
+            tensors = weights, directions, heights, sharpness
+            addresses = Given(*[t.data_ptr() for t in tensors])
+            steps.forward(stream, addresses, curves.data_ptr(), kept.data_ptr(), sums.data_ptr())
+        ctx.save_for_backward(*args[:4], *tensors, kept)
         ctx.options = args[4:]
-        return curves.view(shape_of(given))
+        ctx.steps = steps
+        return curves
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        *tensors, flat, slopes, spreads, owned, vectors, levels = ctx.saved_tensors
-        given = Transformed(*tensors, *ctx.options)
-        needed = ctx.needs_input_grad
+        saved = ctx.saved_tensors
+        needed = ctx.needs_input_grad[:4]
         if not is_plain(gradient):
             with torch.enable_grad():
-                values = transform(given)
-            return *_gradients_in_torch(values, given[:4], needed[:4], gradient), None, None, None
+                values = transform(Transformed(*saved[:4], *ctx.options))
+            return *_gradients_in_torch(values, saved[:4], needed, gradient), None, None, None
+        *tensors, kept = saved[4:]
         upstream = gradient.contiguous()
-        points = Projected(owned, vectors, levels, given.sharpness)
-        by_weights = by_directions = by_height = by_sharpness = None
-        if needed[0]:
-            by_owned = torch.empty_like(owned)
-            soft_transforms.write_weight_gradients(points, upstream, by_owned)
-            options = given.connectivity, given.extension
-            by_weights = gradients_by_orthant(flat, by_owned, *options).view(given.weights.shape)
-        if needed[1]:
-            sums = soft_transforms.vector_sums(points, upstream)
-            by_directions = torch.empty_like(given.directions)
-            units = Units(given.directions, None, given.spacing)
-            soft_units.unit_gradients(units, sums, by_directions, None)
-        if needed[2]:
-            by_height = torch.empty_like(levels)
-        if needed[3]:
-            by_sharpness = torch.empty_like(given.sharpness)
-        if needed[2] or needed[3]:
-            soft.level_gradients(upstream, slopes, spreads, by_height, by_sharpness)
-        return by_weights, by_directions, by_height, by_sharpness, None, None, None
+        found = [
+            torch.empty_like(tensor) if is_needed else None
+            for tensor, is_needed in zip(tensors, needed, strict=True)
+        ]
+        with soft.launching(kept) as (_, stream):
+            work = kept.new_empty(ctx.steps.work, dtype=torch.float64)
+            given = Given(*[t.data_ptr() for t in tensors])
+            wanted = Wanted(*[0 if t is None else t.data_ptr() for t in found])
+            addresses = kept.data_ptr(), upstream.data_ptr(), wanted, work.data_ptr()
+            ctx.steps.backward(stream, given, *addresses)
+        return *found, None, None, None
 
 
 def _gradients_in_torch(

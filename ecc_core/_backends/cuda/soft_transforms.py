@@ -43,25 +43,25 @@ def gradients_by_orthant(
 def _launch_orthants(
     name: str, weights: Tensor, connectivity: int, extension: str, *arguments: Tensor
 ) -> None:
-    greatest = (extension == "max") == (connectivity == 1)
     with soft.launching(weights) as (device, stream):
-        shape = tuple(weights.shape)
-        cubes = connectivity != 1
-        call = _orthants(name, shape, weights.dtype, cubes, greatest, len(arguments), device)
+        kind = tuple(weights.shape), weights.dtype, connectivity, extension
+        call = plan_orthants(name, *kind, len(arguments), device)
         soft.launch(call, stream, (weights.data_ptr(),), *((t.data_ptr(),) for t in arguments))
 
 
 @programs.plan
-def _orthants(
+def plan_orthants(
     name: str,
     shape: tuple[int, ...],
     dtype: torch.dtype,
-    cubes: bool,
-    greatest: bool,
+    connectivity: int,
+    extension: str,
     addresses: int,
     _device: int,
 ) -> Call:
     """Return the launch with one thread for each vertex or point, whichever there are more of."""
+    cubes = connectivity != 1
+    greatest = (extension == "max") != cubes
     images, *sides = shape
     grid = [n + cubes for n in sides]
     counts = (math.prod(sides), math.prod(grid))
@@ -81,9 +81,8 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
     with soft.launching(weights) as (device, stream):
         calls = _calls(given, device)
-        points = _addresses(given)
-        partial = weights.new_empty(3 * calls.chunks * math.prod(shape), dtype=torch.float64)
-        soft.launch(calls.curves, stream, points, (partial.data_ptr(),))
+        partial = weights.new_empty(calls.sums, dtype=torch.float64)
+        soft.launch(calls.curves, stream, _addresses(given), (partial.data_ptr(),))
         soft.launch(calls.totals, stream, [t.data_ptr() for t in (partial, *found)])
     return found
 
@@ -99,41 +98,21 @@ def projection_gradients(
     weights = given.weights
     upstream = upstream.contiguous()
     by_weights = torch.empty_like(weights)
-    if of_weights:
-        write_weight_gradients(given, upstream, by_weights)
     by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
-    partial = vector_sums(given, upstream)
     with soft.launching(weights) as (device, stream):
-        totals = _calls(given, device).vector_totals
-        soft.launch(totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
+        calls = _calls(given, device)
+        partial = upstream.new_empty(calls.vector_sums, dtype=torch.float64)
+        wanted = by_weights.data_ptr() if of_weights else 0
+        addresses = (upstream.data_ptr(),), (wanted,), (partial.data_ptr(),)
+        soft.launch(calls.by_points, stream, _addresses(given), *addresses)
+        soft.launch(calls.vector_totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
     return by_weights, by_vectors
 
 
-def write_weight_gradients(given: Projected, upstream: Tensor, out: Tensor) -> None:
-    """Write the gradients of the weights; all tensors here and below are contiguous."""
-    with soft.launching(upstream) as (device, stream):
-        addresses = (upstream.data_ptr(),), (out.data_ptr(),)
-        soft.launch(_calls(given, device).by_weights, stream, _addresses(given), *addresses)
-
-
-def vector_sums(given: Projected, upstream: Tensor) -> Tensor:
-    """Return sums (rows, k, d) of the gradients of the vectors, whose rows are to be added up.
-
-    There are rows for each image.
-    """
-    with soft.launching(upstream) as (device, stream):
-        calls = _calls(given, device)
-        shape = calls.chunks * len(given.weights), *given.vectors.shape
-        partial = upstream.new_empty(shape, dtype=torch.float64)
-        addresses = (upstream.data_ptr(),), (partial.data_ptr(),)
-        soft.launch(calls.by_vectors, stream, _addresses(given), *addresses)
-    return partial
-
-
-def _calls(given: Projected, device: int) -> "_Projection":
+def _calls(given: Projected, device: int) -> "Projection":
     weights = given.weights
     shape = tuple(weights.shape)
-    return _plan_projection(shape, weights.dtype, len(given.vectors), given.heights.numel(), device)
+    return plan_projection(shape, weights.dtype, len(given.vectors), given.heights.numel(), device)
 
 
 def _contiguous(given: Projected) -> Projected:
@@ -145,25 +124,27 @@ def _addresses(given: Projected) -> list[int]:
     return [t.data_ptr() for t in given]
 
 
-class _Projection(NamedTuple):
-    """Launches for weights of one shape.
+class Projection(NamedTuple):
+    """Launches for weights of one shape, and the sizes of their results.
 
-    The first three take the addresses of weights, vectors, levels and sharpness, then two or one
+    The first two take the addresses of weights, vectors, levels and sharpness, then one or three
     more; the others those of partial sums of the chunks of points and of their totals.
     """
 
-    chunks: int
+    size: int  # of curves
+    sums: int  # of curves and their derivatives
+    vector_sums: int
+    rows: int  # of the sums of vectors, which are to be added up
     curves: Call
-    by_weights: Call
-    by_vectors: Call
+    by_points: Call
     totals: Call
     vector_totals: Call
 
 
 @programs.plan
-def _plan_projection(
+def plan_projection(
     shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, _device: int
-) -> _Projection:
+) -> Projection:
     images, orthants, *grid = shape
     axes = len(grid)
     points = math.prod(grid)
@@ -180,13 +161,14 @@ def _plan_projection(
         numbers = np.int64(size), np.int32(chunks)
         return plan("soft_total", (ceil_div(size, THREADS), parts), *[0] * 4, *numbers)
 
-    each = chunks, vectors, images
-    by_weights = (ceil_div(points, THREADS), orthants, images)
-    return _Projection(
-        chunks,
-        plan("soft_project", each, struct, 0),
-        plan("soft_by_weights", by_weights, struct, 0, 0),
-        plan("soft_by_vectors", each, struct, 0, 0),
-        total(3, images * vectors * levels),
+    size = images * vectors * levels
+    return Projection(
+        size,
+        3 * chunks * size,
+        chunks * images * vectors * axes,
+        chunks * images,
+        plan("soft_project", (chunks, vectors, images), struct, 0),
+        plan("soft_by_points", (chunks, orthants, images), struct, 0, 0, 0),
+        total(3, size),
         total(1, images * vectors * axes),
     )

@@ -42,7 +42,7 @@ def vectors(units: Units) -> Tensor:
     """Return the vectors, (k, d)."""
     found = torch.empty_like(units.directions)
     with soft.launching(found) as (device, stream):
-        call = _vectors(*_kind(units), device)
+        call = plan_vectors(*_kind(units), device)
         soft.launch(call, stream, units.addresses, (found.data_ptr(),))
     return found
 
@@ -56,7 +56,7 @@ def unit_gradients(
     """
     addresses = [(0 if t is None else t.data_ptr(),) for t in (sums, by_direction, by_scale)]
     with soft.launching(sums) as (device, stream):
-        call = _gradients(len(sums), *_kind(units), device)
+        call = plan_gradients(len(sums), *_kind(units), device)
         soft.launch(call, stream, units.addresses, *addresses)
 
 
@@ -101,7 +101,7 @@ def _macros(dtype: torch.dtype, axes: int) -> dict[str, Any]:
 
 
 @programs.plan
-def _vectors(
+def plan_vectors(
     count: int, axes: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
 ) -> Call:
     grid = (ceil_div(count, THREADS),)
@@ -110,7 +110,7 @@ def _vectors(
 
 
 @programs.plan
-def _gradients(
+def plan_gradients(
     rows: int, count: int, axes: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
 ) -> Call:
     given = _units(count, spacing), 0, 0, 0, np.int32(rows)

@@ -161,6 +161,7 @@ inline float __uint_as_float(unsigned bits) { return bits_as<float>(bits); }
 inline float __int_as_float(int bits) { return bits_as<float>(bits); }
 inline double __longlong_as_double(long long bits) { return bits_as<double>(bits); }
 inline float __expf(float x) { return std::exp(x); }
+inline float __fdividef(float a, float b) { return a / b; }
 using std::isinf;
 
 template <class T>
