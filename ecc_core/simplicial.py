@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host
+from ecc_core._arrays.complexes import planned_transform
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.filtration import check_flag
@@ -343,6 +344,11 @@ def simplicial_transform(
     >>> up, down  # downwards two arms that join
     (array([0, 1, 1]), array([2, 1, 1]))
     """
+    plain = weights is None and center is None and normalize is None
+    if plain and complete is False and workers is None:
+        planned = planned_transform(points, simplices, directions, thresholds, range)
+        if planned is not None:
+            return EulerTransform(*planned, weighted=False)
     origin = origin_of(points, "points")
     backend = origin.simplicial_complexes()
     given = origin.image(points, "points")

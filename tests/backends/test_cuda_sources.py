@@ -119,7 +119,7 @@ CASES = {
         | {"THREADS": (256,)}
     ],
     "same": [{"THREADS": (256,)}],
-    "simplices": [{"SIZE": (2, 3, 4, 7), "THREADS": (256,)}],
+    "simplices": [{"SIZE": (2, 3, 4, 7), "NUMBER": ("int", "long long"), "THREADS": (256,)}],
     "simplicial": [
         {"LANES": (1, 8, 32), "PACKED": (0,), "SHARED": (0, 1), "PARTS": (1,), "WEIGHTED": (0,)}
         | {"VALUE": VALUES, "WEIGHT": ("long long",), "THREADS": (256, 1024)},

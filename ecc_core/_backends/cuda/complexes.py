@@ -7,8 +7,10 @@ import cupy
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import on_host
-from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.calls import Call, plan_call
+from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._request.simplicial import open_error, outside_error, repeated_error
 from ecc_core.errors import BackendError
 
@@ -55,8 +57,8 @@ class Table:
             raise BackendError(
                 f"`simplices` must be at most {MOST_ROWS} of a dimension on a device, got {count}"
             )
-        entries = 1 << (2 * count + ENTRIES_OF_A_POINT).bit_length()
-        self._mask = np.uint32(entries - 1)
+        entries = table_entries(count)
+        self._mask = entries - 1
         self._entries = cupy.empty(entries, np.int32)
         stream = cupy.cuda.get_current_stream().ptr
         address = self._entries.data.ptr
@@ -76,8 +78,25 @@ def _launch(name: str, size: int, items: int, *arguments: Any) -> None:
     """Launch a kernel for simplices of `size` points with a thread for each item."""
     if items == 0:
         return
+    call = plan_rows(name, size, items, len(arguments), "int64", cupy.cuda.runtime.getDevice())
+    given = [a.data.ptr if isinstance(a, cupy.ndarray) else int(a) for a in arguments]
+    call.launch(zip(call.places, given, strict=True))
+
+
+@programs.plan
+def plan_rows(name: str, size: int, items: int, count: int, index: str, _device: int) -> Call:
+    """Return the launch of a kernel that takes `count` addresses and numbers, as `_launch` does.
+
+    `index` is the type in which simplices are given.
+    """
     grid = (min(ceil_div(items, THREADS), MOST_BLOCKS),)
-    plan_call("simplices", name, {"SIZE": size}, grid, THREADS, arguments).launch()
+    macros = {"SIZE": size, "NUMBER": ELEMENTS[index]}
+    return plan_call("simplices", name, macros, grid, THREADS, [0] * count)
+
+
+def table_entries(count: int) -> int:
+    """Return the entries of a hash table of so many rows, a power of two."""
+    return 1 << (2 * count + ENTRIES_OF_A_POINT).bit_length()
 
 
 def _ordered(given: Any, points: int, wrong: Any) -> Any:

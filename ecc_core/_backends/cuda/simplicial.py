@@ -14,55 +14,27 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import as_cupy, comparable, on_device
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.complexes import make_complex as make_complex
-from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors, shared_limit
-from ecc_core._backends.cuda.transform_sampling import SAMPLING, accumulate, evenness
+from ecc_core._backends.cuda.kernels import ELEMENTS
+from ecc_core._backends.cuda.simplicial_layout import (
+    ENCODING_THREADS,
+    HISTOGRAM,
+    MOST_BLOCKS,
+    SIMPLICES,
+    SIZES,
+    THREADS,
+    Layout,
+    counting,
+    layout_of,
+    sampling_of,
+    shares,
+    side_by_side,
+)
+from ecc_core._backends.cuda.simplicial_plans import plan_transform as plan_transform
+from ecc_core._backends.cuda.transform_sampling import accumulate
 from ecc_core._backends.cuda.wide_sums import Scales, join_parts, scales_of
 from ecc_core._request.levels import Levels
 
 Floats = NDArray[np.float64]
-
-SIMPLICES = Struct("simplicial.cu", "Simplices")
-HISTOGRAM = Struct("simplicial.cu", "Histogram")
-THREADS = 1024  # that share a histogram
-ENCODING_THREADS = 256
-WARP = 32
-RESIDENT = 2  # blocks on a multiprocessor
-SIZES = 8  # of simplices that a launch counts
-LARGEST_HALF = 2**16 - 1  # of codes that share a word
-MOST_BLOCKS = 1 << 16
-
-
-class Layout(NamedTuple):
-    """How orders of points lie side by side."""
-
-    lanes: int
-    """That share a simplex: a power of two."""
-    packed: bool
-    """Whether a word holds two codes."""
-
-    @property
-    def orders(self) -> int:
-        """Orders in a group."""
-        return self.lanes * (1 + self.packed)
-
-    @property
-    def columns(self) -> int:
-        """Columns of a histogram, of which every lane has its own."""
-        return WARP * (1 + self.packed)
-
-    def groups(self, orders: int) -> int:
-        return ceil_div(orders, self.orders)
-
-    def macros(self, value: str, **others: Any) -> dict[str, Any]:
-        usual = {"SHARED": 0, "PARTS": 1, "WEIGHTED": 0, "VALUE": value, "WEIGHT": "long long"}
-        return {"LANES": self.lanes, "PACKED": int(self.packed)} | usual | others
-
-
-def _layout(orders: int, levels: int) -> Layout:
-    """Return the layout for so many orders: as many lanes as there are, rounded up."""
-    packed = orders > WARP and levels <= LARGEST_HALF
-    lanes = WARP if orders > WARP // 2 else 1 << (orders - 1).bit_length()
-    return Layout(lanes, packed)
 
 
 class Weights(NamedTuple):
@@ -97,18 +69,13 @@ def simplicial_transform(
     count, axes = points.shape
     if 0 in shape or count == 0:
         return cupy.zeros(shape, np.int64 if weights is None else weights.dtype)
-    layout = _layout(len(directions), heights.size)
-    groups = layout.groups(len(directions))
-    chosen = np.minimum(np.arange(groups * layout.orders), len(directions) - 1)
-    vectors = on_device(np.ascontiguousarray(directions[chosen].T))
+    layout = layout_of(len(directions), heights.size)
     levels = on_device(heights)
-    # Heights beyond all levels need no guess.
-    origin, scale, _ = evenness(heights, float(np.abs(heights).max()))
-    sampling = SAMPLING(levels=levels.data.ptr, count=heights.size, origin=origin, scale=scale)
-    codes = cupy.empty((groups, count, layout.lanes), np.uint32)
-    macros = layout.macros("double")
-    given = points, count, np.int32(axes), vectors, sampling, codes
-    _encode("encode_heights", macros, codes, given)
+    vectors = on_device(side_by_side(directions, layout))
+    sampling = sampling_of(heights, levels)
+    codes = cupy.empty((layout.groups(len(directions)), count, layout.lanes), np.uint32)
+    given = points, count, np.int32(axes), vectors, sampling, codes, 0
+    _encode("encode_heights", layout.macros("double"), codes, given)
     scaled = None if weights is None else _scaled(weights, count + sum(map(len, simplices)))
     return _curves(codes, simplices, scaled, shape, layout)
 
@@ -122,7 +89,7 @@ def value_curves(
     entered = levels.entered
     if 0 in (orders, count, number):
         return cupy.zeros((orders, entered.size), np.int64)
-    layout = _layout(orders, number)
+    layout = layout_of(orders, number)
     own, bounds = comparable(values, levels.values)
     codes = cupy.empty((layout.groups(orders), count, layout.lanes), np.uint32)
     macros = layout.macros(ELEMENTS[own.dtype.name])
@@ -162,25 +129,13 @@ def _curves(
     parts = 1 if weights is None else weights.parts
     values = cupy.zeros((parts, orders, levels), np.int64)
     device = cupy.cuda.runtime.getDevice()
-    own = 4 if weights is None else 8
-    shared = own * parts * levels * layout.columns
-    if shared > shared_limit(device):
-        shared = 0
-    macros = layout.macros(
-        "double",
-        SHARED=int(shared > 0),
-        PARTS=parts,
-        WEIGHTED=int(weights is not None),
-        WEIGHT="double" if parts == 2 else "long long",
-    )
+    macros, shared = counting(layout, parts, levels, device, weighted=weights is not None)
     histogram = HISTOGRAM(values=values.data.ptr, orders=orders, bins=levels)
     groups, points, _ = codes.shape
-    units = ceil_div(max([points, *map(len, simplices)]), THREADS)
-    resident = RESIDENT * processors(device)
-    grid = max(1, min(units, ceil_div(resident, groups))), groups
+    grid, taken = shares(max([points, *map(len, simplices)]), groups, layout, device)
     for start in range(0, max(len(simplices), 1), SIZES):
         some = simplices[start : start + SIZES]
-        given = _arguments(some, codes, weights, with_points=start == 0)
+        given = _arguments(some, codes, weights, taken, with_points=start == 0)
         arguments = given, histogram
         plan_call(
             "simplicial", "count_simplices", macros, grid, THREADS, arguments, shared
@@ -192,7 +147,7 @@ def _curves(
 
 
 def _arguments(
-    simplices: Sequence[Any], codes: Any, weights: Weights | None, *, with_points: bool
+    simplices: Sequence[Any], codes: Any, weights: Weights | None, taken: int, *, with_points: bool
 ) -> Any:
     """Return the kernel's Simplices."""
     missing = [0] * (SIZES - len(simplices))
@@ -203,6 +158,7 @@ def _arguments(
         sizes=[*(rows.shape[1] for rows in simplices), *missing],
         kinds=len(simplices),
         with_points=with_points,
+        taken=taken,
         points=codes.shape[1],
         codes=codes.data.ptr,
         weights=0 if weights is None else weights.points.data.ptr,

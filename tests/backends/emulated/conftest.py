@@ -42,7 +42,8 @@ MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
     "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
     "region_betti surface cells component_sizes flooding "
-    "transform_sampling transform_masks wide_sums transform complexes simplicial"
+    "transform_sampling transform_masks wide_sums transform complexes "
+    "simplicial_layout simplicial_plans simplicial"
 )
 
 

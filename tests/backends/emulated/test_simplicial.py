@@ -71,6 +71,44 @@ def test_wrong_simplices(part, case):
         complex_of(part, given, complete=False)
 
 
+def planned(part, given, points=None, directions=5):
+    """The transform by a plan, and the points and what it was computed from."""
+    points = RNG.normal(size=(POINTS, 3)) if points is None else points
+    vectors, heights = ecc.sample_directions(directions, 3), np.linspace(-2, 2, 40)
+    arrays = [guarded(np.ascontiguousarray(rows)) for rows in given]
+    run = part.plan_transform(guarded(points), arrays, vectors, heights)
+    return run(guarded(points), arrays), points, vectors, heights
+
+
+@pytest.mark.parametrize("dtype", ["f8", pytest.param("f4", marks=SLOW)])
+def test_planned_transforms(part, dtype):
+    edges, triangles = complex_of(part)
+    rows = [np.asarray(edges)[:, ::-1].astype(np.int64), np.asarray(triangles).astype(np.int64)]
+    points = RNG.normal(size=(POINTS, 3)).astype(dtype)
+    (own, at, values), points, vectors, heights = planned(part, rows, points)
+    assert_array_equal(own, vectors)
+    assert_array_equal(at, heights)
+    known = ecc.simplicial_transform(points, rows, vectors, heights)
+    assert_array_equal(values, known.values)
+
+
+@pytest.mark.parametrize("case", [*WRONG, "twice", "infinite"])
+def test_plans_leave_what_is_wrong_to_others(part, case):
+    rows = [np.array([[0, 1], [2, 1], [0, 2]]), np.array([[2, 1, 0]])]
+    if case == "twice":
+        rows[0] = np.concatenate([rows[0], rows[0][:1, ::-1]])
+    elif case != "infinite":
+        for given in map(np.array, WRONG[case][0]):
+            size = given.shape[1] - 2
+            rows[size] = given if case == "open" else np.concatenate([rows[size], given])
+    points = RNG.normal(size=(POINTS, 3))
+    if case == "infinite":
+        points[7, 2] = -np.inf
+    if case == "no edges":
+        rows[1] = np.array([[0, 1, 3]])
+    assert planned(part, rows, points)[0] is None
+
+
 # Directions and levels: one lane, several simplices at a time, packed codes, bins in global memory.
 TRANSFORMS = {
     "one": (1, np.linspace(-3, 3, 9)),

@@ -4,6 +4,7 @@
 // that repeated rows and missing faces are found without sorting.
 #include "common.cuh"
 
+typedef ECC_NUMBER Number;        // of points, as they are given
 constexpr int kSize = ECC_SIZE;  // points of a simplex
 constexpr int kEmpty = -1;       // an entry of a table
 constexpr unsigned kNear = 8;    // entries of a sector of memory
@@ -61,33 +62,67 @@ struct Items {
           step((long long)gridDim.x * blockDim.x) {}
 };
 
+// Reads a row with increasing points. Returns what is wrong with it: kind 0 has a point outside, and kind 1
+// one that is repeated; -1 if nothing is.
+ECC_DEVICE int read_ordered(const Number* given, long long points, Row& row) {
+    int kind = -1;
+#pragma unroll
+    for (int j = 0; j < kSize; ++j) {
+        const Number number = given[j];
+        const bool outside = number < 0 || number >= points;
+        int own = outside ? 0 : (int)number;
+        bool repeated = false;
+#pragma unroll
+        for (int k = 0; k < j; ++k) {
+            repeated = repeated || row.points[k] == own;
+            const int other = row.points[k];
+            row.points[k] = min(other, own);
+            own = max(other, own);
+        }
+        row.points[j] = own;
+        if (kind < 0 && (outside || repeated)) kind = outside ? 0 : 1;
+    }
+    return kind;
+}
+
 // Writes rows with increasing points. `wrong` becomes the least 2 * i + kind of the rows i that are no
 // simplices of so many points: kind 0 has a point outside, and kind 1 one that is repeated.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    order_points(const long long* given, long long count, long long points, int* rows,
+    order_points(const Number* given, long long count, long long points, int* rows,
                  unsigned long long* wrong) {
     for (Items item; item.at < count; item.at += item.step) {
         Row row;
-        int kind = -1;
-#pragma unroll
-        for (int j = 0; j < kSize; ++j) {
-            const long long number = given[item.at * kSize + j];
-            const bool outside = number < 0 || number >= points;
-            int own = outside ? 0 : (int)number;
-            bool repeated = false;
-#pragma unroll
-            for (int k = 0; k < j; ++k) {
-                repeated = repeated || row.points[k] == own;
-                const int other = row.points[k];
-                row.points[k] = min(other, own);
-                own = max(other, own);
-            }
-            row.points[j] = own;
-            if (kind < 0 && (outside || repeated)) kind = outside ? 0 : 1;
-        }
+        const int kind = read_ordered(given + item.at * kSize, points, row);
         if (kind >= 0) atomicMin(wrong, 2ull * (unsigned long long)item.at + kind);
 #pragma unroll
         for (int j = 0; j < kSize; ++j) rows[item.at * kSize + j] = row.points[j];
+    }
+}
+
+// Writes rows with increasing points, and enters them in a table as `keep_distinct` does. `wrong` becomes
+// less if a row is no simplex of so many points, or is repeated.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    enter_rows(const Number* given, long long count, long long points, int* rows, int* table,
+               unsigned mask, unsigned long long* wrong) {
+    for (Items item; item.at < count; item.at += item.step) {
+        Row row;
+        if (read_ordered(given + item.at * kSize, points, row) >= 0) atomicMin(wrong, 0ull);
+#pragma unroll
+        for (int j = 0; j < kSize; ++j) rows[item.at * kSize + j] = row.points[j];
+        __threadfence();  // whoever finds the row in the table reads its points
+        for (Places places(row, mask);;) {
+            const int other = atomicCAS(table + places.next(), kEmpty, (int)item.at);
+            if (other == kEmpty) break;
+            bool same = true;
+#pragma unroll
+            for (int j = 0; j < kSize; ++j)
+                same = same &&
+                       row.points[j] == *(const volatile int*)(rows + (long long)other * kSize + j);
+            if (same) {
+                atomicMin(wrong, 0ull);
+                break;
+            }
+        }
     }
 }
 

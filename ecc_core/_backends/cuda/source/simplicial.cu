@@ -17,23 +17,31 @@ typedef ECC_WEIGHT Weight;              // of a point
 constexpr int kColumns = 32 * kHalves;  // of a histogram
 constexpr int kAtOnce = 32 / kLanes;    // simplices that a warp takes at a time
 
+constexpr double kMostReach = 1e150;  // coordinates are below it
+
 // Writes the bins of the heights of points, (groups, points, kLanes). Vectors are (axes, orders), the
-// last one repeated to fill a group. Groups are the second axis of the grid.
+// last one repeated to fill a group. Groups are the second axis of the grid. `wrong`, unless it is null,
+// becomes 0 if a coordinate is not finite or too large.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    encode_heights(const double* points, long long count, int axes, const double* vectors,
-                   const Sampling sampling, unsigned* codes) {
+    encode_heights(const Value* points, long long count, int axes, const double* vectors,
+                   const Sampling sampling, unsigned* codes, unsigned long long* wrong) {
     const int orders = (int)gridDim.y * kOrders;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count * kLanes;
          at += (long long)gridDim.x * blockDim.x) {
-        const double* const own = points + at / kLanes * axes;
+        const Value* const own = points + at / kLanes * axes;
+        if (wrong && at % kLanes == 0 && blockIdx.y == 0) {
+            for (int axis = 0; axis < axes; ++axis)
+                if (!(fabs((double)own[axis]) < kMostReach)) atomicMin(wrong, 0ull);
+        }
         unsigned word = 0;
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
             const double* const vector =
                 vectors + blockIdx.y * kOrders + half * kLanes + at % kLanes;
-            double height = __dmul_rn(own[0], vector[0]);
+            double height = __dmul_rn((double)own[0], vector[0]);
             for (int axis = 1; axis < axes; ++axis)
-                height = __dadd_rn(height, __dmul_rn(own[axis], vector[(long long)axis * orders]));
+                height = __dadd_rn(height,
+                                   __dmul_rn((double)own[axis], vector[(long long)axis * orders]));
             word |= (unsigned)place(height, sampling, sampling.levels) << 16 * half;
         }
         codes[blockIdx.y * count * kLanes + at] = word;
@@ -70,10 +78,15 @@ struct Simplices {
     int sizes[8];
     int kinds;        // of sizes
     int with_points;  // whether the points count as well
+    int taken;        // simplices that a warp takes at a time, a multiple of kAtOnce and at most 32
     long long points;
     const unsigned* codes;  // (groups, points, kLanes)
     const Weight* weights;  // of points
     double first_scale, second_scale;
+    // Whether something is wrong with the simplices: all bits of `wrong` are set unless there is. The host
+    // is told so at `reply`, if it is not null, as soon as this kernel begins.
+    const unsigned long long* wrong;
+    volatile long long* reply;
 };
 
 // Where the signs of simplices are added.
@@ -165,16 +178,16 @@ ECC_DEVICE void add_simplices(const Simplices& given, const int* rows, long long
     constexpr int kept = size ? size : 1;
     const int lane = threadIdx.x & 31, column = lane & (kLanes - 1);
     const int sign = (size ? size : own) % 2 ? 1 : -1;
-    const long long step = (long long)gridDim.x * ECC_THREADS;
-    for (long long start = ((long long)blockIdx.x * ECC_THREADS + threadIdx.x) - lane;
-         start < count; start += step) {
+    const long long warp = ((long long)blockIdx.x * ECC_THREADS + threadIdx.x) / 32;
+    const long long step = (long long)gridDim.x * (ECC_THREADS / 32) * given.taken;
+    for (long long start = warp * given.taken; start < count; start += step) {
         const long long mine = min(start + lane, count - 1);
         int points[kept];
 #pragma unroll
         for (int j = 0; j < kept; ++j)
             points[j] = size == 1 ? (int)mine : rows[mine * (size ? size : own) + j];
 #pragma unroll 4
-        for (int i = 0; i < kLanes; ++i) {
+        for (int i = 0; i < given.taken / kAtOnce; ++i) {
             const int from = i * kAtOnce + lane / kLanes;
             const long long index = start + from;
             unsigned code = 0;
@@ -204,6 +217,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     extern __shared__ uint4 memory[];
     const Bins bins = {memory, histogram, (int)blockIdx.y * kOrders};
     const unsigned* const codes = given.codes + blockIdx.y * given.points * kLanes;
+    if (given.reply && threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0)
+        *given.reply = *given.wrong != ~0ull;
     if (kShared) bins.clear();
     __syncthreads();
     if (given.with_points) add_simplices<1>(given, nullptr, given.points, 1, codes, bins);

@@ -1,0 +1,93 @@
+"""Plans of transforms of complexes: what a backend computes for arrays of one layout."""
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ecc_core._arrays import adapter_of
+from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.shapes import unit_vectors
+from ecc_core._request.transform import parse_heights, spread_heights
+
+KEPT = 64  # plans
+MOST_NUMBERS = 1 << 14  # of directions and thresholds together
+
+Run = Callable[[Any, Any], tuple[Any, Any, Any] | None]
+
+
+class _Call:
+    """A call, compared by all but the values of points and simplices."""
+
+    def __init__(self, key: Hashable, *given: Any) -> None:
+        self.key = key
+        self.hash = hash(key)
+        self.given: tuple[Any, ...] | None = given
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Call) and self.key == other.key
+
+
+def planned_transform(
+    points: Any, simplices: Any, directions: Any, thresholds: Any, bounds: Any
+) -> tuple[Any, Any, Any] | None:
+    """Return directions, heights and the transform of a complex, by a kept plan; or None.
+
+    A call without a plan must be made in full, and so must one whose arguments are not valid.
+    """
+    if type(points) is np.ndarray or not isinstance(simplices, list | tuple) or not simplices:
+        return None
+    adapter = adapter_of(points)
+    if any(adapter_of(part) is not adapter for part in simplices):
+        return None
+    numbers = _key_of(directions), _key_of(thresholds), _key_of(bounds)
+    layouts = adapter.layout(points), *map(adapter.layout, simplices)
+    if None in layouts or None in numbers:
+        return None
+    call = _Call(
+        (adapter.name, layouts, numbers), points, simplices, directions, thresholds, bounds
+    )
+    run = _plan(call)
+    call.given = None  # since a cache may keep the call
+    return None if run is None else run(points, simplices)
+
+
+def _key_of(given: Any) -> Hashable:
+    """Return what distinguishes numbers from others, or None where they are not compared."""
+    if isinstance(given, np.ndarray):
+        if given.size > MOST_NUMBERS or given.dtype.kind not in "iuf":
+            return None
+        return given.dtype, given.shape, given.tobytes()
+    if given is None:
+        return ()
+    if type(given) is int:
+        return given
+    if isinstance(given, tuple) and all(type(end) in (int, float) for end in given):
+        return given
+    return None
+
+
+@lru_cache(maxsize=KEPT)
+def _plan(call: _Call) -> Run | None:
+    assert call.given is not None
+    points, simplices, directions, thresholds, bounds = call.given
+    if len(points.shape) != 2 or any(len(part.shape) != 2 for part in simplices):
+        return None
+    backend = origin_of(points, "points").simplicial_complexes()
+    plan: Callable[..., Run | None] | None = getattr(backend, "plan_transform", None)
+    if plan is None:
+        return None
+    try:
+        vectors = unit_vectors(directions, points.shape[1])
+        heights, count = parse_heights(thresholds, bounds, name="thresholds")
+        if heights is None:
+            if bounds is None:  # heights depend on the points
+                return None
+            heights = spread_heights(count, bounds, None)
+    except (TypeError, ValueError):
+        return None  # The call in full raises it.
+    return plan(points, simplices, vectors, heights)
