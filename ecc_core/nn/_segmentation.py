@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._request.resources import check_positive_int
+from ecc_core._torch.windows import windows
 from ecc_core.nn import _arguments
 from ecc_core.nn._arguments import check_n_spatial
 
@@ -195,7 +195,7 @@ class SegmentationLoss(nn.Module):
 
     def _reduced(self, errors: Tensor) -> Tensor:
         """Weigh and reduce the errors (..., class) of images and channels."""
-        total: Tensor | int = errors.numel()
+        total: Tensor | None = None
         if self.weight is not None:
             if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
                 raise ValueError(
@@ -207,7 +207,9 @@ class SegmentationLoss(nn.Module):
             total = weights.sum()
         if self.reduction == "none":
             return errors
-        return errors.sum() / total if self.reduction == "mean" else errors.sum()
+        if self.reduction == "sum":
+            return errors.sum()
+        return errors.mean() if total is None else errors.sum() / total
 
     def extra_repr(self) -> str:
         """Describe settings."""
@@ -228,25 +230,6 @@ def check_axes(shape: tuple[int, ...], n_spatial: int, name: str) -> None:
             f"n_spatial={n_spatial}), got {shape}; pass n_spatial=3 for volumes, or "
             "flatten the first axes"
         )
-
-
-def windows(
-    image: Tensor, before: list[int], after: list[int], value: float, side: int, stride: int
-) -> Tensor:
-    """Windows (..., *positions, *window) of images (..., *spatial), each an image of its own.
-
-    The last axes are padded with a value, by as many points as `before` and `after` tell for each
-    of them; negative numbers crop them.
-    """
-    if torch.onnx.is_in_onnx_export() and torch._C._get_tracing_state() is not None:
-        raise RuntimeError(
-            "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"
-        )
-    sides = zip(reversed(before), reversed(after), strict=True)
-    image = pad(image, [n for pair in sides for n in pair], value=value)
-    for axis in range(image.dim() - len(before), image.dim()):
-        image = image.unfold(axis, side, stride)
-    return image
 
 
 def masks_of_classes(indices: Tensor, count: int, n_spatial: int, first: int = 0) -> Tensor:

@@ -144,9 +144,12 @@ class EulerCurveLoss(SegmentationLoss):
     def _errors(self, pair: Pair) -> Tensor:
         prediction = pair.prediction
         shown = pair.shown
+        dtype = torch.float64 if prediction.dtype == torch.float64 else torch.float32
+        given = self.sharpness, "sharpness", prediction, dtype
+        sharpness = _arguments.positive_scalar(*given)  # once for both
         with torch.no_grad():
-            wanted = self._curves(pair.masks.to(prediction.dtype), shown)
-        difference = self._curves(prediction, shown) - wanted
+            wanted = self._curves(pair.masks.to(prediction.dtype), shown, sharpness)
+        difference = self._curves(prediction, shown, sharpness) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
         spatial = prediction.shape[prediction.dim() - self.n_spatial :]
         points = self.window**self.n_spatial if self.window else math.prod(spatial)
@@ -154,12 +157,12 @@ class EulerCurveLoss(SegmentationLoss):
         errors = errors * (factor / max(points, 1) if self.normalize else factor)
         return errors if self.window is None else errors.flatten(-self.n_spatial).mean(-1)
 
-    def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
+    def _curves(self, image: Tensor, mask: Tensor | None, sharpness: Tensor) -> Tensor:
         """Curves of the images or of their windows."""
         return functional.soft_euler_curve(
             self._in_windows(image),
             self.thresholds.to(image.device),
-            sharpness=self.sharpness,
+            sharpness=sharpness,
             connectivity=self.connectivity,
             superlevel=True,
             mask=None if mask is None else self._in_windows(mask, False),

@@ -129,6 +129,7 @@ CASES = {
         | {"VALUE": ("double",), "WEIGHT": ("double",), "THREADS": (1024,)},
     ],
     "soft_increasing": [{"REAL": ("float", "double")}],
+    "soft_windows": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (256,)}],
     "soft_units": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],

@@ -13,8 +13,8 @@ from torch import Tensor
 from ecc_core._arithmetic import ceil_div
 from ecc_core._request.resources import check_positive_int
 from ecc_core._request.thresholds import as_count
+from ecc_core._torch.windows import windows
 from ecc_core.nn import _arguments
-from ecc_core.nn._segmentation import windows
 from ecc_core.nn.layers._base import Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 

@@ -15,6 +15,7 @@ import ecc_core._torch.curve  # noqa: F401, registers the operators once
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
 from ecc_core._torch.transform import Transformed, add_heights, transform, unit
+from ecc_core._torch.windows import cut_in_torch
 from ecc_core.nn.functional import soft_euler_curve
 from ecc_core.nn.layers._increasing import increasing
 
@@ -23,7 +24,7 @@ from ecc_core.nn.layers._increasing import increasing
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_units", "soft_transforms", "soft_simplices"
-    parts = *parts, "transform_steps"
+    parts = *parts, "transform_steps", "soft_windows"
     packages = (*(f"_backends.cuda.{part}" for part in parts), "_torch.cuda")
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
@@ -196,6 +197,29 @@ def test_fused_transforms_equal_operators(soft, shape, learned):
         *(("soft_units",) if learned[1] else ()),
         *(("soft_levels",) if any(learned[2:]) else ()),
     ]
+
+
+# Sides of images, points before and after them, sides of windows and their distance.
+WINDOWS = {
+    "apart": ((2, 3, 7, 9), (0, 0), (1, 3), 4, 4),
+    "overlapping": ((3, 11, 8), (2, 1), (-1, 5), 5, 2),
+    "cropped": ((1, 9, 12), (-2, 3), (0, -4), 3, 5),
+    "volume": ((2, 5, 6, 4), (1, 0, 1), (1, 1, 1), 3, 1),
+}
+
+
+@pytest.mark.parametrize("case", WINDOWS)
+def test_windows_equal_views(soft, case):
+    shape, before, after, side, stride = WINDOWS[case]
+    image = drawn(shape).requires_grad_()
+    known = cut_in_torch(image, before, after, -2.0, side, stride)
+    positions = tuple(known.shape[-2 * len(before) : -len(before)])
+    cut = soft.soft_windows.Cut(before, positions, side, stride, -2.0)
+    found = soft.soft_windows.windows(image.detach(), cut)
+    torch.testing.assert_close(found, known, rtol=0, atol=0)
+    upstream = drawn(known.shape)
+    (slopes,) = torch.autograd.grad(known, image, upstream)
+    torch.testing.assert_close(soft.soft_windows.gradients(upstream, image.shape, cut), slopes)
 
 
 @pytest.mark.parametrize(

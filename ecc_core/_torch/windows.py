@@ -1,0 +1,78 @@
+"""Windows of images, each an image of its own: by kernels on CUDA devices, else by views."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ecc_core._backends import has_kernels
+from ecc_core._torch.operators import bypasses_torch, is_plain
+
+
+def windows(
+    image: Tensor,
+    before: Sequence[int],
+    after: Sequence[int],
+    value: float,
+    side: int,
+    stride: int,
+) -> Tensor:
+    """Windows (..., *positions, *window) of images (..., *spatial), each an image of its own.
+
+    The last axes are padded with a value, by as many points as `before` and `after` tell for each
+    of them; negative numbers crop them.
+    """
+    if torch.onnx.is_in_onnx_export() and torch._C._get_tracing_state() is not None:
+        raise RuntimeError(
+            "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"
+        )
+    real = image.dtype in (torch.float32, torch.float64)
+    if image.is_cuda and real and not image.is_neg() and bypasses_torch((image,)):
+        lengths = image.shape[image.dim() - len(before) :]
+        spans = [sum(three) for three in zip(before, lengths, after, strict=True)]
+        # torch.compile cannot trace `has_kernels`
+        if min(spans) >= side and has_kernels("cuda"):
+            positions = tuple((span - side) // stride + 1 for span in spans)
+            options = tuple(before), tuple(after), positions, value, side, stride
+            found: Tensor = _Windows.apply(image, *options)  # type: ignore[no-untyped-call]
+            return found
+    return cut_in_torch(image, before, after, value, side, stride)
+
+
+def cut_in_torch(
+    image: Tensor, before: Sequence[int], after: Sequence[int], value: float, side: int, stride: int
+) -> Tensor:
+    sides = zip(reversed(before), reversed(after), strict=True)
+    image = pad(image, [n for pair in sides for n in pair], value=value)
+    for axis in range(image.dim() - len(before), image.dim()):
+        image = image.unfold(axis, side, stride)
+    return image
+
+
+class _Windows(torch.autograd.Function):
+    """The same by one kernel each way, where torch needs about four and as many nodes."""
+
+    @staticmethod
+    def forward(ctx: Any, image: Tensor, *options: Any) -> Tensor:
+        from ecc_core._backends.cuda import soft_windows
+
+        before, _, positions, value, side, stride = options
+        ctx.cut = soft_windows.Cut(before, positions, side, stride, value)
+        ctx.options = options
+        ctx.shape = image.shape
+        return soft_windows.windows(image.contiguous(), ctx.cut)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        from ecc_core._backends.cuda import soft_windows
+
+        if is_plain(gradient):
+            found = soft_windows.gradients(gradient.contiguous(), ctx.shape, ctx.cut)
+            return found, *[None] * 6
+        before, after, _, value, side, stride = ctx.options
+        with torch.enable_grad():
+            image = gradient.new_zeros(ctx.shape, requires_grad=True)
+            cut = cut_in_torch(image, before, after, value, side, stride)
+        return *torch.autograd.grad(cut, image, gradient, create_graph=True), *[None] * 6
