@@ -1,9 +1,10 @@
-"""Make random calls of topology on a CUDA device and on the host, and compare them bit by bit.
+"""Make random calls on a CUDA device and on the host, and compare them bit by bit.
 
     python tools/device_calls.py [--calls 20000] [--seed 0] [--seconds 600]
 
 Calls are of `persistence_pairs`, `betti_curves`, `region_betti_curves`, `component_curves` and
-`persistent_regions`, of small images of all dtypes with ties, masks and NaN, closed and periodic.
+`persistent_regions`, of small images of all dtypes with ties, masks and NaN, closed and periodic,
+of `region_curves`, and of `simplicial_transform` of small complexes.
 Prints the number and the arguments of calls that differ, and how many there were of each function.
 The exit code is 1 if any differs. Several seeds can run at a time.
 """
@@ -53,7 +54,15 @@ def call_of(seed: int, number: int) -> DeviceCall:
     }
     at = np.unique(rng.integers(-1, levels + 1, 6)).astype(float)
     least = float(rng.choice([0, 1, 2, levels / 3]))
-    name = str(rng.choice(["pairs", "betti", "of regions", "components", "regions"]))
+    names = ["pairs", "betti", "of regions", "components", "regions", "curves", "complex"]
+    name = str(rng.choice(names))
+    if name == "complex":
+        return _of_complex(rng)
+    if name == "curves":
+        most = int(rng.choice([1, 3, 40, 5000]))
+        labels = rng.integers(0, most + 1, shape)
+        del options["boundary"]
+        return DeviceCall(ecc.region_curves, (image, labels, at), options)
     if name == "of regions":
         labels = rng.integers(0, 4, shape)
         labels[..., : int(rng.integers(0, shape[-1] + 1))] = 9
@@ -81,6 +90,22 @@ def call_of(seed: int, number: int) -> DeviceCall:
     return DeviceCall(ecc.persistent_regions, (image, least), options)
 
 
+def _of_complex(rng: np.random.Generator) -> DeviceCall:
+    """Return a call for a complex that is listed, which sometimes lacks an edge."""
+    count, axes = int(rng.integers(4, 40)), int(rng.integers(1, 4))
+    points = rng.integers(-4, 5, (count, axes)).astype(rng.choice(["f4", "f8"]))
+    drawn = [rng.permutation(count)[:3] for _ in range(int(rng.integers(1, 60)))]
+    triangles = np.unique(np.sort(drawn, axis=1), axis=0)
+    faces = [triangles[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
+    edges = np.unique(np.concatenate(faces), axis=0)
+    if rng.random() < 0.1:
+        edges = np.delete(edges, int(rng.integers(len(edges))), axis=0)
+    directions = rng.normal(size=(int(rng.choice([1, 3, 40, 70])), axes))
+    heights = np.unique(rng.integers(-9, 10, 12)) / 2
+    given = points, [rng.permutation(edges), triangles], directions, heights
+    return DeviceCall(ecc.simplicial_transform, given, {})
+
+
 def _length(rng: np.random.Generator, ndim: int) -> int:
     """Return the points along an axis: often few, where opposite sides are the same."""
     if rng.random() < 0.25:
@@ -90,6 +115,8 @@ def _length(rng: np.random.Generator, ndim: int) -> int:
 
 def there(value: Any) -> Any:
     """Return an array on the device, but for thresholds; other arguments as they are."""
+    if isinstance(value, list):
+        return [cupy.asarray(part) for part in value]
     is_image = isinstance(value, np.ndarray) and value.dtype != np.float64
     return cupy.asarray(value) if is_image else value
 

@@ -4,9 +4,9 @@
     compute-sanitizer --tool racecheck python tests/gpu/sanitize.py [--share 0/8]
 
 Kernels take seconds to compile, so run the script once without the sanitizer first. `--share`
-makes one share of the calls, so that several processes can run at a time, and `--named` those of
-some names. The results are not
-compared here, as the tests do that.
+makes one share of the calls, so that several processes can run at a time, `--named` those of
+some names, and `--most` as many of them, evenly spread: racecheck takes seconds for a call. The
+results are not compared here, as the tests do that.
 """
 
 import argparse
@@ -190,6 +190,10 @@ def meshes() -> Calls:
         yield f"{name} curve", partial(ecc.simplicial_curve, points[:, 0], corners, heights)
         given = points, corners, directions, heights
         yield f"{name} transform", partial(ecc.simplicial_transform, *given)
+        edges = cp.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]])
+        corners, edges = (cp.unique(cp.sort(part, axis=1), axis=0) for part in (corners, edges))
+        given = points, [edges, corners], directions, heights
+        yield f"{name} planned transform", partial(ecc.simplicial_transform, *given)
 
         def soft_transform(tensor: torch.Tensor, corners: torch.Tensor, d: int) -> None:
             unit = torch.eye(d, device="cuda", requires_grad=True)
@@ -205,11 +209,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", default="0/1")
     parser.add_argument("--named", nargs="*", default=[""], help="words of which names contain one")
+    parser.add_argument("--most", type=int, default=1 << 30, help="how many calls at most")
     arguments = parser.parse_args()
     share, shares = map(int, arguments.share.split("/"))
     every = itertools.chain(curves(), regions(), transforms(), soft(), objects(), meshes())
     named = [call for call in every if any(word in call[0] for word in arguments.named)]
-    calls = named[share::shares]
+    step = max(1, len(named) // arguments.most)
+    calls = named[::step][: arguments.most][share::shares]
     for name, call in calls:
         call()
         cp.cuda.Device().synchronize()

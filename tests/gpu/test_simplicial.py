@@ -141,6 +141,33 @@ def test_wrong_simplices(simplices, message):
         ecc.simplicial_curve(cupy.asarray([np.nan]), [], 5)
 
 
+@PUT
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_planned_transforms(put, dtype, index):
+    """Of a complex that is listed, whose arrays change in place from call to call."""
+    triangles = np.unique(np.sort(SIMPLICES[1], axis=1), axis=0).astype(index)
+    faces = [triangles[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
+    edges = np.unique(np.concatenate(faces), axis=0)[:, ::-1].copy()
+    rows = [put(edges), put(triangles)]
+    points = put(np.zeros((COUNT, 3), dtype))
+    given = points, rows, 40, np.linspace(-4, 4, 90)
+    for scale in (1, 0.5, 2):
+        moved = (POINTS * scale).astype(dtype)
+        points[:] = put(moved)
+        known = ecc.simplicial_transform(moved, [edges, triangles], *given[2:])
+        found = ecc.simplicial_transform(*given)
+        for part, expected in zip(found, known, strict=True):
+            assert_arrays_equal(part, expected, like=points)
+    rows[0][5] = rows[0][4]
+    with pytest.raises(ValueError, match="without its edge"):
+        ecc.simplicial_transform(*given)
+    rows[0][5] = put(edges[5])
+    points[3, 1] = np.inf
+    with pytest.raises(ValueError, match="`points` must be finite"):
+        ecc.simplicial_transform(*given)
+
+
 def test_arrays_of_both_places_are_refused():
     with pytest.raises(ValueError, match="`simplices` must be on"):
         ecc.simplicial_transform(cupy.asarray(POINTS), SIMPLICES[1], 4, 5)
