@@ -69,7 +69,7 @@ CASES = {
         {**SAMPLES, "OUTPUT": (0, 1), "LABEL": LABELS, "COUNT": COUNTS, **rows}
         for rows in (
             {"FLAT": (0,), "ROWS": (1, 4), "BLOCKS": (2,)},
-            {"FLAT": (1,), "ROWS": (1, 14), "BLOCKS": (3,)},
+            {"FLAT": (1,), "ROWS": (1, 4, 14), "BLOCKS": (3,)},
         )
     ],
     **{

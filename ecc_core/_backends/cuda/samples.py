@@ -294,16 +294,23 @@ COLUMNS = 30  # of a warp
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
 RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
 SLICES_A_WARP = (16, 128)  # The fewest, and those where there are enough blocks.
+MOST_ROWS_OF_LANE = 14  # of flat images
+FEW_ROWS_OF_LANE = 4
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
-def _rows_of_lane(height: int, *, flat: bool, wide: bool) -> int:
-    """Return how many rows of an image a lane reads, which registers limit."""
+def _rows_of_lane(samples: Samples, *, wide: bool) -> int:
+    """Return how many rows of an image a lane reads: as many as registers allow, or a few.
+
+    A few leave more warps for small images, which take as long as one warp.
+    """
+    images, depth, height, width = samples.shape
     if height == 1:
         return 1
-    if flat:
-        return 14
-    return 4 if wide else 6
+    if depth > 1:
+        return 4 if wide else 6
+    warps = images * ceil_div(width, COLUMNS) * ceil_div(height, MOST_ROWS_OF_LANE)
+    return FEW_ROWS_OF_LANE if warps < processors(samples.device) else MOST_ROWS_OF_LANE
 
 
 def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
@@ -315,7 +322,7 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     flat = depth == 1
     wide = samples.options["ELEMENT"] in WIDE_ELEMENTS
     wide |= bool(samples.options["DIRECTIONAL"])
-    lines = _rows_of_lane(height, flat=flat, wide=wide)
+    lines = _rows_of_lane(samples, wide=wide)
     warps = images * ceil_div(width, COLUMNS) * ceil_div(height, lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, SLICES_A_WARP[0]), SLICES_A_WARP[1], depth)

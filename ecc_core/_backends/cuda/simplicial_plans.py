@@ -76,8 +76,9 @@ class _Transform:
         layout = layout_of(len(directions), heights.size)
         groups = layout.groups(len(directions))
         self._shape = len(directions), heights.size
-        self._directions = programs.upload(directions)
-        self._heights = programs.upload(heights)
+        self._directions = directions.shape
+        self._facts = programs.upload(np.concatenate([directions.ravel(), heights]))
+        levels = self._facts[directions.size :]
         self._vectors = programs.upload(side_by_side(directions, layout))
 
         self._entries = [table_entries(number) for number in counts]
@@ -94,8 +95,9 @@ class _Transform:
         self._counts = counts
 
         blocks = min(ceil_div(count * layout.lanes, ENCODING_THREADS), MOST_BLOCKS)
-        sampling = sampling_of(heights, self._heights)
-        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0
+        sampling = sampling_of(heights, levels)
+        cleared = 0, len(directions) * heights.size
+        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0, *cleared
         macros = layout.macros(ELEMENTS[points.dtype.name])
         self._encode = plan_call(
             "simplicial", "encode_heights", macros, (blocks, groups), ENCODING_THREADS, given
@@ -143,17 +145,22 @@ class _Transform:
             memory = cupy.cuda.alloc(self._bytes)
             values = cupy.ndarray(self._shape, np.int64)
             cupy.cuda.runtime.memsetAsync(memory.ptr, EMPTY_BYTE, self._empty_bytes, stream)
-            cupy.cuda.runtime.memsetAsync(values.data.ptr, 0, values.nbytes, stream)
             reply = take_reply(self._device)
             self._check(memory.ptr, [address_of(rows) for rows in simplices], stream)
             self._launch(memory.ptr, address_of(points), values.data.ptr, reply.address, stream)
-            found = copy_of(self._directions), copy_of(self._heights), values
+            directions, heights = self._copy_facts()
             (is_wrong,) = reply.wait(1)
             reply.release()
             if is_wrong:
                 return None
-            directions, heights, transform = map(view.wrap, found)
-            return directions, heights, transform
+            return view.wrap(directions), view.wrap(heights), view.wrap(values)
+
+    def _copy_facts(self) -> tuple[Any, Any]:
+        """Return new arrays of the directions and of the heights."""
+        memory = copy_of(self._facts).data
+        directions = cupy.ndarray(self._directions, np.float64, memory)
+        heights = cupy.ndarray(self._shape[1:], np.float64, memory + directions.nbytes)
+        return directions, heights
 
     def _check(self, memory: int, simplices: list[int], stream: int) -> None:
         """Write simplices with increasing points, and tell if they are no complex."""
@@ -171,8 +178,9 @@ class _Transform:
     def _launch(self, memory: int, points: int, values: int, reply: int, stream: int) -> None:
         """Compute the transform of points, and of the rows in memory."""
         codes = memory + self._codes
-        places = self._encode.places
-        self._encode.launch([(places[0], points), (places[5], codes), (places[6], memory)], stream)
+        own, *_, codes_at, wrong, cleared, _ = self._encode.places
+        words = [(own, points), (codes_at, codes), (wrong, memory), (cleared, values)]
+        self._encode.launch(words, stream)
         simplices, histogram = self._count.places
         words = [
             *enumerate((memory + place for place in self._rows), simplices + ROWS),

@@ -153,6 +153,7 @@ extern __shared__ uint4 memory[];
 // counted; labels that find no free row are counted in global memory.
 struct RegionCounts {
     static constexpr int kMostRows = 64, kTries = 2;
+    static constexpr int kWordsAtOnce = 4;  // of marks that a lane reads at a time
     const Points& points;
     const int bins;
     int* const owners;  // the label of each row, or 0
@@ -207,23 +208,19 @@ struct RegionCounts {
         __syncthreads();
         if (!is_last) return;
         __threadfence();
-        const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+        const int lane = threadIdx.x & 31;
         const int words = (int)((points.most + 31) >> 5);
         long long count = 0;
-        for (int first = 0; first < words; first += 32) {
-            const bool inside = first + lane < words;
-            const unsigned own =
-                inside ? *(const volatile unsigned*)(points.marks + first + lane) : 0;
-            const int through = running_sum(__popc(own), lane);
-            for (unsigned some = __ballot_sync(kWarp, own != 0); some; some &= some - 1) {
-                const int from = __ffs(some) - 1;
-                unsigned marked = __shfl_sync(kWarp, own, from);
-                long long rank = count + __shfl_sync(kWarp, through, from) - __popc(marked);
-                for (; marked; marked &= marked - 1, ++rank)
-                    if (rank % (ECC_THREADS / 32) == warp)
-                        write_region(32ll * (first + from) + __ffs(marked) - 1, rank);
+        for (int start = 0; start < words; start += 32 * kWordsAtOnce) {
+            unsigned read[kWordsAtOnce];
+#pragma unroll
+            for (int i = 0; i < kWordsAtOnce; ++i) {
+                const int at = start + 32 * i + lane;
+                read[i] = at < words ? *(const volatile unsigned*)(points.marks + at) : 0;
             }
-            count += __shfl_sync(kWarp, through, 31);
+#pragma unroll
+            for (int i = 0; i < kWordsAtOnce; ++i)
+                count += write_marked(read[i], start + 32 * i, count);
         }
         __syncthreads();  // all warps have read the marks
         for (int i = threadIdx.x; i < words; i += ECC_THREADS) points.marks[i] = 0;
@@ -232,6 +229,22 @@ struct RegionCounts {
                           *(volatile long long*)points.not_finite);
             *points.largest = 0, *points.not_finite = 0, *points.ticket = 0;
         }
+    }
+
+    // Writes the regions of words of marks, one of each lane, of which `before` regions come before. A warp
+    // takes some of them. Returns the number of all.
+    ECC_DEVICE int write_marked(unsigned own, int first_word, long long before) const {
+        const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+        const int through = running_sum(__popc(own), lane);
+        for (unsigned some = __ballot_sync(kWarp, own != 0); some; some &= some - 1) {
+            const int from = __ffs(some) - 1;
+            unsigned marked = __shfl_sync(kWarp, own, from);
+            long long rank = before + __shfl_sync(kWarp, through, from) - __popc(marked);
+            for (; marked; marked &= marked - 1, ++rank)
+                if (rank % (ECC_THREADS / 32) == warp)
+                    write_region(32ll * (first_word + from) + __ffs(marked) - 1, rank);
+        }
+        return __shfl_sync(kWarp, through, 31);
     }
 
     ECC_DEVICE void write_region(long long row, long long rank) const {

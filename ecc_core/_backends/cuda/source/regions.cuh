@@ -4,19 +4,29 @@
 
 constexpr unsigned long long kHugeLabel = 1ull << 62;  // reported in place of larger labels
 
+constexpr int kBinsAtOnce = 8;  // that a lane reads at a time
+
 // Writes the curve of a region from its counts, by a warp. Other blocks may have added to these.
 template <class Count>
 ECC_DEVICE void write_region_curve(const Count* counts, int bins, long long* values) {
     const int lane = threadIdx.x & 31;
     Count sum = 0;
-    for (int first = 0; first < bins - 1; first += 32) {
-        const int k = first + lane;
-        const bool inside = k < bins - 1;
-        const Count here =
-            inside ? *(const volatile Count*)(counts + (ECC_SUPER ? bins - 1 - k : k)) : 0;
-        const Count through = sum + running_sum(here, lane);
-        if (inside) values[ECC_SUPER ? bins - 2 - k : k] = through;
-        sum = __shfl_sync(kWarp, through, 31);
+    for (int first = 0; first < bins - 1; first += 32 * kBinsAtOnce) {
+        Count read[kBinsAtOnce];
+#pragma unroll
+        for (int i = 0; i < kBinsAtOnce; ++i) {
+            const int k = first + 32 * i + lane;
+            read[i] = k < bins - 1
+                          ? *(const volatile Count*)(counts + (ECC_SUPER ? bins - 1 - k : k))
+                          : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < kBinsAtOnce; ++i) {
+            const int k = first + 32 * i + lane;
+            const Count through = sum + running_sum(read[i], lane);
+            if (k < bins - 1) values[ECC_SUPER ? bins - 2 - k : k] = through;
+            sum = __shfl_sync(kWarp, through, 31);
+        }
     }
 }
 

@@ -21,10 +21,14 @@ constexpr double kMostReach = 1e150;  // coordinates are below it
 
 // Writes the bins of the heights of points, (groups, points, kLanes). Vectors are (axes, orders), the
 // last one repeated to fill a group. Groups are the second axis of the grid. `wrong`, unless it is null,
-// becomes 0 if a coordinate is not finite or too large.
+// becomes 0 if a coordinate is not finite or too large. `cleared` numbers become 0.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     encode_heights(const Value* points, long long count, int axes, const double* vectors,
-                   const Sampling sampling, unsigned* codes, unsigned long long* wrong) {
+                   const Sampling sampling, unsigned* codes, unsigned long long* wrong,
+                   Sum* cleared, long long cleared_count) {
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+         blockIdx.y == 0 && at < cleared_count; at += (long long)gridDim.x * blockDim.x)
+        cleared[at] = 0;
     const int orders = (int)gridDim.y * kOrders;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count * kLanes;
          at += (long long)gridDim.x * blockDim.x) {
