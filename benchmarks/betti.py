@@ -41,7 +41,12 @@ def gudhi(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
     dimensions = list(range(image.ndim))
     transformer = CubicalPersistence(dimensions, input_type=kind)
     values = [image.astype(np.float64)]
-    return lambda: counted([np.asarray(d) for d in transformer.fit_transform(values)[0]], at)
+
+    def curves() -> Any:
+        (diagrams,) = transformer.fit_transform(values)
+        return counted([np.asarray(diagram) for diagram in diagrams], at)
+
+    return curves
 
 
 def cripser(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
@@ -62,7 +67,12 @@ def labels(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
     """`scipy.ndimage.label` of three of the sets."""
     structure = generate_binary_structure(image.ndim, connectivity)
     sets = [image <= t for t in np.quantile(image, (0.25, 0.5, 0.75))]
-    return lambda: np.array([label(points, structure)[1] for points in sets])
+
+    def counts() -> Any:
+        found = [label(points, structure) for points in sets]
+        return np.array([count for _, count in found])
+
+    return counts
 
 
 def compared(

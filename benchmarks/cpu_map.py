@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 if "--workers" not in sys.argv:  # one thread for the calls without `workers`, too
@@ -274,7 +275,8 @@ def measure(case: Case, against: tuple[Callable[[int], Any], int] | None) -> dic
     for _ in range(TURNS):
         one = min(one, thread_time(lambda: case.call(1)))
         if against is not None:
-            paved = min(paved, thread_time(lambda: against[0](1)))
+            paved_call, _ = against
+            paved = min(paved, thread_time(partial(paved_call, 1)))
     entry: dict[str, Any] = {"case": case.name, "ms": one * 1e3, "bar": case.bar}
     if against is None:
         entry |= {"unit": "us", "value": one * 1e6}

@@ -20,6 +20,7 @@ import cupy
 import numpy as np
 
 from benchmarks.cuda_timing import field, read_rate, replay
+from benchmarks.pages import cuda_device
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import ArrayView, element_of
 from ecc_core._request.filtration import Filtration
@@ -156,7 +157,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda"))
     arguments = parser.parse_args()
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    device = cuda_device()
     report: dict[str, Any] = {"device": device, "read_rate": read_rate()}
     report["kernels"] = [
         row for case in cases(arguments.quick) for row in measure(*case, report["read_rate"])

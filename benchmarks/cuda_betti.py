@@ -21,6 +21,7 @@ from cupyx.scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
 from benchmarks.cuda_peers import seconds
+from benchmarks.pages import cuda_device, markdown_table
 
 HEAD = "| case | connectivity | device ms | Euler ms | one core ms | core / device | bytes |"
 
@@ -81,12 +82,12 @@ def main() -> None:
     for case in cases:
         rows.append(measure(n, *case))
         print(line(rows[-1]), flush=True)
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     about = f"{name}; cupy {cupy.__version__}, numpy {np.__version__}. Bytes: beside the image."
     arguments.output.with_suffix(".json").write_text(
         json.dumps({"device": name, "rows": rows}, indent=1) + "\n"
     )
-    table = "\n".join([HEAD, "|---" * HEAD.count(" | ") + "|---|", *map(line, rows)])
+    table = markdown_table(HEAD, map(line, rows))
     arguments.output.with_suffix(".md").write_text(
         f"# Betti curves on a CUDA device\n\n{about}\n\n{table}\n"
     )

@@ -22,6 +22,7 @@ import torch
 
 import ecc_core as ecc
 from benchmarks.cuda_timing import field
+from benchmarks.pages import cuda_device, markdown_table, paragraph_of
 
 TURNS = 400
 HEAD = "| call | timed by | CuPy | torch |"
@@ -93,17 +94,15 @@ def main() -> None:
         how = timer.__name__.replace("_", " ")
         rows.append({"call": title, "timed": how, "us": least})
         print(rows[-1], flush=True)
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     report = {"device": name, "rows": rows}
     arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    lines = [
-        f"| {r['call']} | {r['timed']} | "
-        + " | ".join(f"{r['us'][lib]:.1f}" for lib in ("CuPy", "torch"))
-        + " |"
-        for r in rows
-    ]
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
-    table = "\n".join([HEAD, "|---" * (HEAD.count("|") - 1) + "|", *lines])
+    lines = []
+    for row in rows:
+        times = f"{row['us']['CuPy']:.1f} | {row['us']['torch']:.1f}"
+        lines.append(f"| {row['call']} | {row['timed']} | {times} |")
+    text = paragraph_of(__doc__, 2)
+    table = markdown_table(HEAD, lines)
     arguments.output.with_suffix(".md").write_text(
         f"# Calls from Python on a CUDA device\n\n{name}; cupy {cupy.__version__}, torch "
         f"{torch.__version__}. {text}\n\n{table}\n"

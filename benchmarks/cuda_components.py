@@ -25,6 +25,7 @@ import numpy as np
 
 import ecc_core as ecc
 from benchmarks.cuda_timing import field
+from benchmarks.pages import cuda_device, markdown_table, paragraph_of
 
 HEAD = "| function | image | device ms | one core ms | ratio |"
 TURNS = 4
@@ -88,12 +89,12 @@ def main() -> None:
         for name, compute in calls(dtype).items():
             rows.append(measure(name, compute, 64 if arguments.quick else 512, dtype, sigma))
             print(line(rows[-1]), flush=True)
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     about = f"{name}; cupy {cupy.__version__}, numpy {np.__version__}."
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    text = paragraph_of(__doc__, 2)
     report = {"device": name, "rows": rows}
     arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    table = "\n".join([HEAD, "|---" * HEAD.count(" | ") + "|---|", *map(line, rows)])
+    table = markdown_table(HEAD, map(line, rows))
     title = "# Components on a CUDA device"
     arguments.output.with_suffix(".md").write_text(f"{title}\n\n{about} {text}\n\n{table}\n")
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from benchmarks.pages import cuda_device
 from benchmarks.report import in_turns
 
 LEVELS = np.arange(256, dtype=np.float32)
@@ -48,15 +49,12 @@ def measure(shape: tuple[int, ...]) -> dict[str, Any]:
     }
     found = {name: call() for name, call in calls.items()}
     at, values = np.asarray(found["GPU-ECC"]).T
-    same = {
-        connectivity: bool(
-            np.array_equal(
-                ecc.euler_curve(image, at.astype(np.float32), connectivity=connectivity).values,
-                values.round().astype(np.int64),
-            )
-        )
-        for connectivity in (1, image.ndim)
-    }
+    levels = at.astype(np.float32)
+    theirs = values.round().astype(np.int64)
+    same = {}
+    for connectivity in (1, image.ndim):
+        curve = ecc.euler_curve(image, levels, connectivity=connectivity)
+        same[connectivity] = bool(np.array_equal(curve.values, theirs))
     times = in_turns(calls, 7)
     row = {"image": " x ".join(map(str, shape)), "levels": at.size, "equal at": same}
     row |= {f"{name}, ms": 1e3 * one.seconds for name, one in times.items()}
@@ -67,7 +65,7 @@ def measure(shape: tuple[int, ...]) -> dict[str, Any]:
 
 def main() -> None:
     rows = [measure(shape) for shape in SHAPES]
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     path = Path(__file__).parent / "results" / "cuda_gpu_ecc.json"
     path.write_text(json.dumps({"rows": rows, "device": name}, indent=1) + "\n", encoding="utf-8")
 

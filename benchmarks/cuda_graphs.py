@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.pages import markdown_table, paragraph_of
 from benchmarks.step_timing import milliseconds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -76,8 +77,8 @@ def main() -> None:
     name = torch.cuda.get_device_name(0)
     report = {"device": name, "torch": torch.__version__, "rows": rows}
     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    table = "\n".join([HEAD, "|---" * HEAD.count(" | ") + "|---|", *map(line, rows)])
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    table = markdown_table(HEAD, map(line, rows))
+    text = paragraph_of(__doc__, 2)
     title = "# Training steps in CUDA graphs"
     about = f"{name}; torch {torch.__version__}. {text}"
     output.with_suffix(".md").write_text(f"{title}\n\n{about}\n\n{table}\n")

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from benchmarks.pages import markdown_table, paragraph_of
 from benchmarks.step_timing import milliseconds
 from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve
@@ -146,8 +147,8 @@ def main() -> None:
         f"| {r['layer']} | {r['ms']:.3f} | {r['floor']:.3f} | {r['ms'] / r['floor']:.1f} |"
         for r in rows
     ]
-    table = "\n".join([HEAD, "|---" * (HEAD.count("|") - 1) + "|", *lines])
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    table = markdown_table(HEAD, lines)
+    text = paragraph_of(__doc__, 2)
     about = f"{name}; torch {torch.__version__}. {text}"
     output.with_suffix(".md").write_text(f"# Layers on a CUDA device\n\n{about}\n\n{table}\n")
     print(table)

@@ -34,6 +34,7 @@ from unittest import mock
 import numpy as np
 
 import ecc_core as ecc
+from benchmarks.pages import cuda_device, rule
 
 try:
     import cupy
@@ -112,9 +113,8 @@ def equal(case: Case, image: Any, others: tuple[Any, ...]) -> bool:
     if case.part:
         image = image[(slice(case.part),) * image.ndim]
     found = case.call(image, *others)
-    known = case.call(
-        image.get(), *(other.get() if hasattr(other, "get") else other for other in others)
-    )
+    host_others = [other.get() if hasattr(other, "get") else other for other in others]
+    known = case.call(image.get(), *host_others)
     pairs = zip(found, known, strict=True) if isinstance(found, tuple) else [(found, known)]
     return all(np.array_equal(on_host(a), b) for a, b in pairs)
 
@@ -244,7 +244,7 @@ def markdown(report: dict[str, Any]) -> str:
         "graph or by the clock, and microseconds of the host for a small image.",
         "",
         " | ".join(["| call", "image", "noise", "smooth", "ms", "by", "host", "right", *heads, ""]),
-        "|---" * (8 + 2 * len(others)) + "|",
+        rule(8 + 2 * len(others)),
     ]
     for (title, size), fields in found.items():
         own = [fields[name][0] for name in FIELDS]
@@ -324,7 +324,7 @@ def main() -> None:
     checkouts = [Checkout(path) for path in (REPOSITORY, *arguments.beside)]
     rate = read_rate()
     report: dict[str, Any] = {"read_rate": rate, "cases": []}
-    report["device"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    report["device"] = cuda_device()
     report["checkouts"] = [checkout.name for checkout in checkouts]
     for i in chosen:
         rows = [measure_by_turns(i, name, rate, checkouts) for name in FIELDS]

@@ -23,6 +23,7 @@ import numpy as np
 
 import ecc_core as ecc
 from benchmarks.cuda_timing import field
+from benchmarks.pages import cuda_device, markdown_table, paragraph_of
 
 TURNS = 15
 HEAD = "| case | connectivity | estimator | ms | `euler_curve` ms | ratio |"
@@ -84,12 +85,12 @@ def main() -> None:
         for kind in kinds:
             rows.append(measure(image, name + ", default" * kind[0], *kind))
             print(line(rows[-1]), flush=True)
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     about = f"{name}; cupy {cupy.__version__}, numpy {np.__version__}."
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    text = paragraph_of(__doc__, 2)
     report = {"device": name, "rows": rows}
     arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    table = "\n".join([HEAD, "|---" * HEAD.count(" | ") + "|---|", *map(line, rows)])
+    table = markdown_table(HEAD, map(line, rows))
     arguments.output.with_suffix(".md").write_text(
         f"# Minkowski curves on a CUDA device\n\n{about} {text}\n\n{table}\n"
     )

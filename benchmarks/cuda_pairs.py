@@ -27,6 +27,7 @@ import torch
 from cupyx.scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from benchmarks.pages import cuda_device, markdown_table, paragraph_of
 from ecc_core.nn import PersistenceLoss
 
 CALLS = 3
@@ -171,12 +172,12 @@ def main() -> None:
         for case in cases:
             case.finish()
     rows = [case.row for case in cases] + losses
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     about = f"{name}; cupy {cupy.__version__}, torch {torch.__version__}. Connectivity 1, float32."
     report = json.dumps({"device": name, "rows": rows}, indent=1)
     arguments.output.with_suffix(".json").write_text(report + "\n")
-    table = "\n".join([HEAD, "|---" * (HEAD.count("|") - 1) + "|", *map(line, rows)])
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    table = markdown_table(HEAD, map(line, rows))
+    text = paragraph_of(__doc__, 2)
     page = f"# Persistence pairs on a CUDA device\n\n{about} {text}\n\n{table}\n"
     arguments.output.with_suffix(".md").write_text(page)
     print(page)

@@ -25,6 +25,7 @@ from skimage import data
 import ecc_core as ecc
 from benchmarks import peers
 from benchmarks.cuda_timing import field
+from benchmarks.pages import cuda_device, rule
 
 LEVELS = np.arange(peers.LEVELS)
 SHAPES = [(1024, 1024), (8192, 8192), (128, 128, 128), (512, 512, 512)]
@@ -67,7 +68,12 @@ def by_cucim(image: np.ndarray, connectivity: int) -> Call:
     from cucim.skimage.measure import euler_number
 
     device = cupy.asarray(image)
-    return lambda: np.array([int(euler_number(device <= t, connectivity)) for t in SOME])
+
+    def numbers() -> Any:
+        sets = (device <= t for t in SOME)
+        return np.array([int(euler_number(points, connectivity)) for points in sets])
+
+    return numbers
 
 
 def on_device(image: np.ndarray, connectivity: int) -> dict[str, Call]:
@@ -93,17 +99,25 @@ def on_device(image: np.ndarray, connectivity: int) -> dict[str, Call]:
 def end_to_end(image: np.ndarray, connectivity: int) -> dict[str, Call]:
     """Calls from a host array to a host array."""
     options = {"connectivity": connectivity}
+
+    def streamed() -> Any:
+        return ecc.euler_curve(image, LEVELS, devices=[0], **options).values
+
+    def copied() -> Any:
+        return ecc.euler_curve(cupy.asarray(image), LEVELS, **options).values.get()
+
+    def on_host() -> Any:
+        return ecc.euler_curve(image, LEVELS, **options).values
+
+    def by_maxima() -> Any:
+        count = peers.numpy_bincount(cupy.asarray(image), connectivity)
+        return count().get()
+
     calls: dict[str, Call] = {
-        "ecc_core, devices=[0]": lambda: (
-            ecc.euler_curve(image, LEVELS, devices=[0], **options).values
-        ),
-        "ecc_core, copy": lambda: ecc.euler_curve(
-            cupy.asarray(image), LEVELS, **options
-        ).values.get(),
-        "ecc_core on the CPU": lambda: ecc.euler_curve(image, LEVELS, **options).values,
-        "CuPy maxima + bincount": lambda: peers.numpy_bincount(
-            cupy.asarray(image), connectivity
-        )().get(),
+        "ecc_core, devices=[0]": streamed,
+        "ecc_core, copy": copied,
+        "ecc_core on the CPU": on_host,
+        "CuPy maxima + bincount": by_maxima,
     }
     if peers.pyect(image[:2], connectivity, "cuda"):
         calls["pyECT"] = lambda: peers.pyect(image, connectivity, "cuda")()
@@ -147,20 +161,21 @@ def markdown(report: dict[str, Any]) -> str:
         lines += ["", f"## {title}", ""]
         lines += [
             f"| image | | connectivity | {' | '.join(names)} |",
-            "|---" * (3 + len(names)) + "|",
+            rule(3 + len(names)),
         ]
         for row in rows:
             size = " x ".join(map(str, row["shape"]))
-            times = [
-                f"{row['ms'][name]:.3g}{'' if row['equal'][name] else ' *'}"
-                if name in row["ms"]
-                else "-"
-                for name in names
-            ]
-            lines.append(
-                f"| {size} | {row['image']} | {row['connectivity']} | {' | '.join(times)} |"
-            )
+            times = " | ".join(_time(row, name) for name in names)
+            lines.append(f"| {size} | {row['image']} | {row['connectivity']} | {times} |")
     return "\n".join(lines) + "\n"
+
+
+def _time(row: dict[str, Any], name: str) -> str:
+    """The cell of a library: its milliseconds, with a star if its curve differs."""
+    if name not in row["ms"]:
+        return "-"
+    star = "" if row["equal"][name] else " *"
+    return f"{row['ms'][name]:.3g}{star}"
 
 
 def main() -> None:
@@ -168,7 +183,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the small images of each kind")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_peers"))
     arguments = parser.parse_args()
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    device = cuda_device()
     report: dict[str, Any] = {"device": device, "rows": []}
     for shape in SHAPES[::2] if arguments.quick else SHAPES:
         for name, image in images(shape).items():

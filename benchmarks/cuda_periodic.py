@@ -23,6 +23,7 @@ import cupy
 
 import ecc_core as ecc
 from benchmarks.cuda_pairs import field, seconds
+from benchmarks.pages import cuda_device, paragraph_of
 
 HEAD = "| function | image | closed ms | periodic ms |"
 LEAST = 0.3
@@ -61,7 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     side = 64 if arguments.quick else 256
     rows = rows_of(side, 0) + rows_of(side, 2)
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = cuda_device()
     report = json.dumps({"device": name, "rows": rows}, indent=1)
     arguments.output.with_suffix(".json").write_text(report + "\n")
     lines = [HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
@@ -69,7 +70,7 @@ def main() -> None:
         times = f"{row['closed_ms']:.1f} | {row['periodic_ms']:.1f}"
         lines.append(f"| `{row['function']}` | {row['image']} | {times} |")
     table = "\n".join(lines)
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    text = paragraph_of(__doc__, 2)
     page = f"# Periodic volumes on a CUDA device\n\n{name}; cupy {cupy.__version__}. {text}\n"
     arguments.output.with_suffix(".md").write_text(f"{page}\n{table}\n")
 

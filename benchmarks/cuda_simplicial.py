@@ -26,6 +26,7 @@ import ecc_core as ecc
 from benchmarks.cuda_peers import seconds
 from benchmarks.cuda_timing import events
 from benchmarks.meshes import Mesh, direct_sum, shapes_of, torus
+from benchmarks.pages import cuda_device, rule
 from ecc_core.nn.functional import soft_simplicial_transform
 
 DIRECTIONS = 64
@@ -90,12 +91,14 @@ def measure(rows: int, columns: int, kernels: bool) -> dict[str, Any]:
         "ours, triangles alone": transform(triangles),
     }
     known = ecc.simplicial_transform(mesh.points, list(mesh[1:]), directions, heights).values
-    same = {name: bool((call().get() == known).all()) for name, call in calls.items()}
+    found = {name: call().get() for name, call in calls.items()}
+    same = {name: bool((values == known).all()) for name, values in found.items()}
     peer = by_pyect(mesh, directions)
     differ = None
     if peer is not None:
         calls["pyECT"] = peer
-        differ = float((peer().cpu().numpy() != known).mean())
+        differs = peer().cpu().numpy() != known
+        differ = float(differs.mean())
     values = cupy.asarray(np.random.default_rng(0).normal(size=len(mesh.points)))
     calls["one curve"] = finished(
         lambda: ecc.simplicial_curve(values, [edges, triangles], heights).values
@@ -132,12 +135,17 @@ def soft(name: str) -> dict[str, Any]:
         return direct_sum(points, simplices, unit, heights, batch, shapes.count, SHARPNESS)
 
     def learned(transform: Call) -> Call:
-        return finished(lambda: torch.autograd.grad(transform().square().sum(), [points, unit]))
+        def step() -> Any:
+            loss = transform().square().sum()
+            return torch.autograd.grad(loss, [points, unit])
+
+        return finished(step)
 
     calls = {"ours": learned(ours), "sum over simplices": learned(direct)}
     ms = {key: 1e3 * seconds(call, REPEATS) for key, call in calls.items()}
     expected = direct().detach()
-    difference = float((ours().detach() - expected).abs().max() / expected.abs().max())
+    off = (ours().detach() - expected).abs()
+    difference = float(off.max() / expected.abs().max())
     return {"name": name, "ms": ms, "difference": difference}
 
 
@@ -146,7 +154,7 @@ def markdown(report: list[dict[str, Any]], learned: list[dict[str, Any]], device
     lines = ["# Transforms of meshes on a CUDA device", "", (__doc__ or "").splitlines()[0], ""]
     lines += [f"{DIRECTIONS} directions, {HEIGHTS} heights, {device}, milliseconds.", ""]
     lines += ["| triangles | " + " | ".join(names) + " | equal to the CPU | pyECT differs |"]
-    lines += ["|---" * (len(names) + 3) + "|"]
+    lines += [rule(len(names) + 3)]
     for row in report:
         times = " | ".join(f"{row['ms'][name]:.3g}" for name in names)
         equal = "yes" if all(row["same"].values()) else "no"
@@ -165,7 +173,7 @@ def main() -> None:
     parser.add_argument("--kernels", action="store_true")
     arguments = parser.parse_args()
     report = [measure(*size, arguments.kernels) for size in SIZES]
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    device = cuda_device()
     learned = [soft("letters"), soft("meshes")]
     text = markdown(report, learned, device)
     print(text)

@@ -28,6 +28,7 @@ import numpy as np
 import ecc_core as ecc
 from benchmarks.cuda_peers import seconds
 from benchmarks.cuda_timing import field
+from benchmarks.pages import cuda_device
 
 DIRECTIONS = 64
 HEIGHTS = 256
@@ -53,11 +54,12 @@ def by_cupy(mask: Any, directions: np.ndarray, heights: np.ndarray) -> Call:
         total = cupy.zeros(mask.shape, np.int8)
         for spans in itertools.product((0, 1), repeat=ndim):
             cells = cupy.ones(mask.shape, bool)
-            for corner in itertools.product(*(range(span + 1) for span in spans)):
+            ends = [range(span + 1) for span in spans]
+            for corner in itertools.product(*ends):
                 steps = [c if less else -c for c, less in zip(corner, negative, strict=True)]
-                cells &= padded[
-                    tuple(slice(1 + s, 1 + s + n) for s, n in zip(steps, mask.shape, strict=True))
-                ]
+                starts = [1 + step for step in steps]
+                box = [slice(at, at + n) for at, n in zip(starts, mask.shape, strict=True)]
+                cells &= padded[tuple(box)]
             total += (-1) ** sum(spans) * cells.astype(np.int8)
         return total
 
@@ -91,7 +93,7 @@ def by_pyect(mask: Any, directions: np.ndarray) -> Call | None:
     complex_ = pyect.weighted_cubical(torch.from_numpy(mask.get()))
     own = np.stack([directions[:, 1], -directions[:, 0]], axis=1)  # (column, minus row)
     module = pyect.WECT(torch.from_numpy(own).float(), HEIGHTS).cuda()
-    dimensions = [tuple(part.cuda() for part in pair) for pair in complex_.dimensions]
+    dimensions = [(cells.cuda(), weights.cuda()) for cells, weights in complex_.dimensions]
 
     def transform() -> Any:
         with torch.inference_mode():
@@ -104,7 +106,8 @@ def by_pyect(mask: Any, directions: np.ndarray) -> Call | None:
 
 def on_cpu(call: Callable[[Any], Any], image: np.ndarray) -> tuple[Any, float]:
     """Return the values of a transform, and the least time of up to three calls in milliseconds."""
-    call(image[tuple(slice(8) for _ in image.shape)])  # compiles
+    corner = (slice(8),) * image.ndim
+    call(image[corner])  # compiles
     best = float("inf")
     end = time.perf_counter() + CPU_SECONDS
     for _ in range(3):
@@ -212,7 +215,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="leave out 512 x 512 x 512")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_transform"))
     arguments = parser.parse_args()
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    device = cuda_device()
     shapes = SHAPES[:-1] if arguments.quick else SHAPES
     report: dict[str, Any] = {"device": device, "cores": len(os.sched_getaffinity(0)), "rows": []}
     for shape in shapes:

@@ -83,7 +83,8 @@ def step(module: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
     """The gradient of the image."""
     image = given[0].detach().requires_grad_()
     module.zero_grad()
-    module(image, *given[1:]).square().sum().backward()
+    loss = module(image, *given[1:]).square().sum()
+    loss.backward()
     assert image.grad is not None
     return image.grad
 

@@ -16,14 +16,15 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import cupy
 import numpy as np
 import zarr
 
 import ecc_core as ecc
+from benchmarks.pages import cuda_device
 from ecc_core.cli import main as run_command
 from ecc_core.io import read_result
 
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_zarr.json"))
     arguments = parser.parse_args()
     path = arguments.folder / "volume.zarr"
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    device = cuda_device()
     report: dict[str, Any] = {"gib": arguments.gib, "device": device}
     curves = []
 
@@ -89,11 +90,10 @@ def main() -> None:
         name = f"euler_curve, {count} devices"
         curves.append(timed(name, lambda d=devices: ecc.euler_curve(volume, devices=d).values))
     curves += [
-        timed(f"ecc stack --device {device}", lambda d=device: stack(d))
-        for device in ("cuda", "cpu")
+        timed(f"ecc stack --device {name}", partial(stack, name)) for name in ("cuda", "cpu")
     ]
     timed("read", lambda: read(volume))
-    report["equal"] = all(bool((curve == curves[0]).all()) for curve in curves)
+    report["equal"] = all(np.array_equal(curve, curves[0]) for curve in curves)
     save()
     print(json.dumps(report))
 

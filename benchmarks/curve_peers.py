@@ -24,6 +24,7 @@ import euchar.curve
 import euchar.utils
 import numpy as np
 from evidence.outcome import best_times, machine
+from pages import rule
 from pyEulerCurves import ECC_from_bitmap
 from report import in_turns
 from scipy.ndimage import gaussian_filter
@@ -125,7 +126,7 @@ def main() -> None:
         rows += java_peers((128, 128, 128), classes)
     where = machine()
     lines = ["# Programs that compute the same curve", "", ABOUT]
-    lines += [f"| {' | '.join(rows[0])} |", "|---" * len(rows[0]) + "|"]
+    lines += [f"| {' | '.join(rows[0])} |", rule(len(rows[0]))]
     for one in rows:
         cells = (f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in one.values())
         lines.append(f"| {' | '.join(cells)} |")

@@ -30,6 +30,7 @@ from torch.autograd import DeviceType
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.pages import markdown_table, paragraph_of
 from benchmarks.step_timing import milliseconds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -148,8 +149,8 @@ def main() -> None:
     name = torch.cuda.get_device_name(0)
     report = {"device": f"{count} {name}", "torch": torch.__version__, "rows": rows}
     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    table = "\n".join([HEAD, "|---" * HEAD.count(" | ") + "|---|", *map(line, rows)])
-    text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
+    table = markdown_table(HEAD, map(line, rows))
+    text = paragraph_of(__doc__, 2)
     title = "# Training steps on two devices"
     about = f"{count} {name}; torch {torch.__version__}. {text}"
     output.with_suffix(".md").write_text(f"{title}\n\n{about}\n\n{table}\n")

@@ -54,7 +54,8 @@ def shapes_of(name: str) -> Shapes:
         points = torch.tensor(mesh.points / 4.2, dtype=torch.float32)
         rows = [torch.tensor(part) for part in mesh[1:]]
     size = len(points)
-    simplices = [torch.cat([part + size * i for i in range(count)]) for part in rows]
+    shifts = size * torch.arange(count)[:, None, None]
+    simplices = [(part + shifts).flatten(0, 1) for part in rows]
     batch = torch.arange(count).repeat_interleave(size)
     return Shapes(points.repeat(count, 1), simplices, batch, count)
 

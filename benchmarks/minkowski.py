@@ -75,8 +75,8 @@ def configurations(points: np.ndarray) -> np.ndarray:
     code = np.zeros(tuple(n - 1 for n in padded.shape), np.uint8)
     corners = list(itertools.product((0, 1), repeat=3))
     for bit, corner in enumerate(corners):
-        ends = zip(corner, padded.shape, strict=True)
-        code |= padded[tuple(slice(c, n - 1 + c) for c, n in ends)] << bit
+        box = [slice(c, n - 1 + c) for c, n in zip(corner, padded.shape, strict=True)]
+        code |= padded[tuple(box)] << bit
     return TABLE @ np.bincount(code.ravel(), minlength=256)
 
 

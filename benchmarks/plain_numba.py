@@ -14,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 from evidence.outcome import best_times, machine
+from pages import rule
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
@@ -100,7 +101,7 @@ def main() -> None:
         "uint8, 256 levels, connectivity 1, one thread.",
         "",
     ]
-    lines += [f"| {' | '.join(rows[0])} |", "|---" * len(rows[0]) + "|"]
+    lines += [f"| {' | '.join(rows[0])} |", rule(len(rows[0]))]
     for row in rows:
         cells = (f"{cell:.3g}" if isinstance(cell, float) else cell for cell in row.values())
         lines.append(f"| {' | '.join(cells)} |")

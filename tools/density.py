@@ -1,4 +1,4 @@
-"""Report how dense the code is: syntax nodes a line, and statements that nest many expressions.
+"""Report how dense the code is: syntax nodes a line, and statements that nest expressions deeply.
 
     python tools/density.py [FOLDER ...] [--functions 40] [--statements 40]
 
@@ -166,8 +166,9 @@ def print_summary(folder: str, modules: list[Module]) -> None:
     deep = sum(one.nesting >= DEEP for one in statements)
     share = 1000 * deep / max(len(statements), 1)
     print(
-        f"{folder:12} {lines:6} lines, {nodes / max(lines, 1):.2f} nodes a line, {deep:4} of"
-        f" {len(statements)} statements nest {DEEP} or more ({share:.1f} in 1,000)"
+        f"{folder:12} {lines:6} lines: {nodes / max(lines, 1):.2f} nodes a line,"
+        f" {nodes / max(len(statements), 1):.2f} a statement; {deep:4} of {len(statements)}"
+        f" statements nest {DEEP} or more ({share:.1f} in 1,000)"
     )
 
 

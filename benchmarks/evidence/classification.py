@@ -80,7 +80,8 @@ class Perimeters(Curves):
             self.layer(maps)
         above = self.layer.thresholds[:, None, None] - maps[..., None, :, :]
         sets = torch.sigmoid(self.layer.sharpness * above)
-        lengths = sum(sets.diff(dim=axis).abs().sum((-2, -1)) for axis in (-2, -1))
+        steps = [sets.diff(dim=axis).abs() for axis in (-2, -1)]
+        lengths = sum(step.sum((-2, -1)) for step in steps)
         return lengths.flatten(1) / maps.shape[-2] / maps.shape[-1]
 
 

@@ -8,6 +8,7 @@ Writes benchmarks/results/evidence/conductivity.{json,md}.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import gudhi
 import numpy as np
@@ -185,7 +186,8 @@ def our_pairs(image: NDArray[np.float32]) -> list[Features]:
 
 def persistence_images(diagrams: list[Features]) -> Features:
     scale = 2 * DEEPEST / 5  # of the values that the images cover
-    return signed_root(np.concatenate([persistence_image(one / scale) for one in diagrams]))
+    images = [persistence_image(diagram / scale) for diagram in diagrams]
+    return signed_root(np.concatenate(images))
 
 
 def percolation(mask: Mask) -> Features:
@@ -223,11 +225,12 @@ def model(table: Features) -> GridSearchCV:
     widths = np.logspace(-2, 1, 4) / table.shape[1]
     kernels = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": widths}]
     steps = make_pipeline(StandardScaler(), KernelRidge())
-    choices = [
-        {"regressor__standardscaler": [StandardScaler(), "passthrough"]}
-        | {f"regressor__kernelridge__{name}": value for name, value in (penalties | kernel).items()}
-        for kernel in kernels
-    ]
+    choices = []
+    for kernel in kernels:
+        choice: dict[str, Any] = {"regressor__standardscaler": [StandardScaler(), "passthrough"]}
+        for name, values in (penalties | kernel).items():
+            choice[f"regressor__kernelridge__{name}"] = values
+        choices.append(choice)
     return GridSearchCV(TransformedTargetRegressor(steps, transformer=StandardScaler()), choices)
 
 

@@ -39,4 +39,9 @@ def neighbour_correlation(sigma: float) -> float:
 def neighbour_covariance(sigma: float) -> Callable[[Array], Array]:
     """Covariance of points that are at most one point apart along each axis."""
     correlation = neighbour_correlation(sigma)
-    return lambda lags: np.asarray(np.where(lags == 0, 1.0, correlation).prod(axis=-1))
+
+    def covariance(lags: Array) -> Array:
+        along_axes = np.where(lags == 0, 1.0, correlation)
+        return np.asarray(along_axes.prod(axis=-1))
+
+    return covariance

@@ -93,14 +93,15 @@ def run(quick: bool) -> Outcome:
             off = curves.mean(axis=0) - expected["lattice"]
             z = np.divide(off, error, out=np.zeros_like(off), where=error > 0)
             gap = np.abs(expected["continuum"] - expected["lattice"]).max()
+            within = z[WITHIN]
             rows.append(
                 {
                     "box": " x ".join(map(str, shape)),
                     "sigma": sigma,
                     "connectivity": connectivity,
                     "realisations": count,
-                    "rms z": float(np.sqrt(np.mean(z[WITHIN] ** 2))),
-                    "max abs z": float(np.abs(z[WITHIN]).max()),
+                    "rms z": float(np.sqrt(np.mean(within**2))),
+                    "max abs z": float(np.abs(within).max()),
                     "p, lattice": p_value(curves, expected["lattice"]),
                     "p, continuum": p_value(curves, expected["continuum"]),
                     "continuum - lattice": float(gap / np.abs(expected["lattice"]).max()),

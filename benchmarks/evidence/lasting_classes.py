@@ -160,12 +160,11 @@ def judged(name: str, volumes: list[Volume], sigma: float, parameter: float) -> 
         smooth = gaussian_filter(image, sigma) if sigma else image
         found = FINDERS[name][0](smooth, parameter).reshape(-1, 3)
         bright = smooth[tuple(found.round().astype(int).T)] > threshold_otsu(smooth)
-        rows.append(
-            [
-                (agreement(some, centres), abs(len(some) - len(centres)))
-                for some in (found, found[bright])
-            ]
-        )
+        row = []
+        for some in (found, found[bright]):
+            error = abs(len(some) - len(centres))
+            row.append((agreement(some, centres), error))
+        rows.append(row)
     return np.array(rows)
 
 
@@ -213,10 +212,9 @@ def classification(noise: float, count: int) -> list[Row]:
     for seed in np.random.SeedSequence(SEED).spawn(count):
         rng = np.random.default_rng(seed)
         images = [draw_image(task, second, rng) for second in (False, True) for _ in range(each)]
-        tables = {
-            one: np.stack([describe(image, *one) for image in images])
-            for one in ways["smoothing and persistence"]
-        }
+        tables = {}
+        for one in ways["smoothing and persistence"]:
+            tables[one] = np.stack([describe(image, *one) for image in images])
         for name, settings in ways.items():
             candidates = {str(one): tables[one] for one in settings}
             value, _ = score(candidates, np.repeat([0, 1], each), divided(task), "roc_auc")

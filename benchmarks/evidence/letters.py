@@ -111,10 +111,11 @@ class Data(NamedTuple):
         starts = np.cumsum(sizes) - sizes
         edges = [graph.edges + start for graph, start in zip(graphs, starts, strict=True)]
         points = np.concatenate([graph.points for graph in graphs]).astype(np.float32)
+        graph_of_each = np.repeat(np.arange(len(graphs)), sizes)
         return Batch(
             torch.from_numpy(points),
             torch.from_numpy(np.concatenate(edges)),
-            torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)),
+            torch.from_numpy(graph_of_each),
             torch.from_numpy(self.kinds[numbers]),
         )
 
@@ -244,7 +245,9 @@ class Trained(NamedTuple):
 
 def accuracy(model: nn.Module, batch: Batch) -> float:
     with torch.no_grad():
-        return float((model(batch).argmax(1) == batch.kinds).float().mean())
+        found = model(batch).argmax(1)
+        is_right = found == batch.kinds
+        return float(is_right.float().mean())
 
 
 def train(
@@ -306,15 +309,15 @@ def by_machine(parts: tuple[Data, Data, Data]) -> Trained:
     start = time.process_time()
     directions = ecc.sample_directions(DIRECTIONS, 2)
     heights = np.linspace(-REACH, REACH, HEIGHTS)
-    training, validation, test = (
-        np.stack(
-            [
-                ecc.simplicial_transform(*graph, directions, heights).values.ravel()
-                for graph in part.graphs
-            ]
-        )
-        for part in parts
-    )
+
+    def features(part: Data) -> np.ndarray:
+        rows = []
+        for graph in part.graphs:
+            transform = ecc.simplicial_transform(*graph, directions, heights)
+            rows.append(transform.values.ravel())
+        return np.stack(rows)
+
+    training, validation, test = map(features, parts)
     known = np.concatenate([training, validation])
     fold = np.repeat([-1, 0], [len(training), len(validation)])
     kinds = np.concatenate([parts[0].kinds, parts[1].kinds])
@@ -343,10 +346,14 @@ def run(quick: bool) -> Outcome:
     torch.set_num_threads(1)
     of_each, epochs, seeds = (10, 20, range(2)) if quick else (OF_EACH, EPOCHS, SEEDS)
     rates = RATES[1:] if quick else RATES
-    data = {
-        level: [tuple(make_letters(deviation, of_each, 3 * s + i) for i in range(3)) for s in seeds]
-        for level, deviation in DISTORTIONS.items()
-    }
+
+    def parts_of(deviation: float, seed: int) -> tuple[Data, ...]:
+        """Data for training, validation and the test."""
+        return tuple(make_letters(deviation, of_each, 3 * seed + part) for part in range(3))
+
+    data = {}
+    for level, deviation in DISTORTIONS.items():
+        data[level] = [parts_of(deviation, seed) for seed in seeds]
     rows = []
     kept = Kept()
     for name, make in NETWORKS.items():

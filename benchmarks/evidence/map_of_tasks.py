@@ -128,21 +128,23 @@ def draw_image(task: Task, second: bool, rng: np.random.Generator) -> NDArray[np
 
 def tables_of(task: Task, each: int, rng: np.random.Generator) -> dict[str, Candidates]:
     images = [draw_image(task, second, rng) for second in (False, True) for _ in range(each)]
-    return {
-        name: {
-            setting: np.stack([make(image) for image in images])
-            for setting, make in textures.tuned(features).items()
-            if setting in SETTINGS
-        }
-        for name, features in FEATURES.items()
-    }
+
+    def candidates(features: textures.Features) -> Candidates:
+        made = {}
+        for setting, make in textures.tuned(features).items():
+            if setting in SETTINGS:
+                made[setting] = np.stack([make(image) for image in images])
+        return made
+
+    return {name: candidates(features) for name, features in FEATURES.items()}
 
 
 def divided(task: Task) -> Trial:
     """The first images of each group train, the next validate, the rest test."""
     cuts = np.cumsum([0, task.images, VALIDATION, TEST])
     parts = [np.arange(a, b) for a, b in pairwise(cuts)]
-    return Trial(*(np.concatenate([part, part + cuts[-1]]) for part in parts))
+    of_both_groups = [np.concatenate([part, part + cuts[-1]]) for part in parts]
+    return Trial(*of_both_groups)
 
 
 @cache  # the axes meet in one task
@@ -194,7 +196,8 @@ def draw(outcome: Outcome) -> Figure:
         panels = figure.subplots(1, len(axes), sharey=True, width_ratios=[*map(columns_of, axes)])
         for ax, (title, rows) in zip(panels, axes, strict=True):
             levels = list(rows[0])[1:]
-            found = np.array([[row[level]["mean"] for level in levels] for row in rows])
+            means = [[row[level]["mean"] for level in levels] for row in rows]
+            found = np.array(means)
             shown = ax.imshow(found, cmap="Blues", vmin=0.5, vmax=1, aspect="auto")
             for (i, j), value in np.ndenumerate(found):
                 bold = rows[i][levels[j]]["p"] >= LEVEL

@@ -84,8 +84,11 @@ def spectral_moment(residuals: NDArray[np.float64], mask: Mask) -> float:
     """Mean square of differences between neighbours in the mask, relative to the variance."""
     squares = []
     for axis in range(mask.ndim):
-        low, high = (np.take(mask, range(i, mask.shape[axis] - 1 + i), axis) for i in (0, 1))
-        squares.append(np.mean(np.diff(residuals, axis=axis + 1)[:, low & high] ** 2))
+        pairs = mask.shape[axis] - 1
+        low = np.take(mask, range(pairs), axis)
+        high = np.take(mask, range(1, pairs + 1), axis)
+        steps = np.diff(residuals, axis=axis + 1)
+        squares.append(np.mean(steps[:, low & high] ** 2))
     return float(np.mean(squares) / np.mean(residuals[:, mask] ** 2))
 
 

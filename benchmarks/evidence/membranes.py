@@ -50,10 +50,10 @@ def sections() -> Data:
     """Standardized images (20, 256, 256) and membranes."""
     folder = Path(os.environ.get("DROSOPHILA_VNC", "groundtruth-drosophila-vnc")) / "stack1"
     pairs = ("raw", "tif"), ("membranes", "png")
-    stacks = [
-        np.stack([imread(folder / name / f"{k:02}.{suffix}") for k in range(20)])
-        for name, suffix in pairs
-    ]
+    stacks = []
+    for name, suffix in pairs:
+        files = [folder / name / f"{k:02}.{suffix}" for k in range(20)]
+        stacks.append(np.stack([imread(file) for file in files]))
     blocks = [stack.reshape(20, 256, BLOCK, 256, BLOCK).mean((2, 4)) for stack in stacks]
     images = (blocks[0] - blocks[0].mean()) / blocks[0].std()
     return torch.from_numpy(images).float(), torch.from_numpy(blocks[1] > SHARE)
@@ -63,11 +63,10 @@ def run(quick: bool) -> Outcome:
     images, masks = sections()
 
     def tiles(places: list[tuple[int, int, int]]) -> Data:
-        parts = [
-            torch.stack([stack[k, y : y + SIDE, x : x + SIDE] for k, y, x in places])[:, None]
-            for stack in (images, masks)
-        ]
-        return parts[0], parts[1]
+        cut = [np.s_[k, y : y + SIDE, x : x + SIDE] for k, y, x in places]
+        own_images = torch.stack([images[box] for box in cut])
+        own_masks = torch.stack([masks[box] for box in cut])
+        return own_images[:, None], own_masks[:, None]
 
     def drawn(seed: int) -> Data:
         ends = len(images), images.shape[1] - SIDE + 1, TRAINING - SIDE + 1

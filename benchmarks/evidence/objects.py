@@ -135,7 +135,8 @@ def outline_amplitudes(labels: Labels) -> Table:
     """Amplitudes of the harmonics of the outline: neither turn nor size nor start matters."""
     chosen = np.r_[1 : HARMONICS + 1, -HARMONICS:0]
     masks = (region.image for region in regionprops(labels))
-    return np.stack([np.abs(coefficients(mask))[chosen] for mask in masks])
+    amplitudes = [np.abs(coefficients(mask)) for mask in masks]
+    return np.stack([of_outline[chosen] for of_outline in amplitudes])
 
 
 def properties(labels: Labels) -> Table:

@@ -110,7 +110,9 @@ def markdown(outcome: Outcome, command: str, of: dict[str, str]) -> str:
     for title, rows in outcome.tables.items():
         names = list(rows[0])
         lines += [f"## {title}", "", f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-        lines += [f"| {' | '.join(cell(row[name]) for name in names)} |" for row in rows]
+        for row in rows:
+            cells = " | ".join(cell(row[name]) for name in names)
+            lines.append(f"| {cells} |")
         lines.append("")
     lines += ["## How it was done", "", outcome.text.strip(), ""]
     versions = ", ".join(f"{name} {value}" for name, value in of.items())

@@ -159,7 +159,8 @@ def draw(outcome: Outcome) -> Figure:
         left.set_xticks(np.arange(len(separated)), list(separated))
         left.set(ylim=(0.4, 1.0), ylabel="area under the ROC curve")
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=4)
-        sizes = [np.prod([int(n) for n in row["image"].split(" x ")]) for row in timed]
+        shapes = [[int(n) for n in row["image"].split(" x ")] for row in timed]
+        sizes = [np.prod(shape) for shape in shapes]
         for name, colour in (("ECC", BLUE), ("Betti curves", GREEN), ("GUDHI", VERMILION)):
             for ndim, marker, line in ((2, "o", "-"), (3, "s", "--")):
                 some = [i for i, row in enumerate(timed) if row["image"].count("x") == ndim - 1]

@@ -79,7 +79,11 @@ def angle_found(start: float, hidden: float, best_of: int, seed: int, steps: int
             distances = (layer_at(angles)(stack) - wanted).square().mean((0, 2))
             start = angles[int(distances.argmin())]
     layer = layer_at([start])
-    descend(lambda: (layer(stack) - wanted).square().mean(), layer.parameters(), 0.05, steps)
+
+    def loss() -> Tensor:
+        return (layer(stack) - wanted).square().mean()
+
+    descend(loss, layer.parameters(), 0.05, steps)
     cosine = float(
         layer.directions[0].detach() @ torch.tensor([np.cos(hidden), np.sin(hidden)]).float()
     )
@@ -138,7 +142,11 @@ def overlap_found(mask: Tensor, logits: Tensor, steps: int) -> float:
     )
     wanted = layer(mask.float()).detach()
     logits = logits.clone().requires_grad_()
-    descend(lambda: (layer(logits.sigmoid()) - wanted).square().mean(), [logits], 0.1, steps)
+
+    def loss() -> Tensor:
+        return (layer(logits.sigmoid()) - wanted).square().mean()
+
+    descend(loss, [logits], 0.1, steps)
     found = logits > 0
     return float((found & mask).sum() / (found | mask).sum())
 

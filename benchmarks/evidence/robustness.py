@@ -86,11 +86,13 @@ def noise_on_curves(side: int, count: int) -> list[Row]:
                 seen = gaussian_filter(noisy, sigma) if sigma else noisy
                 distance = relative_distance(curve(clean), curve(seen))
                 found.setdefault((level, sigma), []).append(distance)
-    return [
-        {"noise": level}
-        | {f"presmoothing {s:g}": summary(found[level, s]) for s in (0.0, 1.0, 2.0, 3.0)}
-        for level in LEVELS
-    ]
+    rows = []
+    for level in LEVELS:
+        row: Row = {"noise": level}
+        for sigma in (0.0, 1.0, 2.0, 3.0):
+            row[f"presmoothing {sigma:g}"] = summary(found[level, sigma])
+        rows.append(row)
+    return rows
 
 
 def noise_on_classification(most: int, n_splits: int, names: tuple[str, ...]) -> list[Row]:

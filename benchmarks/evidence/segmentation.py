@@ -106,13 +106,15 @@ def ways(probabilities: NDArray[np.float32], chosen: tuple[Any, ...] | None = No
 def score(model: Any, validation: Data, test: Data) -> list[tuple[float, float]]:
     """Errors and Dice on test images for each way, set on the validation images."""
     with torch.no_grad():
-        known, new = (model(images).sigmoid().numpy()[:, 0] for images, _ in (validation, test))
-    true, wanted = (masks.numpy()[:, 0] for _, masks in (validation, test))
-    chosen = tuple(
-        min(found, key=lambda setting, found=found: errors(found[setting], true))
-        for found in ways(known)
-    )
-    masks = [next(iter(found.values())) for found in ways(new, chosen)]
+        known = model(validation[0]).sigmoid().numpy()[:, 0]
+        new = model(test[0]).sigmoid().numpy()[:, 0]
+    true = validation[1].numpy()[:, 0]
+    wanted = test[1].numpy()[:, 0]
+    chosen = []
+    for found in ways(known):
+        error_of = {setting: errors(masks, true) for setting, masks in found.items()}
+        chosen.append(min(error_of, key=error_of.__getitem__))
+    masks = [next(iter(found.values())) for found in ways(new, tuple(chosen))]
     return [(errors(mask, wanted), dice(mask, wanted)) for mask in masks]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from outcome import Outcome, draw_scores, report
 from skimage import io
 from skimage.measure import block_reduce
-from textures import METHODS, standardised
+from textures import METHODS, Array, Features, standardised
 from trials import compare, trials
 
 QUESTION = "Does a photograph of a solar cell show a defect?"
@@ -75,13 +75,13 @@ def cells(most: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np
 def run(quick: bool) -> Outcome:
     images, kinds, blocks = cells(40 if quick else 10**6)
     names = ["ECC", "five numbers"] if quick else list(METHODS)
-    features = {
-        name: {
-            setting: np.stack(Parallel(2)(delayed(make)(image) for image in images))
-            for setting, make in METHODS[name].items()
-        }
-        for name in names
-    }
+
+    def rows_of(make: Features) -> Array:
+        return np.stack(Parallel(2)(delayed(make)(image) for image in images))
+
+    features = {}
+    for name in names:
+        features[name] = {setting: rows_of(make) for setting, make in METHODS[name].items()}
     count = 3 if quick else 10
     together = np.zeros_like(kinds)  # so that both kinds of a block are in one part
     divisions = {

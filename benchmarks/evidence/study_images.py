@@ -151,10 +151,10 @@ def draw_membranes(seed: int) -> Sets:
         rng = np.random.default_rng((seed, part))
         ends = (20, 256 - SIDE + 1, columns[1] + 1)
         places = rng.integers((0, 0, columns[0]), ends, (count, 3)).tolist()
-        tiles = [
-            torch.stack([stack[k, y : y + SIDE, x : x + SIDE] for k, y, x in places])[:, None]
-            for stack in sections
-        ]
+        tiles = []
+        for stack in sections:
+            cut = [stack[k, y : y + SIDE, x : x + SIDE] for k, y, x in places]
+            tiles.append(torch.stack(cut)[:, None])
         sets.append((tiles[0], tiles[1]))
     return Sets(*sets)
 

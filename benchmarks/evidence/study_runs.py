@@ -163,13 +163,15 @@ def betti_numbers(masks: Masks) -> NDArray[np.int64]:
 
 def betti_error(masks: Masks, true: NDArray[np.int64]) -> float:
     """Mean difference from the true numbers of components, holes and cavities."""
-    return float(np.abs(betti_numbers(masks) - true).sum(axis=1).mean())
+    errors = np.abs(betti_numbers(masks) - true).sum(axis=1)
+    return float(errors.mean())
 
 
 def matched_error(masks: Masks, true: Masks) -> float:
     """Mean number of classes of one mask that the other does not have there."""
     pairs = zip(masks, true, strict=True)
-    return float(np.mean([ecc.betti_matching(one, other).error.sum() for one, other in pairs]))
+    matchings = [ecc.betti_matching(one, other) for one, other in pairs]
+    return float(np.mean([matching.error.sum() for matching in matchings]))
 
 
 def dice(masks: Masks, true: Masks) -> float:

@@ -83,7 +83,11 @@ def bands(patch: Array, width: float = 1.0) -> list[Array]:
 
 def in_bands(features: Features, width: float = 1.0) -> Features:
     """The features of each band."""
-    return lambda patch: np.concatenate([features(band) for band in bands(patch, width)])
+
+    def describe(patch: Array) -> NDArray[np.float64]:
+        return np.concatenate([features(band) for band in bands(patch, width)])
+
+    return describe
 
 
 def smoothed(features: Features, sigma: float) -> Features:
@@ -137,10 +141,11 @@ def gradients(patch: Array, cells: int = 4) -> NDArray[np.float64]:
 
 def five_numbers(patch: Array) -> NDArray[np.float64]:
     """Skewness, kurtosis, slope, roughness, and the correlation at two points; in 2-D or 3-D."""
-    steps = [
-        np.mean(np.take(patch, range(2, n), axis) * np.take(patch, range(n - 2), axis))
-        for axis, n in enumerate(patch.shape)
-    ]
+    steps = []
+    for axis, n in enumerate(patch.shape):
+        first = np.take(patch, range(n - 2), axis)
+        second = np.take(patch, range(2, n), axis)
+        steps.append(np.mean(first * second))
     slope = np.sqrt(np.sum(np.square(np.gradient(patch)), axis=0))
     rough = laplace(patch)
     numbers = [np.mean(patch**3), np.mean(patch**4), np.log(slope.mean()), np.log(rough.std())]

@@ -62,7 +62,8 @@ def windows(images: Tensor, side: int) -> Tensor:
 def pairs_of(images: Tensor) -> Pairs:
     """Find the pairs of all images at once, in a row of them with columns that never enter."""
     side = images.shape[-1]
-    row = pad(images.detach(), (0, 1)).movedim(0, 1).reshape(side, -1).numpy()
+    padded = pad(images.detach(), (0, 1))
+    row = padded.movedim(0, 1).reshape(side, -1).numpy()
     mask = np.arange(row.shape[1]) % (side + 1) < side
     found: list[NDArray[np.int64]] = []
     for dimension in range(2):

@@ -90,7 +90,8 @@ def p_value(differences: Sequence[float], overlap: float) -> float:
     error = np.sqrt(array.var(ddof=1) * (1 / array.size + overlap))
     if error == 0:
         return 1.0 if array.mean() == 0 else 0.0
-    return float(2 * student.sf(abs(array.mean()) / error, array.size - 1))
+    statistic = abs(array.mean()) / error
+    return float(2 * student.sf(statistic, array.size - 1))
 
 
 def overlap_of(trial: Trial) -> float:
