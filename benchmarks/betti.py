@@ -124,7 +124,7 @@ def volumes(quick: bool) -> Iterator[Row]:
         image = as_dtype(field((n, n, n), sigma), "uint8")
         case = f"{n}^3 uint8 {f'sigma {sigma}' if sigma else 'noise'}"
         peers = {"cripser": (cripser, faster), "3 x scipy.ndimage.label": (labels, ">= 1")}
-        yield from compared(image, case, levels("uint8"), peers, most)
+        yield from compared(image, case, at=levels("uint8"), peers=peers, most=most)
 
 
 def large(quick: bool) -> Iterator[Row]:

@@ -117,9 +117,11 @@ def compare(
     ratios = []
     for group in groups:
         for place, name in enumerate(here.names(group)):
-            ratio_of(base, here, group, place, 1)  # compiles
+            ratio_of(base, here, group=group, place=place, turns=1)  # compiles
             for attempt in range(MOST_RETRIES):
-                times = ratio_of(base, here, group, place, turns * (1 if attempt == 0 else 3))
+                times = ratio_of(
+                    base, here, group=group, place=place, turns=turns * (1 if attempt == 0 else 3)
+                )
                 if times is None or times[1] <= limit * times[0]:
                     break
             if times is None:
@@ -144,7 +146,7 @@ def main() -> None:
     base = Checkout(arguments.base.resolve())
     here = Checkout(HERE.parents[1])
     groups = [arguments.only] if arguments.only else list(cpu_map.GROUPS)
-    ratios = compare(base, here, groups, arguments.turns, arguments.limit)
+    ratios = compare(base, here, groups=groups, turns=arguments.turns, limit=arguments.limit)
     slower = [f"{ratio:.2f}  {name}" for name, ratio in ratios if ratio > arguments.limit]
     median = statistics.median(ratio for _, ratio in ratios)
     print(f"{len(ratios)} calls, median ratio {median:.2f}, {len(slower)} above {arguments.limit}")

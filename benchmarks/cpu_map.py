@@ -87,13 +87,34 @@ def thresholds(images: Images) -> Iterator[Case]:
             }
             for name, at in spacings.items():
                 cause = "257 keys take two bytes" if name.startswith("range") else ROUNDED
-                yield Case(f"{name}, {key}", curve(image, at), points, key, 1.1, cause)
+                yield Case(
+                    name=f"{name}, {key}",
+                    call=curve(image, at),
+                    points=points,
+                    measure=key,
+                    bar=1.1,
+                    cause=cause,
+                )
             for count in (256, 4096):
                 at = np.unique(np.quantile(sample, np.linspace(0, 1, count)))
-                yield Case(f"{count} percentiles, {key}", curve(image, at), points, key, 1.5, TABLE)
+                yield Case(
+                    name=f"{count} percentiles, {key}",
+                    call=curve(image, at),
+                    points=points,
+                    measure=key,
+                    bar=1.5,
+                    cause=TABLE,
+                )
             clustered = np.r_[0.5 + np.arange(200) * 1e-6, np.linspace(0.6, 1, 56)]
             name = f"clustered thresholds, {key}"
-            yield Case(name, curve(image, clustered), points, key, 1.5, TABLE)
+            yield Case(
+                name=name,
+                call=curve(image, clustered),
+                points=points,
+                measure=key,
+                bar=1.5,
+                cause=TABLE,
+            )
 
 
 def defaults(images: Images) -> Iterator[Case]:
@@ -105,12 +126,33 @@ def defaults(images: Images) -> Iterator[Case]:
             mask = np.random.default_rng(1).random(image.shape) < 0.9
             points = image.size
             cause = "the image is read twice"
-            yield Case(f"no range, {key}", curve(image, 256), points, key, 1.4, cause)
+            yield Case(
+                name=f"no range, {key}",
+                call=curve(image, 256),
+                points=points,
+                measure=key,
+                bar=1.4,
+                cause=cause,
+            )
             cause = "a random mask makes ten times as many critical points in a smooth image"
-            yield Case(f"mask, {key}", curve(image, mask=mask), points, key, 1.2, cause)
+            yield Case(
+                name=f"mask, {key}",
+                call=curve(image, mask=mask),
+                points=points,
+                measure=key,
+                bar=1.2,
+                cause=cause,
+            )
             holes = np.where(mask, image, np.float32(np.nan))
             omit = curve(holes, 256, nan="omit")
-            yield Case(f'nan="omit", no range, {key}', omit, points, key, 1.6, cause)
+            yield Case(
+                name=f'nan="omit", no range, {key}',
+                call=omit,
+                points=points,
+                measure=key,
+                bar=1.6,
+                cause=cause,
+            )
 
 
 def dtypes(images: Images) -> Iterator[Case]:
@@ -119,12 +161,27 @@ def dtypes(images: Images) -> Iterator[Case]:
         image = images(ndim)
         key = f"{ndim}-D noise"
         points = image.size
-        yield Case(f"float64, {key}", curve(image.astype(np.float64)), points, key, 2.0)
+        yield Case(
+            name=f"float64, {key}",
+            call=curve(image.astype(np.float64)),
+            points=points,
+            measure=key,
+            bar=2.0,
+        )
         cause = "a table of 16-bit keys for all values"
-        yield Case(f"float16, {key}", curve(image.astype(np.float16)), points, key, 1.2, cause)
+        yield Case(
+            name=f"float16, {key}",
+            call=curve(image.astype(np.float16)),
+            points=points,
+            measure=key,
+            bar=1.2,
+            cause=cause,
+        )
         along = curve(image, np.linspace(-1, 2, 256), direction=[1.0] * ndim, direction_scale=1e-3)
         cause = "values of 8 bytes, written once more"
-        yield Case(f"direction, {key}", along, points, key, 3.0, cause)
+        yield Case(
+            name=f"direction, {key}", call=along, points=points, measure=key, bar=3.0, cause=cause
+        )
 
 
 def layouts(images: Images) -> Iterator[Case]:
@@ -134,18 +191,46 @@ def layouts(images: Images) -> Iterator[Case]:
     wide = np.repeat(image, 2, axis=1)
     tall = np.repeat(image, 2, axis=0)
     copied = "boxes are copied, point by point"
-    yield Case("every second column", curve(wide[:, ::2]), image.size, key, 1.8, copied)
-    yield Case("every second row", curve(tall[::2]), image.size, key, 1.8)
+    yield Case(
+        name="every second column",
+        call=curve(wide[:, ::2]),
+        points=image.size,
+        measure=key,
+        bar=1.8,
+        cause=copied,
+    )
+    yield Case(
+        name="every second row", call=curve(tall[::2]), points=image.size, measure=key, bar=1.8
+    )
     volume = images(3)
     key3 = "3-D noise"
     turned = curve(np.asfortranarray(volume))
-    yield Case("Fortran order, 3-D", turned, volume.size, key3, 1.4, copied)
+    yield Case(
+        name="Fortran order, 3-D",
+        call=turned,
+        points=volume.size,
+        measure=key3,
+        bar=1.4,
+        cause=copied,
+    )
     sliced = curve(volume, axis=(0, 1))
-    yield Case("slices of a volume, axis=(0, 1)", sliced, volume.size, key, 2.5, copied)
+    yield Case(
+        name="slices of a volume, axis=(0, 1)",
+        call=sliced,
+        points=volume.size,
+        measure=key,
+        bar=2.5,
+        cause=copied,
+    )
     rgb = (np.random.default_rng(2).random((images.side, images.side, 3)) * 255).astype(np.uint8)
     at = np.arange(0, 256)
     yield Case(
-        "RGB uint8, axis=(0, 1)", curve(rgb, at, axis=(0, 1)), rgb.size, "uint8 planes", 2.0, copied
+        name="RGB uint8, axis=(0, 1)",
+        call=curve(rgb, at, axis=(0, 1)),
+        points=rgb.size,
+        measure="uint8 planes",
+        bar=2.0,
+        cause=copied,
     )
     noise = np.random.default_rng(3).random
     n = image.size
@@ -154,14 +239,28 @@ def layouts(images: Images) -> Iterator[Case]:
         measure = f"{thin.ndim}-D noise"
         cause = "boxes are copied, and short axes leave most of a block to its border"
         name = "x".join(map(str, shape))
-        yield Case(f"{name} as one image", curve(thin), thin.size, measure, 3.0, cause)
+        yield Case(
+            name=f"{name} as one image",
+            call=curve(thin),
+            points=thin.size,
+            measure=measure,
+            bar=3.0,
+            cause=cause,
+        )
     line = noise(4 * n, dtype=np.float32)
     cause = "one row of eight in each word"
-    yield Case("1-D", curve(line), line.size, key, 1.6, cause)
+    yield Case(name="1-D", call=curve(line), points=line.size, measure=key, bar=1.6, cause=cause)
     rows = noise((n // 64, 64), dtype=np.float32)
     at = np.linspace(0, 1, 16)
     cause = "a scan and a curve for each row"
-    yield Case("rows of 64 points, axis=1", curve(rows, at, axis=1), rows.size, key, 5.0, cause)
+    yield Case(
+        name="rows of 64 points, axis=1",
+        call=curve(rows, at, axis=1),
+        points=rows.size,
+        measure=key,
+        bar=5.0,
+        cause=cause,
+    )
 
 
 def small(images: Images) -> Iterator[Case]:
@@ -169,13 +268,29 @@ def small(images: Images) -> Iterator[Case]:
     for side in (64, 128):
         image = images()[:side, :side].copy()
         cause = "Python: checks, results, and the launch of three kernels"
-        yield Case(f"one call on {side}x{side}", curve(image), 0, "", 30.0, cause)
+        yield Case(
+            name=f"one call on {side}x{side}",
+            call=curve(image),
+            points=0,
+            measure="",
+            bar=30.0,
+            cause=cause,
+        )
     values = (images()[:64, :64] * 60_000).astype(np.uint16)
-    yield Case('"exact" on 64x64 uint16', curve(values, "exact"), 0, "", 200.0)
+    yield Case(
+        name='"exact" on 64x64 uint16', call=curve(values, "exact"), points=0, measure="", bar=200.0
+    )
     image = images()[:128, :128].copy()
     at = np.sort(np.random.default_rng(4).random(65_536))
     cause = "four times as many thresholds as points are compared and summed"
-    yield Case("65,536 uneven thresholds on 128x128", curve(image, at), 0, "", 120.0, cause)
+    yield Case(
+        name="65,536 uneven thresholds on 128x128",
+        call=curve(image, at),
+        points=0,
+        measure="",
+        bar=120.0,
+        cause=cause,
+    )
 
 
 def other_calls(images: Images) -> Iterator[Case]:
@@ -184,12 +299,26 @@ def other_calls(images: Images) -> Iterator[Case]:
         image = images(2, kind)
         key = f"2-D {kind}"
         cause = "sorting more than half of the points"
-        yield Case(f'"exact" float32, {key}', curve(image, "exact"), image.size, key, bar, cause)
+        yield Case(
+            name=f'"exact" float32, {key}',
+            call=curve(image, "exact"),
+            points=image.size,
+            measure=key,
+            bar=bar,
+            cause=cause,
+        )
     image = images()
     key = "2-D noise"
     integers = (image * 1e6).astype(np.int32)
     cause = "sorting more than half of the points"
-    yield Case('"exact" int32', curve(integers, "exact"), image.size, key, 15.0, cause)
+    yield Case(
+        name='"exact" int32',
+        call=curve(integers, "exact"),
+        points=image.size,
+        measure=key,
+        bar=15.0,
+        cause=cause,
+    )
     smooth = images(2, "smooth")
     regions = label(smooth > 0.5)[0].astype(np.int32)
     tiles = np.indices(image.shape) // 32
@@ -207,21 +336,48 @@ def other_calls(images: Images) -> Iterator[Case]:
         given = np.asfortranarray(image) if name == "Fortran order" else image
         call = _regions(given, labels, np.linspace(0, 1, count))
         cause = "8 neighbours are compared, as labels break the recursion"
-        yield Case(f"region_curves, {name}", call, image.size, key, bar, cause)
+        yield Case(
+            name=f"region_curves, {name}",
+            call=call,
+            points=image.size,
+            measure=key,
+            bar=bar,
+            cause=cause,
+        )
     mask = image > 0.5
     number = _ignoring_workers(lambda: ecc.euler_number(mask))
     cause = "reading the image"
-    yield Case("euler_number of a mask", number, image.size, key, 0.5, cause)
+    yield Case(
+        name="euler_number of a mask",
+        call=number,
+        points=image.size,
+        measure=key,
+        bar=0.5,
+        cause=cause,
+    )
     for kind in ("noise", "smooth"):
         given = images(2, kind)
         call = _ignoring_workers(lambda given=given: ecc.euler_coefficients(given))
         cause = "keys of 4 bytes, and a byte a point to write, on smooth images as on noise"
-        yield Case(f"euler_coefficients, {kind}", call, given.size, f"2-D {kind}", 1.3, cause)
+        yield Case(
+            name=f"euler_coefficients, {kind}",
+            call=call,
+            points=given.size,
+            measure=f"2-D {kind}",
+            bar=1.3,
+            cause=cause,
+        )
     blobs = smooth > 0.5
     for name, given in (("C", blobs), ("Fortran", np.asfortranarray(blobs))):
         call = _ignoring_workers(lambda given=given: ecc.euler_transform(given, 32, 64))
         measure = "transform of a mask"
-        yield Case(f"euler_transform, {name} order", call, blobs.size, measure, 2.0)
+        yield Case(
+            name=f"euler_transform, {name} order",
+            call=call,
+            points=blobs.size,
+            measure=measure,
+            bar=2.0,
+        )
 
 
 def _regions(image: np.ndarray, labels: np.ndarray, at: np.ndarray) -> Callable[[int], Any]:

@@ -87,7 +87,11 @@ def main() -> None:
     rows = []
     for dtype, sigma in (("uint8", 2), ("float32", 2), ("uint8", 0)):
         for name, compute in calls(dtype).items():
-            rows.append(measure(name, compute, 64 if arguments.quick else 512, dtype, sigma))
+            rows.append(
+                measure(
+                    name, compute, side=64 if arguments.quick else 512, dtype=dtype, sigma=sigma
+                )
+            )
             print(line(rows[-1]), flush=True)
     name = cuda_device()
     about = f"{name}; cupy {cupy.__version__}, numpy {np.__version__}."

@@ -142,7 +142,13 @@ def everyday(size: str) -> Iterator[Case]:
     yield Case("float32, 256 even float32 thresholds", size, curve(rounded))
     for count in (200, 1000):
         levels = its_percentiles(count)
-        yield Case(f"float32, {count} percentiles", size, at_levels, same, levels)
+        yield Case(
+            row=f"float32, {count} percentiles",
+            size=size,
+            call=at_levels,
+            image=same,
+            others=levels,
+        )
     uneven = np.sort(np.random.default_rng(5).normal(0.5, 0.12, 200))
     yield Case("float32, 200 random thresholds", size, curve(uneven))
     yield Case("float32, 4096 even thresholds", size, curve(np.linspace(0, 1, 4096)))
@@ -157,7 +163,7 @@ def everyday(size: str) -> Iterator[Case]:
     ):
         title = f"{dtype}{f' up to {top}' if top else ''}, {len(levels)} thresholds"
         yield Case(title, size, curve(levels), to_type(dtype, top))
-    yield Case("mask", size, curve(even), same, a_mask, extra=1)
+    yield Case(row="mask", size=size, call=curve(even), image=same, others=a_mask, extra=1)
     yield Case("every second column", size, curve(even), lambda x: x[..., ::2])
     yield Case("every second row", size, curve(even), lambda x: x[..., ::2, :])
     yield Case("transposed", size, curve(even), lambda x: x.T)
@@ -177,7 +183,15 @@ def cases() -> Iterator[Case]:
     for size in SIZES:
         yield from everyday(size)
     for size, count in (("2048^2, 2,116 labels", 2116), ("256^3, 32,768 labels", 32768)):
-        yield Case("`region_curves`", size, regions, same, some_labels(count), 4, False)
+        yield Case(
+            row="`region_curves`",
+            size=size,
+            call=regions,
+            image=same,
+            others=some_labels(count),
+            extra=4,
+            captured=False,
+        )
     for dtype, levels in (("float32", np.linspace(0, 1, 256)), ("uint8", np.arange(256))):
         for size in THIN:
             yield Case(f"thin, {dtype}", size, curve(levels), to_type(dtype))

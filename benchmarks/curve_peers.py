@@ -86,7 +86,10 @@ def python_peers(shape: tuple[int, ...]) -> list[Row]:
         np.testing.assert_array_equal(peer(), ours(), err_msg=name)
     best = best_times({"ours": ours}, 25)["ours"]
     took = in_turns(peers, 5)  # by the wall clock: pyEulerCurves works in a process of its own
-    return [row(image, name, image.ndim, best, took[name].seconds, 256) for name in peers]
+    return [
+        row(image, name, connectivity=image.ndim, ours=best, peer=took[name].seconds, sets=256)
+        for name in peers
+    ]
 
 
 def mean_over_mirrors(mask: Any) -> float:
@@ -112,7 +115,16 @@ def java_peers(shape: tuple[int, ...], classes: str) -> list[Row]:
         expected = mean_over_mirrors(image <= CUT) if corrected else ours()[CUT]
         assert float(found) == expected, (name, found, expected)
         best = best_times({"ours": ours}, 25)["ours"]
-        rows.append(row(image, name.rstrip(" 26"), connectivity, best, float(took) / 1e3, 1))
+        rows.append(
+            row(
+                image,
+                name.rstrip(" 26"),
+                connectivity=connectivity,
+                ours=best,
+                peer=float(took) / 1e3,
+                sets=1,
+            )
+        )
         print(line, expected)
     return rows
 

@@ -89,7 +89,9 @@ def main() -> None:
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir()
     period = np.load(arguments.folder / "period.npy")
-    volume = make(kept / "volume.zarr", period, periods, SIDE, STORAGES["zstd"])
+    volume = make(
+        kept / "volume.zarr", period, periods=periods, shard=SIDE, storage=STORAGES["zstd"]
+    )
     rng = np.random.default_rng(0)
     said = [refused(volume, kept)]
     (kept / "part-1.npz").unlink()

@@ -125,7 +125,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("scale"))
     folder = parser.parse_args().folder
-    found = [compare(Case(folder, "1e9", codec, "curve", "closed")) for codec in CODECS]
+    found = [
+        compare(Case(folder=folder, points="1e9", codec=codec, what="curve", boundary="closed"))
+        for codec in CODECS
+    ]
     is_undisturbed = os.sched_getscheduler(0) == os.SCHED_RR
     priority = "real-time priority" if is_undisturbed else "other programs running"
     lines = [

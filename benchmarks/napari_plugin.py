@@ -155,7 +155,14 @@ class Window:
 
 
 def summary(case: str, times: list[float], bar: float | None) -> Row:
-    row = Row(case, min(times), statistics.median(times), max(times), len(times), bar)
+    row = Row(
+        case=case,
+        least=min(times),
+        median=statistics.median(times),
+        most=max(times),
+        repeats=len(times),
+        bar=bar,
+    )
     times = [f"{time:8.1f}" for time in (row.least, row.median, row.most)]
     print(f"{case:64s} {' '.join(times)}  {row.met}", flush=True)
     return row

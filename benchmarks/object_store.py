@@ -58,7 +58,7 @@ class Counted:
 def stored(folder: Path, period: np.ndarray) -> tuple[int, int]:
     """Copy a volume to the store; return its shards and their bytes."""
     storage = STORAGES["zstd"]._replace(chunk=len(period) // 8)
-    path = make(folder / "a.zarr", period, PERIODS, len(period) // 2, storage)
+    path = make(folder / "a.zarr", period, periods=PERIODS, shard=len(period) // 2, storage=storage)
     client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
     client.create_bucket(Bucket="bucket")
     files = [file for file in path.rglob("*") if file.is_file() and file.name != "complete"]

@@ -54,7 +54,13 @@ def command(what: str, image: Path, out: Path, memory: str) -> list[str]:
 def measure(what: str, image: Path, out: Path) -> None:
     """Print processor time and the peak of memory of one command."""
     tiny = Storage("auto", 8)
-    small = make(out.with_name("warm.zarr"), np.zeros((16,) * 3, np.uint8), (1, 1, 1), 16, tiny)
+    small = make(
+        out.with_name("warm.zarr"),
+        np.zeros((16,) * 3, np.uint8),
+        periods=(1, 1, 1),
+        shard=16,
+        storage=tiny,
+    )
     for other in ("stack", "boxes"):
         ecc(command(other, small, out.with_name("small"), LITTLE))  # kernels are loaded before
     start = time.process_time()

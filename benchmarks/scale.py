@@ -127,13 +127,13 @@ class Case(NamedTuple):
 
 def prepared(folder: Path, points: str) -> tuple[Path, Sequence[int]]:
     """Return the volume of so many points for curves, as zarr stores it by default."""
-    case = Case(folder, points, "zstd", "curve", "closed")
+    case = Case(folder=folder, points=points, codec="zstd", what="curve", boundary="closed")
     return case.volume(), case.periods
 
 
 def known(folder: Path, points: str, boundary: str) -> np.ndarray:
     """Return the curve of such a volume."""
-    return Case(folder, points, "zstd", "curve", boundary).known()
+    return Case(folder=folder, points=points, codec="zstd", what="curve", boundary=boundary).known()
 
 
 def assert_true(table: Path, expected: np.ndarray, what: str = "curve") -> None:
@@ -312,7 +312,13 @@ def main() -> None:
     parser.add_argument("--path")
     parser.add_argument("--sample", action="store_true")
     given = parser.parse_args()
-    case = Case(given.folder, given.points, given.codec, given.what, given.boundary)
+    case = Case(
+        folder=given.folder,
+        points=given.points,
+        codec=given.codec,
+        what=given.what,
+        boundary=given.boundary,
+    )
     run: dict[str, Callable[[], None]] = {
         "time": partial(compare, case, given.rounds),
         "parts": partial(by_parts, case, given.parts),

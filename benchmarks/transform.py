@@ -175,7 +175,9 @@ def parts(quick: bool) -> Iterator[Row]:
             more = timed["many"].seconds - timed["few"].seconds
             slope = Timed(more, timed["many"].turns, None)
             bar = "<= 1.5"
-            yield nanoseconds(f"{case}: more", connectivity, slope, each * (many - few), bar)
+            yield nanoseconds(
+                f"{case}: more", connectivity, timed=slope, points=each * (many - few), bar=bar
+            )
 
 
 def nanoseconds(case: str, connectivity: int, timed: Timed, points: float, bar: str = "") -> Row:

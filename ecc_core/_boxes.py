@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from ecc_core._arithmetic import ceil_div
 
 
+def whole_box(shape: Sequence[int]) -> tuple[slice, ...]:
+    """Return the box of all points of an array."""
+    return tuple(slice(0, length) for length in shape)
+
+
 def edges_of(lengths: Sequence[int]) -> list[int]:
     """Return where the blocks along an axis begin, and where the last one ends."""
     return [0, *itertools.accumulate(int(length) for length in lengths)]
@@ -13,8 +18,10 @@ def edges_of(lengths: Sequence[int]) -> list[int]:
 
 def block_box(edges: Sequence[Sequence[int]], index: Sequence[int]) -> tuple[slice, ...]:
     """Return the box of a block; `edges` are those of the blocks along each axis."""
-    pairs = zip(edges, index, strict=True)
-    return tuple(slice(int(along[i]), int(along[i + 1])) for along, i in pairs)
+    box = []
+    for along, i in zip(edges, index, strict=True):
+        box.append(slice(int(along[i]), int(along[i + 1])))
+    return tuple(box)
 
 
 def chunk_counts(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:

@@ -76,6 +76,8 @@ def least_rotated_distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, po
         # |a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>: the products of all shifts at once. The best by
         # this, in rounded arithmetic, is then computed as it is.
         weighted = np.fft.rfft(b * height_weights(heights), axis=0)
-        products = np.fft.irfft(np.fft.rfft(a, axis=0) * weighted.conj(), n=len(a), axis=0)
+        spectrum = np.fft.rfft(a, axis=0) * weighted.conj()
+        products = np.fft.irfft(spectrum, n=len(a), axis=0)
         shifts = [int(products.sum(axis=1).argmax())]
-    return min(distance(np.roll(a, -shift, axis=0), b, heights, power) for shift in shifts)
+    shifted = (np.roll(a, -shift, axis=0) for shift in shifts)
+    return min(distance(one, b, heights, power) for one in shifted)

@@ -70,8 +70,17 @@ def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> 
         points = n + 1 if cubes else n
         positions.append((np.arange(points) - (points - 1) / 2) * step)
     axes = (0,) * missing + (1,) * len(shape)
-    reach = sum(float(np.abs(p[:1]).sum()) for p in positions)
-    return Frame(axes, (1,) * missing + shape, cubes, tuple(positions), reach)
+    reach = 0.0  # of the first corner from the centre, along all axes
+    for along in positions:
+        if along.size:
+            reach += abs(float(along[0]))
+    return Frame(
+        axes=axes,
+        shape=(1,) * missing + shape,
+        cubes=cubes,
+        positions=tuple(positions),
+        reach=reach,
+    )
 
 
 @lru_cache(maxsize=6)
@@ -89,7 +98,8 @@ def coefficient_table(ndim: int, connectivity: int) -> NDArray[np.int64]:
     table = np.zeros((ORTHANTS, patterns.size), dtype=np.int64)
     for orthant in range(2**ndim):
         far = [p * (1 - (orthant >> i & 1)) for p, i in zip(present, (2, 1, 0), strict=True)]
-        for spans in itertools.product(*((0, 1) if p else (0,) for p in present)):
+        extents = [(0, 1) if p else (0,) for p in present]
+        for spans in itertools.product(*extents):
             sides = []
             for side, span, p in zip(far, spans, present, strict=True):
                 both = bool(p) and bool(span) != cubes

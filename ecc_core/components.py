@@ -315,7 +315,9 @@ def persistent_regions(
     if is_lazy(image):
         from ecc_core._dask.regions import whole_persistent_regions
 
-        return whole_persistent_regions(image, least, level, height, options)
+        return whole_persistent_regions(
+            image, least, threshold=level, rel_height=height, options=options
+        )
     request = single_request(image, options)
     origin = request.origin
     size = math.prod(request.geometry.spatial)
@@ -345,11 +347,11 @@ def persistent_regions(
         births = flat[born].astype(dtype)
         points = indices_of(born, array.shape)
         return PersistentRegions(
-            request.geometry.unstack(origin.wrap(regions)),
-            origin.wrap(births),
-            origin.wrap(deaths),
-            origin.wrap(points),
-            origin.wrap(merged),
+            labels=request.geometry.unstack(origin.wrap(regions)),
+            births=origin.wrap(births),
+            deaths=origin.wrap(deaths),
+            birth_points=origin.wrap(points),
+            merged_into=origin.wrap(merged),
             min_persistence=least,
             rel_height=height,
             **curve_facts(filtration),

@@ -167,7 +167,13 @@ def region_curves(
     """
     options = ImageOptions(range=range, connectivity=connectivity, superlevel=superlevel)
     found: RegionCurves = whole_regions(
-        EULER, image, labels, thresholds, options, NoOptions(), ids=ids
+        EULER,
+        image,
+        labels=labels,
+        thresholds=thresholds,
+        options=options,
+        own=NoOptions(),
+        ids=ids,
     )
     return found
 
@@ -245,7 +251,8 @@ def local_curves(
     arrays = (image,) if mask is None else (image, mask)
     counts = []  # of tiles in each chunk, along each axis
     for lengths, side in zip(image.chunks, tile, strict=True):
-        counts.append(tuple(ceil_div(length, side) for length in lengths))
+        tiles = [ceil_div(length, side) for length in lengths]
+        counts.append(tuple(tiles))
     values = da.map_blocks(
         _curves_of_tiles,
         *arrays,

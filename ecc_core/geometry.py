@@ -249,7 +249,9 @@ def region_minkowski(
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        found = whole_regions(MINKOWSKI, image, labels, thresholds, options, own)
+        found = whole_regions(
+            MINKOWSKI, image, labels=labels, thresholds=thresholds, options=options, own=own
+        )
         return found
     request = Request.of(image, thresholds, options, no_exact=NO_EXACT, labels=labels)
     found = region_result(MINKOWSKI, request, thresholds, own)

@@ -177,7 +177,9 @@ def flat_pairs(
             return births, deaths, found.counts
     find = request.topology("persistence_pairs")
     with request.origin.transforms().numbers(request.images) as images:
-        births, deaths, counts = _points(find, request, _values(images), dimensions, least)
+        births, deaths, counts = _points(
+            find, request, array=_values(images), dimensions=dimensions, least=least
+        )
         return request.origin.wrap(births), request.origin.wrap(deaths), counts
 
 
@@ -199,7 +201,9 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
     find = request.topology("persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = _values(images)
-        births, deaths, counts = _points(find, request, array, dimensions, least)
+        births, deaths, counts = _points(
+            find, request, array=array, dimensions=dimensions, least=least
+        )
         essential = deaths < 0
         native = array.dtype.newbyteorder("=")
         born, died = (_values_at(array, points) for points in (births, deaths))
@@ -213,7 +217,7 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
             parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
             counts = [int(part.sum()) for part in parts]
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
-        yield _Pairs(births, deaths, born, died, counts)
+        yield _Pairs(births=births, deaths=deaths, born=born, died=died, counts=counts)
 
 
 def _values_at(array: Any, points: Any) -> Any:

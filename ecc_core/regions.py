@@ -125,7 +125,9 @@ def region_curves(
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        found = whole_regions(EULER, image, labels, thresholds, options, NoOptions())
+        found = whole_regions(
+            EULER, image, labels=labels, thresholds=thresholds, options=options, own=NoOptions()
+        )
         return found
     levels = given_on_host(thresholds)
     plan, request = plan_of(

@@ -209,7 +209,10 @@ def run(quick: bool) -> Outcome:
                 "parameters": sum(parameter.numel() for parameter in make().parameters()),
             }
             for count in COUNTS[task]:
-                found = [accuracy(make, load(count, s), unseen, s, steps) for s in seeds]
+                found = [
+                    accuracy(make, load(count, s), unseen=unseen, seed=s, steps=steps)
+                    for s in seeds
+                ]
                 row[str(count)] = interval(found)
             rows.append(row)
             print(row, flush=True)

@@ -66,10 +66,10 @@ class Setting(NamedTuple):
 
 
 FULL = [
-    *(Setting(2, 128, sigma, 3000, 8) for sigma in (1.0, 2.0, 4.0)),
-    *(Setting(3, 32, sigma, 2000, 5) for sigma in (1.0, 2.0)),
+    *(Setting(ndim=2, side=128, sigma=sigma, maps=3000, estimates=8) for sigma in (1.0, 2.0, 4.0)),
+    *(Setting(ndim=3, side=32, sigma=sigma, maps=2000, estimates=5) for sigma in (1.0, 2.0)),
 ]
-QUICK = [Setting(2, 48, 1.0, 1000, 2)]
+QUICK = [Setting(ndim=2, side=48, sigma=1.0, maps=1000, estimates=2)]
 
 
 def regions(setting: Setting) -> dict[str, Mask]:

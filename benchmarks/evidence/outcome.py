@@ -129,7 +129,12 @@ def rewrite(name: str) -> None:
     path = RESULTS / f"{name.replace('_', '-')}.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     outcome = Outcome(
-        found["title"], study.TEXT, found["tables"], {}, study.QUESTION, study.CONCLUSION
+        title=found["title"],
+        text=study.TEXT,
+        tables=found["tables"],
+        arrays={},
+        question=study.QUESTION,
+        conclusion=study.CONCLUSION,
     )
     text = markdown(outcome, command_of(name), found["machine"])
     path.with_suffix(".md").write_text(text, encoding="utf-8")

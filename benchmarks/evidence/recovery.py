@@ -97,7 +97,9 @@ def directions(seeds: int, steps: int) -> list[Row]:
         row: Row = {"degrees away at the start": int(degrees)}
         for name, best_of in (("descent alone", 0), (f"best of {GRID}, then descent", GRID)):
             found = [
-                angle_found(angle + np.deg2rad(degrees), angle, best_of, seed, steps)
+                angle_found(
+                    angle + np.deg2rad(degrees), angle, best_of=best_of, seed=seed, steps=steps
+                )
                 for seed, angle in enumerate(hidden)
             ]
             row[name] = f"{sum(angle < 5 for angle in found)} of {seeds}"

@@ -191,15 +191,15 @@ def draw(outcome: Outcome) -> Figure:
         first, second, third = figure.subplots(1, 3)
         smoothing = [name for name in noise[0] if name != "noise"]
         for name, colour in zip(smoothing, (VERMILION, ORANGE, GREEN, BLUE), strict=True):
-            lines(first, noise[1:], "noise", name, colour)
+            lines(first, noise[1:], key="noise", name=name, colour=colour)
         first.set(xlabel="noise / signal", ylabel="relative L1 distance to the clean curve")
         for name in COMPARED:
-            lines(second, classes, "noise", name, COLOURS[name])
+            lines(second, classes, key="noise", name=name, colour=COLOURS[name])
         second.set(
             xlabel="noise / signal", ylabel="accuracy, trained without noise", ylim=(0, 1.02)
         )
         for name, colour in zip(list(curves[0])[2:], (BLUE, ORANGE), strict=True):
-            lines(third, curves, "points a grain", name, colour)
+            lines(third, curves, key="points a grain", name=name, colour=colour)
         third.set(xlabel="points a grain (sigma)", ylabel="relative L1 distance", ylim=(5e-3, 1))
         for ax, rows, key in ((first, noise[1:], "noise"), (third, curves, "points a grain")):
             ax.set(xscale="log", yscale="log")

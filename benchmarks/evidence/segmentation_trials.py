@@ -117,7 +117,7 @@ def train(training: Training, steps: int, loss: Any) -> None:
         turns = int(torch.randint(4, ()))
         pair = training.images, training.masks.float()
         image, mask = (x[chosen].rot90(turns, (2, 3)) for x in pair)
-        train_step(training.model, training.optimizer, image, mask, loss)
+        train_step(training.model, training.optimizer, image=image, mask=mask, loss=loss)
 
 
 def cleaned(masks: Masks, size: int) -> Masks:
@@ -168,7 +168,7 @@ def step_times(data: Data) -> dict[str, float]:
         optimizer = torch.optim.Adam(model.parameters(), 3e-3)
         second = None if function is None else (function, weights[0])
         calls[name] = lambda m=model, o=optimizer, s=second: train_step(
-            m, o, images, masks.float(), s
+            m, o, image=images, mask=masks.float(), loss=s
         )
     return best_times(calls)
 

@@ -160,8 +160,12 @@ def draw_membranes(seed: int) -> Sets:
 
 
 SUBJECTS = {
-    "walls": Subject("Faded cell walls", 2, draw_walls, 32, 3),
-    "vessels": Subject("Thin vessels with gaps", 2, generated(vessels), 32, 3),
-    "tubes": Subject("Tubes in volumes", 3, generated(tubes), 16, 3),
-    "membranes": Subject("Membranes in micrographs", 2, draw_membranes, 32, 3),
+    "walls": Subject(title="Faded cell walls", ndim=2, draw=draw_walls, crop=32, skeleton=3),
+    "vessels": Subject(
+        title="Thin vessels with gaps", ndim=2, draw=generated(vessels), crop=32, skeleton=3
+    ),
+    "tubes": Subject(title="Tubes in volumes", ndim=3, draw=generated(tubes), crop=16, skeleton=3),
+    "membranes": Subject(
+        title="Membranes in micrographs", ndim=2, draw=draw_membranes, crop=32, skeleton=3
+    ),
 }

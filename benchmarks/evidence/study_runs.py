@@ -126,7 +126,7 @@ def begun(name: str, seed: int) -> Training:
     subject = SUBJECTS[name]
     network = Network(subject.ndim)
     training = Training(network, torch.optim.Adam(network.parameters(), LEARNING_RATE))
-    train(training, drawn(name, seed).training, subject.crop, STEPS[0], None)
+    train(training, drawn(name, seed).training, crop=subject.crop, steps=STEPS[0], added=None)
     return training
 
 
@@ -135,7 +135,9 @@ def trained(name: str, seed: int, added: tuple[Loss, float] | None) -> tuple[Net
     training = copy.deepcopy(begun(name, seed))
     torch.manual_seed(~seed)
     start = process_time()
-    train(training, drawn(name, seed).training, SUBJECTS[name].crop, STEPS[1], added)
+    train(
+        training, drawn(name, seed).training, crop=SUBJECTS[name].crop, steps=STEPS[1], added=added
+    )
     return training.network.eval(), 1e3 * (process_time() - start) / STEPS[1]
 
 

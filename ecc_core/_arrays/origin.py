@@ -131,7 +131,14 @@ def kept_points(origin: Origin, mask: Any, geometry: Geometry, name: str = "mask
     given = origin.unwrap(without_masked(mask), name)
     dtype = origin.dtype(given, name)
     stored = getattr(mask, "dtype", None)
-    check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial, name, stored)
+    check_mask(
+        tuple(given.shape),
+        dtype,
+        image_shape=geometry.shape,
+        spatial=geometry.spatial,
+        name=name,
+        stored=stored,
+    )
     return geometry.spread(as_booleans(given) if origin.on_host else given)
 
 

@@ -106,7 +106,9 @@ def plan_of(
         options = options._replace(mask=None)
     if None in layouts:
         return None, None
-    call = _Arrays(tuple(layouts), image, labels, mask, thresholds)
+    call = _Arrays(
+        layouts=tuple(layouts), image=image, labels=labels, mask=mask, thresholds=thresholds
+    )
     try:
         plan = _plan(kind, call, result_of, *options)
         request = None if plan is not None else call.request

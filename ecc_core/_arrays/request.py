@@ -220,10 +220,10 @@ def layout_of(
     filtration = filtration_of(
         geometry.ndim,
         options.connectivity,
-        options.superlevel,
-        options.nan,
-        added,
-        options.boundary,
+        superlevel=options.superlevel,
+        nan=options.nan,
+        direction=added,
+        boundary=options.boundary,
     )
     return geometry, filtration
 

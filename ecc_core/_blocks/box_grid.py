@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._boxes import block_box
+from ecc_core._boxes import block_box, edges_of
 
 Array = NDArray[Any]
 Points = NDArray[np.int64]
@@ -34,6 +34,14 @@ class BoxGrid:
     """Along which axes opposite sides of the image touch."""
     margin: int
     """Points around a box in its window, of which the inner ones are the halo."""
+
+    @classmethod
+    def of_blocks(
+        cls, lengths: Sequence[Sequence[int]], wraps: tuple[bool, ...], margin: int
+    ) -> Self:
+        """Return the grid of blocks of these lengths along each axis."""
+        edges = [tuple(edges_of(along)) for along in lengths]
+        return cls(tuple(edges), wraps, margin)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:

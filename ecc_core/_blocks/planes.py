@@ -139,12 +139,12 @@ def crossing_terms(
     for axis in range(len(after)):
         crossing: list[Term] = []
         if after[axis]:
-            own = _layer(near, axis, after, 0, "last")
-            following = _layer(near, axis, after, 1, "first")
+            own = _layer(near, axis, after=after, step=0, side="last")
+            following = _layer(near, axis, after=after, step=1, side="first")
             both, taken_off, _ = meeting(own, following, 1 + axis)
             crossing += [both, taken_off]  # the third one is a face, of either block
         for face in faces[axis]:
-            plane = following if face.end else _layer(near, axis, after, 0, "first")
+            plane = following if face.end else _layer(near, axis, after=after, step=0, side="first")
             crossing.append((face.times, _thickened(plane, axis, face.thickness)))
         for later in range(axis + 1, len(after)):
             crossing += [_face(term, later, face) for term in crossing for face in faces[later]]

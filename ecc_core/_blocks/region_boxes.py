@@ -70,7 +70,9 @@ class RegionBoxes:
         `step` is called with a number of boxes.
         """
         levels, count = self._levels(found, step)
-        marked = MarkedBoxes(self.tree, found, levels, MARKS, self.most_held)
+        marked = MarkedBoxes(
+            tree=self.tree, found=found, levels=levels, kind=MARKS, most_held=self.most_held
+        )
         marked.spread(step)
         merged = self._merged(marked, found.lasting)
         pairs = Pairs(*(part[:count] for part in found.lasting))
@@ -123,7 +125,13 @@ class RegionBoxes:
     def _last_values(self, found: Found, step: Step) -> Array:
         """Return the last values of parts of the image that are not connected, by label."""
         tree = self.tree
-        marked = MarkedBoxes(tree, found, np.empty(0, np.uint64), UNCUT, self.most_held)
+        marked = MarkedBoxes(
+            tree=tree,
+            found=found,
+            levels=np.empty(0, np.uint64),
+            kind=UNCUT,
+            most_held=self.most_held,
+        )
         marked.spread(step)
         merged = self._merged(marked, found.lasting)
         last: Array = self._flood.lowest(tree.options.dtype, merged.size + 1)

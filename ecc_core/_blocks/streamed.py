@@ -34,7 +34,9 @@ def streamed_curve(
     levels = request.levels
     filtration = request.filtration
     if levels.needs_range and volume.dtype.itemsize == 1:
-        at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)
+        at, values = _of_all_bytes(
+            stream, numbers, volume=volume, levels=levels, filtration=filtration
+        )
     else:
         run = partial(stream.curve, volume, filtration=filtration, devices=numbers)
         at = levels.over(lambda: run(thresholds=None, ranged=True)[1], request.geometry.spatial)

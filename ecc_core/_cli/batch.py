@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ecc_core._boxes import whole_box
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
@@ -112,7 +113,7 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curv
         blocks = stack.blocks
         determines = {
             "views": stack.description(),
-            "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
+            "files": blocks.stamps(whole_box(blocks.image.shape)),
             "settings": outputs.settings_of(arguments, thresholds=at),
             "version": version(),
         }

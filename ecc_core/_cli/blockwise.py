@@ -149,10 +149,10 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         filtration = filtration_of(
             ndim,
             arguments.connectivity,
-            arguments.superlevel,
-            arguments.nan,
-            direction,
-            arguments.boundary,
+            superlevel=arguments.superlevel,
+            nan=arguments.nan,
+            direction=direction,
+            boundary=arguments.boundary,
         )
         filtration = replace(filtration, direction=None)  # the blocks contain the term
         for one in quantities_of(arguments):
@@ -168,7 +168,16 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         LEAST_MEMORY if whole else None,
         alike=getattr(arguments, "part", None) is not None,
     )
-    return Stack(arguments, path, view, blocks, means, filtration, spacing, calibration)
+    return Stack(
+        arguments=arguments,
+        path=path,
+        view=view,
+        blocks=blocks,
+        means=means,
+        filtration=filtration,
+        spacing=spacing,
+        calibration=calibration,
+    )
 
 
 def held(stack: Stack) -> Stack:
@@ -201,19 +210,24 @@ def _means(
     workers = arguments.workers or available_cores()
     joined = bool(glued_of(arguments))
     more = sum(one.point_bytes for one in quantities_of(arguments))
-    wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
+    reached = [max(1, REACHES * r) for r in reach]
+    wide = point * math.prod(reached)  # so that less is smoothed twice
     usual = CLUSTER_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
     limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // (1 if alike else workers))
     while True:
-        sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
+        sizes = list(
+            grown_chunks(
+                source.chunks, shape, grow=sorted(order[-ndim:]), itemsize=point, limit=limit
+            )
+        )
         if blocks.labels is not None or joined:
             for axis in order[:-ndim]:
                 sizes[axis] = 1
         block = [sizes[axis] for axis in order]
-        around = [
-            max(n, min(n + 2 * r, most))
-            for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True)
-        ]
+        around = []  # a block with what the filter reaches
+        for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True):
+            within = min(n + 2 * r, most)
+            around.append(max(n, within))
         needed = math.prod(block[:-ndim]) * math.prod(around) * (point * BLOCKS_IN_MEMORY + more)
         extents = block[-ndim:], blocks.image.shape[-ndim:]
         piece = piece_bytes(*extents) if joined else 0
@@ -227,7 +241,8 @@ def _means(
             f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
             f"least {ceil_div(least, MEBIBYTE)}M, got {memory >> 20}M"
         )
-    planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
+    points = math.prod(block)
+    planes = point * sum(2 * points // n for n in block[-ndim:])
     across = memory // FRONT_SHARE // planes
     side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
     room = 1 + max(0, (memory - needed - joining) // (needed + PIECES_IN_MEMORY * piece))
@@ -283,7 +298,8 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
     image = stack.blocks.image
     sizes = stack.means.sizes
     count = math.prod(map(len, image.chunks(sizes)))
-    numbers = np.unique(np.linspace(0, count - 1, min(most or count, count)).astype(int))
+    spread = np.linspace(0, count - 1, min(most or count, count))
+    numbers = np.unique(spread.astype(int))
     boxes = image.boxes(sizes, numbers)
 
     def ends(box: Box) -> list[Any]:

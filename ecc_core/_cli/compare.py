@@ -193,7 +193,8 @@ def _statement(
     for measure, pvalues, effects in rows:
         where = pvalues <= LEVEL
         ranges = test._replace(pvalues=pvalues).differing(LEVEL)
-        found = ", ".join(f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ranges) or "none"
+        words = [_range_in_words(first, last) for first, last in ranges]
+        found = ", ".join(words) or "none"
         of = f" in {measure}" if len(measures) > 1 else ""
         lines.append(f"thresholds that differ{of} (p <= {LEVEL}, corrected): {found}")
         if where.any():
@@ -307,11 +308,17 @@ def _plot_scores(arguments: Namespace, test: PermutationTest, groups: Groups) ->
 
 def _unit_means(part: CurveTable, ids: list[str] | None) -> NDArray[np.float64]:
     """Return the mean score of each unit."""
-    scores = np.asarray(part.curves.values, np.float64).reshape(len(part.metadata), -1)[:, 0]
+    values = np.asarray(part.curves.values, np.float64)
+    scores = values.reshape(len(part.metadata), -1)[:, 0]
     if ids is None:
         return scores
     units = np.array(ids)
-    return np.array([scores[units == unit].mean() for unit in np.unique(units)])
+    means = [scores[units == unit].mean() for unit in np.unique(units)]
+    return np.array(means)
+
+
+def _range_in_words(first: float, last: float) -> str:
+    return f"{first:g}" if first == last else f"{first:g} to {last:g}"
 
 
 def _band(part: CurveTable, ids: list[str] | None, measure: str, arguments: Namespace) -> CurveBand:

@@ -75,7 +75,7 @@ def totals_of(
     for one, work in zip(job.passes(), works, strict=True):
         own = one.quantity.own_of(stack.arguments, stack.spacing)
         total = total_of(work)
-        _add_blocks(stack, total, own, folder, part.of(work.blocks))
+        _add_blocks(stack, total, own=own, folder=folder, span=part.of(work.blocks))
         totals.append(total)
     return totals
 
@@ -133,7 +133,7 @@ def _add_blocks(
     missing: Sequence[int] = range(len(groups))
     kept = None
     if folder is not None:
-        parts = Parts(folder, fingerprint(_facts(stack, work, size, own, span)))
+        parts = Parts(folder, fingerprint(_facts(stack, work, size=size, own=own, span=span)))
         kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
@@ -201,7 +201,11 @@ class _KeptSums:
         self.groups = groups
         self.work = work
         self.blocks = work.read
-        self.of_block = lru_cache(MANY_GROUPS)(lambda block: self.blocks.stamps(work.box(block)))
+
+        def stamps_of(block: Any) -> Any:
+            return self.blocks.stamps(work.box(block))
+
+        self.of_block = lru_cache(MANY_GROUPS)(stamps_of)
         self.stamps: dict[int, str] = {}
         self.writer = ThreadPoolExecutor(1)
         self.unwritten: deque[Future[None]] = deque()

@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> None:
     outputs.check_curves(arguments, paths, printed=True)
     if arguments.values is not None or any(map(is_mesh, paths)):
         of_meshes, described = curves_of_meshes(paths, arguments)
-        _write(of_meshes, described, "", [], arguments)
+        _write(of_meshes, described, unit="", failures=[], arguments=arguments)
         return
     found: list[Curves] = []
     facts: list[dict[str, Any]] = []
@@ -98,7 +98,7 @@ def run(arguments: Namespace) -> None:
                 facts.append(stack.facts | stack.job().described(curves))
                 del stack  # before the next one is read
     if found:
-        _write(found, facts, lengths.unit, [*failures.values()], arguments)
+        _write(found, facts, unit=lengths.unit, failures=[*failures.values()], arguments=arguments)
     if failures:
         raise FailedImages(*failures.values())
 

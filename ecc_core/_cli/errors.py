@@ -52,7 +52,8 @@ def one_line(error: BaseException | str) -> str:
         return without_secrets(named)
     if isinstance(error, MemoryError):
         return "not enough memory" + (f": {error}" if str(error) else "")
-    message = without_secrets(" ".join(str(error).split())) or type(error).__name__
+    words = str(error).split()
+    message = without_secrets(" ".join(words)) or type(error).__name__
     message = re.sub(r'\b(\w+)="([\w-]+)"', r"--\1 \2", message)
     message = message.replace("must be None", "must not be given")
     message = TUPLE_OF_WORDS.sub(_with_commas, message)

@@ -107,7 +107,8 @@ def _check_column(option: str, column: str | None, table: CurveTable, arguments:
             f"{', '.join(map(str, table.metadata.columns))} (what the images do not say, such as a "
             "treatment, is to be added to the table, or in another one that --join names)"
         )
-    if missing := texts_of(table.metadata[column]).count(""):
+    missing = texts_of(table.metadata[column]).count("")
+    if missing:
         raise InputFileError(
             f"--{option} must have a value for each curve, but {column} is empty for {missing}"
         )

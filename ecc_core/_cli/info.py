@@ -51,7 +51,13 @@ def run(arguments: Namespace) -> None:
             lines = [path, *(f"  {name:<7} {text}" for name, text in _lines(facts))]
             sys.stdout.write("\n".join(lines) + "\n")
     if arguments.json:
-        sys.stdout.write(json.dumps(described, allow_nan=False, default=lambda v: v.item()) + "\n")
+        text = json.dumps(described, allow_nan=False, default=_as_python)
+        sys.stdout.write(text + "\n")
+
+
+def _as_python(value: Any) -> Any:
+    """Return a NumPy number as one of Python."""
+    return value.item()
 
 
 def _plate(path: str) -> dict[str, Any]:
@@ -140,7 +146,9 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
     low = high = None
     nans = infinities = 0
     source = view.source
-    sizes = grown_chunks(source.chunks, source.shape, view.order, view.dtype.itemsize, SLAB)
+    sizes = grown_chunks(
+        source.chunks, source.shape, grow=view.order, itemsize=view.dtype.itemsize, limit=SLAB
+    )
     for part in map(view.read, view.boxes(sizes)):
         if view.missing is not None:
             is_missing = view.missing.where(part)

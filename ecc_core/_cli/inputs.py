@@ -90,8 +90,10 @@ def pair_of(name: str, given: str | None, image: str) -> str | None:
 
 def stem_of(path: str) -> str:
     """Return a path without the suffixes of images."""
-    while (suffix := Path(path).suffix.lower()) in STEM_ENDS:
+    suffix = Path(path).suffix
+    while suffix.lower() in STEM_ENDS:
         path = path[: -len(suffix)]
+        suffix = Path(path).suffix
     return path
 
 
@@ -380,8 +382,9 @@ def _fitted(
             check_scale(f"--{name} {path}", stored.distances, opened.distances, lengths)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
-    first, shape = (tuple(of[i] for i in at) for of in (start, view.shape))
-    return Fitted(View(stored, order, first, shape, fixed), at)
+    first = tuple(start[i] for i in at)
+    shape = tuple(view.shape[i] for i in at)
+    return Fitted(View(source=stored, order=order, start=first, shape=shape, fixed=fixed), at)
 
 
 def _labels(path: str, stored: StoredImage, arguments: Namespace) -> StoredImage:

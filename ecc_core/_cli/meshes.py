@@ -76,7 +76,7 @@ def curves_of_meshes(
     facts = []
     for path, source, own in zip(paths, sources, values, strict=True):
         mesh = _read(path)
-        found.append(_curve(path, mesh, source, own, arguments))
+        found.append(_curve(path, mesh, source=source, values=own, arguments=arguments))
         sizes = {"points": len(mesh.points), "triangles": len(mesh.triangles)}
         facts.append({"path": path, "values": source, **sizes})
     return found, facts

@@ -99,10 +99,10 @@ def run(arguments: Namespace) -> None:
         lengths.keep(path, calibration)
     if fits_in_memory(blocks, arguments):
         found = _in_memory(path, blocks, arguments)
-        _write(path, found, view, calibration, arguments)
+        _write(path, found, view=view, calibration=calibration, arguments=arguments)
         return
     with objects_by_boxes(path, view, blocks, arguments) as found:
-        _write(path, found, view, calibration, arguments)
+        _write(path, found, view=view, calibration=calibration, arguments=arguments)
 
 
 def _in_memory(path: str, blocks: Blocks, arguments: Namespace) -> Objects:

@@ -18,7 +18,6 @@ from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
-from ecc_core._boxes import edges_of
 from ecc_core._cli.errors import blame
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
@@ -90,10 +89,10 @@ def objects_by_boxes(
         filtration = filtration_of(
             ndim,
             arguments.connectivity,
-            arguments.superlevel,
-            arguments.nan,
-            None,
-            arguments.boundary,
+            superlevel=arguments.superlevel,
+            nan=arguments.nan,
+            direction=None,
+            boundary=arguments.boundary,
         )
         check_boundary(filtration.boundary.name, COMPLEXES)
         sizes = _sizes(blocks, ndim, arguments)
@@ -101,7 +100,7 @@ def objects_by_boxes(
     with _folder(arguments) as folder:
         kept = KeptParts(folder, _facts(blocks, grid, filtration, arguments))
         with blame(path):
-            yield _found(blocks, grid, filtration, kept, arguments)
+            yield _found(blocks, grid, filtration=filtration, kept=kept, arguments=arguments)
         Parts(folder).clear()
 
 
@@ -110,14 +109,28 @@ def _found(
 ) -> Objects:
     """Return the objects, whose labels are kept."""
     dtype = blocks.dtype.newbyteorder("=")
-    options = PairOptions(dtype, filtration, 0, blocks.is_masked, 0, short=True)
+    options = PairOptions(
+        dtype=dtype,
+        filtration=filtration,
+        dimension=0,
+        masked=blocks.is_masked,
+        least=0,
+        short=True,
+    )
 
     def read(box: Box) -> tuple[Array, Array | None]:
         values, *shown = blocks(box)
         return values, shown[0] if shown else None
 
     threads = _workers(blocks, grid, arguments)
-    tree = PairTree(grid, read, options, arguments.persistence, kept, threads)
+    tree = PairTree(
+        grid=grid,
+        read=read,
+        options=options,
+        least=arguments.persistence,
+        kept=kept,
+        workers=threads,
+    )
     threshold = None if arguments.threshold is None else arguments.threshold[0]
     most = max(map(math.prod, map(grid.window_of, range(grid.size))), default=1)
     room = _memory(arguments) // SHARE_OF_WORK // (most * (dtype.itemsize + BYTES_HELD))
@@ -131,11 +144,11 @@ def _found(
 
         found = boxes.regions(boxes.found(step), step)
     regions = PersistentRegions(
-        np.empty((0,) * len(grid.shape), np.int32),
-        found.births,
-        found.deaths,
-        indices_of(found.birth_places, grid.shape),
-        found.merged_into,
+        labels=np.empty((0,) * len(grid.shape), np.int32),
+        births=found.births,
+        deaths=found.deaths,
+        birth_points=indices_of(found.birth_places, grid.shape),
+        merged_into=found.merged_into,
         min_persistence=arguments.persistence,
         rel_height=arguments.cut,
         **curve_facts(filtration),
@@ -170,7 +183,7 @@ def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
     stored = source.chunks
     if math.prod(stored[axis] for axis in order) > limit:  # of shards, the chunks
         stored = source.parts
-    sizes = grown_chunks(stored, source.shape, order, 1, limit)
+    sizes = grown_chunks(stored, source.shape, grow=order, itemsize=1, limit=limit)
     needed = math.prod(sizes[axis] for axis in order) * point
     if needed > memory:
         raise InputFileError(
@@ -182,9 +195,8 @@ def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
 
 def _grid(blocks: Blocks, sizes: tuple[int, ...], filtration: Filtration) -> BoxGrid:
     chunks = blocks.image.chunks(sizes)
-    edges = tuple(tuple(edges_of(lengths)) for lengths in chunks)
     margin = betti_numbers("cpu").flood_boxes.MARGIN
-    return BoxGrid(edges, filtration.boundary.wraps, margin)
+    return BoxGrid.of_blocks(chunks, filtration.boundary.wraps, margin)
 
 
 @contextmanager

@@ -173,7 +173,13 @@ def _scored(prediction: str, target: str, lengths: Lengths, arguments: Namespace
             heads = {"input": prediction, "target": target}
             if number is not None:
                 heads["class"] = str(number)
-            scores = scores_of(own, objects, probabilities, arguments.connectivity, spacing)
+            scores = scores_of(
+                own,
+                objects,
+                probabilities=probabilities,
+                connectivity=arguments.connectivity,
+                spacing=spacing,
+            )
             found.append(Scored(heads, scores))
     return found
 
@@ -216,10 +222,12 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     heads = ("input", "target", "class")
     names_in_order = [name for name in heads if name in names]
     names_in_order += [name for name in names if name not in heads]
-    return {
-        name: np.array([{**row.heads, **row.scores}.get(name, _missing(name)) for row in rows])
-        for name in names_in_order
-    }
+    cells = [{**row.heads, **row.scores} for row in rows]
+    columns = {}
+    for name in names_in_order:
+        missing = _missing(name)
+        columns[name] = np.array([of_row.get(name, missing) for of_row in cells])
+    return columns
 
 
 def _missing(name: str) -> Any:
@@ -238,7 +246,8 @@ def _summary(values: Any, units: Sequence[str], seed: int) -> tuple[float, float
     """Return the mean over units, and its bootstrap interval; NaN for a single unit."""
     stats = import_optional("scipy.stats", extra="features", purpose="confidence intervals")
     names = np.array(units)
-    means = np.array([np.mean(values[names == name]) for name in dict.fromkeys(units)])
+    of_units = [values[names == name] for name in dict.fromkeys(units)]
+    means = np.array([np.mean(own) for own in of_units])
     mean = float(means.mean())
     if len(means) == 1 or not np.isfinite(means).all():
         return mean, float("nan"), float("nan")

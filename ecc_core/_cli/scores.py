@@ -57,8 +57,12 @@ def masks_of(
     own = _classes(prediction, "prediction")
     if true is None and own is None:
         return {None: (prediction != 0, target != 0)}
-    numbers = sorted(true if true is not None else {int(target.max())})
-    others = sorted((own or {int(prediction.max())}) - {*numbers, 0})
+    if true is None:
+        true = {int(target.max())}
+    if not own:
+        own = {int(prediction.max())}
+    numbers = sorted(true)
+    others = sorted(own - {*numbers, 0})
     if others:
         raise ValueError(
             f"`prediction` must have classes of the target, {_listed(numbers)}, got {others[0]}"
@@ -148,9 +152,10 @@ def _distances(prediction: Mask, target: Mask, spacing: NDArray[np.float64]) -> 
     found = []
     for own, other in (surfaces, surfaces[::-1]):
         found.append(ndimage.distance_transform_edt(~other, sampling=spacing)[own])
+    furthest = [np.percentile(distances, PERCENTILE) for distances in found]
     return {
         "surface_distance": float(np.concatenate(found).mean()),
-        "hausdorff_95": float(max(np.percentile(one, PERCENTILE) for one in found)),
+        "hausdorff_95": float(max(furthest)),
     }
 
 

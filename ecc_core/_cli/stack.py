@@ -79,7 +79,7 @@ def _compute(stack: Stack, at: Array, parts: Parts) -> None:
         if arguments.part is not None:
             across = max(map(len, job.chunks[1 - stack.view.ndim :]))
             cut = Cut(fingerprint_of_values(stack.blocks.views), min(stack.means.side, across))
-            write_part(arguments.out, arguments.part, job, cut, totals)
+            write_part(arguments.out, arguments.part, job=job, cut=cut, totals=totals)
             return
         curves = job.curves(totals)
     table = job.table(curves)

@@ -140,6 +140,7 @@ def _plot(
         shapes = {}
         for label, name in names.items():
             region = shape == label
-            box = tuple(slice(at.min(), at.max() + 1) for at in region.nonzero())
+            places = region.nonzero()
+            box = tuple(slice(at.min(), at.max() + 1) for at in places)
             shapes[name] = region[box]
     write_figure(path, plot_transforms(drawn, shapes if shape.ndim > 1 else None))

@@ -59,7 +59,8 @@ def roi(text: str) -> tuple[slice, ...]:
 def _slice(text: str, pattern: str = RANGE) -> slice:
     if not re.fullmatch(pattern, text):
         raise ValueError
-    return slice(*(int(end) if end else None for end in text.split(":")))
+    ends = [int(end) if end else None for end in text.split(":")]
+    return slice(*ends)
 
 
 @_must_be("how many, exact, or numbers with commas between")
@@ -91,7 +92,8 @@ def number(text: str) -> NDArray[Any]:
 
 def _numbers(text: str) -> NDArray[Any]:
     """Return comma-separated numbers; integers are not rounded."""
-    return exact_array([_number(word) for word in text.rstrip(",").split(",")], "numbers")
+    words = text.rstrip(",").split(",")
+    return exact_array([_number(word) for word in words], "numbers")
 
 
 def _number(word: str) -> int | float:
@@ -201,11 +203,17 @@ def part(text: str) -> Part:
     return Part(number, count)
 
 
+PREFIXES = ("", "K", "M", "G", "T")
+
+
 @_must_be("a size such as 600M or 4G")
 def memory(text: str) -> int:
     """Return a number of bytes."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?", text.upper())
-    size = 0 if found is None else int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
+    if found is None:
+        raise ValueError
+    number, prefix = found.groups()
+    size = int(float(number) * 1024 ** PREFIXES.index(prefix))
     if size < 1:
         raise ValueError
     return size

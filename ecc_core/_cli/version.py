@@ -26,7 +26,9 @@ def system() -> Iterator[str]:
     yield f"{NAME} {version()}"
     yield f"Python {platform.python_version()}, {platform.platform()}, {platform.machine()}"
     yield f"cores {os.cpu_count()}"
-    asked = {NAME} if version() == "unknown" else set(map(_name, requires(NAME) or ()))
+    asked = {NAME}
+    if version() != "unknown":
+        asked = {_name(requirement) for requirement in requires(NAME) or ()}
     for found in sorted(distributions(), key=lambda found: found.name.lower()):
         if _name(found.name) in asked or found.name.startswith("cupy"):
             yield f"{found.name} {found.version}"

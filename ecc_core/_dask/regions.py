@@ -112,9 +112,9 @@ class LazyRegions:
 
     def found(self) -> Labelled:
         """Return the regions of the image."""
-        edges = tuple(tuple(edges_of(along)) for along in self.image.chunks)
         margin = betti_numbers("cpu").flood_boxes.MARGIN
-        grid = BoxGrid(edges, self.options.filtration.boundary.wraps, margin)
+        wraps = self.options.filtration.boundary.wraps
+        grid = BoxGrid.of_blocks(self.image.chunks, wraps, margin)
         kept = HeldArrays()
         threads = min(dask.config.get("num_workers", None) or available_cores(), grid.size)
         tree = PairTree(grid, self.read, self.options, self.least, kept, threads)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._boxes import whole_box
 from ecc_core._io.description import Description
 from ecc_core._io.formats import Opened, Request
 from ecc_core._io.lazy import Array, Box
@@ -35,18 +36,28 @@ class Fitted(NamedTuple):
         values = self.view.read(self.box(box))
         if self.view.missing is not None:
             values = np.where(self.view.missing.where(values), values.dtype.type(0), values)
-        index = tuple(slice(None) if axis in self.axes else None for axis in range(len(box)))
+        index: list[slice | None] = [None] * len(box)
+        for axis in self.axes:
+            index[axis] = slice(None)
         shape = [part.stop - part.start for part in box]
-        return np.broadcast_to(values[index], shape)
+        return np.broadcast_to(values[tuple(index)], shape)
 
     def has_one_of(self, labels: Sequence[int]) -> bool:
         """Whether a point has one of these labels; reads blocks until one is found."""
         view = self.view
         source = view.source
         sizes = grown_chunks(
-            source.parts, source.shape, view.order, source.dtype.itemsize, SEARCHED_BYTES
+            source.parts,
+            source.shape,
+            grow=view.order,
+            itemsize=source.dtype.itemsize,
+            limit=SEARCHED_BYTES,
         )
-        return any(np.isin(view.read(box), labels).any() for box in view.boxes(sizes))
+        for box in view.boxes(sizes):
+            is_sought = np.isin(view.read(box), labels)
+            if is_sought.any():
+                return True
+        return False
 
 
 def smooth_gaussian(values: Array, sigma: Sequence[float], *, purpose: str) -> None:
@@ -115,7 +126,8 @@ class Smoothing(NamedTuple):
     def parts(self, image: View, box: Box) -> Iterator[tuple[Box, Box]]:
         """Yield boxes of an image that affect a box, and where they are in the smoothed array."""
         spans = zip(self._spans(image, box), image.shape, strict=True)
-        for parts in itertools.product(*(list(_inside(*span, n)) for span, n in spans)):
+        along_axes = [_inside(*span, n) for span, n in spans]
+        for parts in itertools.product(*along_axes):
             stored, place = zip(*parts, strict=True)
             yield stored, place
 
@@ -185,7 +197,7 @@ class Blocks:
 
     def whole(self) -> tuple[Array, ...]:
         """Return the only block that has all points."""
-        return self(tuple(slice(0, n) for n in self.image.shape))
+        return self(whole_box(self.image.shape))
 
     def __call__(self, box: Box) -> tuple[Array, ...]:
         """Return the image in a box, and the labels of its points or which of them are used.

@@ -94,7 +94,8 @@ def measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
 def _check_one_type(thresholds: list[Array]) -> None:
     """Raise an error if a conversion to a common type would change thresholds."""
     common = np.result_type(*thresholds, np.uint8)
-    if any(at.astype(common).tolist() != at.tolist() for at in thresholds):
+    unchanged = [at.astype(common).tolist() == at.tolist() for at in thresholds]
+    if not all(unchanged):
         dtypes = sorted({at.dtype.name for at in thresholds})
         raise InputFileError(
             f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
@@ -138,6 +139,7 @@ def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> Non
         scale = 1.0 if given is None else float(given)
     wanted = quantities_of(arguments)
     boundary = shortest_name(words_of(arguments.boundary))
+    has_lengths = directed or any(one.has_lengths for one in wanted)
     facts: dict[str, Any] = {
         "connectivity": arguments.connectivity,
         "superlevel": arguments.superlevel or None,
@@ -146,7 +148,7 @@ def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> Non
         "direction_scale": scale,
         **_chosen(arguments),
         "density": arguments.density or None,
-        "unit": unit if directed or any(one.has_lengths for one in wanted) else None,
+        "unit": unit if has_lengths else None,
     }
     rows = len(next(iter(columns.values())))
     columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}

@@ -216,9 +216,10 @@ class Description:
                 unit = units if letter != "T" else ""
             else:
                 unit = units.get(letter, "")
-            axes.append(
-                Axis(letter, name or "", step if known else None, unit_named(unit) if known else "")
-            )
+            if known:
+                axes.append(Axis(letter, name or "", step, unit_named(unit)))
+            else:
+                axes.append(Axis(letter, name or ""))
         fields = {"channels": tuple(fields.pop("channels", ())), **fields}
         fields["notes"] = tuple(fields.pop("notes", ()))
         return cls(tuple(axes), **fields)
@@ -261,8 +262,8 @@ class Description:
         Steps stay with their letters. The place is no longer known.
         """
         known = {axis.letter: axis for axis in self.axes if axis.letter != "?"}
-        axes = tuple(known.get(letter, Axis(letter)) for letter in letters)
-        return replace(self, axes=axes, place=None)
+        axes = [known.get(letter, Axis(letter)) for letter in letters]
+        return replace(self, axes=tuple(axes), place=None)
 
     def unsaid(self) -> list[str]:
         """Return the fields that the reader looked for and the file says nothing of."""

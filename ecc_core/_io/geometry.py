@@ -74,10 +74,12 @@ def calibrated(steps: Mapping[str, Any], units: Mapping[str, str] | str) -> Dist
     """
     found = {axis: number_of(steps[axis]) for axis in "ZYX" if axis in steps}
     found = {axis: step for axis, step in found.items() if 0 < step < math.inf}
-    named = {
-        axis: unit_named(units if isinstance(units, str) else units.get(axis, "")) for axis in found
-    }
-    unit = next((name for name in reversed(named.values()) if name), "")
+    if isinstance(units, str):
+        named = dict.fromkeys(found, unit_named(units))
+    else:
+        named = {axis: unit_named(units.get(axis, "")) for axis in found}
+    known = [name for name in named.values() if name]
+    unit = known[-1] if known else ""
     spacing = {
         axis: converted(step, named[axis], unit)
         for axis, step in found.items()
@@ -97,7 +99,9 @@ def converted(length: float, unit: str, to: str) -> float:
 def number_of(value: Any) -> float:
     """Return a number of a header, or NaN. Of single precision: the shortest that is stored so."""
     try:
-        return float(str(np.float32(value)) if getattr(value, "dtype", "") == "f4" else value)
+        if getattr(value, "dtype", "") == "f4":
+            return float(str(np.float32(value)))
+        return float(value)
     except (TypeError, ValueError):
         return math.nan
 
@@ -123,7 +127,8 @@ class Affine:
         """Return the largest cosine between two axes, or 0 if all are perpendicular."""
         unit = [step / np.linalg.norm(step) for step in self.steps.values() if np.any(step)]
         pairs = itertools.combinations(unit, 2)
-        largest = max((abs(float(one @ other)) for one, other in pairs), default=0.0)
+        cosines = [abs(float(one @ other)) for one, other in pairs]
+        largest = max(cosines, default=0.0)
         return largest if largest > PERPENDICULAR else 0.0
 
     def notes(self, spacing: Mapping[str, float]) -> tuple[str, ...]:
@@ -132,20 +137,25 @@ class Affine:
         if not self.shear() or len(axes) < 2:
             return ()
         vectors = np.stack([self.steps[axis] for axis in axes])
-        size = math.sqrt(max(0.0, float(np.linalg.det(vectors @ vectors.T))))
+        squared = float(np.linalg.det(vectors @ vectors.T))
+        size = math.sqrt(max(0.0, squared))
         ratio = size / math.prod(spacing[axis] for axis in axes)
         words = "its axes are sheared, and lengths take them as perpendicular"
         first, *others = axes
-        shifts = [
-            f"{shift:.3g} points along {axis}"
-            for axis in others
-            if abs(shift := self._shift(first, axis)) > TOLERANCE
-        ]
+        shifts = []
+        for axis in others:
+            shift = self._shift(first, axis)
+            if abs(shift) > TOLERANCE:
+                shifts.append(f"{shift:.3g} points along {axis}")
         if shifts:
             words += f"; from {first} to {first} they are shifted by {' and '.join(shifts)}"
         if abs(ratio - 1) > PERPENDICULAR:
             words += f"; a true size is {ratio:.4g} of that by the spacing"
         return (words,)
+
+    def matrix(self, axes: Sequence[str]) -> NDArray[np.float64]:
+        """Return the steps along axes as the columns of a matrix."""
+        return np.stack([self.steps[axis] for axis in axes], axis=1)
 
     def _shift(self, along: str, axis: str) -> float:
         """Return by how many points of an axis a step along another one moves along it."""
@@ -202,12 +212,15 @@ def _displacement(image: Affine, other: Affine, shape: Mapping[str, int]) -> str
     axes = list(shape)
     if image.space != other.space or not {*axes} <= image.steps.keys() & other.steps.keys():
         return ""
-    ours, theirs = (np.stack([a.steps[axis] for axis in axes], axis=1) for a in (image, other))
-    lengths, their_lengths = (np.linalg.norm(steps, axis=0) for steps in (ours, theirs))
+    ours = image.matrix(axes)
+    theirs = other.matrix(axes)
+    lengths = np.linalg.norm(ours, axis=0)
+    their_lengths = np.linalg.norm(theirs, axis=0)
     if min(np.linalg.matrix_rank(steps) for steps in (ours, theirs)) < len(axes):
         return ""
     most = np.array([n - 1 for n in shape.values()])
-    corners = np.array(list(itertools.product((0, 1), repeat=len(axes)))) * most
+    ends = itertools.product((0, 1), repeat=len(axes))
+    corners = np.array(list(ends)) * most
     moved = corners @ (theirs - ours).T + other.origin - image.origin
     furthest = np.linalg.norm(moved, axis=1).max() / lengths.min()
     if furthest <= TOLERANCE:
@@ -239,5 +252,6 @@ def _turned(
             return [f"its axes {', '.join(axes)} lie along {', '.join(along)}"]
         turned = [axis for axis, sign in zip(axes, whole.diagonal(), strict=True) if sign < 0]
         return [f"mirrored along {', '.join(turned)}"] if turned else []
-    angles = np.degrees(np.arccos(np.clip(np.sum(ours * theirs, axis=0), -1, 1)))
+    same_axis = np.sum(ours * theirs, axis=0)
+    angles = np.degrees(np.arccos(np.clip(same_axis, -1, 1)))
     return [f"rotated by {angles.max():.3g} degrees"]

@@ -56,8 +56,10 @@ def with_own_values(dataset: Any, name: str) -> Any:
 
 def names_in(group: Any, prefix: str) -> list[str]:
     """Return the names in a group that are a prefix and a number, in the order of the numbers."""
-    numbered = [name for name in group if name[len(prefix) :].isdecimal()]
-    return sorted(
-        (name for name in numbered if name.startswith(prefix)),
-        key=lambda name: int(name[len(prefix) :]),
-    )
+
+    def number_of(name: str) -> int:
+        return int(name.removeprefix(prefix))
+
+    named = [name for name in group if name.startswith(prefix)]
+    numbered = [name for name in named if name.removeprefix(prefix).isdecimal()]
+    return sorted(numbered, key=number_of)

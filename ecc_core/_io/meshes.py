@@ -110,7 +110,10 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
     if suffix in UNJOINED:
         mesh = _joined(mesh)
     connected = [rows.reshape(-1) for rows in mesh.simplices]
-    alone = len(mesh.points) - len(np.unique(np.concatenate(connected))) if connected else 0
+    alone = 0
+    if connected:
+        named = np.unique(np.concatenate(connected))
+        alone = len(mesh.points) - len(named)
     if alone:
         least = "an edge" if len(mesh.edges) else "a triangle"
         note = f"{alone} points without {least} are components"
@@ -234,11 +237,12 @@ def _mesh(
             )
     places = np.asarray(points, np.float64)
     if not np.isfinite(places).all():
-        row = int(np.flatnonzero(~np.isfinite(places).all(axis=1))[0])
+        is_finite = np.isfinite(places).all(axis=1)
+        row = int(np.argmin(is_finite))
         raise InputFileError(
             f"{file}: points must be finite, got {places[row].tolist()} in row {row}"
         )
-    return Mesh(places, rows, lines, units, ())
+    return Mesh(points=places, triangles=rows, edges=lines, units=units, notes=())
 
 
 def _joined(mesh: Mesh) -> Mesh:
@@ -250,7 +254,13 @@ def _joined(mesh: Mesh) -> Mesh:
     notes = []
     if narrow.any():
         notes.append(f"{int(narrow.sum())} triangles without an area left out")
-    return Mesh(points, rows[~narrow], mesh.edges, mesh.units, (*mesh.notes, *notes))
+    return Mesh(
+        points=points,
+        triangles=rows[~narrow],
+        edges=mesh.edges,
+        units=mesh.units,
+        notes=(*mesh.notes, *notes),
+    )
 
 
 def _gifti_arrays(file: Path) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +55,8 @@ def rows_where(
         same = _equals(metadata[column], condition.value)
         kept = rows & (same if condition.equal else ~same)
         if not kept.any():
-            there = some_of(sorted(set(texts_of(metadata[column][rows]))))
+            texts = texts_of(metadata[column][rows])
+            there = some_of(sorted(set(texts)))
             raise ValueError(
                 f"{name} must leave some curves, but none has {condition}: {column} is {there}"
             )
@@ -146,10 +147,8 @@ def join_columns(
         raise ValueError(f"{name} must have one of the columns {own}, got {list(features)}")
     if features.duplicated(shared).any():
         raise ValueError(f"{name} must have one row for each of {shared}, got several")
-    theirs = zip(*(texts_of(features[key]) for key in shared), strict=True)
-    numbers = {values: number for number, values in enumerate(theirs)}
-    own_values = zip(*(texts_of(table[key]) for key in shared), strict=True)
-    places = [numbers.get(values, -1) for values in own_values]  # -1 has no row
+    numbers = {values: number for number, values in enumerate(_rows_of(features, shared))}
+    places = [numbers.get(values, -1) for values in _rows_of(table, shared)]  # -1 has no row
     more = features.drop(columns=shared).reset_index(drop=True).reindex(places)
     kept = table.drop(columns=[column for column in more if column in table])
     joined: DataFrame = kept.join(more.set_index(kept.index))
@@ -163,9 +162,16 @@ def folders_of(paths: Iterable[str]) -> list[str]:
     return [names[folder] for folder in folders]
 
 
+def _rows_of(table: DataFrame, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Return the texts of some columns for each row of a table."""
+    return zip(*[texts_of(table[column]) for column in columns], strict=True)
+
+
 def _spelled(path: str) -> str:
     """Return the usual spelling of a path; addresses stay as they are."""
-    return path if "://" in path else PurePath(os.path.normpath(path)).as_posix()
+    if "://" in path:
+        return path
+    return PurePath(os.path.normpath(path)).as_posix()
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -226,7 +226,11 @@ def _in_order(opened: Opened) -> Opened:
     axes = opened.description.letters
     if len(axes) != len(opened.array.shape):  # another one is requested
         return opened
-    order = sorted(range(len(axes)), key=lambda i: (axes[i] != "T", _LAST_AXES.find(axes[i])))
+
+    def rank(i: int) -> tuple[bool, int]:
+        return axes[i] != "T", _LAST_AXES.find(axes[i])
+
+    order = sorted(range(len(axes)), key=rank)
     if order == list(range(len(axes))):
         return opened
     array = opened.array
@@ -238,10 +242,12 @@ def _in_order(opened: Opened) -> Opened:
         found: Array = np.asanyarray(array[as_stored(box)]).transpose(order)
         return found
 
-    lazy = Lazy(ordered(array.shape), array.dtype, read)
+    transposed: Any = Lazy(ordered(array.shape), array.dtype, read)
+    if isinstance(array, np.ndarray):
+        transposed = array.transpose(order)
     return replace(
         opened,
-        array=array.transpose(order) if isinstance(array, np.ndarray) else lazy,
+        array=transposed,
         description=opened.description.in_order(order),
         chunks=ordered(opened.chunks or rows_of(array)),
         parts=opened.parts and ordered(opened.parts),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +88,21 @@ def write_cubical_complex(path: str | os.PathLike[str], image: ArrayLike) -> Non
 
 def _perseus(values: NDArray[Any]) -> Iterator[bytes]:
     """Yield the text of an image, whose last axis is the fastest and described first."""
-    yield "".join(f"{n}\n" for n in (values.ndim, *values.shape[::-1])).encode()
+    yield _lines([values.ndim, *values.shape[::-1]])
     flat = values.reshape(-1)
     if flat.dtype.kind == "b":
         flat = flat.astype(np.uint8)
     for start in range(0, flat.size, WRITTEN_VALUES):
         # Python's text of a number is the shortest that reads back the same
-        numbers = flat[start : start + WRITTEN_VALUES].astype(
-            np.float64 if flat.dtype.kind == "f" else "O"
-        )
-        yield "".join(f"{number}\n" for number in numbers.tolist()).encode()
+        numbers = flat[start : start + WRITTEN_VALUES]
+        if numbers.dtype.kind == "f":
+            numbers = numbers.astype(np.float64)
+        yield _lines(numbers.tolist())
+
+
+def _lines(numbers: Iterable[Any]) -> bytes:
+    """Return a line of text for each number."""
+    return "".join(f"{number}\n" for number in numbers).encode()
 
 
 def write_diagram(path: Path, pairs: PersistencePairs[Any]) -> None:

@@ -126,13 +126,15 @@ def describe_result(result: Result[Any]) -> dict[str, Any]:
     the arrays themselves if the table has no rows.
     """
     arrays = result._asdict()
-    unlisted = {} if result.values.size else arrays
+    unlisted: dict[str, list[str]] = {}
+    if not result.values.size:
+        unlisted = {name: list(map(str, array.ravel())) for name, array in arrays.items()}
     return {
         "type": type(result).__name__,
         "facts": result.facts,
         "dtypes": {name: array.dtype.str for name, array in arrays.items()},
         "shapes": {name: list(array.shape) for name, array in arrays.items()},
-        "arrays": {name: list(map(str, array.ravel())) for name, array in unlisted.items()},
+        "arrays": unlisted,
     }
 
 
@@ -228,8 +230,8 @@ def _from_columns(
         rows = slice(name.startswith("death"), None, 2)
         if name in ("births", "deaths"):
             return _numbers(table[kind._quantity][rows], dtype)
-        axes = range(shapes[name][1])
-        return np.stack([_numbers(table[f"point_{i}"][rows], dtype) for i in axes], axis=-1)
+        columns = [table[f"point_{axis}"][rows] for axis in range(shapes[name][1])]
+        return np.stack([_numbers(column, dtype) for column in columns], axis=-1)
     whole = shapes["values"]
     if name == "values":
         return _numbers(table[kind._quantity], dtype).reshape(whole)

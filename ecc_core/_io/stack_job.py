@@ -77,12 +77,11 @@ class StackJob:
     def arguments(self) -> Namespace:
         """The settings as quantities read them."""
         numbers = {"inf": math.inf, "-inf": -math.inf}
-        return Namespace(
-            **{
-                name: numbers.get(value, value) if isinstance(value, str) else value
-                for name, value in self.settings.items()
-            }
-        )
+        arguments = dict(self.settings)
+        for name, value in self.settings.items():
+            if isinstance(value, str):
+                arguments[name] = numbers.get(value, value)
+        return Namespace(**arguments)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -218,12 +217,12 @@ class StackJob:
             counts = [len(own) for own in labels]
             heads = {name: np.repeat(column, counts) for name, column in heads.items()}
             heads["label"] = np.concatenate(labels)
-        return Curves(
-            self.image["path"],
-            at.astype(np.uint8) if at.dtype == np.bool_ else at,
-            heads,
-            {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
-        )
+        columns = {}
+        for name, values in result.by_name().items():
+            curves = math.prod(values.shape[:-1])
+            columns[name] = values.reshape((curves, at.size))
+        numbers = at.astype(np.uint8) if at.dtype == np.bool_ else at
+        return Curves(self.image["path"], numbers, heads, columns)
 
     def described(self, curves: Curves) -> dict[str, Any]:
         """Return what `ecc_core.io.read_result` needs.

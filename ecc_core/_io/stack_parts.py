@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import warnings
 import zlib
@@ -132,8 +133,9 @@ def fingerprint_of_values(views: Iterable[View]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for view in views:
         sizes = view.source.parts
-        count = int(np.prod([len(lengths) for lengths in view.chunks(sizes)]))
-        numbers = np.unique(np.linspace(0, count - 1, min(SAMPLED_CHUNKS, count)).astype(int))
+        count = math.prod(len(lengths) for lengths in view.chunks(sizes))
+        spread = np.linspace(0, count - 1, min(SAMPLED_CHUNKS, count))
+        numbers = np.unique(spread.astype(int))
         for box in view.boxes(sizes, numbers.tolist()):
             values = view.read(box)
             digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
@@ -230,7 +232,8 @@ def _read(path: Path, take: Callable[[Any], Any]) -> Any:
             with np.load(file, allow_pickle=False) as arrays:
                 return take(arrays)
     except (KeyError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
-        reason = " ".join(str(error.args[0] if error.args else error).split())
+        message = str(error.args[0] if error.args else error)
+        reason = " ".join(message.split())
         raise InputFileError(
             f"{path}: is no part of ecc stack, or is truncated or damaged: {reason}"
         ) from error

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._boxes import block_box, chunk_box, edges_of
+from ecc_core._boxes import block_box, chunk_box, edges_of, whole_box
 from ecc_core._io.description import Missing
 from ecc_core._io.files import Stamp
 from ecc_core._io.formats import Opened, Request
@@ -151,7 +151,7 @@ class StoredImage:
         """Whether reading a box takes little more memory than its values."""
         if isinstance(self.array, np.ndarray):
             return True
-        return self._at_once and box == tuple(slice(0, n) for n in self.shape)
+        return self._at_once and box == whole_box(self.shape)
 
     def _damaged(self, box: Box) -> Box:
         """Return the first stored chunk in a box that cannot be read."""
@@ -266,7 +266,7 @@ class View(NamedTuple):
     def read_all(self) -> Array:
         """Return all values, read in parts, so that little more memory is needed than for them."""
         source = self.source
-        whole = tuple(slice(0, n) for n in self.shape)
+        whole = whole_box(self.shape)
         if self.gray is None and source.reads_at_once(self._stored(whole)):
             return self.read(whole)
         check_memory(math.prod(self.shape) * self.dtype.itemsize, source.path)
@@ -275,7 +275,9 @@ class View(NamedTuple):
         if source.remote:
             least = REQUESTS * math.prod(source.parts) * values.itemsize
         limit = max(least, values.nbytes // SHARE_OF_PART)
-        sizes = grown_chunks(source.parts, source.shape, self.order, values.itemsize, limit)
+        sizes = grown_chunks(
+            source.parts, source.shape, grow=self.order, itemsize=values.itemsize, limit=limit
+        )
         for box in self.boxes(sizes):
             values[box] = self.read(box)
         return values
@@ -291,7 +293,7 @@ class View(NamedTuple):
             parts[self.gray] = slice(0, self.source.shape[self.gray])
         for axis, start, part in zip(self.order, self.start, box, strict=True):
             parts[axis] = slice(start + part.start, start + part.stop)
-        return tuple(parts[axis] for axis in range(len(self.source.shape)))
+        return tuple(part for _, part in sorted(parts.items()))
 
     def boxes(self, sizes: Sequence[int], numbers: Iterable[int] | None = None) -> Iterator[Box]:
         """Yield all blocks of these sizes in the source, or those of some numbers in C order."""
@@ -307,8 +309,12 @@ class View(NamedTuple):
         for axis, start, n in zip(self.order, self.start, self.shape, strict=True):
             size = sizes[axis]
             stop = start + n
-            edges = [start, *range((start // size + 1) * size, stop, size), stop]
-            lengths.append(tuple(np.diff(edges).tolist()) if n > 0 else ())
+            if n == 0:
+                lengths.append(())
+                continue
+            second = (start // size + 1) * size
+            edges = [start, *range(second, stop, size), stop]
+            lengths.append(tuple(np.diff(edges).tolist()))
         return tuple(lengths)
 
 

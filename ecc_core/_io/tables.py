@@ -34,7 +34,7 @@ FACTS = (
 )
 """Columns that tell how curves were computed."""
 OTHERS = {name: one for name, one in CURVES.items() if name != "euler"}
-COLUMNS = "|".join(itertools.chain(*(one.columns for one in OTHERS.values())))
+COLUMNS = "|".join(name for one in OTHERS.values() for name in one.columns)
 HEADER = re.compile(rf"(?:({COLUMNS}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
 """A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
 
@@ -184,7 +184,8 @@ def scores_of_table(path: str | os.PathLike[str], score: str) -> CurveTable | No
     column does not hold numbers.
     """
     frame, _ = _read(Path(path))
-    has_curves = "threshold" in frame or any(HEADER.fullmatch(str(name)) for name in frame)
+    headers = [HEADER.fullmatch(str(name)) for name in frame]
+    has_curves = "threshold" in frame or any(headers)
     if has_curves or score not in frame or frame[score].dtype.kind not in "iuf":
         return None
     values = np.repeat(frame[score].to_numpy(np.float64)[:, None], 2, axis=1)
@@ -232,11 +233,13 @@ def _read(path: Path) -> tuple[DataFrame, dict[str, Any]]:
         frame = pandas.read_csv(path, keep_default_na=False, na_values=["nan"])
         return frame.replace(f"^'(?={FORMULA.pattern})", "", regex=True), {}
     columns, metadata = (read_json if path.suffix.lower() == ".json" else read_parquet)(path)
-    cells = {  # in JSON, infinity and NaN are text
-        name: [float(c) if c in ("inf", "-inf", "nan") else c for c in column]
-        for name, column in columns.items()
-    }
+    cells = {name: [_as_number(cell) for cell in column] for name, column in columns.items()}
     return pandas.DataFrame(cells), metadata
+
+
+def _as_number(cell: Any) -> Any:
+    """Return what a cell says: in JSON, infinity and NaN are text."""
+    return float(cell) if cell in ("inf", "-inf", "nan") else cell
 
 
 def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,9 +252,11 @@ def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
         if "boundary" in given:
             given["boundary"] = shortest_name(words_of(given["boundary"]))
         return with_tuples(given)
-    first = facts[0].items()
-    agreed = {name: fact for name, fact in first if all(own.get(name) == fact for own in facts)}
-    return with_tuples(agreed)
+
+    def is_agreed(name: str) -> bool:
+        return all(own.get(name) == facts[0][name] for own in facts)
+
+    return with_tuples({name: fact for name, fact in facts[0].items() if is_agreed(name)})
 
 
 def _table(
@@ -317,8 +322,9 @@ def _from_columns(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFra
             "all measures must have the same thresholds, got columns of different ones"
         )
     values = {name: frame[[*own]].to_numpy() for name, own in columns.items()}
-    metadata = frame.drop(columns=list(itertools.chain(*columns.values())))
-    return (np.array([_number(text) for text in (texts or [[]])[0]]), values), metadata
+    of_curves = list(itertools.chain(*columns.values()))
+    thresholds = [_number(text) for text in texts[0]] if texts else []
+    return (np.array(thresholds), values), frame.drop(columns=of_curves)
 
 
 def _number(text: str) -> Any:

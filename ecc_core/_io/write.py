@@ -289,7 +289,12 @@ def _cells(values: NDArray[Any]) -> list[Any]:
     cells: list[Any] = values.tolist()
     if values.dtype.kind not in "UO":
         return cells
-    return [f"'{c}" if isinstance(c, str) and FORMULA.match(c) else c for c in cells]
+    return [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
+
+
+def _is_formula(cell: Any) -> bool:
+    """Whether a spreadsheet would take a cell for a formula."""
+    return isinstance(cell, str) and FORMULA.match(cell) is not None
 
 
 def printable(name: str) -> str:
@@ -297,12 +302,14 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
+def _in_json(cell: Any) -> Any:
+    """Return a value as JSON can hold it: infinity and NaN as text."""
+    return str(cell) if isinstance(cell, float) and not isfinite(cell) else cell
+
+
 def json_of(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> str:
     """Return a table as the text of a JSON file."""
-    lists = {
-        name: [str(v) if isinstance(v, float) and not isfinite(v) else v for v in array.tolist()]
-        for name, array in columns.items()
-    }
+    lists = {name: [_in_json(cell) for cell in array.tolist()] for name, array in columns.items()}
     return json.dumps({"metadata": metadata, "columns": lists}, allow_nan=False) + "\n"
 
 

@@ -154,7 +154,7 @@ def write_image(
             raise ValueError(f"`values` must have the shape of `like`, {like.shape}, got {shape}")
         grid = grid_of(View.all_of(like))
     else:
-        grid = _grid(shape, axes, spacing, unit, origin)
+        grid = _grid(shape, axes, spacing=spacing, unit=unit, origin=origin)
     if set(grid.axes) - {*"ZYX"}:
         raise ValueError(f"`values` must have the axes Z, Y and X alone, got {grid.axes}")
     write_on_grid(path, array, grid, labels=labels)
@@ -195,7 +195,7 @@ def grid_of(view: View) -> Grid:
     affine = view.affine
     if affine is not None and not {*view.axes} <= affine.steps.keys():
         affine = None
-    return Grid(view.axes, steps, source.unit, origin, affine)
+    return Grid(axes=view.axes, spacing=steps, unit=source.unit, origin=origin, affine=affine)
 
 
 def whole_grid_of(view: View) -> tuple[Grid, tuple[int, ...]]:

@@ -113,7 +113,7 @@ def filtration_of(
     try:
         found = _kept_filtration(ndim, connectivity, superlevel, nan, boundary)
     except TypeError:  # arguments without a hash
-        found = _filtration(ndim, connectivity, superlevel, nan, boundary)
+        found = _filtration(ndim, connectivity, superlevel=superlevel, nan=nan, boundary=boundary)
     if direction is None:
         return found
     check_boundary(boundary, DIRECTED)

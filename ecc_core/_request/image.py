@@ -130,7 +130,7 @@ def _geometry(shape: tuple[int, ...], axes: tuple[int, ...]) -> Geometry:
     lead = tuple(axis for axis in every_axis if axis not in axes)
     batch = tuple(shape[a] for a in lead)
     spatial = tuple(shape[a] for a in axes)
-    return Geometry(shape, axes, lead + axes, batch, spatial)
+    return Geometry(shape=shape, axes=axes, order=lead + axes, batch=batch, spatial=spatial)
 
 
 def spatial_axes(

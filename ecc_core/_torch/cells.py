@@ -31,7 +31,9 @@ def filtration(
 def spread(direction_terms: Tensor, shape: torch.Size) -> Tensor:
     """Add up, at each point of a grid of this shape, the terms along the axes."""
     total: Tensor | None = None
-    for axis, terms in reversed(list(enumerate(torch.split(direction_terms, list(shape))))):
+    along_axes = torch.split(direction_terms, list(shape))
+    for axis in reversed(range(len(along_axes))):
+        terms = along_axes[axis]
         term = terms.reshape((-1,) + (1,) * (len(shape) - axis - 1))
         total = term if total is None else term + total
     assert total is not None
@@ -79,11 +81,11 @@ def coefficients_of(values: Tensor, connectivity: int, ties: Ties) -> Tensor:
         for own, share in zip(owners, _points_of_cells(shares, size), strict=True):
             share += own
         rim = 0 if connectivity == 1 else 1
-        inner = tuple(
-            slice(rim * (1 - e), rim * (1 - e) + n)
-            for e, n in zip(extent, values.shape[1:], strict=True)
-        )
-        total += shares[(slice(None), *inner)]
+        inner = [slice(None)]
+        for spans, length in zip(extent, values.shape[1:], strict=True):
+            start = 0 if spans else rim
+            inner.append(slice(start, start + length))
+        total += shares[tuple(inner)]
     return total
 
 
@@ -109,7 +111,8 @@ def _counts(grid: Tensor, size: list[int]) -> list[int]:
 def _points_of_cells(grid: Tensor, size: list[int]) -> list[Tensor]:
     """Views of the grid, one for each position of a point within a cell."""
     counts = _counts(grid, size)
-    return [
-        grid[(slice(None), *(slice(o, o + n) for o, n in zip(start, counts, strict=True)))]
-        for start in itertools.product(*map(range, size))
-    ]
+    views = []
+    for start in itertools.product(*map(range, size)):
+        box = [slice(first, first + n) for first, n in zip(start, counts, strict=True)]
+        views.append(grid[(slice(None), *box)])
+    return views

@@ -42,7 +42,13 @@ def _sums(values: Array, weights: Array, images: SoftImages) -> tuple[Tensor, Te
     levels = _doubles(images.thresholds)
     slope = _checked(levels, images.sharpness, "thresholds")
     sign = -1 if images.superlevel else 1
-    sums = Sums(_points(values), weights, sign * levels, slope, threads()).curves()
+    sums = Sums(
+        values=_points(values),
+        weights=weights,
+        levels=sign * levels,
+        sharpness=slope,
+        workers=threads(),
+    ).curves()
     sums[1] *= sign
     curve, slopes, spreads = map(torch.from_numpy, sums.astype(values.dtype))
     return curve, slopes, spreads
@@ -72,7 +78,9 @@ def gradient(
     sign = -1 if images.superlevel else 1
     levels = sign * _doubles(images.thresholds)
     slope = float(images.sharpness)
-    sums = Sums(_points(values), weights, levels, slope, threads())
+    sums = Sums(
+        values=_points(values), weights=weights, levels=levels, sharpness=slope, workers=threads()
+    )
     found = sums.gradients(-sign * _doubles(upstream), double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
@@ -115,7 +123,14 @@ def _projection(given: Projected) -> Projection:
     places = _places(tuple(given.weights.shape[2:]))
     levels = _doubles(given.heights)
     sharpness = float(given.sharpness)
-    return Projection(weights, places, vectors, levels, sharpness, threads())
+    return Projection(
+        weights=weights,
+        positions=places,
+        directions=vectors,
+        levels=levels,
+        sharpness=sharpness,
+        workers=threads(),
+    )
 
 
 @lru_cache(maxsize=4)

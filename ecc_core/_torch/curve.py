@@ -29,7 +29,8 @@ def _plain(*args: Any) -> tuple[Tensor, ...]:
     levels = -thresholds if superlevel else thresholds
     curve = torch.zeros_like(levels)
     for extent, cells in cell_values(values, connectivity, ties):
-        entered = torch.sigmoid(sharpness * (levels - cells.flatten(1).unsqueeze(2))).sum(1)
+        above = levels - cells.flatten(1).unsqueeze(2)
+        entered = torch.sigmoid(sharpness * above).sum(1)
         curve = curve + entered if sum(extent) % 2 == 0 else curve - entered
     return (curve,)
 
@@ -65,8 +66,11 @@ def gradients_of(
 def by_direction_terms(by_image: Tensor, dtype: torch.dtype) -> Tensor:
     """The gradient of the terms along each axis, summed in float64 since terms cancel."""
     axes = range(1, by_image.dim())
-    others = [[0, *(a for a in axes if a != axis)] for axis in axes]
-    return torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others]).to(dtype)
+    sums = []
+    for axis in axes:
+        others = [0, *[other for other in axes if other != axis]]
+        sums.append(by_image.sum(others, dtype=torch.float64))
+    return torch.cat(sums).to(dtype)
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
@@ -139,7 +143,13 @@ def soft_curve(
     pass does not compute them again.
     """
     given = SoftImages(
-        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+        image=image,
+        thresholds=thresholds,
+        sharpness=sharpness,
+        direction_terms=direction_terms,
+        mask=mask,
+        connectivity=connectivity,
+        superlevel=superlevel,
     )
     return soft_curves(image.device.type).curves(given, keep)
 
@@ -181,7 +191,13 @@ def soft_curve_backward(
     if wanted == "none":
         return image.new_empty(0), *by_levels
     given = SoftImages(
-        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+        image=image,
+        thresholds=thresholds,
+        sharpness=sharpness,
+        direction_terms=direction_terms,
+        mask=mask,
+        connectivity=connectivity,
+        superlevel=superlevel,
     )
     by_image = soft_curves(image.device.type).gradient(
         gradient, coefficients, given, ties == "split", _dtype(image, wanted), wanted == "wide"

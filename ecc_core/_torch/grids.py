@@ -37,7 +37,10 @@ def orthants_in_torch(weights: Tensor, connectivity: int, extension: str) -> Ten
         points, edges = cells.unbind(axis)
         negate = sign == -1 and axis == 1
         ends = edges.roll(1, axis - ndim - 1), edges
-        cells = torch.stack([e - points if negate else points - e for e in ends], axis)
+        differences = [points - end for end in ends]
+        if negate:
+            differences = [end - points for end in ends]
+        cells = torch.stack(differences, axis)
     return cells.flatten(1, ndim)
 
 

@@ -37,14 +37,14 @@ def raise_for_values(given: SoftShapes) -> None:
     """Raise the error of values that kernels must not take; they are copied to the host."""
     weights = given.weights
     host = SoftShapes(
-        given.points.cpu(),
-        None if weights is None else weights.cpu(),
-        [rows.cpu() for rows in given.simplices],
-        given.vectors.cpu(),
-        given.levels.cpu(),
-        given.sharpness.cpu(),
-        given.batch.cpu(),
-        given.shapes,
+        points=given.points.cpu(),
+        weights=None if weights is None else weights.cpu(),
+        simplices=[rows.cpu() for rows in given.simplices],
+        vectors=given.vectors.cpu(),
+        levels=given.levels.cpu(),
+        sharpness=given.sharpness.cpu(),
+        batch=given.batch.cpu(),
+        shapes=given.shapes,
     )
     _check(_complexes(host))
 
@@ -53,15 +53,15 @@ def _complexes(given: SoftShapes) -> SoftComplexes:
     """Return what kernels take; tensors must be on the CPU."""
     weights = given.weights
     return SoftComplexes(
-        given.points.contiguous().numpy(),
-        None if weights is None else weights.contiguous().numpy(),
-        [rows.contiguous().numpy() for rows in given.simplices],
-        given.vectors.contiguous().numpy(),
-        given.levels.numpy().astype(np.float64),
-        float(given.sharpness),
-        given.batch.contiguous().numpy(),
-        given.shapes,
-        threads(),
+        points=given.points.contiguous().numpy(),
+        weights=None if weights is None else weights.contiguous().numpy(),
+        simplices=[rows.contiguous().numpy() for rows in given.simplices],
+        vectors=given.vectors.contiguous().numpy(),
+        levels=given.levels.numpy().astype(np.float64),
+        sharpness=float(given.sharpness),
+        shapes=given.batch.contiguous().numpy(),
+        shape_count=given.shapes,
+        workers=threads(),
     )
 
 

@@ -60,7 +60,12 @@ def operator(
         setup = _save if push else _save_nothing
         torch.library.register_autograd(name, backward, setup_context=setup)
         return _differentiable(
-            registered, implementation, backward, push or backward, setup, plain or registered
+            registered,
+            implementation,
+            pull=backward,
+            push=push or backward,
+            setup=setup,
+            plain=plain or registered,
         )
 
     return register
@@ -94,9 +99,8 @@ def _differentiable(
         mapped = torch._C._functorch.is_legacy_batchedtensor(first)
         if first.device.type in DEVICES and not mapped:
             # The dispatcher takes as long as some kernels. It would resolve negated views.
-            return implementation(
-                *[a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
-            )
+            plain = [a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
+            return implementation(*plain)
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*args)
 
@@ -176,15 +180,16 @@ def _vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable
             batch = max(given[i].shape[1] for i in batched)
             for i in batched:
                 given[i] = given[i].expand(size, batch, *given[i].shape[2:]).flatten(0, 1)
-            results = tree_map(
-                lambda result: result.reshape(size, result.shape[0] // size, *result.shape[1:]),
-                operator(*given),
-            )
+
+            def apart(result: Tensor) -> Tensor:
+                return result.reshape(size, result.shape[0] // size, *result.shape[1:])
+
+            results = tree_map(apart, operator(*given))
         else:
-            each = [
-                operator(*(arg[k] if i in mapped else arg for i, arg in enumerate(given)))
-                for k in range(size)
-            ]
+            each = []
+            for k in range(size):
+                own = [arg[k] if i in mapped else arg for i, arg in enumerate(given)]
+                each.append(operator(*own))
             results = tree_map(lambda *parts: torch.stack(parts), *each)
         return results, tree_map(lambda _: 0, results)
 

@@ -39,7 +39,8 @@ def _plain(
     found = heights.new_zeros((count, vectors.shape[0], levels.shape[0]))
     for rows in [torch.arange(len(points), device=points.device)[:, None], *simplices]:
         sign = 1 if rows.shape[1] % 2 else -1
-        steps = sign * torch.sigmoid(sharpness * (levels - heights[rows].amax(1).unsqueeze(2)))
+        entry = heights[rows].amax(1).unsqueeze(2)
+        steps = sign * torch.sigmoid(sharpness * (levels - entry))
         if weights is not None:
             steps = steps * weights[rows].amax(1)[:, None, None]
         found = found.index_add(0, shapes[rows[:, 0]], steps)

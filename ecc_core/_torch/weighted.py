@@ -40,7 +40,9 @@ def _options(ctx: Any) -> tuple[int, bool, str]:
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
     by_image, _, by_threshold, by_sharpness = tangents[:4]
-    total = pushed(by_image, by_threshold, by_sharpness, _saved(ctx), _options(ctx))
+    total = pushed(
+        by_image, by_threshold, by_sharpness=by_sharpness, saved=_saved(ctx), options=_options(ctx)
+    )
     return total, None, None
 
 
@@ -58,5 +60,13 @@ def weighted_soft_curve(
     The coefficients are (batch, points) of int8. `thresholds` and `sharpness` are float64 for a
     float64 image and float32 for any other.
     """
-    given = SoftImages(image, thresholds, sharpness, TERMS, mask, CONNECTIVITY, superlevel)
+    given = SoftImages(
+        image=image,
+        thresholds=thresholds,
+        sharpness=sharpness,
+        direction_terms=TERMS,
+        mask=mask,
+        connectivity=CONNECTIVITY,
+        superlevel=superlevel,
+    )
     return soft_curves(image.device.type).weighted_curves(given, coefficients)

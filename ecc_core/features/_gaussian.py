@@ -42,11 +42,7 @@ class Field:
             check_unused("with an array of covariances", spacing=spacing)
             self._torus = as_numbers(covariance, "covariance").astype(np.float64)
             got = self._torus.shape
-            fits = len(got) == len(shape) and all(
-                m == n if touch else m >= n
-                for m, n, touch in zip(got, shape, boundary.wraps, strict=True)
-            )
-            if not fits:
+            if not _fits(got, shape, boundary.wraps):
                 what = "the shape" if all(boundary.wraps) else "at least the shape"
                 if any(boundary.wraps) and not all(boundary.wraps):
                     what += ", and along periodic axes the length, of"
@@ -84,7 +80,7 @@ class Field:
         else:
             pairs = zip(self.shape, self.boundary.wraps, strict=True)
             sizes = [n if touch else 2 * n for n, touch in pairs]
-            along = [np.rint(np.fft.fftfreq(n) * n).astype(int) for n in sizes]
+            along = [_lags_around(n) for n in sizes]
             torus = self._covariances(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1))
         spectrum = np.fft.fftn(torus).real
         half = torus.shape[-1] // 2 + 1
@@ -102,6 +98,20 @@ class Field:
             yield np.fft.irfftn(noise * amplitude, torus.shape, axes)[window]
 
 
+def _fits(got: tuple[int, ...], shape: tuple[int, ...], wraps: tuple[bool, ...]) -> bool:
+    """Whether covariances of a torus of this shape are enough for fields of a shape."""
+    if len(got) != len(shape):
+        return False
+    axes = zip(got, shape, wraps, strict=True)
+    return all(m == n if touch else m >= n for m, n, touch in axes)
+
+
+def _lags_around(n: int) -> NDArray[np.int64]:
+    """Return the lags 0, 1, ... and then ..., -2, -1 along an axis of a torus."""
+    lags: NDArray[np.int64] = np.rint(np.fft.fftfreq(n) * n).astype(int)
+    return lags
+
+
 def lattice_curve(
     u: Floats, correlation: Floats, counts: Counts, cubes: bool, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
@@ -109,7 +119,8 @@ def lattice_curve(
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
     corners = np.array(list(counts))
     # The variance of the weighted mean, which the differences do not share.
-    common = 1 / np.linalg.inv(correlation + LEAST_EIGENVALUE * np.eye(len(corners))).sum()
+    regular = correlation + LEAST_EIGENVALUE * np.eye(len(corners))
+    common = 1 / np.linalg.inv(regular).sum()
     values, vectors = np.linalg.eigh(correlation - common)
     order = np.argsort(-values)[: len(corners) - 1]  # what matters most comes first
     factor = vectors[:, order] * np.sqrt(np.clip(values[order], 0, None))
@@ -117,8 +128,10 @@ def lattice_curve(
     weights = np.zeros((SHIFTS, BINS))  # of the largest difference in each kind of cell
     steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(PRIMES[: len(corners) - 1])
     for row in weights:
-        points = np.abs(2 * ((steps + rng.random(len(corners) - 1)) % 1) - 1)  # a shifted lattice
-        differences = special.ndtri(np.clip(points, 1e-12, 1 - 1e-12)) @ factor.T
+        shift = rng.random(len(corners) - 1)
+        points = np.abs(2 * ((steps + shift) % 1) - 1)  # a shifted lattice
+        normal = special.ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+        differences = normal @ factor.T
         for axes, count in counts.items():
             fixed = corners[:, np.array(axes) == 0]
             faces = list(product([0, 1], repeat=fixed.shape[1]))
@@ -166,15 +179,16 @@ def count_cells(
         pairs = n - 1 if closed else n - border.missing
         one.append(sign * pairs + closed)
         two.append(-sign * pairs)
-    return {
-        axes: math.prod(b if many else a for many, a, b in zip(axes, one, two, strict=True))
-        for axes in kinds
-    }
+    along = np.array([one, two], dtype=object)  # Python integers do not overflow
+    numbers = np.arange(len(shape))
+    return {axes: math.prod(along[list(axes), numbers]) for axes in kinds}
 
 
 def _cells_within(mask: Mask, axes: tuple[int, ...]) -> int:
     for axis in np.flatnonzero(axes):
-        low, high = (np.take(mask, range(i, mask.shape[axis] - 1 + i), axis) for i in (0, 1))
+        pairs = mask.shape[axis] - 1
+        low = np.take(mask, range(pairs), axis)
+        high = np.take(mask, range(1, pairs + 1), axis)
         mask = low & high
     return int(mask.sum())
 
@@ -186,11 +200,13 @@ def kinematic_curve(u: Floats, counts: Counts, spacing: Floats, moments: Floats)
     for chosen in counts:
         axes = np.flatnonzero(chosen)
         j = axes.size
-        boxes = (-1) ** j * sum(n for cell, n in counts.items() if np.all(np.array(cell)[axes]))
+        with_these = [n for cell, n in counts.items() if all(cell[axis] for axis in axes)]
+        boxes = (-1) ** j * sum(with_these)
         if j == 0:
             expected += boxes * special.ndtr(-u)
             continue
-        stretch = math.sqrt(max(np.linalg.det(moments[np.ix_(axes, axes)]), 0))
+        determinant = np.linalg.det(moments[np.ix_(axes, axes)])
+        stretch = math.sqrt(max(determinant, 0))
         volume = boxes * np.prod(spacing[axes]) * stretch
         hermite = special.eval_hermitenorm(j - 1, u)
         density = (2 * np.pi) ** (-(j + 1) / 2) * np.exp(-(u**2) / 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -74,7 +75,9 @@ class CurveBand(Result[Floats]):
         matplotlib.axes.Axes
         """
         ax = ax or new_panel(self.coordinate, f"mean {self.quantity}", self.units)
-        return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
+        return draw_band(
+            ax, self.thresholds, middle=self.mean, lower=self.lower, upper=self.upper, **line
+        )
 
 
 class PermutationTest(NamedTuple):
@@ -120,7 +123,8 @@ class PermutationTest(NamedTuple):
         if self.paired:  # the same distance has the opposite sign for all pairs
             return 2 / self.null.size
         # Groups of one size can be exchanged as a whole, which gives the same distance.
-        same = math.prod(math.factorial(self.units.count(size)) for size in set(self.units))
+        groups_of_size = Counter(self.units).values()
+        same = math.prod(math.factorial(count) for count in groups_of_size)
         return same / self.null.size
 
     @property

@@ -191,7 +191,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
     def _names(self) -> list[str]:
-        return [f"{self._prefix}{i}" for i in range(math.prod(map(len, self._at())))]
+        count = math.prod(map(len, self._at()))
+        return [f"{self._prefix}{i}" for i in range(count)]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features: a prefix and a number.

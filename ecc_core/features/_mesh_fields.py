@@ -118,7 +118,8 @@ def _both_above(level: float, alone: float, pairs: tuple[Floats, Floats]) -> flo
     angle whose sine it is.
     """
     rates, weights = pairs
-    return len(rates) * alone**2 + float((weights * np.exp(-(level**2) * rates)).sum())
+    integrand = np.exp(-(level**2) * rates)
+    return len(rates) * alone**2 + float((weights * integrand).sum())
 
 
 def _all_above(level: float, alone: float, triples: Floats) -> float:

@@ -83,21 +83,22 @@ def sign_flips(count: int, most: int, width: int, generator: np.random.Generator
 
 def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> list[Floats]:
     """Return the curves (k, n) of the units of each group, or one array of differences of pairs."""
-    if not all(map(len, groups.values())):
+    counts = [len(values) for values in groups.values()]
+    got = " and ".join(map(str, counts))
+    if not all(counts):
         names = " and ".join(f"`{name}`" for name in groups)
-        got = " and ".join(str(len(values)) for values in groups.values())
         raise ValueError(f"{names} must hold curves, got {got}")
     if paired and len(groups) > 2:
         raise ValueError(f"`paired` must be False for more than two groups, got {len(groups)}")
     if units is None:
         if not paired:
             return [*groups.values()]
-        if len({len(values) for values in groups.values()}) > 1:
+        if len(set(counts)) > 1:
             raise ValueError(
                 "`first` and `second` must hold as many curves if `paired` without `units`, "
-                f"got {' and '.join(str(len(values)) for values in groups.values())}"
+                f"got {got}"
             )
-        units = [[*range(len(values))] for values in groups.values()]
+        units = [list(range(count)) for count in counts]
     means = unit_means(groups, units)
     quoted = [f"`{name}`" for name in groups]
     for number, unit in ((i, unit) for i, own in enumerate(means) for unit in own):

@@ -192,7 +192,8 @@ def open_single(path: Any) -> StoredImage:
 
 def _says_no_axes(image: StoredImage) -> bool:
     """Whether a file has arrays without any description, such as those of NumPy."""
-    is_numpy = any(part.lower().endswith((".npy", ".npz")) for part in Path(image.path).parts)
+    parts = Path(str(image.path).lower()).parts
+    is_numpy = any(part.endswith((".npy", ".npz")) for part in parts)
     return is_numpy or "?" in image.axes
 
 

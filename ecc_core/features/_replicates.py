@@ -77,14 +77,20 @@ def unit_ids(groups: Sequence[DataFrame], column: str, paired: bool) -> list[lis
     after, so that only plates of the same group tell them apart.
     """
     known = [{*map(str, group)} for group in groups]
-    needed = [place for place in PLACES.get(column, ()) if all(place in own for own in known)]
+    in_all = set.intersection(*known)
+    needed = [place for place in PLACES.get(column, ()) if place in in_all]
     varying = []
     for place in needed:
-        values = [{*texts_of(group[place])} for group in groups]
-        if max(map(len, values if paired else [set().union(*values)])) > 1:
+        values = [set(texts_of(group[place])) for group in groups]
+        if not paired:
+            values = [set().union(*values)]
+        if any(len(own) > 1 for own in values):
             varying.append(place)
-    parts = [_columns(group, [*varying, column]) for group in groups]
-    return [[" ".join(texts) for texts in zip(*own, strict=True)] for own in parts]
+    ids = []
+    for group in groups:
+        rows = zip(*_columns(group, [*varying, column]), strict=True)
+        ids.append([" ".join(texts) for texts in rows])
+    return ids
 
 
 def _columns(metadata: DataFrame, names: Iterable[str]) -> list[list[str]]:
@@ -96,9 +102,8 @@ def images_as_units(groups: Sequence[DataFrame]) -> list[list[str]] | None:
     if not all(IMAGE in group for group in groups):
         return None
     images = [texts_of(group[IMAGE]) for group in groups]
-    if all(len(set(own)) == len(own) for own in images):
-        return None
-    return images
+    repeats = [len(own) - len(set(own)) for own in images]
+    return images if any(repeats) else None
 
 
 def check_replicates(
@@ -153,19 +158,24 @@ def _is_named(column: str, groups: Sequence[DataFrame]) -> bool:
     """Whether a column has the indices of channels that all have names, which count instead."""
     if column != "c":
         return False
-    return all("channel" in group and all(texts_of(group["channel"])) for group in groups)
+    if not all("channel" in group for group in groups):
+        return False
+    return all(_texts(groups, "channel"))
 
 
 def _recurs(
     column: str, groups: Sequence[DataFrame], of_unit: Sequence[Key], texts: Sequence[str]
 ) -> bool:
     """Whether the values of a column in one unit, or labels of one image, recur in the others."""
-    if any(column in group and _is_measured(group[column]) for group in groups):
+    columns = [group[column] for group in groups if column in group]
+    if any(map(_is_measured, columns)):
         return False
     keys = of_unit
     if column == "label" and all(IMAGE in group for group in groups):
         keys = [(0, image) for image in _texts(groups, IMAGE)]
-    sets = [frozenset(values) for values in _values_by(keys, texts).values()] if keys else []
+    if not keys:
+        return False
+    sets = [frozenset(values) for values in _values_by(keys, texts).values()]
     if len(sets) < 2:
         return False
     usual, count = Counter(sets).most_common(1)[0]
@@ -182,13 +192,18 @@ def _is_measured(column: Series[Any]) -> bool:
     return bool((known != np.round(known)).any())
 
 
+def _is_numbered(labels: frozenset[str]) -> bool:
+    """Whether labels are 1, 2, ... without a gap."""
+    return labels == {str(k + 1) for k in range(len(labels))}
+
+
 def _are_names(sets: Sequence[frozenset[str]]) -> bool:
     """Whether sets of labels are the same ones, of which some images lack a few.
 
     Objects that were numbered have the labels 1 to n in each image, or, after some were removed,
     mostly labels that other images lack.
     """
-    numbered = all(own == {str(k + 1) for k in range(len(own))} for own in sets)
+    numbered = all(map(_is_numbered, sets))
     every = frozenset().union(*sets)
     share = sum(map(len, sets)) / (len(sets) * len(every))
     return not numbered and share > MOST_OBJECTS

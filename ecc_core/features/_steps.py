@@ -151,13 +151,24 @@ def align(
     if several and len(wanted) == 1:
         raise ValueError(f"`functional` must be {wanted[0]!r} or left out, got 'all'")
     above = check_agreement(superlevel, None if several else functional, **tables)
-    steps = [_steps(curves, wanted, above, name, single) for name, curves in tables.items()]
+    steps = [
+        _steps(curves, wanted, above=above, name=name, single=single)
+        for name, curves in tables.items()
+    ]
     levels, groups = join(*steps)
     quantity = _quantity(first, functional)
     if not several:
-        return Aligned(levels, [values[:, 0] for values in groups], above, None, quantity)
-    largest = np.maximum.reduce([np.abs(part).max(axis=(0, 2), initial=0) for part in groups])
-    groups = [values / np.where(largest, largest, 1)[:, None] for values in groups]
+        return Aligned(
+            levels=levels,
+            groups=[values[:, 0] for values in groups],
+            superlevel=above,
+            at=None,
+            quantity=quantity,
+        )
+    largest_of_each = [np.abs(part).max(axis=(0, 2), initial=0) for part in groups]
+    largest = np.maximum.reduce(largest_of_each)
+    scale = np.where(largest, largest, 1)[:, None]
+    groups = [values / scale for values in groups]
     widths = np.append(np.diff(levels), 0)
     if above:
         levels = -levels[::-1]
@@ -194,8 +205,10 @@ def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]
 
     A value counts as long as its width. The last value of a row is 0, at the level behind it.
     """
-    levels = np.append(0, np.cumsum(np.tile(widths, groups[0].shape[1])))
-    return levels, [np.pad(part.reshape(len(part), -1), ((0, 0), (0, 1))) for part in groups]
+    widths_of_row = np.tile(widths, groups[0].shape[1])
+    levels = np.append(0, np.cumsum(widths_of_row))
+    rows = [part.reshape(len(part), -1) for part in groups]
+    return levels, [np.pad(part, ((0, 0), (0, 1))) for part in rows]
 
 
 def _quantity(curve: Any, functional: str | None) -> tuple[str, str | None, str]:
@@ -222,7 +235,8 @@ def _steps(
         if not each:
             raise ValueError(f"`{name}` must hold at least one curve, got none")
         levels = np.unique(np.concatenate([one.levels for one in each]))
-        return Steps(levels, np.stack([_at(levels, one) for one in each]))
+        values = [_at(levels, one) for one in each]
+        return Steps(levels, np.stack(values))
     found = _selected(curves, wanted, above, name)
     if single and found.values.ndim != 2:
         raise ValueError(
@@ -251,7 +265,8 @@ def _selected(curves: Any, wanted: tuple[str | None, ...], above: bool, name: st
     levels, values = as_steps(curves, above, name)
     if len(names) == 1:
         return Steps(levels, values[..., None, :])
-    return Steps(levels, values[..., [names.index(str(functional)) for functional in wanted], :])
+    rows = [names.index(str(functional)) for functional in wanted]
+    return Steps(levels, values[..., rows, :])
 
 
 def _transforms(
@@ -283,10 +298,10 @@ def _transforms(
         raise ValueError("transforms must have at least 2 heights, and finite ones")
     widths = height_weights(heights) / len(directions)
     shape = (-1, len(directions), heights.size)
-    groups = [
-        np.concatenate([on_host(one.values).reshape(shape) for one in parts]).astype(np.float64)
-        for parts in named.values()
-    ]
+    groups = []
+    for parts in named.values():
+        values = [on_host(one.values).reshape(shape) for one in parts]
+        groups.append(np.concatenate(values).astype(np.float64))
     return heights, groups, widths
 
 

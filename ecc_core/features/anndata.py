@@ -85,11 +85,9 @@ def to_anndata(
         obs["region"] = pandas.Categorical([element] * len(labels), categories=[element])
     one = regions._replace(labels=np.zeros(1), values=np.zeros((1, *regions.values.shape[1:])))
     var = {k: v for k, v in columns(one).items() if k not in ("label", one._quantity)}
-    table = anndata.AnnData(
-        values,
-        pandas.DataFrame(obs, index=_names(labels.tolist())),
-        pandas.DataFrame(var, index=_names(range(values.shape[1]))),
-    )
+    rows = pandas.DataFrame(obs, index=_names(labels.tolist()))
+    variables = pandas.DataFrame(var, index=_names(range(values.shape[1])))
+    table = anndata.AnnData(values, rows, variables)
     facts = {name: fact for name, fact in regions.facts.items() if fact is not None}
     plain = {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
     table.uns["ecc"] = {"type": type(regions).__name__, **plain}

@@ -127,10 +127,11 @@ def curve_descriptors(
         negative_peak=-negative,
         negative_peak_at=negative_at,
     )
-    shaped = {name: part.reshape(sizes.shape) for name, part in found._asdict().items()}
-    return CurveDescriptors(
-        **{name: (part / sizes if name in SCALED else part)[()] for name, part in shaped.items()}
-    )
+    scaled = {}
+    for name, part in found._asdict().items():
+        shaped = part.reshape(sizes.shape)
+        scaled[name] = shaped / sizes if name in SCALED else shaped
+    return CurveDescriptors(**{name: part[()] for name, part in scaled.items()})
 
 
 def _check_size(size: ArrayLike, batch: tuple[int, ...]) -> Floats:
@@ -197,7 +198,9 @@ def descriptor_table(
     columns = {name: np.ravel(part) for name, part in found._asdict().items()}
     index = None
     if isinstance(batch, CurveResult | TransformResult) and len(batch._axes()) > 1:
-        axes = {n: at if at.ndim == 1 else np.arange(len(at)) for n, at in axes_of(batch).items()}
+        axes = {}
+        for name, at in axes_of(batch).items():
+            axes[name] = at if at.ndim == 1 else np.arange(len(at))
         axes.popitem()  # thresholds or heights
         names = [*axes]
         if len(axes) > 1:

@@ -47,9 +47,13 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
     aligned = align({"curves": curves}, superlevel, None)
     levels, values = aligned.restored(*aligned.groups)
     known: list[dict[str, Any]] = [c.facts if isinstance(c, EulerCurve) else {} for c in curves]
-    first = known[0].items()
-    shared = {name: value for name, value in first if all(k.get(name) == value for k in known)}
-    return EulerCurve(levels, values, **{**shared, "superlevel": aligned.superlevel})
+
+    def is_shared(name: str) -> bool:
+        return all(facts.get(name) == known[0][name] for facts in known)
+
+    shared = {name: value for name, value in known[0].items() if is_shared(name)}
+    shared["superlevel"] = aligned.superlevel
+    return EulerCurve(levels, values, **shared)
 
 
 def curve_distance(

@@ -108,7 +108,9 @@ class ExpectedCurve(CurveResult[Any]):
         if self.lower is None or self.upper is None:
             ax.plot(self.thresholds, self.mean, **line)
             return ax
-        return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
+        return draw_band(
+            ax, self.thresholds, middle=self.mean, lower=self.lower, upper=self.upper, **line
+        )
 
 
 def expected_gaussian_curve(
@@ -248,7 +250,14 @@ def expected_gaussian_curve(
     """
     sizes = check_shape(shape)
     at = check_threshold_array(thresholds).astype(np.float64)
-    filtration = filtration_of(len(sizes), connectivity, superlevel, "raise", None, boundary)
+    filtration = filtration_of(
+        len(sizes),
+        connectivity,
+        superlevel=superlevel,
+        nan="raise",
+        direction=None,
+        boundary=boundary,
+    )
     kept = check_region(mask, sizes, filtration.boundary)
     facts = curve_facts(filtration)
     centre = check_real(mean, "mean")
@@ -273,7 +282,9 @@ def expected_gaussian_curve(
     field = Field(covariance, sizes, spacing, filtration.boundary)
     counts = count_cells(sizes, filtration.boundary, filtration.cubes, kept)
     u = (at - centre) / math.sqrt(field.variance) * (-1 if filtration.superlevel else 1)
-    expected, error = lattice_curve(u, field.correlation, counts, filtration.cubes, generator)
+    expected, error = lattice_curve(
+        u, field.correlation, counts=counts, cubes=filtration.cubes, rng=generator
+    )
     if replicas is None:
         check_unused("without `replicas`", level=level)
         return ExpectedCurve(at, expected, error, **facts)
@@ -286,7 +297,14 @@ def expected_gaussian_curve(
         squares += (euler_curve(image + centre, at, **options).values - expected) ** 2
     special = import_optional("scipy.special", extra="features", purpose="bands")
     reach = special.stdtrit(count, (1 + inside) / 2) * np.sqrt(squares / count)
-    return ExpectedCurve(at, expected, error, expected - reach, expected + reach, **facts)
+    return ExpectedCurve(
+        thresholds=at,
+        mean=expected,
+        error=error,
+        lower=expected - reach,
+        upper=expected + reach,
+        **facts,
+    )
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:

@@ -271,11 +271,11 @@ def permutation_test(
         values = _without_rounding(values - values.mean(axis=0), largest)
         scale = values.std(axis=0)
     statistic, pvalue, null, difference, pvalues = _compared(
-        values, permutations, scale, aligned.levels, metric
+        values, permutations, scale=scale, levels=aligned.levels, metric=metric
     )
     degrees = sum(len(own) - 1 for own in groups)
-    within = [_without_rounding(own - own.mean(axis=0), largest) for own in groups]
-    squares = sum((own**2).sum(axis=0) for own in within)
+    centred = [_without_rounding(own - own.mean(axis=0), largest) for own in groups]
+    squares = sum((own**2).sum(axis=0) for own in centred)
     deviation = np.sqrt(squares / degrees) if degrees else np.full(difference.shape, np.nan)
     effect = _relative(difference, deviation)
     thresholds, difference, pvalues, effect = aligned.restored(difference, pvalues, effect)
@@ -336,7 +336,8 @@ def _compared(
     every = np.concatenate(null)
     largest = np.sort(np.concatenate(extremes))
     statistic = float(distance(observed))
-    rounding = ROUNDING * float(_norms(np.abs(values).max(axis=0), levels, metric))
+    largest_values = np.abs(values).max(axis=0)
+    rounding = ROUNDING * float(_norms(largest_values, levels, metric))
     as_far = np.count_nonzero(every >= statistic - rounding)
     own = _relative(np.abs(difference), scale) * (1 - ROUNDING) - ROUNDING
     further = largest.size - np.searchsorted(largest, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -188,13 +189,14 @@ def gaussian_threshold(
         scale = np.sqrt(sums.diagonal())
         return solve(sums / np.outer(scale, scale))
 
-    groups = [part.sum(axis=0) for part in np.array_split(products, min(GROUPS, len(products)))]
+    parts = np.array_split(products, min(GROUPS, len(products)))
+    groups = [part.sum(axis=0) for part in parts]
     total = products.sum(axis=0)
-    others = np.array([level_of(total - group)[0] for group in groups])  # a jackknife
     found, integration = level_of(total)
-    return GaussianThreshold(
-        found, float(np.hypot(integration, math.sqrt(len(groups) - 1) * others.std()))
-    )
+    without_each = [level_of(total - group) for group in groups]
+    others = np.array([level for level, _ in without_each])
+    jackknife = math.sqrt(len(groups) - 1) * others.std()
+    return GaussianThreshold(found, float(np.hypot(integration, jackknife)))
 
 
 def _mesh_threshold(
@@ -236,13 +238,11 @@ def _mesh_threshold(
     if len(maps) < 2:
         return GaussianThreshold(level, math.nan)
     groups = np.array_split(np.arange(len(maps)), min(GROUPS, len(maps)))
-    others = np.array(
-        [
-            field.curve(np.array([level]), field.correlations(np.delete(maps, group, axis=0)))[0]
-            for group in groups
-        ]
-    )
-    error = math.sqrt(len(groups) - 1) * float(others.std() / slope)
+    others = []
+    for group in groups:
+        without = field.correlations(np.delete(maps, group, axis=0))
+        others.append(field.curve(np.array([level]), without)[0])
+    error = math.sqrt(len(groups) - 1) * float(np.std(others) / slope)
     return GaussianThreshold(level, error)
 
 
@@ -273,7 +273,9 @@ def _corner_products(
     maps = maps.reshape(-1, *shape)
     slabs = 1 if len(maps) > 1 else GROUPS
     along = 1 + int(np.argmax(shape))
-    inside = _corners(np.ones(shape, bool) if kept is None else kept).all(axis=0, keepdims=True)
+    if kept is None:
+        kept = np.ones(shape, bool)
+    inside = _corners(kept).all(axis=0, keepdims=True)
     products = []
     for values in maps:
         both = (np.array_split(part, slabs, along) for part in (_corners(values), inside))
@@ -293,5 +295,5 @@ def _corner_products(
 def _corners(values: NDArray[Any]) -> NDArray[Any]:
     """The values at the corners of each cell between points, (2**d, cells...)."""
     ends = slice(None, -1), slice(1, None)
-    index = np.indices((2,) * values.ndim).reshape(values.ndim, -1).T
-    return np.stack([values[tuple(ends[i] for i in corner)] for corner in index])
+    corners = itertools.product(ends, repeat=values.ndim)
+    return np.stack([values[corner] for corner in corners])

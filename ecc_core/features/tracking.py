@@ -59,10 +59,10 @@ class RegionTracks:
         """Whether all regions, tracks and links are the same."""
         if not isinstance(other, RegionTracks):
             return NotImplemented
-        return self.n_frames == other.n_frames and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("frames", "labels", "tracks", "points", "centroids", "links")
-        )
+        if self.n_frames != other.n_frames:
+            return False
+        names = ("frames", "labels", "tracks", "points", "centroids", "links")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -273,12 +273,16 @@ def track_regions(
     linked &= followed[pairs.second]
     row = np.cumsum(followed) - 1
     links = np.stack([row[pairs.first[linked]], row[pairs.second[linked]]], axis=1)
+    counts = [frame.labels.size for frame in frames]
+    frame_of_each = np.repeat(np.arange(len(frames)), counts)
+    labels_of_all = np.concatenate([frame.labels for frame in frames])
+    centroids = np.concatenate([frame.centroids for frame in frames])
     return RegionTracks(
-        frames=np.repeat(np.arange(len(frames)), [at.labels.size for at in frames])[followed],
-        labels=np.concatenate([frame.labels for frame in frames])[followed],
+        frames=frame_of_each[followed],
+        labels=labels_of_all[followed],
         tracks=_tracks(links, int(followed.sum())),
         points=points[followed],
-        centroids=np.concatenate([frame.centroids for frame in frames])[followed],
+        centroids=centroids[followed],
         links=links,
         n_frames=len(frames),
     )

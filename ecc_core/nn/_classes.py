@@ -110,7 +110,13 @@ def _given_classes(
     """The classes of images that an operator is given; the mask is (batch or 1, *spatial)."""
     place = place_of_pairs(images)
     shown = None if mask is None else mask.expand(images.shape).to(place)
-    return classes_of(widest(images).to(place), shown, connectivity, superlevel, min_persistence)
+    return classes_of(
+        widest(images).to(place),
+        shown,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        min_persistence=min_persistence,
+    )
 
 
 def widest(images: Tensor) -> Tensor:
@@ -140,7 +146,13 @@ def betti_coefficients(
     points = math.prod(images.shape[1:])
     if not images.numel():
         return images.new_zeros((count, ndim, points), dtype=torch.int8)
-    found = _given_classes(images, mask, connectivity, superlevel, min_persistence)
+    found = _given_classes(
+        images,
+        mask,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        min_persistence=min_persistence,
+    )
     dies = found.deaths < images.numel()
     at = torch.cat([found.births, found.deaths[dies]]) % points
     groups = torch.cat([found.groups, found.groups[dies]])
@@ -217,10 +229,11 @@ def exact_betti_curves(
 ) -> Tensor:
     """Betti curves (batch, dimensions, n) of images (batch, *spatial)."""
     place = place_of_curves(images)
+    shown = None if mask is None else mask.expand(images.shape)
     found = betti_curves(
         widest(images).to(place),
         thresholds.to(place),
-        mask=None if mask is None else mask.expand(images.shape).to(place),
+        mask=None if shown is None else shown.to(place),
         connectivity=connectivity,
         superlevel=superlevel,
         min_persistence=min_persistence,

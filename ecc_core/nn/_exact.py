@@ -18,7 +18,8 @@ def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
     if torch.onnx.is_in_onnx_export():
         raise RuntimeError('ONNX has no operators for layers with hard="forward"')
     fixed = [plain(a).detach() if isinstance(a, Tensor) else a for a in arguments]
-    exact: Tensor = operator(*fixed).reshape(soft.shape).to(soft.dtype)
+    found = operator(*fixed).reshape(soft.shape)
+    exact: Tensor = found.to(soft.dtype)
     return exact + (soft - soft.detach())
 
 
@@ -50,10 +51,11 @@ def exact_curve(
 ) -> Tensor:
     """Curves (batch, n) of images (batch, *spatial) with a mask (batch or 1, *spatial)."""
     place = place_of_curves(image)
+    shown = None if mask is None else mask.expand(image.shape)
     found: Tensor = euler_curve(
         image.to(place),
         thresholds.to(place),
-        mask=None if mask is None else mask.expand(image.shape).to(place),
+        mask=None if shown is None else shown.to(place),
         direction=None if direction is None else direction.tolist(),
         direction_scale=None if direction_scale is None else direction_scale.item(),
         spacing=None if direction is None else spacing,

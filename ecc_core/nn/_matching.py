@@ -55,7 +55,8 @@ def match_errors(
     """
     if not images.numel():
         return images.new_zeros(len(images)), torch.zeros_like(images)
-    values, true = (given.detach().cpu().numpy() for given in (images, targets))
+    values = images.detach().cpu().numpy()
+    true = targets.detach().cpu().numpy()
     shown = None if mask is None else mask.cpu().numpy()
     each = _images_of_stack(values)
     gap = int(each > 1)

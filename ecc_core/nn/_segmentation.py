@@ -168,7 +168,13 @@ class SegmentationLoss(nn.Module):
 
     def _check_if_seen(self, given: Tensor, shown: Tensor | None, name: str, advice: str) -> None:
         if self._sees(given):
-            check_probabilities(given, name, advice, "pass `mask` to leave such points out", shown)
+            check_probabilities(
+                given,
+                name,
+                advice=advice,
+                on_nan="pass `mask` to leave such points out",
+                shown=shown,
+            )
 
     def _in_windows(self, image: Tensor, fill: float = 0) -> Tensor:
         """Images (..., spatial), or their windows (..., positions, window) if there are any."""
@@ -176,7 +182,14 @@ class SegmentationLoss(nn.Module):
             return image
         spatial = image.shape[image.dim() - self.n_spatial :]
         after = [-n % self.window for n in spatial]
-        return windows(image, [0] * self.n_spatial, after, fill, self.window, self.window)
+        return windows(
+            image,
+            [0] * self.n_spatial,
+            after=after,
+            value=fill,
+            side=self.window,
+            stride=self.window,
+        )
 
     def _mean_errors(
         self, prediction: Tensor, masks: Tensor, shown: Tensor | None, errors_of: Errors

@@ -156,7 +156,9 @@ def soft_euler_curve(
         if cuda.fuses(image, *others):
             return cuda.fused_curve(image, *others, n_spatial)
     views = len(batch) != 1  # otherwise the shapes are those of the operator
-    curve, *_ = soft_curve(image.reshape(math.prod(batch), *spatial) if views else image, *others)
+    if views:
+        image = image.reshape(math.prod(batch), *spatial)
+    curve, *_ = soft_curve(image, *others)
     found: Tensor = curve.reshape(*batch, levels.numel()) if views else curve
     return found
 
@@ -240,7 +242,15 @@ def soft_euler_transform(
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     if weights.dtype != dtype:
         weights = weights.to(dtype)
-    given = Transformed(weights, vectors, levels, slope, connectivity, extension, steps)
+    given = Transformed(
+        weights=weights,
+        directions=vectors,
+        heights=levels,
+        sharpness=slope,
+        connectivity=connectivity,
+        extension=extension,
+        spacing=steps,
+    )
     if weights.numel() == 0:
         # Zero, with a graph that reaches all arguments: other ranks of a training step have images.
         zero = weights.sum() + 0 * (vectors.sum() + levels.sum() + slope)

@@ -275,7 +275,8 @@ def _has_integers(array: Any) -> bool:
 
 def _window(given: Any, n_spatial: int) -> tuple[int, ...]:
     try:
-        window = tuple(map(operator.index, given if np.ndim(given) else (given,) * n_spatial))
+        lengths = given if np.ndim(given) else (given,) * n_spatial
+        window = tuple(map(operator.index, lengths))
     except TypeError:
         window = ()
     if len(window) != n_spatial or min(window) < 1:

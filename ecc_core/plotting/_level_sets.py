@@ -91,12 +91,12 @@ def plot_level_sets(
         figure = new_figure(figsize=(COLUMN, TOP + height + BELOW_PANELS))
     plot_top = TOP + height + CAPTION
     room = figure.bbox.height / figure.dpi - plot_top - BOTTOM
-    ax = _axes_in_inches(figure, LEFT, plot_top, COLUMN - LEFT - RIGHT, room)
+    ax = _axes_in_inches(figure, LEFT, top=plot_top, width=COLUMN - LEFT - RIGHT, height=room)
     for (neighbours, curve), style in zip(curves.items(), CURVE_STYLES, strict=False):
         plot_curve(curve, ax, label=f"{neighbours}-connected", **style)
     lines = ax.get_legend_handles_labels()[0]
     frames = [
-        _axes_in_inches(figure, LEFT + i * (side + GAP), TOP, side, height)
+        _axes_in_inches(figure, LEFT + i * (side + GAP), top=TOP, width=side, height=height)
         for i in range(len(panels))
     ]
     frames[0].imshow(panels[0], cmap="gray", interpolation="antialiased")
@@ -108,7 +108,7 @@ def plot_level_sets(
         for neighbours, curve in curves.items():
             at, values = map(np.asarray, curve)
             numbers[neighbours] = int(values[np.searchsorted(at, t, side="right") - 1])
-        _draw_set(frame, panel, t, numbers, colour)
+        _draw_set(frame, panel, t=t, numbers=numbers, colour=colour)
         ax.axvline(t, color=colour, linewidth=0.8, zorder=1)
         ax.plot([t] * len(numbers), list(numbers.values()), "o", color=colour, **MARKER_STYLE)
     for frame in frames:

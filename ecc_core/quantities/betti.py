@@ -98,7 +98,13 @@ class Betti(CurveQuantity[BettiOptions]):
     ) -> BettiPieces:
         assert dtype is not None
         if own.min_persistence:
-            return LastingPieces(at, filtration, dtype, masked, own.min_persistence)
+            return LastingPieces(
+                thresholds=at,
+                filtration=filtration,
+                dtype=dtype,
+                masked=masked,
+                least=own.min_persistence,
+            )
         return BettiPieces(at, filtration, dtype, masked)
 
     def ndim_of(self, columns: Sequence[str]) -> int:

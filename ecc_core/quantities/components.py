@@ -80,7 +80,9 @@ class Components(CurveQuantity[ComponentOptions]):
     ) -> SizePieces:
         assert dtype is not None
         one_pair = own.inlet is not None and own.outlet is not None
-        return SizePieces(at, filtration, dtype, masked, one_pair)
+        return SizePieces(
+            thresholds=at, filtration=filtration, dtype=dtype, masked=masked, one_pair=one_pair
+        )
 
     def own_of(self, arguments: Namespace, spacing: Any) -> ComponentOptions:
         return ComponentOptions()

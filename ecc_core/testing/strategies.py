@@ -137,7 +137,7 @@ def images(
     kind = draw(st.sampled_from(content))
     nan = nan and dtype.kind == "f"
     if kind == "levels":
-        levels = _levels(draw, dtype, ties, infinities, nan)
+        levels = _levels(draw, dtype, ties=ties, infinities=infinities, nan=nan)
         return levels[rng.integers(levels.size, size=shape)]
     image = (_noise if kind == "noise" else _smooth)(rng, dtype, shape)
     if nan:

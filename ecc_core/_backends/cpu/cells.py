@@ -195,7 +195,9 @@ def cell_counts(
     )
     order, _ = spatial_order(image[0])
     groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
-    for part, source, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
+    for part, source, shown in parts_of(
+        image, mask, order=order, flips=(), key_size=plans[-1].key_dtype.itemsize
+    ):
         counter = _Counter(source, shown, filtration, cubes, order)
         counter.groups = groups
         counter.spans = spans

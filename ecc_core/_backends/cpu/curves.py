@@ -70,11 +70,17 @@ def curve(
     )
     order, flips = ([], []) if direction else spatial_order(image[0])
     key_size = plans[-1].key_dtype.itemsize
-    for part, source, shown in parts_of(image, mask, order, flips, key_size, direction):
+    for part, source, shown in parts_of(
+        image, mask, order=order, flips=flips, key_size=key_size, direction=direction
+    ):
         if in_rows:
-            add_rows(source, shown, plans, filtration.nan, workers, result[part])
+            add_rows(
+                source, shown, plans=plans, nan=filtration.nan, workers=workers, out=result[part]
+            )
             continue
-        scanner = Scanner(source, shown, filtration, cubes, order)
+        scanner = Scanner(
+            source=source, mask=shown, filtration=filtration, cubes=cubes, order=order
+        )
         add_histograms(scanner, plans, workers, result[part])
     return result
 

@@ -210,7 +210,9 @@ def value_range(
     shown = None if mask is None else given[1]
     boxes = [
         (source, hidden, block)
-        for _, source, hidden in parts_of(given[0], shown, [], [], KEY_SIZE, direction)
+        for _, source, hidden in parts_of(
+            given[0], shown, order=[], flips=[], key_size=KEY_SIZE, direction=direction
+        )
         for block in cut(source.shape, KEY_SIZE, 3)
     ]
     order, ends = _order_of(dtype)

@@ -163,5 +163,9 @@ class OneBlock:
         if plan.bound is None:
             self.scan(keys, *self.sides, *spare, histogram, None, NO_PLACE)
         else:
-            scanner.add(plan, Staged(self.block, layout, keys, spare, unfit), histogram)
+            scanner.add(
+                plan,
+                Staged(block=self.block, layout=layout, keys=keys, spare=spare, unfit=unfit),
+                histogram,
+            )
         cumulate(histogram, None, scanner.descending, scanner.sign, plan.entered, curves)

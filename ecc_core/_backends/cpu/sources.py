@@ -267,5 +267,5 @@ class DirectionalSource(Source):
 def memory_order(array: Array) -> tuple[list[int], tuple[slice, ...]]:
     """Axes from the longest to the shortest steps, and the flips that make these positive."""
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
-    flips = tuple(slice(None, None, -1 if array.strides[axis] < 0 else 1) for axis in order)
-    return order, flips
+    signs = [-1 if array.strides[axis] < 0 else 1 for axis in order]
+    return order, tuple(slice(None, None, sign) for sign in signs)

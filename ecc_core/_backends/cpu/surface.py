@@ -57,7 +57,8 @@ class _Codes:
         self.half = self.element.width // 2
         self.low = llvm.splat(self.element, self.lanes, (1 << self.half) - 1)
         self.corners = corners
-        self.axes = [1 << i for i in range(len(corners).bit_length() - 1)]
+        ndim = len(corners).bit_length() - 1
+        self.axes = [1 << i for i in range(ndim)]
         lane = ir.VectorType(llvm.I64, self.lanes)
         numbers = ir.Constant(lane, [llvm.I64(i) for i in range(self.lanes)])
         self.valid = builder.icmp_signed("<", numbers, llvm.each(builder, left, self.lanes))
@@ -298,7 +299,7 @@ def surface(
         for i in queue:
             pair = (first[i], second[i])
             shown = None if mask is None else mask[i]
-            result[i] = _surface(pair, shown, plans, filtrations[0], alone)
+            result[i] = _surface(pair, shown, plans=plans, filtration=filtrations[0], workers=alone)
 
     together = 1 if len(first) == 1 else worker_count(workers, first.size, bins)
     alone = workers if together == 1 else 1
@@ -315,12 +316,17 @@ def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) ->
     first points of the image, where there are cells too.
     """
     after = (int(ndim == 3), 1, 1)  # neighbours along each axis
-    z, y, x = (min(b + a, n) for a, b, n in zip(after, block.stop, shape, strict=True))
-    before = [a * int(cubes and at == 0) for a, at in zip(after, block.start, strict=True)]
-    depth, height, width = (n + b for n, b in zip(block.shape, before, strict=True))
-    steps = (1, width + 1, (width + 1) * (height + 1))
-    at = sum(b * step for b, step in zip(reversed(before), steps, strict=True))
-    return Block(block.start, (z, y, x)), (at, steps), (width, height, depth)
+    before = [0, 0, 0]
+    if cubes:
+        before = [n if start == 0 else 0 for n, start in zip(after, block.start, strict=True)]
+    stop = [min(end + n, length) for end, n, length in zip(block.stop, after, shape, strict=True)]
+    depth, height, width = [n + more for n, more in zip(block.shape, before, strict=True)]
+    step_of_row = width + 1
+    step_of_slice = step_of_row * (height + 1)
+    first = before[2] + before[1] * step_of_row + before[0] * step_of_slice
+    steps = (1, step_of_row, step_of_slice)
+    z, y, x = stop
+    return Block(block.start, (z, y, x)), (first, steps), (width, height, depth)
 
 
 def _surface(

@@ -137,12 +137,12 @@ class _Counter:
             own = np.ascontiguousarray(part)
         if not own.any():
             return
-        room = tuple(
-            min(stop + 1, length) - start
-            for start, stop, length in zip(*block, self.image.shape, strict=True)
-        )
-        box = Block(block.start, tuple(np.add(block.start, room).tolist()))
-        strides = room[1] * (room[2] + SPARE_ELEMENTS), room[2] + SPARE_ELEMENTS
+        ends = zip(block.stop, self.image.shape, strict=True)
+        z, y, x = [min(end + 1, length) for end, length in ends]  # with the next points
+        box = Block(block.start, (z, y, x))
+        room = box.shape
+        row = room[2] + SPARE_ELEMENTS
+        strides = room[1] * row, row
         keys = scratch.take("window", room[0] * strides[0], self.plan.key_dtype)
         nan, _ = load_box(self.plan, values, shown, box, keys, 0, strides)
         if nan and self.rejects_nan:

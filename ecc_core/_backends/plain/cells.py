@@ -34,7 +34,7 @@ def values_of(xp: Any, points: Any, kind: Kind, cubes: bool, never: int, boundar
     for axis, pairs in enumerate(kind.pairs):
         border = boundary.axes[axis]
         if pairs:
-            low, high = _neighbours(xp, cells, axis, cubes, never, border)
+            low, high = _neighbours(xp, cells, axis=axis, cubes=cubes, never=never, border=border)
             cells = xp.minimum(low, high) if cubes else xp.maximum(low, high)
         elif border.missing:
             cells = cells[along(axis, slice(0, cells.shape[axis] - 1))]

@@ -110,7 +110,7 @@ def _coefficients_of_image(values: Array, absent: Array, filtration: Filtration)
     closed = Boundary.alike(CLOSED, len(shape))
     counts = xp.astype(xp.zeros_like(values), xp.int64)
     for kind in kinds(len(shape), cubes):
-        cells = values_of(xp, keys, kind, cubes, never, closed)
+        cells = values_of(xp, keys, kind=kind, cubes=cubes, never=never, boundary=closed)
         for axis in itertools.compress(range(len(shape)), kind.pairs):
             if not cubes:  # as for cubes, there is one before the first point and after the last
                 cells = framed(xp, cells, axis, NOBODY)
@@ -155,10 +155,11 @@ def region_curves(
     if dtype_of(labels).kind == "i" and bool(xp.any(labels < 0)):
         raise ValueError(f"`labels` must not be negative, got {int(xp.min(labels))}")
     ids = xp.sort(xp.unique_values(labels[labels != 0]))
-    rows = [
-        curve(image[None, ...], thresholds, filtration, mask=(labels == ids[i])[None, ...])[0, ...]
-        for i in range(ids.shape[0])
-    ]
+    rows = []
+    for i in range(ids.shape[0]):
+        region = labels == ids[i]
+        curves = curve(image[None, ...], thresholds, filtration, mask=region[None, ...])
+        rows.append(curves[0, ...])
     if not rows:
         return ids, like(np.zeros((0, thresholds.size), np.int64), image)
     return ids, xp.stack(rows)
@@ -261,7 +262,14 @@ def _curves_of_ranks(ranks: Array, count: int, filtration: Filtration) -> Array:
         rows = []
         for i in range(ranks.shape[0]):
             points = ranks[i, ...]
-            cells = values_of(xp, points, kind, filtration.cubes, count, filtration.boundary)
+            cells = values_of(
+                xp,
+                points,
+                kind=kind,
+                cubes=filtration.cubes,
+                never=count,
+                boundary=filtration.boundary,
+            )
             ordered = xp.sort(xp.reshape(cells, (-1,)))
             entered = xp.searchsorted(ordered, levels, side="right")
             rows.append(xp.astype(entered, xp.int64))
@@ -281,7 +289,8 @@ def _values(images: Array, filtration: Filtration, mask: Array | None) -> tuple[
     else:
         values = xp.astype(images, getattr(xp, _computed(dtype).name))
     absent = xp.isnan(values) if dtype.kind == "f" else xp.astype(values * 0, xp.bool)
-    if filtration.nan == "raise" and bool(xp.any(absent if mask is None else absent & mask)):
+    shown_nan = absent if mask is None else absent & mask
+    if filtration.nan == "raise" and bool(xp.any(shown_nan)):
         raise ValueError(NAN_MESSAGE)
     return values, absent if mask is None else absent | ~mask
 

@@ -234,4 +234,13 @@ def _bounds(text: str, lengths: tuple[int, ...]) -> tuple[dict[str, float], list
 
 
 READ = frozenset({"axes", "spacing", "place"})
-FORMATS = (Format("Amira", SUFFIXES, open_amira, READ, "", is_container=True),)
+FORMATS = (
+    Format(
+        name="Amira",
+        suffixes=SUFFIXES,
+        open=open_amira,
+        fields=READ,
+        reference="",
+        is_container=True,
+    ),
+)

@@ -52,6 +52,8 @@ def open_pair(path: Path, _: Request) -> Opened:
         array = Lazy(shape, read((slice(0, 1),) * len(shape)).dtype, read)
     is_nifti = issubclass(kind, nibabel.Nifti1Pair)
     axes = "XYZTC"[: len(shape)][::-1]
+    if len(axes) != len(shape):
+        axes = unnamed_axes(len(shape))
     steps = dict(zip("XYZ", header.get_zooms(), strict=False))
     return Opened(
         array,
@@ -92,7 +94,8 @@ def _kind(nibabel: Any, file: Path) -> Any:
 def _unit(header: Any, *, is_nifti: bool) -> str:
     if is_nifti:
         return str(header.get_xyzt_units()[0])
-    return bytes(header["vox_units"].item()).decode("latin-1").strip("\0 ")
+    unit = bytes(header["vox_units"].item())
+    return unit.decode("latin-1").strip("\0 ")
 
 
 def _affine(header: Any) -> Affine | None:
@@ -104,8 +107,21 @@ def _affine(header: Any) -> Affine | None:
 
 READ = frozenset({"axes", "spacing", "place", "encoding"})
 FORMATS = (
-    Format("NIfTI or Analyze, a pair", (HEADER,), open_pair, READ, "nibabel", extra="nifti"),
     Format(
-        "values of a pair", (VALUES,), open_pair, READ, "nibabel", extra="nifti", is_slice=False
+        name="NIfTI or Analyze, a pair",
+        suffixes=(HEADER,),
+        open=open_pair,
+        fields=READ,
+        reference="nibabel",
+        extra="nifti",
+    ),
+    Format(
+        name="values of a pair",
+        suffixes=(VALUES,),
+        open=open_pair,
+        fields=READ,
+        reference="nibabel",
+        extra="nifti",
+        is_slice=False,
     ),
 )

@@ -107,10 +107,13 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
     names: list[str] = []
     with ExitStack() as failing:
         opened = failing.enter_context(h5py.File(path, "r"))
+
         # links, of which those to other files are not followed, are not among what is visited
-        opened.visititems(
-            lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
-        )
+        def note(name: str, node: Any) -> None:
+            if isinstance(node, h5py.Dataset):
+                names.append(name)
+
+        opened.visititems(note)
         images = [name for name in names if not h5py.h5ds.is_scale(opened[name].id)]
         name = images[0] if not inside and len(images) == 1 else inside
         linked = isinstance(node_at(h5py, opened, name), h5py.Dataset)
@@ -132,10 +135,11 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
             names_of_axes = [_dimension_name(dim) for dim in array.dims]
         # written by ilastik's and PlantSeg's exporters, in micrometers
         steps = np.ravel(array.attrs.get("element_size_um", ()))
-        known = steps.size == 3 and steps.dtype.kind == "f"
+        is_known = steps.size == 3 and steps.dtype.kind == "f"
+        distances = dict(zip("ZYX", steps, strict=True)) if is_known else {}
         description = Description.of(
             named_axes(names_of_axes),
-            steps=dict(zip("ZYX", steps, strict=True)) if known else {},
+            steps=distances,
             units="um",
             names=names_of_axes,
         )
@@ -154,14 +158,21 @@ def _dimension_name(dim: Any) -> str:
 
 
 FORMATS = (
-    Format("NPY", (".npy",), open_npy, frozenset(), "numpy"),
-    Format("NPZ", (".npz",), open_npz, frozenset(), "numpy", is_container=True),
+    Format(name="NPY", suffixes=(".npy",), open=open_npy, fields=frozenset(), reference="numpy"),
     Format(
-        "HDF5",
-        HDF5_SUFFIXES,
-        open_hdf5,
-        frozenset({"axes", "spacing", "encoding", "missing"}),
-        "h5py, xarray",
+        name="NPZ",
+        suffixes=(".npz",),
+        open=open_npz,
+        fields=frozenset(),
+        reference="numpy",
+        is_container=True,
+    ),
+    Format(
+        name="HDF5",
+        suffixes=HDF5_SUFFIXES,
+        open=open_hdf5,
+        fields=frozenset({"axes", "spacing", "encoding", "missing"}),
+        reference="h5py, xarray",
         extra="dask",
         is_container=True,
     ),

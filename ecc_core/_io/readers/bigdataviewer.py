@@ -74,23 +74,24 @@ def open_bigdataviewer(path: Path, request: Request) -> Opened:
     factor = dict(zip("XYZ", factors[level], strict=True))
     affine = _affine(described.places.get((times[0], setup.number)), factor)
     steps = {axis: size * factor[axis] for axis, size in setup.voxel.items()}
-    lead = "T" if len(described.times) > 1 else ""
+    is_series = len(described.times) > 1
+    counts = (len(times),) if is_series else ()
+
+    def volume_at(index: tuple[int, ...]) -> Any:
+        return volumes[index[0]] if is_series else first
+
+    description = Description.of(
+        f"T{AXES}" if is_series else AXES,
+        steps=steps,
+        units=setup.unit,
+        place=affine,
+        encoding=_encoding(first.dtype),
+        notes=_notes(described, times, steps, affine),
+    )
     return Opened(
-        joined_volumes(
-            (len(times),) * len(lead),
-            first.shape,
-            values_type(first.dtype),
-            lambda index: volumes[index[0] if index else 0],
-        ),
-        Description.of(
-            lead + AXES,
-            steps=steps,
-            units=setup.unit,
-            place=affine,
-            encoding=_encoding(first.dtype),
-            notes=_notes(described, times, steps, affine),
-        ),
-        (*(1 for _ in lead), *(first.chunks or first.shape)),
+        joined_volumes(counts, first.shape, values_type(first.dtype), volume_at),
+        description,
+        (1,) * len(counts) + tuple(first.chunks or first.shape),
         series=len(described.setups),
         levels=len(factors),
         described=(str(path), str(file)),
@@ -125,16 +126,14 @@ def parse_description(content: bytes) -> Views:
     setups = tuple(map(_setup, sequence.iterfind("ViewSetups/ViewSetup")))
     if not setups:
         raise ValueError("damaged: it has no ViewSetup")
-    missing = sequence.iterfind("MissingViews/MissingView")
+    missing = [_view(view) for view in sequence.iterfind("MissingViews/MissingView")]
+    registrations = root.iterfind("ViewRegistrations/ViewRegistration")
     return Views(
         file=text_of(loader, "hdf5"),
         setups=setups,
         times=_times(sequence.find("Timepoints")),
-        missing=frozenset(_view(view) for view in missing),
-        places={
-            _view(view): _matrix(view)
-            for view in root.iterfind("ViewRegistrations/ViewRegistration")
-        },
+        missing=frozenset(missing),
+        places={_view(view): _matrix(view) for view in registrations},
     )
 
 
@@ -162,13 +161,12 @@ def _times(element: Element | None) -> tuple[int, ...]:
         words = re.split(r"[,;]\s*", text_of(element, "integerpattern"))
         spans = [_span(word) for word in words]
     elif kind == "list":
-        return tuple(
-            _whole(text_of(point, "id"), "id of a Timepoint")
-            for point in element.iterfind("Timepoint")
-        )
+        numbers = [text_of(point, "id") for point in element.iterfind("Timepoint")]
+        return tuple(_whole(number, "id of a Timepoint") for number in numbers)
     else:
         raise ValueError(f"damaged: its Timepoints are of the type {kind!r}")
-    if sum(max(0, stop - start) // step + 1 for start, stop, step in spans) > MOST_TIMES:
+    counts = [max(0, stop - start) // step + 1 for start, stop, step in spans]
+    if sum(counts) > MOST_TIMES:
         raise ValueError(f"damaged: it describes more than {MOST_TIMES} time points")
     return tuple(t for start, stop, step in spans for t in range(start, stop + 1, step))
 
@@ -223,8 +221,11 @@ def _notes(
     missing = [str(t) for t in described.times if t not in times]
     if missing:
         notes.append(f"the time points {', '.join(missing)} are missing, and are left out")
-    lengths = {axis: float(np.linalg.norm(s)) for axis, s in affine.steps.items()} if affine else {}
-    if any(abs(lengths[a] - step) > TOLERANCE * step for a, step in steps.items() if lengths):
+    if affine is None:
+        return notes
+    lengths = {axis: float(np.linalg.norm(vector)) for axis, vector in affine.steps.items()}
+    differs = [abs(lengths[axis] - step) > TOLERANCE * step for axis, step in steps.items()]
+    if any(differs):
         there = ", ".join(f"{axis} {lengths[axis]:.6g}" for axis in AXES)
         notes.append(f"its registration has steps of the lengths {there}; spacing is its voxelSize")
     return notes
@@ -251,11 +252,11 @@ def _first_group(opened: Any, setup: int) -> str:
 READ = frozenset({"axes", "spacing", "place", "encoding"})
 FORMATS = (
     Format(
-        "BigDataViewer",
-        SUFFIXES,
-        open_bigdataviewer,
-        READ,
-        "npy2bdv",
+        name="BigDataViewer",
+        suffixes=SUFFIXES,
+        open=open_bigdataviewer,
+        fields=READ,
+        reference="npy2bdv",
         extra="dask",
         is_slice=False,
     ),

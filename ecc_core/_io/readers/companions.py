@@ -28,11 +28,11 @@ def open_companion(path: Path, request: Request) -> Opened:
 
 FORMATS = (
     Format(
-        "OME-TIFF by its companion",
-        SUFFIXES,
-        open_companion,
-        tiff.READ,
-        "tifffile",
+        name="OME-TIFF by its companion",
+        suffixes=SUFFIXES,
+        open=open_companion,
+        fields=tiff.READ,
+        reference="tifffile",
         extra="io",
         is_slice=False,
     ),

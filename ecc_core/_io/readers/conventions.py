@@ -40,11 +40,11 @@ def decoded(array: Any, attributes: Mapping[str, Any]) -> Decoded:
         return Decoded(array, Encoding(unit=unit), None)
     dtype, signedness = _by_sign(stored, _text(attributes.get("_Unsigned")))
     fills = {name: _numbers(attributes[name], stored) for name in FILLS if name in attributes}
-    missing = declared_missing(
-        dtype,
-        [fill.astype(stored).view(dtype) if signedness else fill for fill in _joined(fills)],
-        ", ".join(f"{name} {' '.join(f'{v:g}' for v in values)}" for name, values in fills.items()),
-    )
+    numbers = _joined(fills)
+    if signedness:
+        numbers = [number.astype(stored).view(dtype) for number in numbers]
+    words = [f"{name} {_in_words(values)}" for name, values in fills.items()]
+    missing = declared_missing(dtype, numbers, ", ".join(words))
     slope, offset = (_scalar(attributes.get(name)) for name in ("scale_factor", "add_offset"))
     if slope is None and offset is None:
         encoding = Encoding(stored.name if signedness else "", signedness=signedness, unit=unit)
@@ -150,6 +150,10 @@ def _float_of(text: str) -> float:
 
 def _joined(fills: Mapping[str, Array]) -> list[Any]:
     return [number for values in fills.values() for number in values]
+
+
+def _in_words(numbers: Array) -> str:
+    return " ".join(f"{number:g}" for number in numbers)
 
 
 def _text(value: Any) -> str:

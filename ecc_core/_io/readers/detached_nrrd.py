@@ -41,7 +41,8 @@ def read_detached_header(nrrd: Any, path: Path) -> tuple[Header, list[str]] | No
             names = [name.strip() for name in rest if name.strip()]
             rest = []
         elif pattern := PATTERN.fullmatch(names[0]):
-            names = list(_numbered(pattern[1], *(int(n) for n in pattern.groups()[1:4])))
+            name, *span = pattern.groups()[:4]
+            names = list(_numbered(name, *map(int, span)))
         return nrrd.read_header([*lines[:number], *rest]), names
     return None
 
@@ -89,7 +90,7 @@ def open_detached(
     check_memory(count * dtype.itemsize, path)
     values = np.empty(count, dtype)
     for part, file in zip(np.split(values, len(files)), files, strict=True):
-        part[:] = _part(nrrd, header, file, part.size, dtype, encoding)
+        part[:] = _part(nrrd, header, file=file, count=part.size, dtype=dtype, encoding=encoding)
     return header, values.reshape(shape), described
 
 

@@ -57,7 +57,9 @@ def open_dicom(path: Path, _: Request) -> Opened:
     elif len(letters) > 1:
         array = _folded(frames, arrangement.order.shape)
     names = (*names, "row", "column", *(["sample"] * len(samples)))
-    description = _description(header, frames, letters + "YX" + samples, steps, names, place)
+    description = _description(
+        header, frames, letters=letters + "YX" + samples, steps=steps, names=names, place=place
+    )
     chunks = None if array is frames.first else (1,) * len(letters) + frames.shape[1:]
     return Opened(array, description, chunks)
 
@@ -103,7 +105,9 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
         place = _place_of(positions, ordered[0], steps)
     samples = "S" if frames.first.ndim > 2 else ""
     names = ("slice", "row", "column", *(["sample"] * len(samples)))
-    description = _description(ordered[0], frames, "ZYX" + samples, steps, names, place)
+    description = _description(
+        ordered[0], frames, letters="ZYX" + samples, steps=steps, names=names, place=place
+    )
     return Opened(
         frames,
         description,
@@ -135,10 +139,12 @@ class _Frames(Planes):
     def __init__(self, headers: Sequence[Any], order: NDArray[np.intp]) -> None:
         self.headers = headers
         self.order = order
-        scales = [_scale(headers[i % len(headers)], i) for i in order.tolist()]
+        numbers = order.tolist()
+        header_of_each = [headers[i % len(headers)] for i in numbers]
+        scales = [_scale(header, i) for header, i in zip(header_of_each, numbers, strict=True)]
         self.decode = Decoder.of(headers, scales)
         self.stored: np.dtype[Any] | None = None
-        names = [Path(headers[i % len(headers)].filename).name for i in order.tolist()]
+        names = [Path(header.filename).name for header in header_of_each]
         super().__init__(names, self._read)
         for number, header in enumerate(headers):
             self.compare(number, "shape", (header.Rows, header.Columns), self.first.shape[:2])
@@ -207,4 +213,13 @@ def _description(
 
 
 READ = frozenset({"axes", "spacing", "time", "place", "encoding", "missing"})
-FORMATS = (Format("DICOM", SUFFIXES, open_dicom, READ, "pydicom", extra="dicom"),)
+FORMATS = (
+    Format(
+        name="DICOM",
+        suffixes=SUFFIXES,
+        open=open_dicom,
+        fields=READ,
+        reference="pydicom",
+        extra="dicom",
+    ),
+)

@@ -71,7 +71,9 @@ def arranged(header: Any, count: int) -> Arrangement:
     if offsets is not None and len(offsets) == count:
         places = np.array(offsets, np.float64)
         order = np.argsort(places, kind="stable")
-        return Arrangement("Z", ("slice",), order, None, even_gap(places[order]))
+        return Arrangement(
+            letters="Z", names=("slice",), order=order, positions=None, gap=even_gap(places[order])
+        )
     if pointer is not None and _keyword(pointer) in CINE_TAGS:
         interval = float(header.get("FrameTime", 0) or 0)
         return Arrangement("T", ("time",), in_file, None, interval=interval)
@@ -83,19 +85,26 @@ def _by_positions(
 ) -> Arrangement:
     """Return the order of frames by their place along the normal, and what else they differ in."""
     places = np.round(positions @ normal_of(orientation), 4)
-    slices, which = np.unique(places, return_inverse=True)
+    slices, along, which = np.unique(places, return_index=True, return_inverse=True)
     gap = even_gap(slices)
     repeats = np.bincount(which)
-    along = np.array([np.flatnonzero(which == i)[0] for i in range(len(slices))])
     if repeats.max() == 1:
-        return Arrangement("Z", ("slice",), along, positions[along], gap)
+        return Arrangement(
+            letters="Z", names=("slice",), order=along, positions=positions[along], gap=gap
+        )
     letter, name, values = _other_dimension(header, which, int(repeats.max()))
     distinct, index = np.unique(values, return_inverse=True)
     order = np.full((len(distinct), len(slices)), -1, np.intp)
     order[index, which] = np.arange(len(places))
     if (order < 0).any() or order.size != len(places):
         raise ValueError(f"frames are missing or doubled along {name}, at some of the positions")
-    return Arrangement(f"{letter}Z", (name, "slice"), order, positions[along], gap)
+    return Arrangement(
+        letters=f"{letter}Z",
+        names=(name, "slice"),
+        order=order,
+        positions=positions[along],
+        gap=gap,
+    )
 
 
 def _other_dimension(

@@ -41,7 +41,8 @@ class Decoder:
             dtype = np.dtype(np.float32) if padding else None
         elif set(scales) != {IDENTITY}:
             size = 1 << max(header.BitsAllocated for header in headers)
-            largest = max(size * abs(slope) + abs(intercept) for slope, intercept in scales)
+            reached = [size * abs(slope) + abs(intercept) for slope, intercept in scales]
+            largest = max(reached)
             whole = all(number.is_integer() for scale in scales for number in scale)
             fits = largest <= np.iinfo(np.int32).max and (uniform or not padding)
             dtype = np.dtype(np.int32 if whole and fits else np.float64)

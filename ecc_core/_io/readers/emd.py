@@ -129,7 +129,8 @@ def _step(dim: Any, length: int) -> float:
     places = np.asarray(dim, np.float64)
     between = np.diff(places)
     step = float(places[-1] - places[0]) / (len(places) - 1)
-    return step if np.abs(between - step).max() <= SAME * abs(step) else math.nan
+    off = np.abs(between - step).max()
+    return step if off <= SAME * abs(step) else math.nan
 
 
 def _unit(text: str) -> str:
@@ -175,4 +176,14 @@ def _velox_metadata(h5py: Any, opened: Any, path: str) -> dict[str, Any]:
 
 
 READ = frozenset({"axes", "spacing", "time"})
-FORMATS = (Format("EMD", SUFFIXES, open_emd, READ, "", extra="dask", is_container=True),)
+FORMATS = (
+    Format(
+        name="EMD",
+        suffixes=SUFFIXES,
+        open=open_emd,
+        fields=READ,
+        reference="",
+        extra="dask",
+        is_container=True,
+    ),
+)

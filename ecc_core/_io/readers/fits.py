@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import threading
 import warnings
 import weakref
@@ -29,6 +30,8 @@ SPECTRA = (
     *("FREQ", "ENER", "WAVN", "VRAD", "WAVE", "VOPT", "ZOPT", "AWAV", "VELO", "BETA"),
     *("VELOCITY", "FELO", "LAMBDA"),
 )
+MATRIX_KEY = re.compile(r"CD\d.*_")
+"""An element of the matrix CDi_j."""
 CELESTIAL = ("RA", "DEC", "GLON", "GLAT", "ELON", "ELAT", "HPLN", "HPLT", "CRLN", "CRLT")
 
 
@@ -80,13 +83,16 @@ def _without_warnings() -> Iterator[None]:
 def _pick(units: Any, images: list[int], request: Request, inside: str) -> int:
     """Return the number of the extension to open."""
     if not inside:
-        return images[request.pick_series([f"{i} {units[i].name}".strip() for i in images])]
+        number = request.pick_series(_names_of(units, images))
+        return images[number]
     named = {str(i): i for i in images}
     for i in reversed(images):  # the first one of a name
-        named[units[i].name.upper()] = named[f"{units[i].name.upper()},{units[i].ver}"] = i
+        name = units[i].name.upper()
+        named[name] = i
+        named[f"{name},{units[i].ver}"] = i
     found = named.get(inside.upper())
     if found is None:
-        there = ", ".join(f"{i} {units[i].name}".strip() for i in images) or "none"
+        there = ", ".join(_names_of(units, images)) or "none"
         raise ValueError(f"has no image {inside}; images: {there}")
     return found
 
@@ -124,9 +130,16 @@ def _lazy(unit: Any, shape: tuple[int, ...]) -> Lazy:
     return Lazy(shape, corner.dtype, read)
 
 
+def _names_of(units: Any, images: list[int]) -> list[str]:
+    """Return the number and the name of each image extension."""
+    return [f"{i} {units[i].name}".strip() for i in images]
+
+
 def _kind(header: Any, number: int) -> str:
     """Return the physical type of an axis, such as RA, FREQ or STOKES; "" if unknown."""
-    return str(header.get(f"CTYPE{number}", "")).upper().partition("-")[0].strip()
+    described = str(header.get(f"CTYPE{number}", ""))
+    kind, _, _ = described.upper().partition("-")
+    return kind.strip()
 
 
 def _axes(kinds: list[str], shape: tuple[int, ...]) -> tuple[list[str], list[str]]:
@@ -196,16 +209,16 @@ def _placed(header: Any, axes: list[str], kinds: list[str]) -> Description:
     The scales are those of `astropy.wcs.utils.proj_plane_pixel_scales`.
     """
     numbers = {axis: len(axes) - i for i, axis in enumerate(axes) if axis and axis in "ZYX"}
-    matrix = {
-        axis: [_element(header, other, number) for other in numbers.values()]
-        for axis, number in numbers.items()
-        if any(f"{key}{number}" in header for key in ("CDELT", f"CD{number}_", "CD1_"))
-        or f"CD{number}_{number}" in header
-    }
+    matrix = {}
+    for axis, number in numbers.items():
+        keys = (f"CDELT{number}", f"CD{number}_{number}", f"CD1_{number}")
+        if any(key in header for key in keys):
+            matrix[axis] = [_element(header, other, number) for other in numbers.values()]
     units = {}
     for axis, number in numbers.items():
         celestial = kinds[len(axes) - number] in CELESTIAL
-        units[axis] = str(header.get(f"CUNIT{number}", "deg" if celestial else "")).strip()
+        usual = "deg" if celestial else ""
+        units[axis] = str(header.get(f"CUNIT{number}", usual)).strip()
     vectors = {axis: np.array(column) for axis, column in matrix.items()}
     lengths = {axis: float(np.linalg.norm(vector)) for axis, vector in vectors.items()}
     names = [kind for axis, kind in zip(axes, kinds, strict=True) if axis]
@@ -226,24 +239,26 @@ def _placed(header: Any, axes: list[str], kinds: list[str]) -> Description:
 
 def _element(header: Any, world: int, pixel: int) -> float:
     """Return how much a world coordinate changes from one pixel to the next along an axis."""
-    if any(key.startswith("CD") and key[2:3].isdecimal() and "_" in key for key in header):
+    if any(MATRIX_KEY.match(key) for key in header):
         return float(header.get(f"CD{world}_{pixel}", 0))
     turned = float(header.get(f"PC{world}_{pixel}", world == pixel))
     return turned * float(header.get(f"CDELT{world}", 1))
 
 
 def _finite(vectors: dict[str, Any]) -> bool:
-    return all(np.isfinite(vector).all() and np.any(vector) for vector in vectors.values())
+    table = np.array(list(vectors.values()))
+    are_finite = bool(np.isfinite(table).all())
+    return are_finite and bool(table.any(axis=1).all())
 
 
 READ = frozenset({"axes", "spacing", "place", "encoding", "missing"})
 FORMATS = (
     Format(
-        "FITS",
-        (*SUFFIXES, *PACKED_SUFFIXES),
-        open_fits,
-        READ,
-        "astropy",
+        name="FITS",
+        suffixes=(*SUFFIXES, *PACKED_SUFFIXES),
+        open=open_fits,
+        fields=READ,
+        reference="astropy",
         extra="fits",
         is_container=True,
     ),

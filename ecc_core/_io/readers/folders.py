@@ -3,7 +3,7 @@
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,10 +77,9 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 
 def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opened:
     """Open the images of a folder as one image."""
-    files = sorted(
-        (f for f in path.iterdir() if f.suffix.lower() in formats and not f.name.startswith(".")),
-        key=lambda file: natural_key(file.name),
-    )
+    shown = [file for file in path.iterdir() if not file.name.startswith(".")]
+    images = [file for file in shown if file.suffix.lower() in formats]
+    files = sorted(images, key=lambda file: natural_key(file.name))
     found = {formats[file.suffix.lower()] for file in files}
     if not files:
         raise ValueError("holds neither a Zarr image nor image files")
@@ -90,11 +89,11 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
     for one, other in itertools.pairwise(files):
         if natural_key(one.stem) == natural_key(other.stem):
             raise ValueError(f"the order of {one.name} and {other.name} is ambiguous")
-    slices = Planes(
-        [file.name for file in files],
-        lambda numbers: (open_file(files[number]) for number in numbers),
-        same=("shape", "dtype", "axes"),
-    )
+
+    def opened(numbers: Iterable[int]) -> Iterator[StoredImage]:
+        return (open_file(files[number]) for number in numbers)
+
+    slices = Planes([file.name for file in files], opened, same=("shape", "dtype", "axes"))
     first = slices.first
     named = {os.path.realpath(file) for file in files}
     if len(files) > 1 and {os.path.realpath(file) for file in first.described} == named:

@@ -49,26 +49,26 @@ def open_imaris(path: Path, request: Request) -> Opened:
         low, steps, unit = _extent(h5py, opened, shape)
         names = [_channel_name(h5py, opened, c) for c in range(channels)]
         failing.pop_all()  # the file stays open
-    counts = {"T": times, "C": channels}
-    lead = "".join(axis for axis, count in counts.items() if count > 1)
+    counts = {axis: count for axis, count in (("T", times), ("C", channels)) if count > 1}
 
     def volume_at(index: tuple[int, ...]) -> Any:
-        at = dict(zip(lead, index, strict=True))
+        at = dict(zip(counts, index, strict=True))
         return volumes[at.get("T", 0), at.get("C", 0)]
 
     along = {axis: step * np.eye(3)["XYZ".index(axis)] for axis, step in steps.items()}
     centre = np.array([low[axis] + steps[axis] / 2 for axis in "XYZ"])
     placed = all(map(math.isfinite, centre)) and min(steps.values()) > 0
+    description = Description.of(
+        "".join(counts) + AXES,
+        steps=steps,
+        units=unit,
+        place=Affine(along, centre, "imaris") if placed else None,
+        channels=names,
+    )
     return Opened(
-        joined_volumes(tuple(counts[a] for a in lead), shape, first.dtype, volume_at),
-        Description.of(
-            lead + AXES,
-            steps=steps,
-            units=unit,
-            place=Affine(along, centre, "imaris") if placed else None,
-            channels=names,
-        ),
-        (*(1 for _ in lead), *(first.chunks or shape)),
+        joined_volumes(tuple(counts.values()), shape, first.dtype, volume_at),
+        description,
+        (1,) * len(counts) + tuple(first.chunks or shape),
         levels=levels,
     )
 
@@ -79,7 +79,8 @@ def _counted(h5py: Any, opened: Any, path: str, prefix: str) -> int:
     if not isinstance(group, h5py.Group):
         raise ValueError(f"not an Imaris file, or damaged: it has no group {path}")
     names = names_in(group, prefix)
-    if not names or names != [f"{prefix}{i}" for i in range(len(names))]:
+    wanted = [f"{prefix}{i}" for i in range(len(names))]
+    if not names or names != wanted:
         raise ValueError(f"damaged: {path} must have {prefix}0 and so on, got {names}")
     return len(names)
 
@@ -99,7 +100,8 @@ def _text(h5py: Any, opened: Any, path: str, name: str) -> str:
         raise ValueError(f"damaged: {path} has no attribute {name}")
     if isinstance(value, str):
         return value.strip("\0 ")
-    return np.asarray(value).astype("S").tobytes().decode("utf-8", "replace").strip("\0 ")
+    characters = np.asarray(value).astype("S").tobytes()
+    return characters.decode("utf-8", "replace").strip("\0 ")
 
 
 def _size(h5py: Any, opened: Any, path: str) -> tuple[int, ...]:
@@ -146,4 +148,13 @@ def _channel_name(h5py: Any, opened: Any, number: int) -> str:
 
 
 READ = frozenset({"axes", "spacing", "place", "channels"})
-FORMATS = (Format("Imaris", SUFFIXES, open_imaris, READ, "imaris-ims-file-reader", extra="dask"),)
+FORMATS = (
+    Format(
+        name="Imaris",
+        suffixes=SUFFIXES,
+        open=open_imaris,
+        fields=READ,
+        reference="imaris-ims-file-reader",
+        extra="dask",
+    ),
+)

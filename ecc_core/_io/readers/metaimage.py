@@ -188,4 +188,12 @@ def _numbers(header: Header, *names: str) -> NDArray[np.float64]:
 
 
 READ = frozenset({"spacing", "place"})
-FORMATS = (Format("MetaImage", (".mha", ".mhd"), open_metaimage, READ, "SimpleITK"),)
+FORMATS = (
+    Format(
+        name="MetaImage",
+        suffixes=(".mha", ".mhd"),
+        open=open_metaimage,
+        fields=READ,
+        reference="SimpleITK",
+    ),
+)

@@ -31,7 +31,8 @@ def open_microscope(path: Path, request: Request) -> Opened:
     chunks = {} if kind == "nd2" else {"chunk_dims": ["Y", "X"]}
     bioio = import_optional("bioio", extra=kind, purpose=purpose)
     image = bioio.BioImage(path, reader=reader, **chunks)
-    image.set_scene(request.pick_series([str(scene) for scene in image.scenes]))
+    scene = request.pick_series([str(name) for name in image.scenes])
+    image.set_scene(scene)
     sizes = image.physical_pixel_sizes
     steps = {axis: getattr(sizes, axis) for axis in "ZYX"}
     lengths = dict(zip(image.dims.order, image.shape, strict=True))
@@ -41,10 +42,12 @@ def open_microscope(path: Path, request: Request) -> Opened:
     def read(box: Box) -> Array:
         return np.asarray(planes[box].compute(scheduler="synchronous"))
 
+    description = Description.of(axes, steps=steps, units="um", channels=image.channel_names or ())
+    first_chunk = [max(1, lengths[0]) for lengths in planes.chunks]
     return Opened(
         Lazy(planes.shape, planes.dtype, read),
-        Description.of(axes, steps=steps, units="um", channels=image.channel_names or ()),
-        tuple(max(1, lengths[0]) for lengths in planes.chunks),
+        description,
+        tuple(first_chunk),
         series=len(image.scenes),
     )
 
@@ -111,7 +114,28 @@ def _nd2_chunk(stream: Any, place: int) -> tuple[bytes, int]:
 
 READ = frozenset({"axes", "spacing", "channels"})
 FORMATS = (
-    Format("CZI", (".czi",), open_microscope, READ, "pylibCZIrw", extra="czi"),
-    Format("ND2", (".nd2",), open_microscope, READ, "nd2", extra="nd2"),
-    Format("LIF", (".lif",), open_microscope, READ, "liffile", extra="lif"),
+    Format(
+        name="CZI",
+        suffixes=(".czi",),
+        open=open_microscope,
+        fields=READ,
+        reference="pylibCZIrw",
+        extra="czi",
+    ),
+    Format(
+        name="ND2",
+        suffixes=(".nd2",),
+        open=open_microscope,
+        fields=READ,
+        reference="nd2",
+        extra="nd2",
+    ),
+    Format(
+        name="LIF",
+        suffixes=(".lif",),
+        open=open_microscope,
+        fields=READ,
+        reference="liffile",
+        extra="lif",
+    ),
 )

@@ -55,19 +55,16 @@ def open_minc(path: Path, _: Request) -> Opened:
         vectors = dict(zip(spatial, image.affine[:3, :3].T, strict=True))
         affine = Affine(vectors, image.affine[:3, 3])
     chunks = stored._image.chunks if second else None
-    return Opened(
-        Lazy(shape, dtype, read),
-        Description.of(
-            "".join(letters),
-            steps=steps,
-            units=dict.fromkeys(spatial, UNIT),
-            names=names,
-            place=affine,
-            encoding=Encoding() if whole else Encoding(str(stored.get_data_dtype())),
-            notes=[str(warning.message) for warning in said],
-        ),
-        chunks,
+    description = Description.of(
+        "".join(letters),
+        steps=steps,
+        units=dict.fromkeys(spatial, UNIT),
+        names=names,
+        place=affine,
+        encoding=Encoding() if whole else Encoding(str(stored.get_data_dtype())),
+        notes=[str(warning.message) for warning in said],
     )
+    return Opened(Lazy(shape, dtype, read), description, chunks)
 
 
 def _as_stored(stored: Any) -> bool:
@@ -84,4 +81,13 @@ def _as_stored(stored: Any) -> bool:
 
 
 READ = frozenset({"axes", "spacing", "time", "place", "encoding"})
-FORMATS = (Format("MINC", SUFFIXES, open_minc, READ, "nibabel", extra="nifti"),)
+FORMATS = (
+    Format(
+        name="MINC",
+        suffixes=SUFFIXES,
+        open=open_minc,
+        fields=READ,
+        reference="nibabel",
+        extra="nifti",
+    ),
+)

@@ -65,4 +65,8 @@ def _has_unsigned_bytes(header: Any) -> bool:
 
 
 READ = frozenset({"axes", "spacing", "encoding"})
-FORMATS = (Format("MRC", SUFFIXES, open_mrc, READ, "mrcfile", extra="mrc"),)
+FORMATS = (
+    Format(
+        name="MRC", suffixes=SUFFIXES, open=open_mrc, fields=READ, reference="mrcfile", extra="mrc"
+    ),
+)

@@ -45,12 +45,12 @@ def multiscale_description(image: Metadata, level: Metadata) -> Description:
             notes.append(f"its coordinate transformation of type {kind} is not read")
             is_scaled = False
             break
+    distances = dict(zip(letters, scale.tolist(), strict=True))
+    units = [str(axis.get("unit") or "") for axis in axes]
     description = Description.of(
         letters,
-        steps=dict(zip(letters, scale.tolist(), strict=True)) if is_scaled else {},
-        units={
-            letter: str(axis.get("unit") or "") for letter, axis in zip(letters, axes, strict=True)
-        },
+        steps=distances if is_scaled else {},
+        units=dict(zip(letters, units, strict=True)),
         names=[str(axis["name"]) for axis in axes],
         notes=notes,
     )

@@ -40,7 +40,8 @@ def open_n5(folder: Path, request: Request) -> Opened:
         if not levels:
             found = _datasets(folder)
             if len(found) != 1:
-                names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
+                inside = [str(path.relative_to(folder)) for path in found]
+                names = ", ".join(inside) or "none"
                 raise ValueError(
                     f"must hold one dataset or one be named, as in {folder.name}/NAME; "
                     f"datasets: {names}"
@@ -51,9 +52,10 @@ def open_n5(folder: Path, request: Request) -> Opened:
     shape, blocks, letters = _described(described)
     steps, units = _distances(attributes, described, letters, request.level)
     files = [str(place / ATTRIBUTES) for place in dict.fromkeys((folder, dataset))]
+    description = Description.of("".join(letters[::-1]), steps=steps, units=units)
     return Opened(
         _values(dataset, shape),
-        Description.of("".join(letters[::-1]), steps=steps, units=units),
+        description,
         blocks[::-1],
         levels=len(levels),
         described=files,
@@ -133,7 +135,8 @@ def _described(attributes: Attributes) -> tuple[tuple[int, ...], tuple[int, ...]
     names = attributes.get("axes")
     letters = list(unnamed_axes(len(shape))[::-1])
     if isinstance(names, list) and len(names) == len(shape):
-        told = [LETTERS.get(str(name).strip().lower(), "?") for name in names]
+        words = [str(name).strip().lower() for name in names]
+        told = [LETTERS.get(word, "?") for word in words]
         if len({*told} - {"?"}) == len(told):
             letters = told
     return shape, blocks, letters
@@ -191,4 +194,14 @@ def _resolution(attributes: Attributes, letters: list[str]) -> tuple[dict[str, f
 
 
 READ = frozenset({"axes", "spacing", "time"})
-FORMATS = (Format("N5", (SUFFIX,), open_n5, READ, "tensorstore", extra="n5", is_slice=False),)
+FORMATS = (
+    Format(
+        name="N5",
+        suffixes=(SUFFIX,),
+        open=open_n5,
+        fields=READ,
+        reference="tensorstore",
+        extra="n5",
+        is_slice=False,
+    ),
+)

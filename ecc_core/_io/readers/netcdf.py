@@ -86,7 +86,13 @@ def _hdf5_variables(path: Path) -> dict[str, Variable]:
             if scale and node.ndim == 1:
                 dimensions = (name.rpartition("/")[2],)
             attributes = {key: node.attrs[key] for key in node.attrs if key.isidentifier()}
-            found[name] = Variable(node, dimensions, attributes, scale, node.chunks)
+            found[name] = Variable(
+                array=node,
+                dimensions=dimensions,
+                attributes=attributes,
+                is_coordinate=scale,
+                chunks=node.chunks,
+            )
 
         opened.visititems(keep)  # which visits no links to other files
         failing.pop_all()
@@ -95,7 +101,10 @@ def _hdf5_variables(path: Path) -> dict[str, Variable]:
 
 def _dimension(dim: Any) -> str:
     """Return the name of a dimension, that of its scale."""
-    return str(dim[0].name.rpartition("/")[2]) if len(dim) else str(dim.label)
+    if not len(dim):
+        return str(dim.label)
+    _, _, name = dim[0].name.rpartition("/")
+    return str(name)
 
 
 def _classic_variables(path: Path) -> dict[str, Variable]:
@@ -227,11 +236,10 @@ def _first_and_step(coordinate: Variable) -> tuple[float, float] | None:
         return None
     places = np.asarray(values[(slice(0, values.shape[0]),)], np.float64)
     step = float(places[-1] - places[0]) / (len(places) - 1)
-    if (
-        not np.isfinite(step)
-        or step == 0
-        or np.abs(np.diff(places) - step).max() > EVEN * abs(step)
-    ):
+    if not np.isfinite(step) or step == 0:
+        return None
+    off = np.abs(np.diff(places) - step)
+    if off.max() > EVEN * abs(step):
         return None
     if values.dtype == np.float32:  # the shortest number that is stored so
         step = float(str(np.float32(step)))
@@ -254,5 +262,13 @@ def _text(value: Any) -> str:
 
 READ = frozenset({"axes", "spacing", "time", "place", "encoding", "missing"})
 FORMATS = (
-    Format("NetCDF", SUFFIXES, open_netcdf, READ, "xarray", extra="netcdf", is_container=True),
+    Format(
+        name="NetCDF",
+        suffixes=SUFFIXES,
+        open=open_netcdf,
+        fields=READ,
+        reference="xarray",
+        extra="netcdf",
+        is_container=True,
+    ),
 )

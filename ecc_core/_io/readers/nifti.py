@@ -57,4 +57,13 @@ def open_nifti(path: Path, _request: Request) -> Opened:
 
 
 READ = frozenset({"axes", "spacing", "time", "place", "encoding"})
-FORMATS = (Format("NIfTI", (".nii", ".nii.gz"), open_nifti, READ, "nibabel", extra="nifti"),)
+FORMATS = (
+    Format(
+        name="NIfTI",
+        suffixes=(".nii", ".nii.gz"),
+        open=open_nifti,
+        fields=READ,
+        reference="nibabel",
+        extra="nifti",
+    ),
+)

@@ -41,7 +41,8 @@ def open_nrrd(path: Path, _: Request) -> Opened:
 def _axes(header: Any, ndim: int) -> str:
     """Return a letter for each axis, by the kinds of axes."""
     kinds = {"time": "T", "vector": "C", "list": "C", "RGB-color": "S", "RGBA-color": "S"}
-    letters = "".join(kinds.get(kind, "?") for kind in reversed(header.get("kinds", [])))
+    described = header.get("kinds", [])
+    letters = "".join(kinds.get(kind, "?") for kind in reversed(described))
     letters = letters or "?" * ndim
     spatial = [i for i, letter in enumerate(letters) if letter == "?"]
     named = dict(zip(spatial, unnamed_axes(len(spatial)), strict=True))
@@ -74,4 +75,13 @@ def _nrrd_description(header: Any, axes: str) -> Description:
 
 
 READ = frozenset({"axes", "spacing", "place"})
-FORMATS = (Format("NRRD", (".nrrd", ".nhdr"), open_nrrd, READ, "pynrrd", extra="nrrd"),)
+FORMATS = (
+    Format(
+        name="NRRD",
+        suffixes=(".nrrd", ".nhdr"),
+        open=open_nrrd,
+        fields=READ,
+        reference="pynrrd",
+        extra="nrrd",
+    ),
+)

@@ -88,6 +88,13 @@ def open_perseus(path: Path, _: Request) -> Opened:
 
 READ = frozenset({"axes"})
 FORMATS = (
-    Format("DIPHA", DIPHA_SUFFIXES, open_dipha, READ, ""),
-    Format("Perseus", PERSEUS_SUFFIXES, open_perseus, READ, "GUDHI", is_slice=False),
+    Format(name="DIPHA", suffixes=DIPHA_SUFFIXES, open=open_dipha, fields=READ, reference=""),
+    Format(
+        name="Perseus",
+        suffixes=PERSEUS_SUFFIXES,
+        open=open_perseus,
+        fields=READ,
+        reference="GUDHI",
+        is_slice=False,
+    ),
 )

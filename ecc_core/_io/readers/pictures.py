@@ -98,7 +98,14 @@ def _check_png(path: Path) -> bool:
 READ = frozenset({"axes"})
 FORMATS = (
     *(
-        Format(name, suffixes, open_picture, READ, "pillow", extra="io")
+        Format(
+            name=name,
+            suffixes=suffixes,
+            open=open_picture,
+            fields=READ,
+            reference="pillow",
+            extra="io",
+        )
         for name, suffixes in {
             "PNG": (".png",),
             "JPEG": (".jpg", ".jpeg"),
@@ -107,5 +114,12 @@ FORMATS = (
             "WebP": (".webp",),
         }.items()
     ),
-    Format("JPEG 2000", JPEG_2000, open_picture, READ, "imagecodecs", extra="io"),
+    Format(
+        name="JPEG 2000",
+        suffixes=JPEG_2000,
+        open=open_picture,
+        fields=READ,
+        reference="imagecodecs",
+        extra="io",
+    ),
 )

@@ -78,4 +78,13 @@ def open_raw(path: Path, request: Request, inside: str = "") -> Opened:
     return Opened(values, Description.of(unnamed_axes(len(shape))))
 
 
-FORMATS = (Format("raw values", SUFFIXES, open_raw, frozenset(), "NumPy", is_slice=False),)
+FORMATS = (
+    Format(
+        name="raw values",
+        suffixes=SUFFIXES,
+        open=open_raw,
+        fields=frozenset(),
+        reference="NumPy",
+        is_slice=False,
+    ),
+)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._boxes import whole_box
 from ecc_core._io.description import Description, Missing, declared_missing
 from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.lazy import Array, Box, nan_where_missing
@@ -161,12 +162,12 @@ class _Series:
         self.chunks: Any = None
         if 0 not in self.shape and lead >= 0 and self.shape[lead:] == page.shape:
             ones = (1,) * (len(self.shape) - len(page.chunks))
-            sizes = zip((*ones, *page.chunks), self.shape, strict=True)
-            self.chunks = tuple(max(1, min(c, n)) for c, n in sizes)
+            chunks = np.minimum((*ones, *page.chunks), self.shape)
+            self.chunks = tuple(np.maximum(chunks, 1).tolist())
         self.parts: Any = None
 
     def __getitem__(self, box: Box) -> Array:
-        if box == tuple(slice(0, n) for n in self.shape):
+        if box == whole_box(self.shape):
             return np.asarray(self.level.asarray().reshape(self.shape))
         if self.parts is None:
             zarr = import_optional("zarr", extra="dask", purpose="reading parts of TIFF files")
@@ -197,10 +198,17 @@ def _check_structure(tiff: Any) -> None:
 def _missing_files(tiff: Any, path: Path) -> str:
     """Return the names of files of an OME image that are not in its folder."""
     named = re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or "")
-    missing = [
-        name for name in dict.fromkeys(named) if not path.with_name(unescape(name)).is_file()
-    ]
+    missing = []
+    for name in dict.fromkeys(named):
+        file = path.with_name(unescape(name))
+        if not file.is_file():
+            missing.append(name)
     return ", ".join(missing[:MOST_NAMED]) or "unknown"
+
+
+def _lies_inside(offset: int, count: int, size: int) -> bool:
+    """Whether a strip or tile lies inside a file; both numbers are 0 if it is left out."""
+    return offset + count <= size and (offset == 0) == (count == 0)
 
 
 def _check_segments(tiff: Any, path: Path, level: Any) -> None:
@@ -223,12 +231,19 @@ def _check_segments(tiff: Any, path: Path, level: Any) -> None:
         counts = page.databytecounts
         wanted = math.prod(page.chunked)
         whole = len(offsets) >= wanted and len(counts) >= wanted
-        if not whole or any(
-            offset + count > size or (offset == 0) != (count == 0)
-            for offset, count in zip(offsets, counts, strict=False)
-        ):
+        inside = [_lies_inside(*part, size) for part in zip(offsets, counts, strict=False)]
+        if not whole or not all(inside):
             raise ValueError(f"truncated or damaged: parts of page {number} are missing")
 
 
 READ = frozenset({"axes", "spacing", "time", "missing", "channels"})
-FORMATS = (Format("TIFF", SUFFIXES, open_tiff, READ, "tifffile", extra="io"),)
+FORMATS = (
+    Format(
+        name="TIFF",
+        suffixes=SUFFIXES,
+        open=open_tiff,
+        fields=READ,
+        reference="tifffile",
+        extra="io",
+    ),
+)

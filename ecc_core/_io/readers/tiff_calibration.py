@@ -121,9 +121,10 @@ def _print_resolution(steps: Mapping[str, float], unit: str) -> str:
     inch = INCH_IN_CM if unit == "cm" else 1.0
     found = [inch / step for step in steps.values() if step > 0]
     least, most = PRINT_DPI
-    if not found or any(dpi < least * (1 - SLACK) or dpi > most * (1 + SLACK) for dpi in found):
+    if not found or min(found) < least * (1 - SLACK) or max(found) > most * (1 + SLACK):
         return ""
-    return " x ".join(f"{dpi:.4g}" for dpi in dict.fromkeys(reversed(found)))
+    distinct = dict.fromkeys(reversed(found))
+    return " x ".join(f"{dpi:.4g}" for dpi in distinct)
 
 
 def scaled(calibration: Calibration, ratios: Mapping[str, float]) -> Calibration:

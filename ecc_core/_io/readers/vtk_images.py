@@ -102,12 +102,24 @@ def _fields(image: Element, storage: Storage) -> list[Field]:
         for section, array in arrays:
             name = array.get("Name", "")
             components = components_of(array)
-            field = Field(section, name, dtype_of(array, storage), components, ())
+            field = Field(
+                section=section,
+                name=name,
+                dtype=dtype_of(array, storage),
+                components=components,
+                parts=(),
+            )
             before = found.get((section, name), field)
             if (field.dtype, field.components) != (before.dtype, before.components):
                 raise ValueError(f"damaged: its pieces have different types of {name}")
             parts = (*before.parts, Part(array, extent))
-            found[section, name] = Field(section, name, field.dtype, field.components, parts)
+            found[section, name] = Field(
+                section=section,
+                name=name,
+                dtype=field.dtype,
+                components=field.components,
+                parts=parts,
+            )
     for field in found.values():
         if len(field.parts) != len(pieces):
             raise ValueError(f"damaged: not all of its pieces have {field.section}/{field.name}")
@@ -143,9 +155,8 @@ def _assembled(field: Field, storage: Storage, extent: Extent, shape: tuple[int,
         lengths = _lengths(part.extent, field)
         starts = [first - origin[0] for (first, _), origin in zip(part.extent, extent, strict=True)]
         ends = [start + n for start, n in zip(starts, lengths, strict=True)]
-        if min(starts) < 0 or any(
-            end > n for end, n in zip(ends, _lengths(extent, field), strict=True)
-        ):
+        beyond = [end > n for end, n in zip(ends, _lengths(extent, field), strict=True)]
+        if min(starts) < 0 or any(beyond):
             raise ValueError(f"damaged: a piece {part.extent} lies outside of {extent}")
         count = math.prod(lengths) * field.components
         values = values_of(part.element, storage, field.dtype, count)
@@ -183,16 +194,21 @@ def _placed(image: Element, extent: Extent, field: Field, values: Array) -> Open
         shape.append(field.components)
     along = {names[axis]: vectors[:, i] for i, axis in enumerate("XYZ") if axis in names}
     lengths = {axis: float(np.linalg.norm(vector)) for axis, vector in along.items()}
-    placed = all(0 < length < math.inf for length in lengths.values())
-    return Opened(
-        values.reshape(shape),
-        Description.of(
-            axes + channels,
-            steps=lengths,
-            place=Affine(along, vectors @ first + origin, "vtk") if placed else None,
-        ),
-    )
+    affine = None
+    if all(0 < length < math.inf for length in lengths.values()):
+        affine = Affine(along, vectors @ first + origin, "vtk")
+    description = Description.of(axes + channels, steps=lengths, place=affine)
+    return Opened(values.reshape(shape), description)
 
 
 READ = frozenset({"axes", "spacing", "place"})
-FORMATS = (Format("VTK ImageData", SUFFIXES, open_vti, READ, "VTK", is_container=True),)
+FORMATS = (
+    Format(
+        name="VTK ImageData",
+        suffixes=SUFFIXES,
+        open=open_vti,
+        fields=READ,
+        reference="VTK",
+        is_container=True,
+    ),
+)

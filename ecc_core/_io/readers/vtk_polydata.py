@@ -31,10 +31,10 @@ def read_vtp(content: bytes) -> PolyData:
             corners[kind].append(cells.corners + before)
             sizes[kind].append(cells.sizes)
         before += count
-    whole = {
-        kind: Cells(np.concatenate(corners[kind]), np.cumsum(np.concatenate(sizes[kind])))
-        for kind in KINDS
-    }
+    whole = {}
+    for kind in KINDS:
+        last_corners = np.cumsum(np.concatenate(sizes[kind]))
+        whole[kind] = Cells(np.concatenate(corners[kind]), last_corners)
     places = np.concatenate(points) if points else np.empty((0, 3))
     return PolyData(places, whole["Polys"], whole["Strips"], whole["Lines"])
 

@@ -45,7 +45,14 @@ def parse_vtk(content: bytes | mmap) -> tuple[Element, Storage]:
         raise ValueError(f"damaged: it has {found}")
     if codec and codec not in CODECS:
         raise ValueError(f"values compressed by {codec} are not supported")
-    return root, Storage(content, order, np.dtype(order + header), codec, encoding, start)
+    return root, Storage(
+        content=content,
+        order=order,
+        header=np.dtype(order + header),
+        codec=codec,
+        encoding=encoding,
+        start=start,
+    )
 
 
 def dtype_of(array: Element, storage: Storage) -> np.dtype[Any]:

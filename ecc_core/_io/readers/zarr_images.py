@@ -20,7 +20,8 @@ Metadata = dict[str, Any]
 
 def is_zarr(files: Files) -> bool:
     """Whether there is a Zarr array or group."""
-    return any(files.stamp(files.file(name)) is not None for name in METADATA)
+    stamps = (files.stamp(files.file(name)) for name in METADATA)
+    return any(stamp is not None for stamp in stamps)
 
 
 class Plate(NamedTuple):
@@ -41,7 +42,9 @@ def plate_at(path: str) -> Plate | None:
     if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
         return None
     files = Address(path) if is_address(path) else Files(Path(path))
-    plate = _attributes(_metadata(files, "")).get("plate") if is_zarr(files) else None
+    if not is_zarr(files):
+        return None
+    plate = _attributes(_metadata(files, "")).get("plate")
     if plate is None:
         return None
     name = str(plate.get("name") or Path(path).name.partition(".")[0])
@@ -81,7 +84,8 @@ def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
         group = zarr.open_group(**files.zarr_place(inside), mode="r")
         arrays = ", ".join(sorted(group.array_keys())) or "none"
         raise ValueError(f"is no OME-Zarr image; arrays in this group: {arrays}")
-    number = request.pick_series([str(image.get("name", "")) for image in images])
+    names = [str(image.get("name", "")) for image in images]
+    number = request.pick_series(names)
     opened = _open_image(files, request, inside, images[number])
     described = attributes.get("omero", {}).get("channels", ())
     channels = [str(channel.get("label", "")) for channel in described]
@@ -223,8 +227,21 @@ def _open_archive(path: Path, request: Request, inside: str) -> Opened:
 
 
 READ = frozenset({"axes", "spacing", "time", "place", "encoding", "missing", "channels"})
-ZARR = Format("Zarr, OME-Zarr", (".zarr",), open_zarr, READ, "zarr, xarray", extra="dask")
+ZARR = Format(
+    name="Zarr, OME-Zarr",
+    suffixes=(".zarr",),
+    open=open_zarr,
+    fields=READ,
+    reference="zarr, xarray",
+    extra="dask",
+)
 ARCHIVE = Format(
-    "Zarr, OME-Zarr in ZIP", (".zip",), _open_archive, READ, "zarr", extra="dask", is_container=True
+    name="Zarr, OME-Zarr in ZIP",
+    suffixes=(".zip",),
+    open=_open_archive,
+    fields=READ,
+    reference="zarr",
+    extra="dask",
+    is_container=True,
 )
 FORMATS = (ZARR, ARCHIVE)

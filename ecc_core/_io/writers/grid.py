@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._boxes import whole_box
 from ecc_core._io.geometry import ANATOMICAL, UNITS, Affine, converted
 
 Box = tuple[slice, ...]
@@ -90,7 +91,8 @@ class Grid:
             return {axis: self.origin.get(axis, 0.0) for axis in self.axes}
         for signs in (np.ones(3), signs_of(affine, LPS)):
             steps = {axis: signs * affine.steps[axis] for axis in self.axes}
-            if all(_is_along(step, "XYZ".index(axis)) for axis, step in steps.items()):
+            along = [_is_along(step, "XYZ".index(axis)) for axis, step in steps.items()]
+            if all(along):
                 place = signs * affine.origin
                 return {axis: float(place["XYZ".index(axis)]) for axis in self.axes}
         return None
@@ -122,7 +124,7 @@ class Grid:
             axis: converted(at, self.unit, unit) if axis in self.spacing else at
             for axis, at in self.origin.items()
         }
-        return Grid(self.axes, spacing, unit, origin, affine)
+        return Grid(axes=self.axes, spacing=spacing, unit=unit, origin=origin, affine=affine)
 
 
 def _is_along(step: NDArray[np.float64], axis: int) -> bool:
@@ -143,7 +145,7 @@ def slabs(values: Source) -> Iterator[NDArray[Any]]:
         yield values
         return
     lengths = chunks[0] if chunks else (1,) * values.shape[0]
-    rest = tuple(slice(0, n) for n in values.shape[1:])
+    rest = whole_box(values.shape[1:])
     start = 0
     for length in lengths:
         yield np.asarray(values[(slice(start, start + length), *rest)])

@@ -50,7 +50,8 @@ def write_metaimage(file: IO[bytes], values: Source, grid: Grid) -> None:
         "DimSize": " ".join(map(str, shape[::-1])),
         "ElementType": TYPES[values.dtype.name],
     }
-    file.write("".join(f"{name} = {value}\n" for name, value in fields.items()).encode())
+    header = "".join(f"{name} = {value}\n" for name, value in fields.items())
+    file.write(header.encode())
     file.write(b"CompressedDataSize = ")
     place_of_size = file.tell()
     file.write(b" " * SIZE_DIGITS + b"\nElementDataFile = LOCAL\n")
@@ -80,4 +81,5 @@ def _place(grid: Grid, letters: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _words(numbers: np.ndarray | list[float]) -> str:
-    return " ".join(repr(float(number) + 0.0) for number in numbers)
+    plain = [float(number) + 0.0 for number in numbers]  # -0.0 becomes 0.0
+    return " ".join(map(repr, plain))

@@ -67,7 +67,8 @@ def _positions(grid: Grid, pages: int) -> dict[str, Any]:
     steps = grid.steps()
     for axis, at in (grid.along_axes() or {}).items():
         unit = SYMBOLS.get(grid.unit, grid.unit) if axis in grid.spacing else ""
-        places = [at + i * steps[axis] if axis == "Z" else at for i in range(pages)]
+        step = steps[axis] if axis == "Z" else 0.0
+        places = [at + i * step for i in range(pages)]
         positions[f"Position{axis}"] = places
         positions[f"Position{axis}Unit"] = [unit or "pixel"] * pages
     return positions
@@ -77,7 +78,8 @@ def _resolution(grid: Grid) -> dict[str, Any]:
     """Return the tags from which programs that do not know OME take the distance of points."""
     if grid.unit not in UNITS or not {"X", "Y"} <= grid.spacing.keys():
         return {}
-    per_cm = tuple(1 / converted(grid.spacing[axis], grid.unit, "centimeter") for axis in "XY")
+    in_cm = [converted(grid.spacing[axis], grid.unit, "centimeter") for axis in "XY"]
+    per_cm = tuple(1 / step for step in in_cm)
     if min(per_cm) < LOWEST_RATIO or max(per_cm) > 1 / LOWEST_RATIO:
         return {}
     return {"resolution": per_cm, "resolutionunit": "CENTIMETER"}

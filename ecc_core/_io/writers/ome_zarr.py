@@ -57,7 +57,8 @@ def write_ome_zarr(path: Path, values: Source, grid: Grid, *, labels: bool) -> N
     axes = "YX" if lines else grid.axes
     with _whole_folder(path) as folder:
         group = zarr.create_group(folder, zarr_format=3 if sharded else 2)
-        chunks = tuple(min(SIDES[len(shape)], max(1, n)) for n in shape)
+        side = SIDES[len(shape)]
+        chunks = tuple(min(side, max(1, n)) for n in shape)
         shards = tuple(_shard(chunk, n) for chunk, n in zip(chunks, shape, strict=True))
         options: Json = {"shards": shards, "dimension_names": [*axes.lower()]} if sharded else {}
         array = group.create_array(

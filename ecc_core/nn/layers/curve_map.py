@@ -213,9 +213,9 @@ class EulerCurveMap(CalibratedLayer):
             for count, start, length in zip(positions, starts, spatial, strict=True)
         ]
         never = -math.inf if self.superlevel else math.inf
-        image = windows(image, starts, ends, never, side, self.stride)
+        image = windows(image, starts, after=ends, value=never, side=side, stride=self.stride)
         if mask is not None:
-            mask = windows(mask, starts, ends, False, side, self.stride)
+            mask = windows(mask, starts, after=ends, value=False, side=side, stride=self.stride)
         found = self._soft(image, mask)
         return found / side if self.normalize == "side" else found
 

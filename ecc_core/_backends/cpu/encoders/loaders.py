@@ -123,7 +123,14 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
                 value = after[turn] if turn >= 0 else -np.inf
             else:
                 value = at[turn] if turn >= 0 else np.inf
-            best = EvenScale(float(slope), offset, float(value), reach, max(turn, 0) + 1, not exact)
+            best = EvenScale(
+                slope=float(slope),
+                offset=offset,
+                turn=float(value),
+                reach=reach,
+                turned=max(turn, 0) + 1,
+                checked=not exact,
+            )
             if exact:
                 break
     return best
@@ -170,7 +177,9 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
         never = count - least
     order = np.argsort(bounds)
     ascending = levels.superlevel == cubes
-    grid, *arrays = _table(values[order], bounds[order], ascending, base, never)
+    grid, *arrays = _table(
+        values[order], bounds[order], ascending=ascending, base=base, never=never
+    )
     table = (*arrays, base)
     token = np.empty(0, values.dtype)
     keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)

@@ -100,7 +100,8 @@ class _WhenNeeded(Sequence[Plan]):
     def __getitem__(self, index: slice) -> Sequence[Plan]: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            places = range(len(self))[index]
+            return [self[i] for i in places]
         place = range(len(self))[index]
         made = self._made.get(place)
         if made is None:
@@ -183,7 +184,13 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     descending = levels.superlevel != cubes
     flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)
     loader = kernels.copy_keys, (np.empty(0, kind), flip, kind.type(0))
-    return Plan(loader, kind, top, reached[levels.entered], _never(cubes, top))
+    return Plan(
+        loader=loader,
+        key_dtype=kind,
+        top=top,
+        entered=reached[levels.entered],
+        never=_never(cubes, top),
+    )
 
 
 @lru_cache(maxsize=8)
@@ -211,17 +218,30 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
         for first in (0, 0x8000):
             keys[first + int(infinity) + 1 : first + 0x8000] = _never(cubes, top)
     loader = kernels.look_up_keys, (np.empty(0, kind), keys, infinity)
-    return Plan(loader, keys.dtype, top, levels.entered, _never(cubes, top))
+    return Plan(
+        loader=loader,
+        key_dtype=keys.dtype,
+        top=top,
+        entered=levels.entered,
+        never=_never(cubes, top),
+    )
 
 
 def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, least: int = 0) -> Plan:
     """Return a plan that ranks 32- and 64-bit values among the levels."""
     if scale is not None:
-        loader = even_loader(levels, cubes, scale, top, least)
+        loader = even_loader(levels, cubes, scale=scale, top=top, least=least)
     else:
         loader = cell_loader(levels, cubes, top, least)
     entered = np.maximum(levels.entered - least, 0) if least else levels.entered
-    return Plan(loader, np.min_scalar_type(top), top, entered, _never(cubes, top), least)
+    return Plan(
+        loader=loader,
+        key_dtype=np.min_scalar_type(top),
+        top=top,
+        entered=entered,
+        never=_never(cubes, top),
+        least=least,
+    )
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
@@ -238,9 +258,15 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
         infinity = np.array(np.inf, dtype).view(kind)[()]
         never = _never(cubes, full)
         settings = token, flip, sign, infinity, kind.type(never)
-        return Plan((kernels.order_floats, settings), kind, full, nothing, never)
+        return Plan(
+            loader=(kernels.order_floats, settings),
+            key_dtype=kind,
+            top=full,
+            entered=nothing,
+            never=never,
+        )
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else kind
     shift = wide.type(1 if masked and cubes else 0)
     top = int(np.iinfo(wide).max)
     loader = kernels.copy_keys, (token, flip ^ sign, shift)
-    return Plan(loader, wide, top, nothing, _never(cubes, top))
+    return Plan(loader=loader, key_dtype=wide, top=top, entered=nothing, never=_never(cubes, top))

@@ -73,19 +73,24 @@ def cut(
 
 def tiles(shape: tuple[int, int, int], steps: tuple[int, int, int]) -> tuple[Block, ...]:
     """Return blocks that cover a shape in steps."""
-    slices, rows, columns = shape
-    depth, height, width = steps
-    return tuple(
-        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
-        for z in range(0, slices, depth)
-        for y in range(0, rows, height)
-        for x in range(0, columns, width)
-    )
+    starts = [range(0, length, step) for length, step in zip(shape, steps, strict=True)]
+    blocks = []
+    for z, y, x in itertools.product(*starts):
+        stop = (
+            min(z + steps[0], shape[0]),
+            min(y + steps[1], shape[1]),
+            min(x + steps[2], shape[2]),
+        )
+        blocks.append(Block((z, y, x), stop))
+    return tuple(blocks)
 
 
 def _evenly(count: int, step: int) -> int:
     """Return a step near the given one that divides `count` into nearly equal parts."""
-    return ceil_div(count, max(1, round(count / step))) if count else 1
+    if not count:
+        return 1
+    parts = max(1, round(count / step))
+    return ceil_div(count, parts)
 
 
 class Layout(NamedTuple):
@@ -129,12 +134,12 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     stop = (min(z_end + halo, depth), min(y_end + 1, height), min(x_end + 1, width))
     box = Block(start, stop)
     return Layout(
-        (slices, rows, columns, lead, pitch, slice_stride),
-        box,
-        (1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
-        (slice_stride, pitch),
-        (z == 0, y == 0, x == 0),
-        (z_end == depth, y_end == height, x_end == width),
+        geometry=(slices, rows, columns, lead, pitch, slice_stride),
+        box=box,
+        at=(1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
+        steps=(slice_stride, pitch),
+        low=(z == 0, y == 0, x == 0),
+        high=(z_end == depth, y_end == height, x_end == width),
     )
 
 
@@ -328,7 +333,7 @@ class Scanner:
             unfit = unfit or found[1]
         if nan and self.nan == "raise":
             raise ValueError(NAN_MESSAGE)
-        return Staged(block, layout, keys, spare, unfit)
+        return Staged(block=block, layout=layout, keys=keys, spare=spare, unfit=unfit)
 
     def _load_halo(
         self, plan: Plan, block: Block, layout: Layout, keys: Array

@@ -71,7 +71,11 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     order, flips = memory_order(image)
     lengths = [image.shape[axis] for axis in order]
     long = [place for place, length in enumerate(lengths) if length >= SHORT_ROW]
-    rows = long[-1] if long else max(range(len(lengths)), key=lambda place: (lengths[place], place))
+    if long:
+        rows = long[-1]
+    else:
+        longest = max(lengths)
+        rows = max(place for place, length in enumerate(lengths) if length == longest)
     order.append(order.pop(rows))
     flips = (*flips[:rows], *flips[rows + 1 :], flips[rows])
     return [axis + 1 for axis in order], list(flips)

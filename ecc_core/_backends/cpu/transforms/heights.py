@@ -55,7 +55,8 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
     A grid that will be `scaled` has one cell for all levels, unless they are evenly spaced.
     """
     finite = levels[np.isfinite(levels)]
-    low, high = (float(finite[0]), float(finite[-1])) if finite.size else (0.0, 0.0)
+    low = float(finite[0]) if finite.size else 0.0
+    high = float(finite[-1]) if finite.size else 0.0
     width = high - low
     if 0 < width < np.inf and finite.size == levels.size:
         scale = (levels.size - 1) / width
@@ -68,7 +69,8 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
     if scale == np.inf:
         return Grid(levels, low, 0.0, np.array([0, levels.size]))
     cell = np.clip((levels - low) * scale, 0, cells - 1).astype(np.int64)
-    return Grid(levels, low, scale, np.searchsorted(cell, np.arange(cells + 1)).astype(np.int64))
+    first = np.searchsorted(cell, np.arange(cells + 1))
+    return Grid(levels, low, scale, first.astype(np.int64))
 
 
 @subroutine(error_model="numpy")

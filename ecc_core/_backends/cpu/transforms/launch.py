@@ -277,7 +277,7 @@ def mask_transform(
         count_mask(planes, *given, histograms[part])
 
     workers = workers_for(workers, mask.size * len(directions) // SPARSE)
-    order = _share_directions(frame, directions, heights, workers, count)
+    order = _share_directions(frame, directions, heights=heights, workers=workers, count=count)
     values = np.empty((len(directions), heights.size), dtype=np.int64)
     accumulate(histograms, order, frame.sign, values)
     return values
@@ -300,18 +300,20 @@ def weighted_transform(
     sides = tuple(zip(frame.axes, frame.shape, strict=True))
     outside = -absent if frame.cubes else absent
     values = np.full([n + 2 * axis for axis, n in sides], outside)
-    inner = values[tuple(slice(axis, axis + n) for axis, n in sides)]
+    box = tuple(slice(axis, axis + n) for axis, n in sides)
+    inner = values[box]
     image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
     place_weights(image, frame.cubes, outside, inner)
     bins = heights.size + 1 + UNROLL
-    histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
+    histograms = np.zeros((len(directions), bins), dtype=weights.dtype)
+    curves = np.zeros_like(histograms)
 
     def count(part: slice, given: tuple[Any, ...], *chosen: Any) -> None:
         given = values, absent, *given, float(spacing[-1])
         count_weights(given, *chosen, histograms[part], curves[part])
 
     workers = workers_for(workers, weights.size * len(directions))
-    order = _share_directions(frame, directions, heights, workers, count)
+    order = _share_directions(frame, directions, heights=heights, workers=workers, count=count)
     result = np.empty((len(directions), heights.size), dtype=weights.dtype)
     accumulate(histograms, order, frame.sign, result)
     result[order] += frame.sign * curves[:, : heights.size]
