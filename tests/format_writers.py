@@ -87,7 +87,8 @@ def write_vti(path: Path, image: np.ndarray) -> None:
 
 def write_zlib_vti(path: Path, image: np.ndarray) -> None:
     """Write compressed blocks in base64."""
-    block, content = 64, image.tobytes()
+    block = 64
+    content = image.tobytes()
     blocks = [content[i : i + block] for i in range(0, len(content), block)]
     packed = [zlib.compress(one) for one in blocks]
     last = len(content) % block

@@ -236,7 +236,8 @@ def write_czi(path: Path, image: np.ndarray, **options: Any) -> None:
 
 def write_lif(path: Path, images: Iterable[np.ndarray], axes: str, steps: dict[str, float]) -> None:
     """Write images of unsigned integers: a description in XML, and a block of memory for each."""
-    elements, content = "", b""
+    elements = ""
+    content = b""
     for number, image in enumerate(images):
         bytes_to_next = dict(zip(axes, image.strides, strict=True))
         lengths = dict(zip(axes, image.shape, strict=True))

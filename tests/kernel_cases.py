@@ -10,13 +10,15 @@ from ecc_core._request.filtration import Filtration
 # Whether points are cubes, and superlevel: the two that compare in one order.
 SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
-BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
+BYTES = np.arange(256)
+SHORTS = np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
 # Some are so close together that they need pieces (rules.py).
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
 CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
-DENSE_ON_ONE_SIDE, FAR_FROM_ZERO = np.geomspace(1e-3, 1, 100), 1000 + CROWDED[:100]
+DENSE_ON_ONE_SIDE = np.geomspace(1e-3, 1, 100)
+FAR_FROM_ZERO = 1000 + CROWDED[:100]
 INFINITE = np.array([-np.inf, -1, 0.3, np.inf])
 CROWDED_AND_INFINITE = np.array([-np.inf, *CROWDED[:200], np.inf])
 MANY_SINGLE = 0.9 * np.linspace(-2, 2, 4096, dtype=np.float32)

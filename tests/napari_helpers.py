@@ -14,7 +14,8 @@ TIMEOUT = 120_000
 
 def smooth(*shape, dtype=np.uint8, seed=0):
     noise = gaussian_filter(np.random.default_rng(seed).standard_normal(shape), 2)
-    low, high = noise.min(), noise.max()
+    low = noise.min()
+    high = noise.max()
     scale = 255 if np.dtype(dtype).kind in "iu" else 1.0
     return ((noise - low) / (high - low) * scale).astype(dtype)
 
@@ -69,7 +70,8 @@ def turn_wheel(widget, at, angle=-120):
     from qtpy.QtGui import QWheelEvent
     from qtpy.QtWidgets import QApplication
 
-    at, no_key = QPointF(*at), Qt.KeyboardModifier.NoModifier
+    at = QPointF(*at)
+    no_key = Qt.KeyboardModifier.NoModifier
     where = at, widget.mapToGlobal(at), QPoint(), QPoint(0, angle)
     no_phase = Qt.ScrollPhase.NoScrollPhase
     event = QWheelEvent(*where, Qt.MouseButton.NoButton, no_key, no_phase, False)
@@ -88,7 +90,8 @@ def canvas_of(viewer):
 
 def on_canvas(viewer, point):
     """Pixel of a world point in the plane through the middle, looked at from the front."""
-    canvas, camera = canvas_of(viewer), viewer.scene.camera
+    canvas = canvas_of(viewer)
+    camera = viewer.scene.camera
     down, across = (np.asarray(point)[-2:] - np.asarray(camera.center)[-2:]) * camera.zoom
     return canvas.width() / 2 + across, canvas.height() / 2 + down
 

@@ -65,7 +65,8 @@ def check_transform(
     ndim = len(shape) - 1
     weights = draw(shape, dtype, device=device) * (draw(shape, seed=1, device=device) < 0.7)
     directions = torch.randn(5, ndim, generator=torch.Generator().manual_seed(2)).to(weights)
-    heights, sharpness = torch.linspace(-6, 6, 9).to(weights), torch.tensor(1.5).to(weights)
+    heights = torch.linspace(-6, 6, 9).to(weights)
+    sharpness = torch.tensor(1.5).to(weights)
     found, wanted = leaves([weights, directions, heights, sharpness])
     options: dict[str, Any] = {"connectivity": connectivity, "extension": extension}
     transform = soft_euler_transform(

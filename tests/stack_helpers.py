@@ -25,7 +25,8 @@ def run_until_killed(arguments: Sequence[str], most: int, kept: Semaphore) -> No
     Each part that is on the disk is announced by `kept`. As several threads keep parts, they may
     be one more for each of them but the first.
     """
-    keep, numbers = Parts.keep, []
+    keep = Parts.keep
+    numbers: list[int] = []
 
     def keep_or_wait(self: Parts, number: int, stamp: str, values: np.ndarray) -> None:
         if len(numbers) >= most:
@@ -64,7 +65,8 @@ def kill_after(
 @contextmanager
 def failing_after(most: int, error: BaseException) -> Iterator[None]:
     """Let so many parts be kept, and the next one raise."""
-    keep, kept = Parts.keep, []
+    keep = Parts.keep
+    kept = []
 
     def fail(self: Parts, *part: Any) -> None:
         if len(kept) == most:

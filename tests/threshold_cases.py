@@ -63,7 +63,8 @@ def case_of(kind: str, dtype: str, shape: tuple[int, ...]) -> Case:
         image = (image - 7).astype(dtype) / 4
     else:
         image = (image * 7 - (50 if dtype[0] == "i" else 0)).astype(dtype)
-    low, high = float(image.min()), float(image.max())
+    low = float(image.min())
+    high = float(image.max())
     width = high - low
     if "ends" in more and dtype != "bool":
         info = np.finfo(dtype) if dtype[0] == "f" else np.iinfo(dtype)
@@ -77,7 +78,8 @@ def case_of(kind: str, dtype: str, shape: tuple[int, ...]) -> Case:
 
 def at_thresholds(values: NDArray[Any], case: Case, count: int, superlevel: bool) -> NDArray[Any]:
     """Return numbers (..., n) at thresholds, given those (..., levels) of the sets at levels."""
-    levels, thresholds = case.levels, case.thresholds(count).tolist()
+    levels = case.levels
+    thresholds = case.thresholds(count).tolist()
     nothing = np.zeros_like(values[..., :1])
     if superlevel:
         reached = [bisect_left(levels, t) for t in thresholds]

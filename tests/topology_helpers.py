@@ -97,7 +97,9 @@ def reduced_pairs(order, connectivity, periodic=False):
         cells.append((max(own) if vertices else min(own), sum(x % 2 for x in cell), cell))
     cells.sort()
     numbers = {cell: i for i, (_, _, cell) in enumerate(cells)}
-    columns, births, pairs = {}, set(), []
+    columns = {}
+    births = set()
+    pairs = []
     for j, (_, _, cell) in enumerate(cells):
         column = set()
         for axis in (axis for axis, x in enumerate(cell) if x % 2):
@@ -119,14 +121,17 @@ def reduced_pairs(order, connectivity, periodic=False):
 
 def check_points(image, shown, connectivity, superlevel, periodic=False):
     """Compare the points of the pairs of all dimensions with those of a reduced matrix."""
-    axis, boundary = tuple(range(image.ndim)), boundary_of(periodic, image.ndim)
+    axis = tuple(range(image.ndim))
+    boundary = boundary_of(periodic, image.ndim)
     options = {"connectivity": connectivity, "superlevel": superlevel, "mask": shown, "axis": axis}
     pairs = ecc.persistence_pairs(image, boundary=boundary, **options)
     values = np.unique(image, return_inverse=True)[1].reshape(image.shape)
     values = np.where(shown, -values if superlevel else values, image.size)  # excluded: the last
     order = np.empty(image.size, int)
     order[np.argsort(values, axis=None, kind="stable")] = np.arange(image.size)
-    flat, never, expected = image.ravel(), ~shown.ravel(), []
+    flat = image.ravel()
+    never = ~shown.ravel()
+    expected = []
     for dim, born, died in reduced_pairs(order.reshape(image.shape), connectivity, periodic):
         end = -1 if died < 0 or never[died] else died
         if not never[born] and (end < 0 or flat[born] != flat[end]):

@@ -35,7 +35,8 @@ LABELS = np.arange(99).reshape(11, 9) // 50
 )
 def test_results_are_those_of_float32(compute):
     """Also the dtype of thresholds, births and deaths, as of torch's bfloat16."""
-    found, expected = compute(IMAGE), compute(VALUES)
+    found = compute(IMAGE)
+    expected = compute(VALUES)
     for own, wanted in zip(found, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(own, wanted.dtype), wanted)
     last = found[-1]

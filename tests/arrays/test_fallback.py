@@ -26,7 +26,11 @@ FUNCTIONS = (
 class Standard:
     """The part of the standard that is needed; no array leaves its device."""
 
-    bool, int8, int64, float32, float64 = np.bool_, np.int8, np.int64, np.float32, np.float64
+    bool = np.bool_
+    int8 = np.int8
+    int64 = np.int64
+    float32 = np.float32
+    float64 = np.float64
 
     def __getattr__(self, name):
         assert name in FUNCTIONS, name
@@ -156,7 +160,8 @@ def test_results_are_those_of_the_host(elsewhere, name):
     """Exactly, on the same device, and with the same dtypes."""
     if elsewhere is _of_jax and name != "mask":
         pytest.skip("JAX compiles each operation for each shape, which takes seconds")
-    found, known = CALLS[name](elsewhere), CALLS[name](np.asarray)
+    found = CALLS[name](elsewhere)
+    known = CALLS[name](np.asarray)
     for array, expected in zip(found, known, strict=True):
         host = on_host(array)
         assert host.dtype == np.asarray(expected).dtype

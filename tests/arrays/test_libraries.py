@@ -56,7 +56,8 @@ def test_curves(library, data):
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
 def test_coefficients_numbers_and_regions(library, shape, dtype):
     image = RNG.integers(0, 5, shape).astype(dtype)
-    labels, mask = RNG.integers(0, 4, shape), RNG.random(shape) < 0.7
+    labels = RNG.integers(0, 4, shape)
+    mask = RNG.random(shape) < 0.7
     given = library.asarray(image)
     for connectivity in {1, len(shape)}:
         known = {"connectivity": connectivity}
@@ -128,7 +129,8 @@ def test_transforms(library):
             ecc.euler_transform(library.asarray(mask), 4, 9)
         return
     for function in (ecc.euler_transform, ecc.region_transforms):
-        found, known = function(library.asarray(mask), 4, 9), function(mask, 4, 9)
+        found = function(library.asarray(mask), 4, 9)
+        known = function(mask, 4, 9)
         for part, expected in zip(found, known, strict=True):
             assert_array_equal(host(library, part), expected)
 
@@ -277,9 +279,11 @@ def test_subclasses_of_tensors():
 def test_views_of_tensors_are_what_they_show():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     image = np.random.default_rng(5).integers(0, 9, (7, 11, 66)).astype(np.float32)
-    tensor, shown = torch.from_numpy(image), torch.from_numpy(image % 3 > 0)
+    tensor = torch.from_numpy(image)
+    shown = torch.from_numpy(image % 3 > 0)
     options = {"axis": (0, 2), "superlevel": True}
-    turned, mask = tensor.permute(2, 0, 1)[::2], shown.permute(2, 0, 1)[::2]
+    turned = tensor.permute(2, 0, 1)[::2]
+    mask = shown.permute(2, 0, 1)[::2]
     found = ecc.euler_curve(turned, [3.0, 4.0], mask=mask, **options)
     expected = ecc.euler_curve(turned.numpy(), [3.0, 4.0], mask=mask.numpy(), **options)
     assert_array_equal(found.values.numpy(), expected.values)
@@ -309,7 +313,8 @@ def test_bfloat16_is_exact():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     noise = np.random.default_rng(5).integers(0, 9, (11, 66)) * 1.01
     image = torch.from_numpy(noise).bfloat16()
-    levels, direction = image.float().unique(), torch.tensor([1.0, 0.5])
+    levels = image.float().unique()
+    direction = torch.tensor([1.0, 0.5])
     for options in ({}, {"direction": direction, "direction_scale": 0.1}):
         found = ecc.euler_curve(image, levels.bfloat16(), **options)
         assert found.values.equal(ecc.euler_curve(image.float(), levels, **options).values)

@@ -28,7 +28,8 @@ def planned(monkeypatch):
     def plan(kind, images, labels, levels, filtration, *, mask, geometry):
         def curve(box, mask=None):
             ran.append(box.shape)
-            image, at = box.get(), levels.array
+            image = box.get()
+            at = levels.array
             at = np.linspace(image.min(), image.max(), levels.count) if at is None else at
             shown = None if mask is None else geometry.stack(geometry.spread(mask.get()))
             found = curves.curve(geometry.stack(image), at, filtration, mask=shown)
@@ -85,7 +86,8 @@ def test_results_are_the_same(planned):
 def test_default_thresholds_numbers_and_regions(planned):
     labels = np.array([[1, 1, 0], [1, 2, 2], [0, 2, 2]])
     for image in (IMAGE, IMAGE.T):
-        found, known = ecc.euler_curve(Box(image), 5), ecc.euler_curve(image, 5)
+        found = ecc.euler_curve(Box(image), 5)
+        known = ecc.euler_curve(image, 5)
         np.testing.assert_array_equal(found.thresholds.get(), known.thresholds)
         np.testing.assert_array_equal(found.values.get(), known.values)
         assert ecc.euler_number(Box(image > 1), 1) == ecc.euler_number(image > 1, 1)
@@ -163,7 +165,8 @@ def test_plans_keep_no_image(planned):
 def test_small_images_of_numpy(shape, dtype):
     """Other values in the same memory, and views, give their own curves in their own memory."""
     rng = np.random.default_rng(0)
-    image, results = np.empty(shape, dtype), []
+    image = np.empty(shape, dtype)
+    results = []
     for thresholds, options in ((5, {}), (7, {"range": (0, 2)}), (np.arange(3), {})):
         for _ in range(2):
             image[...] = rng.integers(0, 4, shape)
@@ -183,7 +186,8 @@ def test_small_images_of_numpy(shape, dtype):
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, bool])
 def test_betti_curves_of_small_images(dtype, connectivity):
     """Components are those of scikit-image, and holes follow from the Euler characteristic."""
-    rng, image = np.random.default_rng(0), np.empty((9, 70), dtype)
+    rng = np.random.default_rng(0)
+    image = np.empty((9, 70), dtype)
     for thresholds in (np.arange(3), 5):
         for _ in range(2):
             image[...] = rng.integers(0, 4, image.shape)
@@ -202,7 +206,8 @@ def test_betti_curves_of_small_images(dtype, connectivity):
 @pytest.mark.parametrize("before", [LEVELS, LEVELS + 1], ids=["the same", "others"])
 def test_thresholds_that_are_read_early_warn_once_of_a_missing_axis(planned, monkeypatch, before):
     """They may hold something else now, which is found out after a call for what they held."""
-    thin, given = np.stack([np.resize(IMAGE, (6, 6))] * 3), Box(LEVELS.copy())
+    thin = np.stack([np.resize(IMAGE, (6, 6))] * 3)
+    given = Box(LEVELS.copy())
     same = bool((before == LEVELS).all())
     monkeypatch.setattr(Adapter, "reads_early", True)
     monkeypatch.setattr(Adapter, "read_early", lambda *_: (before, lambda: same), raising=False)

@@ -9,7 +9,8 @@ import ecc_core as ecc
 
 xarray = pytest.importorskip("xarray", reason="xarray is not installed")
 
-Y, X = 0.5, 0.25
+Y = 0.5
+X = 0.25
 IMAGE = np.random.default_rng(0).integers(0, 9, (12, 20)).astype(np.float32)
 LABELS = np.repeat([1, 2], 6)[:, None] * np.ones(20, int)
 
@@ -53,7 +54,8 @@ def test_lengths_and_units_of_curves():
     ],
 )
 def test_units_of_values_are_those_of_thresholds(compute):
-    found, plain = compute(labelled()), compute(IMAGE)
+    found = compute(labelled())
+    plain = compute(IMAGE)
     assert (found.units, plain.units) == ("HU", None)
 
 
@@ -234,7 +236,8 @@ def test_several_times_are_no_image(function):
     image = climate(CUBE > 4).drop_vars(["lat", "lon"])
     with pytest.raises(ValueError, match=r"spatial axes only, got 3 of 'time'.*isel\(time=0\)"):
         function(image)
-    one, known = function(image[:1]), function(CUBE[0] > 4)
+    one = function(image[:1])
+    known = function(CUBE[0] > 4)
     if function is ecc.euler_coefficients:
         known = known[None]
     assert_array_equal(getattr(one, "values", one), getattr(known, "values", known))
@@ -252,7 +255,8 @@ def test_axes_by_name():
 
 
 def test_masks_and_labels_are_aligned_by_their_dimensions():
-    image, shown = climate(), CUBE[0] < 7
+    image = climate()
+    shown = CUBE[0] < 7
     mask = xarray.DataArray(shown.T, dims=("lon", "lat"))
     found = ecc.betti_curves(image, [3, 5], mask=mask)
     known = ecc.betti_curves(CUBE, [3, 5], axis=(1, 2), mask=shown)
@@ -285,7 +289,8 @@ def test_arrays_of_dask_stay_lazy(name):
 def test_coefficients_and_numbers_of_dask_are_lazy():
     dask = pytest.importorskip("dask", reason="dask is not installed")
     image = climate(CUBE > 4)[0].chunk(lat=5)
-    number, coefficients = ecc.euler_number(image), ecc.euler_coefficients(image)
+    number = ecc.euler_number(image)
+    coefficients = ecc.euler_coefficients(image)
     assert dask.is_dask_collection(number)
     assert dask.is_dask_collection(coefficients)
     assert number.compute() == ecc.euler_number(CUBE[0] > 4)

@@ -173,7 +173,8 @@ def nvrtc():
 
 def _compile(nvrtc, source, macros, *options, arch="compute_90"):
     """What the compiler has to say, None where all is well, and the machine code, if any."""
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    program = ctypes.c_void_p()
+    size = ctypes.c_size_t()
     text = (SOURCE / source).with_suffix(".cu").read_bytes()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.encode(), 0, None, None)
     options = [f"-arch={arch}", "--std=c++17", "-ftz=true", f"-I{SOURCE}", *options]

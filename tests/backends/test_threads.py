@@ -51,8 +51,11 @@ def test_workers_share_masks_and_nan():
 
 
 def test_calls_from_several_threads():
-    thresholds, jobs = np.arange(0, 200, 3), []
-    shapes, seeds, dtypes = ((40, 61, 67), (400, 467)), range(3), ("u1", "f4")
+    thresholds = np.arange(0, 200, 3)
+    jobs = []
+    shapes = ((40, 61, 67), (400, 467))
+    seeds = range(3)
+    dtypes = ("u1", "f4")
     for shape, seed, dtype in itertools.product(shapes, seeds, dtypes):
         image = noise(shape, dtype, seed)
         for connectivity in (1, None):

@@ -38,7 +38,8 @@ class TestMasks:
             assert found["volume"] == volume
 
     def test_mask_of_all_times_and_labels(self, columns, command):
-        image, mask = noise(3, 20, 22), noise(20, 22, seed=1) > 60
+        image = noise(3, 20, 22)
+        mask = noise(20, 22, seed=1) > 60
         labels = np.repeat([0, 4, 7], 8)[:20, None] * np.ones(22, np.uint8)
         given = [command, image, "--axes", "TYX", "--mask", mask]
         assert columns(*given)["euler_number"] == [euler(i, mask) for i in image]
@@ -47,7 +48,8 @@ class TestMasks:
 
     @pytest.mark.parametrize("labelled", [False, True])
     def test_nan(self, columns, tmp_path, capsys, command, labelled):
-        image, labels = noise(9, 20, 22).astype(np.float32), noise(9, 20, 22, seed=1) // 100
+        image = noise(9, 20, 22).astype(np.float32)
+        labels = noise(9, 20, 22, seed=1) // 100
         image[1:5, 3:7, 4:9] = np.nan
         line = command_line(tmp_path, image, *(["--labels", labels] if labelled else []), chunk=8)
         out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
@@ -79,7 +81,8 @@ class TestLargeImages:
         monkeypatch.setattr("ecc_core._cli.curve.MOST_READ_AT_ONCE", 0)
 
     def test_measures(self, columns):
-        image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60
+        image = noise(2, 40, 42)
+        mask = noise(40, 42, seed=1) > 60
         flags = ["--axes", "TYX", "--mask", mask, "--max-memory", "10K"]
         found = columns("curve", image, *flags, "--betti", "--minkowski", "exact")
         assert found["euler_number"] == [euler(one, mask) for one in image]
@@ -88,7 +91,8 @@ class TestLargeImages:
         assert found["area"] == areas
 
     def test_labels_have_one_range(self, tmp_path, say):
-        image, labels = noise(2, 40, 42), np.repeat([0, 4, 7], 14) * np.ones((40, 1), int)
+        image = noise(2, 40, 42)
+        labels = np.repeat([0, 4, 7], 14) * np.ones((40, 1), int)
         image[:, :, :14] = 255
         image[1, :, 14:] //= 2
         flags = ["--axes", "TYX", "--thresholds", "5", "--max-memory", "10K", "--labels"]
@@ -120,7 +124,8 @@ class TestPairs:
         """Images named as in BIDS, and their labels."""
         found = {}
         for i in (1, 2, 3):
-            image, labels = noise(9, 8 + i, seed=i), noise(9, 8 + i, seed=9 + i) // 100
+            image = noise(9, 8 + i, seed=i)
+            labels = noise(9, 8 + i, seed=9 + i) // 100
             np.save(tmp_path / f"sub-0{i}_T1w.npy", image)
             np.save(tmp_path / f"sub-0{i}_dseg.npy", labels)
             found[str(tmp_path / f"sub-0{i}_T1w.npy")] = image, labels
@@ -168,7 +173,8 @@ class TestPairs:
 class TestMeasures:
     @pytest.mark.parametrize("command", ["curve", "batch"])
     def test_of_labels(self, columns, command):
-        image, labels = noise(20, 22), noise(20, 22, seed=3) // 100
+        image = noise(20, 22)
+        labels = noise(20, 22, seed=3) // 100
         flags = ["--labels", labels, "--betti", "--minkowski", "crofton-4"]
         found = columns(command, image, *flags)
         regions = [labels == 1, labels == 2]

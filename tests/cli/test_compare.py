@@ -30,7 +30,8 @@ def table(tmp_path):
 
 
 def test_wells_are_permuted(table, tmp_path, say):
-    out, plot = tmp_path / "test.json", tmp_path / "test.png"
+    out = tmp_path / "test.json"
+    plot = tmp_path / "test.png"
     flags = ["--by", "treatment", "--unit", "well", "--out", str(out), "--plot", str(plot)]
     text = say("compare", table, *flags)
     assert "control (4 x well, 12 curves) and drug (4 x well, 12 curves)" in text
@@ -39,7 +40,8 @@ def test_wells_are_permuted(table, tmp_path, say):
     assert "no result can be significant" not in text
     found = json.loads(out.read_text())
     wells = pd.read_csv(table).groupby(["treatment", "well"]).mean()
-    first, second = wells.loc["control"].to_numpy(), wells.loc["drug"].to_numpy()
+    first = wells.loc["control"].to_numpy()
+    second = wells.loc["drug"].to_numpy()
     np.testing.assert_allclose(
         found["columns"]["difference"], first.mean(axis=0) - second.mean(axis=0)
     )
@@ -120,7 +122,8 @@ def folders(tmp_path):
 
 def test_all_functionals_at_once(folders, tmp_path, say):
     images, table = folders
-    out, plot = tmp_path / "test.csv", tmp_path / "test.png"
+    out = tmp_path / "test.csv"
+    plot = tmp_path / "test.png"
     flags = ["--by", "folder", "--measure", "all", "--out", out, "--plot", plot]
     text = say("compare", table, *flags)
     first, second = (ecc.minkowski_curves(i, range(9), axis=(1, 2)) for i in np.split(images, 2))

@@ -124,7 +124,8 @@ def test_join(tmp_path, say, keys):
     out = tmp_path / "o.json"
     flags = ["--by", "drug", "--join", str(tmp_path / "meta.csv"), "--out", str(out)]
     assert "x (3 curves) and y (3 curves)" in say("compare", tmp_path / "t.csv", *flags)
-    values, drug = curves[AT].to_numpy(), np.array(drugs)
+    values = curves[AT].to_numpy()
+    drug = np.array(drugs)
     difference = values[drug == "x"].mean(axis=0) - values[drug == "y"].mean(axis=0)
     found = json.loads(out.read_text())["columns"]["difference"]
     np.testing.assert_allclose(found, difference)

@@ -12,7 +12,8 @@ from ecc_core.cli import main
 
 class TestInfo:
     def test_image(self, say, image_file):
-        low, high = noise(12, 9).min(), noise(12, 9).max()
+        low = noise(12, 9).min()
+        high = noise(12, 9).max()
         assert say("info", image_file).splitlines() == [
             image_file,
             "  shape   12 x 9 (YX)",

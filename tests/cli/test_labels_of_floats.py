@@ -11,7 +11,8 @@ from ecc_core.errors import InputFileError
 from ecc_core.features import RegionCurvesTransformer
 from ecc_core.io import read_result
 
-IMAGE, LABELS = noise(12, 10), noise(12, 10, seed=1) // 90
+IMAGE = noise(12, 10)
+LABELS = noise(12, 10, seed=1) // 90
 
 
 @pytest.fixture
@@ -52,7 +53,8 @@ def test_whole_numbers_are_labels(tmp_path, capsys, paths, command):
 
 def test_several_files_are_said_once(tmp_path, capsys, paths):
     """Also if the images are read for a common range before, and labels are of 16 bits."""
-    inputs, pattern = [], str(tmp_path / "{name}_half.npy")
+    inputs = []
+    pattern = str(tmp_path / "{name}_half.npy")
     for k in range(3):
         inputs.append(str(tmp_path / f"{k}.npy"))
         np.save(inputs[-1], IMAGE)

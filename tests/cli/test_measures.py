@@ -180,10 +180,12 @@ FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
 )
 def test_columns(files, tmp_path, command, flags, measures, facts):
     """What an image of two axes does not have is 0 or NaN."""
-    out, at = tmp_path / "t.csv", ",".join(map(str, LEVELS))
+    out = tmp_path / "t.csv"
+    at = ",".join(map(str, LEVELS))
     inputs = [name for name, _ in files]
     assert main([command, *inputs, *flags, "--thresholds", at, "--out", str(out)]) == 0
-    rows, names = rows_of(out), ["euler_number", *measures]
+    rows = rows_of(out)
+    names = ["euler_number", *measures]
     wide = {name: [f"{name} {t}".removeprefix("euler_number ") for t in LEVELS] for name in names}
     if command == "curve":
         assert list(rows[0]) == ["input", "threshold", *names, *facts]
@@ -192,11 +194,13 @@ def test_columns(files, tmp_path, command, flags, measures, facts):
     for path, image in files:
         own = [row for row in rows if row["input"] == path]
         if measures is BETTI:
-            curves, missing = ecc.betti_curves(image, LEVELS, connectivity=1), 0
+            curves = ecc.betti_curves(image, LEVELS, connectivity=1)
+            missing = 0
             known = dict(zip(BETTI, curves.values, strict=False))
         else:
             curves = ecc.minkowski_curves(image, LEVELS, boundary="half-open", spacing=2)
-            missing, known = np.nan, dict(zip(curves.measures, curves.values, strict=True))
+            missing = np.nan
+            known = dict(zip(curves.measures, curves.values, strict=True))
         known["euler_number"] = curves.euler
         for name in names:
             places = product(own, [name] if command == "curve" else wide[name])

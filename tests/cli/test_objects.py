@@ -28,7 +28,8 @@ def test_labels_and_table(tmp_path, say, image, least, superlevel):
     out, table, plot = (tmp_path / end for end in ("l.tif", "t.csv", "d.png"))
     options = ["--persistence", least, *(["--superlevel"] if superlevel else [])]
     say("objects", image, *options, "--out", out, "--table", table, "--plot", plot)
-    labels, rows = tifffile.imread(out), columns(table)
+    labels = tifffile.imread(out)
+    rows = columns(table)
     expected = lifetimes(image, least, -1 if superlevel else 1)
     found = np.stack([rows["birth"], rows["death"]], axis=1)
     np.testing.assert_allclose(np.sort(found, axis=0), np.sort(expected, axis=0), rtol=1e-7)
@@ -61,7 +62,8 @@ def test_objects_that_are_cut(tmp_path, say, cut, rel_height):
 
 def test_part_threshold_mask_and_printed_table(tmp_path, say):
     part = VOLUME[1:3, 4:20]
-    shown, table = part > 45, tmp_path / "t.json"
+    shown = part > 45
+    table = tmp_path / "t.json"
     command = ["objects", VOLUME, "--persistence", "5"]
     flags = ["--mask", shown, "--roi", "1:3,4:20,:", "--threshold", "52", "--table", table]
     say(*command, *flags)
@@ -136,7 +138,8 @@ def test_labels_are_taken_back(tmp_path, wide, say, image, extent):
     expected = ecc.region_curves(WIDE[roi].astype(np.float32), found.labels, [950, 1000, 1050])
     assert len(expected.labels) > 3
     for out in PLACES.values():
-        labels, table = tmp_path / out, tmp_path / "c.csv"
+        labels = tmp_path / out
+        table = tmp_path / "c.csv"
         command = ["objects", wide / image, *options[:2], "--persistence", 6, "--threshold", 1000]
         say(*command, "--extent", extent, "--out", labels)
         whole = np.zeros(WIDE.shape, np.int32)

@@ -58,7 +58,8 @@ def outputs(folder: Path, name: str) -> dict[str, bytes]:
 
 
 def command(image: Path, name: str, *options: Any) -> list[str]:
-    out, table = image.with_name(f"{name}.zarr"), image.with_name(f"{name}.csv")
+    out = image.with_name(f"{name}.zarr")
+    table = image.with_name(f"{name}.csv")
     given = ["--persistence", 25, *options, "--out", out, "--table", table]
     return ["objects", *map(str, [image, *given])]
 

@@ -44,7 +44,8 @@ def rows_of(path):
 
 
 def test_scores(folders, tmp_path, capsys):
-    out, plot = tmp_path / "scores.csv", tmp_path / "worst.png"
+    out = tmp_path / "scores.csv"
+    plot = tmp_path / "worst.png"
     assert main(["score", *map(str, folders), "--out", str(out), "--plot", str(plot)]) == 0
     first, second, third = rows_of(out)
     assert plot.stat().st_size > 10_000

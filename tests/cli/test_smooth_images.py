@@ -42,7 +42,8 @@ class TestSmooth:
         image = noise(70, 60)
         smooth = gaussian_filter(image.astype(np.float32), 3)
         values = np.unique(smooth)[::3]
-        out, at = tmp_path / "out.csv", ",".join(str(float(value)) for value in values)
+        out = tmp_path / "out.csv"
+        at = ",".join(str(float(value)) for value in values)
         flags = ["--thresholds", at, "--smooth", "3", "--out", out, "--max-memory", "60K"]
         line = command_line(tmp_path, image, *flags, "--workers", 1, chunk=16)
         assert main([command, *line]) == 0
@@ -89,7 +90,8 @@ class TestSmooth:
 
     def test_with_everything_else(self, columns, command):
         """A region of interest is smoothed on its own; a direction is added afterwards."""
-        image, mask = noise(30, 40), noise(30, 40, seed=1) > 60
+        image = noise(30, 40)
+        mask = noise(30, 40, seed=1) > 60
         smooth = gaussian_filter(image[3:, :35].astype(np.float32), 1).astype(float)
         ramp = (np.arange(27) - 13)[:, None] * 0.5
         flags = ["--direction", "1,0", "--direction-scale", "0.5", "--smooth", "1"]
@@ -114,7 +116,8 @@ def test_the_range_is_that_of_the_smooth_images(tmp_path, say):
     line = command_line(tmp_path, *images, "--smooth", "2", "--thresholds", "5", chunk=16)
     rows = rows_of(say("curve", *line))
     smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
-    low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
+    low = min(s.min() for s in smooth)
+    high = max(s.max() for s in smooth)
     at = np.linspace(float(low), float(high), 5)
     assert [float(row["threshold"]) for row in rows] == [*at, *at]
     expected = [euler_number(s <= t) for s in smooth for t in at]
@@ -151,7 +154,8 @@ def peak(*arguments: str) -> int:
 
 def torus(binary: np.ndarray) -> int:
     """Corners, sides and squares of the pixels of a set whose opposite sides touch."""
-    across, along = binary | np.roll(binary, 1, axis=1), binary | np.roll(binary, 1, axis=0)
+    across = binary | np.roll(binary, 1, axis=1)
+    along = binary | np.roll(binary, 1, axis=0)
     corners = across | np.roll(across, 1, axis=0)
     return corners.sum() - across.sum() - along.sum() + binary.sum()
 
@@ -164,7 +168,8 @@ class TestOneImage:
         image = noise(40, 50) // 2 + 120 * np.any(bright, axis=0).astype(np.uint8)
         np.save(tmp_path / "cells_1.npy", image)
         np.save(tmp_path / "cells_1_mask.npy", np.arange(50) * np.ones((40, 1)) < 30)
-        out, table = tmp_path / "l.npy", tmp_path / "t.csv"
+        out = tmp_path / "l.npy"
+        table = tmp_path / "t.csv"
         command = ["objects", str(tmp_path / "cells_?.npy"), "--superlevel", "--smooth", "2"]
         command += ["--persistence", "40", "--threshold", "120", "--out", str(out)]
         assert main([*command, "--table", str(table)]) == 0
@@ -184,7 +189,8 @@ class TestOneImage:
         np.testing.assert_array_equal(np.load(tmp_path / "l.npy") > 0, smooth <= 120)
 
     def test_a_smooth_shape(self, tmp_path, say):
-        image, mask = noise(20, 21), noise(20, 21, seed=1) > 20
+        image = noise(20, 21)
+        mask = noise(20, 21, seed=1) > 20
         np.save(tmp_path / "a.npy", image)
         flags = ["--threshold", 128, "--smooth", 1, "--range", "-99,99", "--mask", mask]
         say("transform", tmp_path / "[a].npy", *flags, "--out", tmp_path / "o.npz")

@@ -104,7 +104,8 @@ def test_channels_of_one_file(written):
 
 @pytest.mark.parametrize("options", [[], ["--labels"]])
 def test_plot(tmp_path, options):
-    path, plot = tmp_path / "image.npy", tmp_path / "plot.svg"
+    path = tmp_path / "image.npy"
+    plot = tmp_path / "plot.svg"
     np.save(path, IMAGE if options else SHAPE)
     assert main(["transform", str(path), "--plot", str(plot), "--heights", "9", *options]) == 0
     text = plot.read_text()

@@ -74,7 +74,9 @@ def borders(boundary, ndim):
 def test_every_axis_has_its_own_border(shape, boundary):
     """Cells counted one by one; lengths 1 and 2, several layouts, masked elements, dask."""
     da = pytest.importorskip("dask.array", reason="dask is not installed")
-    ndim, at, spacing = len(shape), np.arange(7.0), (2, 3, 1)
+    ndim = len(shape)
+    at = np.arange(7.0)
+    spacing = (2, 3, 1)
     axis = tuple(range(ndim))
     image = image_of(shape, seed=sum(shape))
     shown = np.random.default_rng(1).random(shape) < 0.8
@@ -104,8 +106,10 @@ def test_sections_across_some_axes(shape, boundary):
 
     The groups of a half-open window are those whose points fit into it.
     """
-    ndim, at = len(shape), np.arange(7.0)
-    image, boundary = image_of(shape, seed=3), boundary[:ndim]
+    ndim = len(shape)
+    at = np.arange(7.0)
+    image = image_of(shape, seed=3)
+    boundary = boundary[:ndim]
     estimator = ESTIMATORS[ndim][-1]
     options = {"connectivity": 1, "estimator": estimator, "boundary": boundary}
     cells = estimator_of(estimator, None, filtration_of(ndim, 1, boundary=boundary)).cells
@@ -131,7 +135,8 @@ def test_sections_across_some_axes(shape, boundary):
 @pytest.mark.parametrize("lazy", [False, True])
 def test_masks_and_regions_of_windows_along_some_axes_are_refused(boundary, lazy):
     da = pytest.importorskip("dask.array", reason="dask is not installed")
-    image, part = np.zeros((4, 5)), np.eye(4, 5, dtype=int)
+    image = np.zeros((4, 5))
+    part = np.eye(4, 5, dtype=int)
     arrays = [da.from_array(array, 2) if lazy else array for array in (image, part)]
     message = (
         '`boundary` must be "half-open" along all axes or along none with `mask` or `labels`, which'
@@ -167,7 +172,8 @@ def test_exact_levels(image, boundary, superlevel):
 
 
 def test_a_torus_a_ring_around_it_and_batches():
-    full, ring = np.ones((5, 6), bool), np.zeros((5, 6), bool)
+    full = np.ones((5, 6), bool)
+    ring = np.zeros((5, 6), bool)
     ring[2] = True
     for boundary in BOUNDARIES:
         assert [ecc.euler_number(x, boundary=boundary) for x in (full, ring)] == [0, 0]
@@ -262,9 +268,11 @@ def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
     """In memory and in chunks, with NaN outside the regions, along batch axes of length 1."""
     boundary = borders(boundary, len(shape))
     da = pytest.importorskip("dask.array", reason="dask is not installed")
-    at, axes = np.arange(7.0), tuple(range(len(shape)))
+    at = np.arange(7.0)
+    axes = tuple(range(len(shape)))
     for dtype, superlevel in [("bool", True), ("int16", False), ("float32", True)]:
-        image, labels = image_of(shape, dtype), labels_of(shape)
+        image = image_of(shape, dtype)
+        labels = labels_of(shape)
         if dtype == "float32":
             image[labels == 0] = np.nan
         chunks = tuple(-(-length // 2) for length in shape)
@@ -288,7 +296,9 @@ def test_functionals_of_regions(boundary, shape):
     boundary = borders(boundary, len(shape))
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     ndim = len(shape)
-    image, labels, at = image_of(shape), labels_of(shape), np.arange(7.0)
+    image = image_of(shape)
+    labels = labels_of(shape)
+    at = np.arange(7.0)
     labels[(slice(3),) * ndim] = 0  # no region in the first chunk
     lazy = da.from_array(image, 4), da.from_array(labels, 3)
     for connectivity, estimator in itertools.product((1, ndim), ESTIMATORS[ndim]):
@@ -303,7 +313,8 @@ def test_functionals_of_regions(boundary, shape):
 
 
 def test_a_region_across_opposite_sides_of_a_rolled_image():
-    image, labels = image_of((12, 15)), np.zeros((12, 15), int)
+    image = image_of((12, 15))
+    labels = np.zeros((12, 15), int)
     labels[3:9, 4:10] = 1
     rolled = [np.roll(array, (5, 9), (0, 1)) for array in (image, labels)]
     for function in (ecc.region_curves, ecc.region_minkowski, ecc.region_betti_curves):

@@ -29,7 +29,8 @@ def test_every_dtype(backend, dtype, ndim):
     for image, options in itertools.product((noise, ties), sides(ndim)):
         like = backend.asarray(image)
         found = ecc.euler_curve(like, **options)
-        low, high = image.min().item(), image.max().item()
+        low = image.min().item()
+        high = image.max().item()
         thresholds = np.linspace(float(low), float(high), 256)
         if float(high) != high:  # float64 would end below or above it
             thresholds = np.array([low + i * (high - low) // 255 for i in range(256)], np.uint64)
@@ -50,7 +51,8 @@ def test_widths_and_heights_around_words_and_groups(backend, width):
     shapes = [(width,), *((height, width) for height in heights), *((*d, width) for d in deep)]
     for shape, top in itertools.product(shapes, (3, 250)):
         image = rng.integers(top, size=shape).astype(np.uint8)
-        array, thresholds = backend.asarray(image), np.arange(-1, top + 1)
+        array = backend.asarray(image)
+        thresholds = np.arange(-1, top + 1)
         for connectivity in connectivities(image.ndim):
             expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
             found = ecc.euler_curve(array, backend.asarray(thresholds), connectivity=connectivity)
@@ -153,12 +155,14 @@ def test_masked_points_and_omitted_nan_never_enter(backend, dtype):
         pytest.skip(f"{backend.name} has no {dtype}")
     rng = np.random.default_rng(8)
     for shape, top in itertools.product(SHAPES.values(), (5, 90)):
-        image, mask = rng.integers(top, size=shape).astype(dtype), rng.random(shape) < 0.8
+        image = rng.integers(top, size=shape).astype(dtype)
+        mask = rng.random(shape) < 0.8
         image[~mask] = rng.choice(np.array([0, 1, 100], dtype), np.count_nonzero(~mask))
         cases = [(image, {"mask": backend.asarray(mask)})]
         if image.dtype.kind == "f":
             cases.append((np.where(mask, image, np.array(np.nan, dtype)), {"nan": "omit"}))
-        inside, infinite = image[mask].astype(float), np.array([-np.inf, np.inf])
+        inside = image[mask].astype(float)
+        infinite = np.array([-np.inf, np.inf])
         even = np.linspace(inside.min(), inside.max(), 256)
         for (points, kept), options in itertools.product(cases, sides(len(shape))):
             levels = reference.changing_levels(image, mask=mask, **options)

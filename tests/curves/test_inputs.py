@@ -145,7 +145,8 @@ def test_no_finite_value_to_take_the_range_from(image, options):
     ],
 )
 def test_bad_arguments(argument, error, values, dtype):
-    image, given = IMAGE.astype(dtype), {"thresholds": 5}
+    image = IMAGE.astype(dtype)
+    given = {"thresholds": 5}
     if argument in ("direction_scale", "spacing"):
         given["direction"] = (1, 0)
     for value in values:

@@ -151,7 +151,8 @@ def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
 
 
 def test_masks_and_nan_of_a_batch(backend):
-    image, masks = noise((3, 9, 67), "float32"), noise((3, 9, 67), seed=1) > 50
+    image = noise((3, 9, 67), "float32")
+    masks = noise((3, 9, 67), seed=1) > 50
     image[1, 2:4, 5:30] = np.nan
     for mask in (masks, masks[0], np.ones((9, 67), bool)):
         found = ecc.euler_curve(
@@ -167,7 +168,8 @@ def test_masks_and_nan_of_a_batch(backend):
 def test_many_images_of_one_axis(axis, superlevel):
     """Each row has the curve that it has alone, masked and with a single threshold, too."""
     rng = np.random.default_rng(0)
-    image, mask = rng.integers(0, 6, (11, 70)).astype(np.uint8), rng.random((11, 70)) < 0.7
+    image = rng.integers(0, 6, (11, 70)).astype(np.uint8)
+    mask = rng.random((11, 70)) < 0.7
     for thresholds in (np.arange(-1, 8), np.array([2])):
         for shown in (None, mask):
             options = {"superlevel": superlevel, "mask": shown}

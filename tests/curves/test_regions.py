@@ -122,7 +122,8 @@ def test_many_sparse_ids_in_any_memory_order(dtype):
 def test_default_thresholds_lie_over_the_labelled_points(backend):
     image = np.array([[90.0, 3, 5, -80], [np.inf, 4, 7, 6]])
     labels = np.array([[0, 1, 1, 0], [1, 1, 2, 2]])
-    found, at = ecc.region_curves(*map(backend.asarray, (image, labels)), 5), np.arange(3.0, 8)
+    found = ecc.region_curves(*map(backend.asarray, (image, labels)), 5)
+    at = np.arange(3.0, 8)
     assert_regions_equal(found, *reference.region_curves(image, labels, at), thresholds=at)
 
 

@@ -88,7 +88,8 @@ def test_surfaces(dtype):
         options = {"connectivity": connectivity, "superlevel": superlevel, "nan": "omit"}
         options["mask"] = case.mask
         for count in COUNTS if number in (4, 7) else COUNTS[:MANY]:
-            thresholds, steps = case.thresholds(count), np.array([-1, 1])
+            thresholds = case.thresholds(count)
+            steps = np.array([-1, 1])
             expected = np.outer(at_thresholds(known, case, count, superlevel), admitted)
             found = ecc.euler_surface(case.image, other, thresholds, steps, **options)
             assert_array_equal(found.values, expected)

@@ -91,7 +91,8 @@ def test_doubles_between_two_neighbouring_floats(backend, dtype):
     beside = [np.nextafter(f, way) for f in doubles for way in (-9, 9)]
     assert_right(backend, image, np.sort([*doubles, *beside]))
     assert_right(backend, image, np.sort(np.linspace(doubles[0], doubles[2], 9).repeat(2)))
-    tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    tiny = np.finfo(dtype).smallest_subnormal
+    huge = np.finfo(dtype).max
     image = np.random.default_rng(6).choice(np.array([-huge, -tiny, 0, tiny, huge]), (17, 67))
     edges = [-float(huge), -float(tiny), -float(tiny) / 2, 0, float(tiny) / 2, float(huge)]
     assert_right(backend, image.astype(dtype), edges)
@@ -199,7 +200,8 @@ def test_exact_levels_of_narrow_and_wide_ranges(dtype, span):
         low, min(low + span, limits.max), 71 * 40, dtype=dtype, endpoint=True
     )
     image = np.where(np.arange(values.size) % 3, values, values[::-1]).reshape(71, 40)
-    levels, found = reference.changing_levels(image), ecc.euler_curve(image, "exact")
+    levels = reference.changing_levels(image)
+    found = ecc.euler_curve(image, "exact")
     assert_curves_equal(found, reference.euler_curve(image, levels), thresholds=levels)
 
 

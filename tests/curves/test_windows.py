@@ -36,7 +36,8 @@ def sums(image, window, at, **options):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(11,), (7, 9), (1, 6), (5, 6, 4), (1, 1, 3)])
 def test_a_mask_is_a_window(shape, dtype, superlevel):
-    image, mask = draw(shape, dtype), RNG.random(shape) < 0.6
+    image = draw(shape, dtype)
+    mask = RNG.random(shape) < 0.6
     for connectivity in {1, len(shape)}:
         options = {"connectivity": connectivity, "superlevel": superlevel}
         at = np.unique(image)
@@ -55,7 +56,8 @@ def test_a_mask_is_a_window(shape, dtype, superlevel):
 
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_exact_levels(superlevel):
-    image, mask = draw((9, 12), "f4"), RNG.random((9, 12)) < 0.5
+    image = draw((9, 12), "f4")
+    mask = RNG.random((9, 12)) < 0.5
     options = {"superlevel": superlevel}
     found = ecc.euler_curve(image, "exact", mask=mask, boundary="half-open", **options)
     at = np.unique(image)
@@ -66,7 +68,8 @@ def test_exact_levels(superlevel):
 
 
 def test_batches_have_windows_of_their_own():
-    images, masks = draw((3, 6, 7), "u1"), RNG.random((3, 6, 7)) < 0.5
+    images = draw((3, 6, 7), "u1")
+    masks = RNG.random((3, 6, 7)) < 0.5
     at = np.array([0, 1, 2, 254, 255])
     found = ecc.euler_curve(images, at, mask=masks, axis=(1, 2), boundary="half-open")
     for values, image, mask in zip(found.values, images, masks, strict=True):
@@ -75,7 +78,8 @@ def test_batches_have_windows_of_their_own():
 
 def test_points_that_are_missing_never_enter():
     """NaN that is omitted, inside and outside of the window, and masked elements."""
-    image, mask = draw((8, 9), "f8"), RNG.random((8, 9)) < 0.6
+    image = draw((8, 9), "f8")
+    mask = RNG.random((8, 9)) < 0.6
     missing = RNG.random((8, 9)) < 0.2
     image[missing] = np.nan
     at = np.array([-np.inf, -1.5, 0, 3, np.inf])
@@ -91,7 +95,8 @@ def test_points_that_are_missing_never_enter():
 
 @pytest.mark.parametrize("shape", [(7, 9), (5, 6, 4), (1, 4), (4, 1, 3)])
 def test_regions_are_windows(shape):
-    image, labels = draw(shape, "u2" if len(shape) > 2 else "u1"), RNG.integers(0, 4, shape) * 3
+    image = draw(shape, "u2" if len(shape) > 2 else "u1")
+    labels = RNG.integers(0, 4, shape) * 3
     at = np.unique(image)
     found = ecc.region_curves(image, labels, at, boundary="half-open")
     assert found.labels.tolist() == np.unique(labels[labels > 0]).tolist()

@@ -213,7 +213,9 @@ def test_local_curves(data):
 class OtherChunk:
     """What stands for the chunks of an array library that is not NumPy."""
 
-    shape, ndim, dtype = (0, 0), 2, np.dtype(float)
+    shape = (0, 0)
+    ndim = 2
+    dtype = np.dtype(float)
     __array_function__ = __array_ufunc__ = None
 
     def __getitem__(self, index):

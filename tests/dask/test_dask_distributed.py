@@ -17,7 +17,8 @@ from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
 SECONDS = 60
-SHAPE, CHUNK = (16, 16, 128), 8
+SHAPE = (16, 16, 128)
+CHUNK = 8
 
 
 @pytest.fixture
@@ -45,7 +46,8 @@ def functionals_of_regions(image):
     "compute", [curve, pytest.param(functionals_of_regions, marks=pytest.mark.slow)]
 )
 def test_a_killed_worker(client, image, tmp_path, compute):
-    folder, killed = tmp_path / "read", tmp_path / "killed"
+    folder = tmp_path / "read"
+    killed = tmp_path / "killed"
     folder.mkdir()
     third = image.size // CHUNK**3 // 3
 
@@ -78,7 +80,8 @@ def test_a_worker_killed_while_a_stack_is_computed(client, image, tmp_path, monk
     """The blocks that it held are read again."""
     monkeypatch.setattr(window, "AHEAD_ON_CLUSTER", 2)
     monkeypatch.setattr(window, "ASKED_ON_CLUSTER", 2)
-    keep, killed = Parts.keep, []
+    keep = Parts.keep
+    killed = []
 
     def keep_and_kill(self, *part):
         keep(self, *part)
@@ -87,7 +90,8 @@ def test_a_worker_killed_while_a_stack_is_computed(client, image, tmp_path, monk
             os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(Parts, "keep", keep_and_kill)
-    path, out = write_zarr(tmp_path / "a.zarr", image, chunks=(CHUNK,) * 3), tmp_path / "curve.csv"
+    path = write_zarr(tmp_path / "a.zarr", image, chunks=(CHUNK,) * 3)
+    out = tmp_path / "curve.csv"
     arguments = ["--thresholds", "99", "--range", "0,98", "--max-memory", "6K"]
     arguments += ["--out", str(out), "--scheduler", client.scheduler.address]
     assert main(["stack", str(path), *arguments]) == 0

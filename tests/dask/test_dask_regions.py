@@ -64,7 +64,8 @@ def test_the_largest_labels(dtype):
 
 @pytest.mark.parametrize("shape", [(0, 4), (5, 4)])
 def test_nothing_is_labelled(shape):
-    image, labels = np.zeros(shape, np.uint8), np.zeros(shape, np.int32)
+    image = np.zeros(shape, np.uint8)
+    labels = np.zeros(shape, np.int32)
     chunks = tuple((n,) for n in shape)
     lazy = ecc.region_curves(in_chunks(image, chunks), labels, LEVELS)
     assert lazy.to_numpy() == ecc.region_curves(image, labels, LEVELS)
@@ -151,6 +152,7 @@ def test_what_is_found_when_computing():
 
 
 def test_minkowski_functionals_of_no_regions_are_empty():
-    image, labels = da.zeros((4, 6), chunks=3), da.zeros((4, 6), dtype=int, chunks=3)
+    image = da.zeros((4, 6), chunks=3)
+    labels = da.zeros((4, 6), dtype=int, chunks=3)
     found = ecc.region_minkowski(image, labels, [0.0, 1.0])
     assert found.values.compute().shape == (0, 3, 2)

@@ -42,7 +42,8 @@ def sums_of(
 def test_any_blocks_groups_and_windows(data):
     shape = tuple(data.draw(st.integers(1, 9)) for _ in range(data.draw(st.integers(1, 3))))
     lead = data.draw(st.integers(0, len(shape) - 1))
-    image, drawn = noise(*shape), data.draw(strategies.chunkings(shape))
+    image = noise(*shape)
+    drawn = data.draw(strategies.chunkings(shape))
     chunks = tuple(tuple(filter(None, lengths)) for lengths in drawn)
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
@@ -51,7 +52,8 @@ def test_any_blocks_groups_and_windows(data):
     filtration = Filtration(ndim, connectivity, boundary=boundary_of(boundary, ndim))
     curve = CurveValues(LEVELS, filtration)
     work = Work(lambda box: (image[box],), chunks, curve)
-    size, side = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    size = data.draw(st.integers(1, 5))
+    side = data.draw(st.integers(1, 3))
     cut = data.draw(st.integers(0, work.blocks))  # where another part begins
     blocks: list[tuple[int, ...]] = []
     total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
@@ -79,7 +81,8 @@ def test_any_blocks_groups_and_windows(data):
 @pytest.mark.parametrize("across", [6, 18])
 def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers):
     """Four times as long, or three times as wide: a layer of a column waits, and little more."""
-    lock, emit = threading.Lock(), Work.emit
+    lock = threading.Lock()
+    emit = Work.emit
     alive = most = 0
 
     def gone() -> None:

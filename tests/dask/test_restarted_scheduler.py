@@ -55,7 +55,8 @@ def wait_for(condition, process):
 
 @pytest.mark.slow
 def test_restarted_scheduler(tmp_path):
-    path, out = tmp_path / "a.zarr", tmp_path / "curve.csv"
+    path = tmp_path / "a.zarr"
+    out = tmp_path / "curve.csv"
     parts = tmp_path / "curve.csv.parts"
     zarr.create_array(path, shape=IMAGE.shape, chunks=(8, 8, 8), dtype=np.uint8)[...] = IMAGE
     with socket.socket() as free:

@@ -77,16 +77,19 @@ EULER = {
 @pytest.mark.parametrize("fact", EULER)
 def test_curves_that_differ_in_a_fact_are_not_compared(fact, function):
     make_first, make_second, message = EULER[fact]
-    first, second = make_first(), make_second()
+    first = make_first()
+    second = make_second()
     with pytest.raises(ValueError, match=f"curves must agree in `{fact}`.* got {message}"):
         OF_CURVES[function](first, second)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_curves_know_their_side(superlevel):
-    own, other = curve(superlevel=superlevel), curve(superlevel=not superlevel)
+    own = curve(superlevel=superlevel)
+    other = curve(superlevel=not superlevel)
     regions = ecc.region_curves(IMAGES[0], np.ones((12, 14), int), T, superlevel=superlevel)
-    wrong, message = {"superlevel": not superlevel}, f"`superlevel` must be {superlevel} or left"
+    wrong = {"superlevel": not superlevel}
+    message = f"`superlevel` must be {superlevel} or left"
     for single in (curve_descriptors, descriptor_table, mean_band):
         with pytest.raises(ValueError, match=message):
             single(regions, **wrong)
@@ -129,7 +132,8 @@ def test_functionals_that_differ_in_a_fact_are_not_compared(function, fact, func
 
 
 def test_lengths_need_one_unit_and_numbers_none():
-    a, b = minkowski(), replace(minkowski(), spacing_units="millimeter")
+    a = minkowski()
+    b = replace(minkowski(), spacing_units="millimeter")
     message = "`spacing_units`.* got None in `a` and 'millimeter' in `b`"
     with pytest.raises(ValueError, match=message):
         curve_distance(a, b, functional="area")
@@ -144,7 +148,8 @@ def test_lengths_need_one_unit_and_numbers_none():
 @pytest.mark.parametrize("name", ["area", "perimeter", "euler"])
 def test_distances_of_one_functional(name):
     a = ecc.minkowski_curves(IMAGES, T, axis=(1, 2), estimator="crofton-4")
-    values, widths = getattr(a, name).astype(float), np.diff(T)
+    values = getattr(a, name).astype(float)
+    widths = np.diff(T)
     expected = np.array([[(abs(x - y)[:-1] * widths).sum() for y in values] for x in values])
     found = distance_matrix(a, metric="L1", functional=name)
     assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -58,7 +58,8 @@ def fields(covariance, count, seed):
 @pytest.mark.parametrize("connectivity", [1, 2])
 def test_white_noise_is_elementary(connectivity):
     """A closed image of n x n independent points: cells with 1, 2 and 4 points or cubes."""
-    n, p = 20, ndtr(T)
+    n = 20
+    p = ndtr(T)
     if connectivity == 1:
         expected = n**2 * p - 2 * n * (n - 1) * p**2 + (n - 1) ** 2 * p**4
     else:
@@ -89,7 +90,8 @@ def test_simulated_fields(shape, connectivity, boundary):
     """Means of simulated fields are within 4.5 standard errors of the expected curve."""
     boundary = boundary if isinstance(boundary, str) else boundary[: len(shape)]
     covariance = torus(shape)
-    count, superlevel = 150, "periodic" in boundary
+    count = 150
+    superlevel = "periodic" in boundary
     at = 2 * T[2:-2] + 0.5
     options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
     field = {"covariance": 4 * covariance, "mean": 0.5}
@@ -117,9 +119,11 @@ def test_the_grid_tends_to_the_continuum():
 
 def test_spectral_moments_of_a_stretched_field():
     """Stretching axes and scaling moments are the same, and moments are per variance."""
-    shape, options = (31, 21, 11), {"superlevel": True, "boundary": "closed"}
+    shape = (31, 21, 11)
+    options = {"superlevel": True, "boundary": "closed"}
     isotropic = expected_gaussian_curve(shape, T, spectral_moments=0.5, **options)
-    moments, scaled = np.diag([0.5 / 4, 0.5, 0.5 * 4]), {"mean": 1, "variance": 9}
+    moments = np.diag([0.5 / 4, 0.5, 0.5 * 4])
+    scaled = {"mean": 1, "variance": 9}
     for at, given in (
         (T, {"spectral_moments": moments, "spacing": (2, 1, 0.5)}),
         (T, {"spectral_moments": np.diag(moments), "spacing": (2, 1, 0.5)}),
@@ -141,7 +145,8 @@ def test_window_of_the_kinematic_formula():
 
 @pytest.mark.parametrize("given", ["torus", "function", "cylinder"])
 def test_band_covers_measured_curves(given):
-    shape, covariance = (24, 30), torus((24, 30), 1.0)
+    shape = (24, 30)
+    covariance = torus((24, 30), 1.0)
     options = {"covariance": covariance if given == "torus" else BELL, "superlevel": True}
     few, many = (200, 300) if given != "cylinder" else (1000, 1000)
     options |= {"replicas": few, "level": 0.9, "rng": 3}
@@ -257,7 +262,8 @@ def by_resels(counts, alpha):
 @pytest.mark.parametrize("shape", [(60,), (30, 40), (12, 14, 16)])
 def test_smooth_maps_follow_resel_counts(shape, masked):
     ndim = len(shape)
-    fwhm, spacing = np.array([5.0, 4.0, 7.0])[:ndim], np.array([1.0, 0.5, 2.0])[:ndim]
+    fwhm = np.array([5.0, 4.0, 7.0])[:ndim]
+    spacing = np.array([1.0, 0.5, 2.0])[:ndim]
     mask = ball(shape) if masked else np.ones(shape, bool)
     counts = resels(mask, spacing / fwhm)
     if not masked:
@@ -275,7 +281,9 @@ def test_smooth_maps_follow_resel_counts(shape, masked):
     ("shape", "sigma"), [((400,), 2.0), ((48, 48), 1.0), ((48, 48), 3.0), ((16, 18, 20), 1.0)]
 )
 def test_true_rates_are_alpha(shape, sigma):
-    count, alpha, masked = 1500, 0.1, sigma == 1
+    count = 1500
+    alpha = 0.1
+    masked = sigma == 1
     mask = ball(shape) if masked else np.ones(shape, bool)
     peaks = np.array([image[mask].max() for image in noise(shape, sigma, count, seed=1)])
     chosen = {"mask": mask} if masked else {}
@@ -303,7 +311,9 @@ def test_independent_points_are_corrected_by_their_number():
 @pytest.mark.parametrize("maps", [1, 12])
 def test_estimated_covariance(maps):
     """The errors are those of repeated estimates, around the level of the known covariance."""
-    shape, sigma, repeats = (40, 56), 1.5, 8
+    shape = (40, 56)
+    sigma = 1.5
+    repeats = 8
     mask = ball(shape)
     truth = gaussian_threshold(shape, covariance=bell(sigma), mask=mask, rng=0).threshold
     images = np.array(list(noise(shape, sigma, maps * repeats, seed=2)))
@@ -330,7 +340,8 @@ def test_a_single_map_along_either_axis(shape):
 
 @pytest.mark.parametrize("shape", [(30, 34), (11, 12, 13)])
 def test_expected_curve_within_a_mask(shape):
-    mask, at = ball(shape), np.linspace(-2, 2, 9)
+    mask = ball(shape)
+    at = np.linspace(-2, 2, 9)
     options = {"mask": mask, "connectivity": 1}
     images = noise(shape, 1.0, 300, seed=3)
     curves = np.array([ecc.euler_curve(image, at, **options).values for image in images])

@@ -142,7 +142,8 @@ def test_descriptors_of_transforms(images):
 
 def test_size_divides_what_counts_and_leaves_positions(images):
     curve = ecc.euler_curve(images[0], 64)
-    plain, dense = curve_descriptors(curve), curve_descriptors(curve, size=images[0].size)
+    plain = curve_descriptors(curve)
+    dense = curve_descriptors(curve, size=images[0].size)
     for name, value in plain._asdict().items():
         position = name.endswith("_at") or "crossing" in name
         assert_allclose(getattr(dense, name), value / (1 if position else images[0].size))
@@ -187,7 +188,8 @@ def test_distances_are_the_integrals_they_claim_to_be(seed, metric):
     a, b = (
         (np.sort(rng.choice(28, n, replace=False)) / 4 - 1, rng.integers(-6, 7, n)) for n in (5, 8)
     )
-    places, width = np.append(a[0], b[0]), 1e-5
+    places = np.append(a[0], b[0])
+    width = 1e-5
     at = np.arange(places.min(), places.max(), width) + width / 2
     difference = step(a, at) - step(b, at)
     expected = {
@@ -240,7 +242,8 @@ def test_what_is_no_curve(curve, error, message):
 
 
 def test_other_arguments_that_are_refused():
-    one, many = (T, CHI), (T, [CHI, CHI])
+    one = (T, CHI)
+    many = (T, [CHI, CHI])
     with pytest.raises(ValueError, match='`metric` must be "L1", "L2" or "W1", got \'L3\''):
         curve_distance(one, one, metric="L3")
     with pytest.raises(ValueError, match=r"`b` must be a single curve, got values of shape \(2, 5"):

@@ -21,7 +21,8 @@ def group(rng, count, shift=0.0):
 
 def cover(kind, count, trials, seed):
     """Share of the bands that hold the whole mean, and share of the thresholds held."""
-    whole, points = [], []
+    whole = []
+    points = []
     for trial in np.random.SeedSequence(seed).spawn(trials):
         rng = np.random.default_rng(trial)
         band = mean_band(group(rng, count), kind=kind, n_resamples=400, rng=rng)
@@ -65,7 +66,8 @@ def test_a_seed_repeats_and_a_generator_moves_on():
     curves = group(np.random.default_rng(4), 12)
     assert_array_equal(mean_band(curves, rng=7).upper, mean_band(curves, rng=7).upper)
     rng = np.random.default_rng(7)
-    first, second = mean_band(curves, rng=rng), mean_band(curves, rng=rng)
+    first = mean_band(curves, rng=rng)
+    second = mean_band(curves, rng=rng)
     assert (first.upper != second.upper).any()
     a, b = (permutation_test(curves, curves, n_permutations=50, rng=s).null for s in (1, 1))
     assert_array_equal(a, b)
@@ -96,7 +98,8 @@ def test_the_statistic_is_the_distance_of_the_means(metric):
 
 def test_groups_on_different_thresholds():
     rng = np.random.default_rng(13)
-    smooth, rough = rng.normal(size=(5, 16, 16)), rng.normal(size=(6, 16, 16)).round()
+    smooth = rng.normal(size=(5, 16, 16))
+    rough = rng.normal(size=(6, 16, 16)).round()
     a = [ecc.euler_curve(image, "exact") for image in smooth]
     b = [ecc.euler_curve(image, 20) for image in rough]
     found = permutation_test(a, b, n_permutations=199, rng=0)
@@ -158,7 +161,8 @@ def test_a_band_of_units_is_that_of_their_means():
 @pytest.mark.parametrize("metric", ["L1", "L2", "W1"])
 def test_curves_of_one_threshold_are_compared_there(metric):
     """By the difference of the means, whose permutations are all counted here."""
-    first, second = np.array([[3], [5], [4], [6]]), np.array([[6], [9], [8]])
+    first = np.array([[3], [5], [4], [6]])
+    second = np.array([[6], [9], [8]])
     found = permutation_test(([0.5], first), ([0.5], second), metric=metric)
     values = np.concatenate([first, second]).ravel()
     every = [

@@ -77,7 +77,8 @@ def test_features_are_the_curves(thresholds, shape, superlevel):
     images = np.random.default_rng(1).normal(size=shape)
     options = {"superlevel": superlevel, "connectivity": 1}
     transformer = EulerCurveTransformer(thresholds, **options).fit(images[:-1])
-    low, high = images[:-1].min(), images[:-1].max()
+    low = images[:-1].min()
+    high = images[:-1].max()
     known = np.linspace(low, high, 17) if isinstance(thresholds, int) else thresholds
     assert_array_equal(transformer.thresholds_, known)
     images = np.concatenate([images, images[:1] + 100, images[:1] - 100])
@@ -90,7 +91,8 @@ def test_features_are_the_curves(thresholds, shape, superlevel):
 
 @pytest.mark.parametrize("plain", [EulerCurveTransformer(9), EulerTransformTransformer(5, 7)])
 def test_flattened_images_are_the_same(images, plain):
-    flat, expected = images.reshape(10, -1), clone(plain).fit_transform(images)
+    flat = images.reshape(10, -1)
+    expected = clone(plain).fit_transform(images)
     shaped = clone(plain).set_params(image_shape=(12, 9))
     for given in (flat, pd.DataFrame(flat)):
         assert_array_equal(shaped.fit_transform(given), expected)

@@ -35,7 +35,8 @@ def maximum_statistic(first, second):
 def test_equal_to_loops(k, n, superlevel):
     """Thresholds at which all curves agree tell nothing apart."""
     rng = np.random.default_rng(k + n)
-    first, second = rng.normal(size=(k, 5)), rng.normal([0, 0, 1, 3, 0], size=(n, 5))
+    first = rng.normal(size=(k, 5))
+    second = rng.normal([0, 0, 1, 3, 0], size=(n, 5))
     first[:, 0] = second[:, 0] = 7
     found = permutation_test((T, first), (T, second), superlevel=superlevel)
     assert found.exact
@@ -67,7 +68,8 @@ def test_several_groups(sizes):
     assert found.exact
     assert found.units == sizes
     both = np.concatenate(groups)
-    grand, total = both.mean(axis=0), sum(sizes)
+    grand = both.mean(axis=0)
+    total = sum(sizes)
 
     def spread(parts):
         """Standard deviation of the means, and the statistic."""
@@ -123,7 +125,8 @@ def test_pairs():
 
 def test_plots():
     rng = np.random.default_rng(4)
-    first, second = rng.normal(size=(6, 5)), rng.normal([0, 0, 9, 9, 0], size=(6, 5))
+    first = rng.normal(size=(6, 5))
+    second = rng.normal([0, 0, 9, 9, 0], size=(6, 5))
     test = permutation_test((T, first), (T, second))
     ax = test.plot()
     assert_array_equal(ax.lines[-1].get_ydata(), test.difference)
@@ -169,7 +172,8 @@ def test_ranges_of_thresholds_that_differ():
     rng = np.random.default_rng(0)
     for shape in [(T.size,), (3, T.size)] * 20:
         pvalues = rng.choice([0.01, 0.05, 0.051, 0.5], shape)
-        expected, inside = [], False
+        expected = []
+        inside = False
         for t, column in zip(T.tolist(), pvalues.T, strict=True):
             now = bool((column <= 0.05).any())
             if now and inside:
@@ -195,7 +199,8 @@ def transforms(seed, count=4, thick=0):
 
 @pytest.mark.parametrize("metric", ["L1", "L2"])
 def test_distances_of_transforms_are_those_of_pairs(metric):
-    first, second = transforms(0), transforms(1, 3)
+    first = transforms(0)
+    second = transforms(1, 3)
 
     def each(given):
         return [[ecc.transform_distance(a, b, metric=metric) for b in given] for a in first]
@@ -214,7 +219,8 @@ def test_regions_are_transforms():
 
 
 def test_permutation_test_of_transforms():
-    first, second = transforms(2), transforms(3, thick=5)
+    first = transforms(2)
+    second = transforms(3, thick=5)
     found = permutation_test(first, second)
     first_values, second_values = (
         np.array([one.values for one in group], float) for group in (first, second)

@@ -23,7 +23,8 @@ def distance(a, b):
 
 def scipys(first, second, kind):
     """The exact test of SciPy, of the rows of two groups."""
-    rows, middle = np.concatenate([first, second]), len(first)
+    rows = np.concatenate([first, second])
+    middle = len(first)
     samples = np.arange(middle), np.arange(middle, len(rows))
     options = {"alternative": "greater", "vectorized": False, "n_resamples": np.inf}
 
@@ -49,7 +50,8 @@ def test_all_regroupings_are_scipys(sizes):
 @pytest.mark.parametrize("count", [2, 5, 8])
 def test_all_sign_flips_are_scipys(count):
     rng = np.random.default_rng(1)
-    first, second = noise(rng, count), noise(rng, count) + 0.5
+    first = noise(rng, count)
+    second = noise(rng, count) + 0.5
     found = permutation_test((T, first), (T, second), paired=True)
     assert found.null.shape == (2**count,)
     agree(found, scipys(first, second, "samples"))
@@ -70,7 +72,8 @@ def unit_means(values, ids):
 )
 def test_units_are_averaged_and_permuted(kind, first_ids, second_ids, paired):
     rng = np.random.default_rng(2)
-    first, second = noise(rng, 9), noise(rng, 8) + 1
+    first = noise(rng, 9)
+    second = noise(rng, 8) + 1
     units = kind(first_ids), kind(second_ids)
     found = permutation_test((T, first), (T, second), units=units, paired=paired)
     means = unit_means(first, first_ids), unit_means(second, second_ids)
@@ -80,7 +83,8 @@ def test_units_are_averaged_and_permuted(kind, first_ids, second_ids, paired):
 @pytest.mark.parametrize("paired", [False, True])
 def test_random_permutations_where_there_are_too_many(paired):
     rng = np.random.default_rng(4)
-    first, second = noise(rng, 9), noise(rng, 9) + 0.5
+    first = noise(rng, 9)
+    second = noise(rng, 9) + 0.5
     options = {"paired": paired, "n_permutations": 400, "rng": 0}
     found = permutation_test((T, first), (T, second), **options)
     every = permutation_test((T, first), (T, second), paired=paired, n_permutations=10**5)

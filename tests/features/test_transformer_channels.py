@@ -124,7 +124,8 @@ def test_smoothing_is_that_of_the_command(tmp_path, sigma, dtype):
     for path, image in zip(paths, images, strict=True):
         np.save(path, image)
     assert_array_equal(clone(transformer).fit_transform(paths), found)
-    out, widths = tmp_path / "out.npz", ",".join(map(str, np.atleast_1d(sigma)))
+    out = tmp_path / "out.npz"
+    widths = ",".join(map(str, np.atleast_1d(sigma)))
     flags = ["--smooth", widths, "--thresholds", ",".join(map(repr, levels.tolist()))]
     command = ["curve", str(paths[0]), *flags, "--out", str(out.with_suffix(".json")), "--quiet"]
     assert main(command) == 0

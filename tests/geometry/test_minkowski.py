@@ -30,7 +30,8 @@ def image_of(shape, dtype="float32", seed=0):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["float32", ">i4", ">f8"])
 def test_exact_values_are_those_of_the_cells(shape, boundary, dtype):
-    image, spacing = image_of(shape, dtype), SPACING[: len(shape)]
+    image = image_of(shape, dtype)
+    spacing = SPACING[: len(shape)]
     mask = np.random.default_rng(1).random(shape) < 0.8
     for connectivity, superlevel in itertools.product(connectivities(len(shape)), (False, True)):
         for kept in (None, mask):

@@ -60,7 +60,8 @@ def curves() -> Calls:
     """Euler curves of every dtype, layout, connectivity and kind of thresholds."""
     for ndim, shapes in SHAPES.items():
         for shape, dtype in itertools.product(shapes, DTYPES):
-            image, mask = image_of(shape, dtype), image_of(shape, "bool")
+            image = image_of(shape, dtype)
+            mask = image_of(shape, "bool")
             for (kind, at), c in itertools.product(thresholds_of(dtype).items(), sorted({1, ndim})):
                 name = f"curve {shape} {dtype} {kind} {c}"
                 curve = partial(ecc.euler_curve, thresholds=at, connectivity=c)
@@ -70,7 +71,8 @@ def curves() -> Calls:
                     for layout, view in (views | {"second": image[..., ::2]}).items():
                         yield f"{name} {layout}", partial(curve, view)
                     yield f"{name} mask", partial(curve, image, mask=mask)
-            name, both = f"{shape} {dtype}", cp.stack([image, image])
+            name = f"{shape} {dtype}"
+            both = cp.stack([image, image])
             curve = partial(ecc.euler_curve, image)
             yield f"default {name}", curve
             yield f"periodic {name}", partial(curve, 5, boundary="periodic")
@@ -86,7 +88,8 @@ def regions() -> Calls:
     """What is computed of label images, or of two images."""
     for ndim, shapes in SHAPES.items():
         for shape, dtype in itertools.product(shapes, ("uint8", "float32", "float64")):
-            image, other = image_of(shape, dtype), image_of(shape, "float32")
+            image = image_of(shape, dtype)
+            other = image_of(shape, "float32")
             labels = cp.asarray(RNG.integers(0, 9, shape), "int32")
             many = cp.arange(1, image.size + 1).reshape(shape)
             calls = {
@@ -111,8 +114,10 @@ def transforms() -> Calls:
     """Transforms of masks, weights and label images."""
     for ndim in (2, 3):
         for shape in SHAPES[ndim]:
-            mask, weights = image_of(shape, "bool"), image_of(shape, "float32")
-            counts, labels = image_of(shape, "int16"), cp.asarray(RNG.integers(0, 9, shape))
+            mask = image_of(shape, "bool")
+            weights = image_of(shape, "float32")
+            counts = image_of(shape, "int16")
+            labels = cp.asarray(RNG.integers(0, 9, shape))
             for heights, c in itertools.product((9, np.array([-3.0, 0, 0.5, 7]), 3000), (1, ndim)):
                 name = f"transform {shape} {c} {np.size(heights)}"
                 options = {"directions": 9, "heights": heights, "connectivity": c}
@@ -150,7 +155,8 @@ def objects() -> Calls:
     """What follows components, and losses of pairs."""
     for ndim, shapes in SHAPES.items():
         for shape, dtype in itertools.product(shapes, ("uint8", "float32")):
-            image, mask = image_of(shape, dtype), image_of(shape, "bool")
+            image = image_of(shape, dtype)
+            mask = image_of(shape, "bool")
             calls = {
                 "component_curves": partial(ecc.component_curves, image, 9),
                 "persistent_regions": partial(ecc.persistent_regions, image, 0.1),

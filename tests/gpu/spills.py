@@ -46,7 +46,8 @@ def main():
     REGISTERS.clear()
     for source, (threads, blocks) in RESOURCES.items():
         RESOURCES[source] = threads, int(sys.argv[1]) * blocks
-    function, local = recipe.function, defaultdict(int)
+    function = recipe.function
+    local = defaultdict(int)
 
     def recorded(source, *arguments):
         found = function(source, *arguments)

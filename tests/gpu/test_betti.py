@@ -32,7 +32,8 @@ def test_dtypes_and_thresholds(dtype, superlevel):
 
 
 def test_masks_nan_batches_and_layouts():
-    shown, at = RNG.random(VOLUME.shape) < 0.8, np.arange(0, 200, 9)
+    shown = RNG.random(VOLUME.shape) < 0.8
+    at = np.arange(0, 200, 9)
     image = VOLUME.astype(np.float32)
     assert_same(ecc.betti_curves, image, 20, mask=shown)
     holed = np.where(shown, image, np.nan)
@@ -92,8 +93,10 @@ def test_tunnels(sigma, dtype):
 @pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(41,), (13, 17), (7, 8, 9), (33, 34, 70)])
 def test_what_lasts(shape, dtype):
-    image, least = RNG.integers(0, 20, shape).astype(dtype), 1 if dtype == "bool" else 2.5
-    labels, mask = RNG.integers(0, 4, shape), RNG.random(shape) < 0.9
+    image = RNG.integers(0, 20, shape).astype(dtype)
+    least = 1 if dtype == "bool" else 2.5
+    labels = RNG.integers(0, 4, shape)
+    mask = RNG.random(shape) < 0.9
     for connectivity in {1, len(shape)}:
         options = {"connectivity": connectivity, "min_persistence": least}
         for thresholds in (np.array([0.5, 3, 8, 30]), 7, "exact"):

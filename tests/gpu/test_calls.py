@@ -14,10 +14,12 @@ from ecc_core.testing import assert_arrays_equal
 RNG = np.random.default_rng(21)
 FLAT = RNG.random((70, 160)).astype(np.float32)
 VOLUME = RNG.random((9, 40, 160)).astype(np.float32)
-BYTES, SHORTS = (FLAT * 255).astype(np.uint8), (FLAT * 9000).astype(np.int16)
+BYTES = (FLAT * 255).astype(np.uint8)
+SHORTS = (FLAT * 9000).astype(np.int16)
 LABELS = (np.arange(FLAT.size).reshape(FLAT.shape) % 7).astype(np.int32)
 MASK = FLAT < 0.8
-LEVELS, WHOLE = np.linspace(0.1, 0.9, 17), np.arange(5, 250, 9)
+LEVELS = np.linspace(0.1, 0.9, 17)
+WHOLE = np.arange(5, 250, 9)
 OMIT = {"nan": "omit"}
 
 
@@ -103,7 +105,8 @@ def counted():
             counts["copy"] += 1
         return memcpy(to, start, size, kind, *rest)
 
-    memcpy, asarray = cupy.cuda.runtime.memcpyAsync, cupy.asarray
+    memcpy = cupy.cuda.runtime.memcpyAsync
+    asarray = cupy.asarray
     upload = count("copy", asarray)
     with ExitStack() as stack:
         for target, name, new in (
@@ -175,7 +178,8 @@ def test_torch_captures_calls_that_wait_for_nothing(name):
     torch = pytest.importorskip("torch")
     function, arrays, options, _ = CALLS[name]
     there = [to_torch(array) for array in arrays]
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream = torch.cuda.Stream()
+    graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):  # whose memory the graph takes
         function(*there, **options)
     torch.cuda.synchronize()

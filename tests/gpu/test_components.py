@@ -156,7 +156,8 @@ def test_large_periodic_volumes(sigma):
 def test_tubes_that_wind_twice():
     """One that is closed after two turns crosses the side twice in the same direction."""
     image = np.full((3, 5, 8), 9, np.uint8)
-    low, high = image[0], image[2]
+    low = image[0]
+    high = image[2]
     low[1, :4] = low[1:4, 3] = low[3, 3:] = low[3, :2] = low[1, 5:] = 0
     high[3, 1:6] = high[1:4, 5] = image[1, 3, 1] = image[1, 1, 5] = 0
     options = {"connectivity": 1, "boundary": ("closed", "closed", "periodic")}

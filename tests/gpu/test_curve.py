@@ -61,7 +61,9 @@ def check_drawn(draw, batch, dtype, levels, cubes, superlevel):
 
 def batches():
     """Shapes of batches, dtypes and levels."""
-    even, few, uneven = np.linspace(-2.5, 2.5, 256), np.array([-100, 0, 3]), np.linspace(-2, 2, 50)
+    even = np.linspace(-2.5, 2.5, 256)
+    few = np.array([-100, 0, 3])
+    uneven = np.linspace(-2, 2, 50)
     for shape in SHAPES:
         yield (3, *shape), "f4", even
     # Bytes that are compared bit by bit; 2-D images of fewer samples are scanned in pairs.
@@ -124,7 +126,8 @@ def test_every_dtype(draw, dtype, shape, cubes, superlevel):
 )
 def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
     rng = np.random.default_rng(11)
-    affine, near = np.linspace(-2, 2, 33), np.linspace(-1.7, 1.9, 40)
+    affine = np.linspace(-2, 2, 33)
+    near = np.linspace(-1.7, 1.9, 40)
     uneven = np.sinh(np.linspace(-2, 2, 50))
     for dtype, levels, rule in [
         ("f4", affine, rules.AFFINE),

@@ -58,7 +58,8 @@ def test_coefficients_and_surfaces(image):
 def test_functionals(image, estimator, boundary):
     """The functionals are on the host: they are computed from counts."""
     options = {"estimator": estimator, "boundary": boundary}
-    plane, labels = image[0].astype(int), image[1].astype(int) // 30
+    plane = image[0].astype(int)
+    labels = image[1].astype(int) // 30
     found = ecc.minkowski_curves(on_device(plane), LEVELS, **options).values.compute()
     np.testing.assert_array_equal(found, ecc.minkowski_curves(plane, LEVELS, **options).values)
     if boundary == "half-open":  # windows are measured on the host

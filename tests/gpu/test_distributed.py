@@ -18,7 +18,8 @@ pytestmark = pytest.mark.gpu
 
 CASES = {case.name: case for case in training_cases()}
 ON_DEVICE = "PersistenceLoss, pairs on the device"
-IMAGES, SIDE = 4, 24
+IMAGES = 4
+SIDE = 24
 WAIT = timedelta(minutes=2)
 
 

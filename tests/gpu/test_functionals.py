@@ -26,7 +26,8 @@ MIXED = [
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
 def test_curves(put, shape, boundary, dtype):
     """Functionals and Euler curves at every boundary."""
-    image, mask = RNG.integers(0, 200, shape).astype(dtype), RNG.random(shape) < 0.9
+    image = RNG.integers(0, 200, shape).astype(dtype)
+    mask = RNG.random(shape) < 0.9
     for connectivity in {1, len(shape)}:
         options = {"boundary": boundary, "connectivity": connectivity, "put": put}
         options |= {"superlevel": connectivity == 1}
@@ -43,7 +44,8 @@ def test_curves(put, shape, boundary, dtype):
 @pytest.mark.parametrize("shape", SHAPES[1:])
 @pytest.mark.parametrize("boundary", MIXED)
 def test_every_axis_has_its_own_border(put, shape, boundary):
-    image, ndim = RNG.integers(0, 200, shape).astype(np.float32), len(shape)
+    image = RNG.integers(0, 200, shape).astype(np.float32)
+    ndim = len(shape)
     options = {"boundary": boundary[-ndim:], "put": put, "axis": tuple(range(ndim))}
     for connectivity, superlevel in ((1, False), (ndim, True)):
         options |= {"connectivity": connectivity, "superlevel": superlevel}
@@ -131,7 +133,8 @@ def test_masks_and_regions_of_half_open_images_are_windows(put, dtype, superleve
     rng = np.random.default_rng(2)
     image = rng.integers(0, 9, (12, 20, 24))
     image = image > 4 if dtype == "?" else image.astype(dtype)
-    mask, labels = rng.random(image.shape) < 0.6, rng.integers(0, 4, image.shape)
+    mask = rng.random(image.shape) < 0.6
+    labels = rng.integers(0, 4, image.shape)
     options = {"boundary": "half-open", "superlevel": superlevel, "put": put}
     at = np.arange(-1.0, 10)
     assert_same(ecc.euler_curve, image, at, mask=mask, **options)

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.gpu
 def test_persistence_loss_and_its_gradient(monkeypatch, shape, masked):
     monkeypatch.setattr(_classes, "LEAST_ON_DEVICE", 0)
     torch.manual_seed(0)
-    images, targets = torch.rand(shape), (torch.rand(shape) < 0.5).float()
+    images = torch.rand(shape)
+    targets = (torch.rand(shape) < 0.5).float()
     mask = torch.rand(shape) < 0.8 if masked else None
     results = []
     for device in ("cpu", "cuda"):

@@ -21,7 +21,8 @@ def in_use():
 
 
 def test_no_leak_in_10000_calls():
-    image, levels = cupy.asarray(IMAGE), np.arange(9.0)
+    image = cupy.asarray(IMAGE)
+    levels = np.arange(9.0)
     calls = [
         lambda: ecc.euler_curve(image, levels),
         lambda: ecc.euler_transform(image[0], 4, levels, weighted=True),
@@ -44,7 +45,8 @@ def test_no_leak_of_pinned_memory_and_threads():
 
     for _ in range(3):
         run()
-    used, threads = in_use()[0], threading.active_count()
+    used = in_use()[0]
+    threads = threading.active_count()
     pinned = cupy.get_default_pinned_memory_pool().n_free_blocks()
     for _ in range(100):
         run()
@@ -68,7 +70,8 @@ def scarce():
 def test_out_of_memory_is_a_memory_error_and_the_next_call_works(how, request):
     if how == "limit":
         request.getfixturevalue("scarce")
-    image, levels = cupy.asarray(IMAGE), np.arange(9.0)
+    image = cupy.asarray(IMAGE)
+    levels = np.arange(9.0)
     expected = ecc.euler_curve(IMAGE, levels).values
     total = cupy.cuda.runtime.memGetInfo()[1] if how == "device" else 256 << 20
     many = total // 8 // 1000  # heights: the result alone does not fit

@@ -15,7 +15,8 @@ def test_coefficients_and_curves(draw, shape, dtype):
     rng = np.random.default_rng(1)
     for few in (False, True):
         image = draw(rng, shape, dtype, few)
-        labels, given = rng.integers(0, 5, shape) * 7, np.array([-1.0, 0.5, 1.0, 77.0, 300.0])
+        labels = rng.integers(0, 5, shape) * 7
+        given = np.array([-1.0, 0.5, 1.0, 77.0, 300.0])
         for options in sides(len(shape)):
             assert_same(ecc.region_curves, (image, labels), 16, **options)
         for mask in (None, rng.random(shape) < 0.8):

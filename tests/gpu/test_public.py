@@ -19,7 +19,9 @@ MASK = RNG.random(VOLUME.shape) < 0.8
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_booleans_whose_true_is_another_byte(put, true, ndim):
     part = (0,) * (3 - ndim)
-    image, mask, labels = (VOLUME > 90)[part], MASK[part], (VOLUME // 50)[part]
+    image = (VOLUME > 90)[part]
+    mask = MASK[part]
+    labels = (VOLUME // 50)[part]
 
     def odd(array):
         stored = (array * np.uint8(true)).view(np.bool_) if array.dtype == bool else array
@@ -52,7 +54,8 @@ def test_nan_under_a_mask_whose_true_is_another_byte(put, true):
 
 @PUT
 def test_every_function(put):
-    image, labels = VOLUME.astype(np.float32), (VOLUME // 50).astype(np.int32)
+    image = VOLUME.astype(np.float32)
+    labels = (VOLUME // 50).astype(np.int32)
     assert_same(ecc.euler_curve, image, put=put)
     assert ecc.euler_number(put(VOLUME > 90)) == ecc.euler_number(VOLUME > 90)
     assert_same(ecc.euler_coefficients, image, put=put)
@@ -91,7 +94,8 @@ def test_torch_captures_the_call(mode):
     torch = pytest.importorskip("torch")
     image = to_torch(RNG.normal(size=(300, 300)).astype(np.float32))
     thresholds = np.linspace(-2, 2, 50)
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream = torch.cuda.Stream()
+    graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
         ecc.euler_curve(image, thresholds, nan="omit")
     torch.cuda.synchronize()
@@ -117,7 +121,8 @@ def test_thresholds_of_torch_that_have_not_changed_are_not_read_again():
     def known():
         return ecc.euler_curve(image.cpu().numpy(), levels.cpu().numpy()).values
 
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream = torch.cuda.Stream()
+    graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
         np.testing.assert_array_equal(curve().cpu(), known())
@@ -196,7 +201,8 @@ def test_repeated_calls_of_tensors():
 
 def test_thresholds_that_change_on_the_device():
     image = RNG.random((60, 130)).astype(np.float32)
-    device, levels = cupy.asarray(image), cupy.linspace(0, 1, 33)
+    device = cupy.asarray(image)
+    levels = cupy.linspace(0, 1, 33)
     for _ in range(3):
         levels *= 0.9
         known = ecc.euler_curve(image, levels.get(), nan="omit").values
@@ -233,7 +239,8 @@ def test_repeated_calls_in_threads_and_streams():
             image = cupy.asarray(images[i % 8])
             mask = image > 0.5
             for _ in range(20):
-                values, number = ecc.euler_curve(image).values, ecc.euler_number(mask)
+                values = ecc.euler_curve(image).values
+                number = ecc.euler_number(mask)
                 np.testing.assert_array_equal(values.get(), known[i % 8][0])
                 assert number == known[i % 8][1]
             stream.synchronize()
@@ -261,9 +268,11 @@ VARIED = {
 def test_repeated_calls_of_other_layouts(put, part, options, masked, dtype):
     """Other values in the same memory, masks included; NaN is noticed in any call."""
     thresholds = 9 if "range" in options else np.linspace(-1.5, 1.5, 7)
-    shape, scale = (4, 30, 48), 100 if dtype[0] in "ui" else 1
+    shape = (4, 30, 48)
+    scale = 100 if dtype[0] in "ui" else 1
     host = np.zeros(shape, dtype)
-    image, kept = put(host), put(np.ones(shape, bool))
+    image = put(host)
+    kept = put(np.ones(shape, bool))
     for _ in range(3):
         host = (scale * RNG.random(shape)).astype(dtype)
         mask = RNG.random(shape) < 0.7

@@ -93,7 +93,8 @@ def test_work_follows_what_is_queued_and_nothing_overtakes_it():
     known = ecc.euler_curve(image, LEVELS).values
     halves = np.split(image, 2)
     devices = [cupy.cuda.Device(i % cupy.cuda.runtime.getDeviceCount()) for i in range(2)]
-    sources, streams = spread(halves), []
+    sources = spread(halves)
+    streams = []
     for device in devices:
         with device:
             streams.append(cupy.cuda.Stream(non_blocking=True))

@@ -67,7 +67,8 @@ def test_tied_points_share_as_on_the_cpu(shape, connectivity, superlevel, ties):
     options |= {"sharpness": 6.0, "n_spatial": len(shape) - 1}
     results = []
     for device in ("cuda", "cpu"):
-        own, shown = image.to(device).requires_grad_(), mask.to(device)
+        own = image.to(device).requires_grad_()
+        shown = mask.to(device)
         levels = torch.linspace(0, 1, 5, device=device)
         curve = soft_euler_curve(own, levels, mask=shown, **options)
         results.append((curve.cpu(), gradients(curve, [own])[0].cpu()))
@@ -251,7 +252,8 @@ def test_layers_with_directions_equal_those_of_the_cpu(shape):
     n_spatial = 2 if len(shape) == 4 else 3
     layer = EulerCurveLayer(5, range=(0, 1), n_spatial=n_spatial, spacing=0.5, **options)
     image = draw(shape)
-    slopes, curves = [], []
+    slopes = []
+    curves = []
     for device, recorded in (("cpu", False), ("cuda", False), ("cuda", True)):
         own = image.to(device).requires_grad_()
         found = layer.to(device)(own)
@@ -299,7 +301,8 @@ def test_memory_is_less_than_two_images():
 
 
 def test_arguments_elsewhere_are_refused():
-    image, thresholds = draw((6, 7)), torch.linspace(0, 1, 5)
+    image = draw((6, 7))
+    thresholds = torch.linspace(0, 1, 5)
     with pytest.raises(ValueError, match="`thresholds` must be on the image's device, cuda:0"):
         soft_euler_curve(image, thresholds, sharpness=3.0)
     with pytest.raises(ValueError, match="`directions` must be on the image's device, cuda:0"):

@@ -122,7 +122,8 @@ def test_tensors_on_the_host(devices):
     torch = pytest.importorskip("torch")
     tensor = torch.from_numpy(VOLUME.astype(np.float32))
     for image in (tensor, tensor.pin_memory(), tensor.to(torch.bfloat16)):
-        found, known = ecc.euler_curve(image, 16, devices=devices), ecc.euler_curve(image, 16)
+        found = ecc.euler_curve(image, 16, devices=devices)
+        known = ecc.euler_curve(image, 16)
         assert_curves_equal(found, known.values.numpy(), like=tensor)
 
 

@@ -34,7 +34,8 @@ def test_every_number_of_thresholds(function, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_regions_and_surfaces(dtype):
     for case, options in cases(dtype):
-        image, labels = np.nan_to_num(case.image), np.where(case.shown, 1, 2)
+        image = np.nan_to_num(case.image)
+        labels = np.where(case.shown, 1, 2)
         for at in map(case.thresholds, COUNTS):
             for function in (ecc.region_curves, ecc.region_minkowski):
                 assert_same(function, (image, labels), at, **options)

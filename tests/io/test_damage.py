@@ -86,7 +86,8 @@ def values_of(path: Path) -> Array | None:
 def test_damage(name, times, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(os, "fsync", lambda _: None)
     shape, write, read = FORMATS[name]
-    path, out = tmp_path / "in" / name, tmp_path / "out.csv"
+    path = tmp_path / "in" / name
+    out = tmp_path / "out.csv"
     path.parent.mkdir()
     image = noise(*shape) // 5 * 4
     write(path, image)

@@ -62,7 +62,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_frames_by_position(path):
     """The order of highdicom's get_volume: along the normal."""
-    image, places = noise(3, 4, 5), [2.5, 0, 1.25]
+    image = noise(3, 4, 5)
+    places = [2.5, 0, 1.25]
     write_enhanced(path, image, places)
     opened = open_image(path)
     assert (opened.axes, opened.unit) == ("ZYX", "millimeter")
@@ -83,7 +84,8 @@ def test_uneven_positions_are_refused(path):
 def test_time_apart_from_space(path, by_index):
     """Two points in time of two slices each, in an order that is neither's."""
     image = noise(4, 4, 5)
-    places, times = [1, 0, 0, 1], [2, 2, 1, 1]
+    places = [1, 0, 0, 1]
+    times = [2, 2, 1, 1]
     content = [{"TemporalPositionIndex": t} for t in times]
     tags: dict[str, Any] = {}
     if by_index:
@@ -104,7 +106,9 @@ def test_time_apart_from_space(path, by_index):
 
 
 def test_other_dimensions_are_named(path):
-    image, places, kinds = noise(4, 4, 5), [0, 0, 1, 1], [1, 2, 1, 2]
+    image = noise(4, 4, 5)
+    places = [0, 0, 1, 1]
+    kinds = [1, 2, 1, 2]
     item = Dataset()
     item.DimensionIndexPointer = pydicom.datadict.tag_for_keyword("EffectiveEchoTime")
     content = [{"DimensionIndexValues": kind} for kind in kinds]

@@ -54,7 +54,8 @@ class TestVti:
         assert_refused(path, "PointData/p, CellData/c")
         assert_reads(path / "p", (1000 * np.arange(12, dtype="u2")).reshape(3, 2, 2))
         assert_reads(path / "CellData/c", np.array([5, 7], "f4").reshape(2, 1, 1))
-        points, cells = open_image(path / "p"), open_image(path / "c")
+        points = open_image(path / "p")
+        cells = open_image(path / "c")
         assert points.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
         np.testing.assert_allclose(points.affine.origin, [1.25, 3, 3])
         np.testing.assert_allclose(points.affine.steps["X"], [0, 0.5, 0])
@@ -108,7 +109,8 @@ class TestVti:
 
     def test_a_claim_of_size(self, tmp_path):
         """A block of zlib that yields more than it says."""
-        path, packed = tmp_path / "a.vti", zlib.compress(bytes(1 << 20))
+        path = tmp_path / "a.vti"
+        packed = zlib.compress(bytes(1 << 20))
         head = np.array([1, 240, 0, len(packed)], "<u4").tobytes()
         content = (base64.b64encode(head) + base64.b64encode(packed)).decode()
         codec = ' compressor="vtkZLibDataCompressor"'
@@ -117,7 +119,8 @@ class TestVti:
         assert_refused(path, "a block has 241 bytes instead of 240")
 
     def test_flat_image_and_colours(self, tmp_path):
-        path, image = tmp_path / "a.vti", noise(4, 5, 3)
+        path = tmp_path / "a.vti"
+        image = noise(4, 5, 3)
         text = vti_text(image[None, ..., 0], 'format="ascii">', "</VTKFile>")
         words = " ".join(map(str, image.ravel().tolist()))
         text = text.replace('"1" format="ascii">', f'"3" format="ascii">{words}')
@@ -131,7 +134,8 @@ class TestAmira:
     @pytest.mark.parametrize("codec", ["", "HxByteRLE", "HxZip"])
     def test_values_spacing_and_place(self, tmp_path, codec):
         """The bounding box is that of the middles of the first and the last points."""
-        path, image = tmp_path / "a.am", noise(3, 4, 5)
+        path = tmp_path / "a.am"
+        image = noise(3, 4, 5)
         write_amira(path, image, codec)
         assert_reads(path, image)
         opened = open_image(path)
@@ -141,7 +145,8 @@ class TestAmira:
 
     def test_runs(self, tmp_path):
         """Runs of equal bytes, and bytes as they are behind 128 and their number."""
-        path, image = tmp_path / "a.am", np.array([[[7] * 5, [1, 2, 3, 9, 9]]], "u1")
+        path = tmp_path / "a.am"
+        image = np.array([[[7] * 5, [1, 2, 3, 9, 9]]], "u1")
         packed = bytes([5, 7, 128 + 3, 1, 2, 3, 2, 9])
         text = "# AmiraMesh BINARY-LITTLE-ENDIAN 2.1\ndefine Lattice 5 2 1\n"
         text += f"Lattice {{ byte Labels }} @1(HxByteRLE,{len(packed)})\n@1\n"
@@ -150,7 +155,8 @@ class TestAmira:
 
     def test_several_arrays_and_types(self, tmp_path):
         """Arrays follow each other; BINARY without a word on its order is big-endian."""
-        path, vectors = tmp_path / "a.am", noise(3, 4, 5, 3, dtype="f4")
+        path = tmp_path / "a.am"
+        vectors = noise(3, 4, 5, 3, dtype="f4")
         text = "# AmiraMesh BINARY 2.1\ndefine Lattice 5 4 3\n"
         text += "Lattice { short A } @1\nLattice { float[3] B } @2\n@1\n"
         content = IMAGE.astype(">i2").tobytes() + b"\n@2\n" + vectors.astype(">f4").tobytes()
@@ -191,7 +197,8 @@ class TestRaw:
     @pytest.mark.parametrize("dtype", ["u1", ">u2", "<i4", "f4", ">f8"])
     @pytest.mark.parametrize("order", ["C", "F"])
     def test_layouts(self, tmp_path, dtype, order):
-        image, path = noise(3, 4, 5, dtype=dtype.strip("<>")).astype(dtype), tmp_path / "a.anything"
+        image = noise(3, 4, 5, dtype=dtype.strip("<>")).astype(dtype)
+        path = tmp_path / "a.anything"
         path.write_bytes(b"header" + image.tobytes(order))
         options = {"shape": (3, 4, 5), "dtype": dtype, "offset": 6, "order": order}
         np.testing.assert_array_equal(read_image(path, **options), image)
@@ -201,7 +208,8 @@ class TestRaw:
 
     def test_commands_with_labels_and_mask(self, tmp_path, capsys):
         """Labels and masks have the shape of the image and a type of their own."""
-        image, labels = noise(6, 7, dtype="u2").astype(">u2"), noise(6, 7) // 128
+        image = noise(6, 7, dtype="u2").astype(">u2")
+        labels = noise(6, 7) // 128
         (tmp_path / "a.raw").write_bytes(image.tobytes())
         (tmp_path / "l.raw").write_bytes(labels.tobytes())
         layout = ["--shape", "6,7", "--dtype", ">u2", "--thresholds", "9000,20000"]
@@ -248,7 +256,8 @@ class TestPersistenceSoftware:
     @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f4", "f8"])
     @pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 5)])
     def test_images_come_back(self, tmp_path, suffix, dtype, shape):
-        path, image = tmp_path / f"a{suffix}", noise(*shape, dtype="i2").astype(dtype)
+        path = tmp_path / f"a{suffix}"
+        image = noise(*shape, dtype="i2").astype(dtype)
         write_cubical_complex(path, image)
         found = open_image(path)
         assert (found.dtype, found.axes) == (np.float64, "ZYX"[-len(shape) :])
@@ -257,7 +266,8 @@ class TestPersistenceSoftware:
     @pytest.mark.parametrize("shape", [(4, 5), (3, 4, 5)])
     def test_perseus_as_gudhi_reads_it(self, tmp_path, shape):
         """GUDHI's first axis is the fastest, and cells are top-dimensional."""
-        path, image = tmp_path / "a.txt", noise(*shape, dtype="f8")
+        path = tmp_path / "a.txt"
+        image = noise(*shape, dtype="f8")
         write_cubical_complex(path, image)
         complex = gudhi.CubicalComplex(perseus_file=str(path))
         np.testing.assert_array_equal(np.asarray(complex.top_dimensional_cells()).T, image)
@@ -269,7 +279,8 @@ class TestPersistenceSoftware:
 
     def test_dipha_as_its_readme_says(self, tmp_path):
         """The number 8067171840, the type 1, the number of values, axes and lengths from X on."""
-        path, image = tmp_path / "a.complex", noise(2, 3, dtype="f8")
+        path = tmp_path / "a.complex"
+        image = noise(2, 3, dtype="f8")
         write_cubical_complex(path, image)
         head = struct.pack("<6q", 8067171840, 1, 6, 2, 3, 2)
         assert path.read_bytes() == head + struct.pack("<6d", *image.ravel())
@@ -319,7 +330,8 @@ class TestPersistenceSoftware:
     @pytest.mark.parametrize("connectivity", [1, 3])
     def test_diagrams(self, tmp_path, superlevel, connectivity):
         """In the form of `to_gudhi`; a class that never dies has a negative dimension."""
-        image, path = noise(4, 5, 6, dtype="f8"), tmp_path / "a.diagram"
+        image = noise(4, 5, 6, dtype="f8")
+        path = tmp_path / "a.diagram"
         pairs = ecc.persistence_pairs(image, connectivity=connectivity, superlevel=superlevel)
         write_result(path, pairs)
         rows = np.frombuffer(path.read_bytes()[24:], "<i8,<f8,<f8")

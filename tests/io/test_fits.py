@@ -75,7 +75,8 @@ def patched(path, scaling, blank):
         cards["BLANK"] = blank
     opener = gzip.open if path.suffix == ".gz" else open
     with fits.open(path, do_not_scale_image_data=True) as units:
-        header, raw = units[0].header.copy(), np.array(units[0].data)
+        header = units[0].header.copy()
+        raw = np.array(units[0].data)
     header.update(cards)
     padding = -raw.nbytes % 2880
     content = header.tostring().encode() + raw.tobytes() + bytes(padding)
@@ -97,7 +98,8 @@ def test_blank_is_missing(tmp_path):
 
 def test_pixel_scales(tmp_path):
     """Those of `proj_plane_pixel_scales`; a spectral axis is one of channels, which is said."""
-    path, coordinates = tmp_path / "a.fits", sky("RA---TAN", "DEC--TAN", "FREQ")
+    path = tmp_path / "a.fits"
+    coordinates = sky("RA---TAN", "DEC--TAN", "FREQ")
     fits.PrimaryHDU(IMAGE, header=coordinates.to_header()).writeto(path)
     opened = open_image(path)
     x, y = proj_plane_pixel_scales(coordinates.celestial)
@@ -127,7 +129,8 @@ def test_old_matrix_and_flat_axes(tmp_path):
 @pytest.mark.parametrize("compression", ["RICE_1", "GZIP_1", "GZIP_2", "PLIO_1"])
 def test_compressed_tiles_and_extensions(tmp_path, compression):
     """An extension is named like a file in a folder, by its name or number."""
-    path, image = tmp_path / "a.fits.fz", noise(6, 7, dtype="u1").astype("i2")
+    path = tmp_path / "a.fits.fz"
+    image = noise(6, 7, dtype="u1").astype("i2")
     table = fits.BinTableHDU.from_columns([fits.Column("a", "J", array=[1])])
     compressed = fits.CompImageHDU(image, name="SCI", compression_type=compression)
     mask = fits.ImageHDU((image > 9).astype("u1"), name="DQ")
@@ -141,7 +144,8 @@ def test_compressed_tiles_and_extensions(tmp_path, compression):
 
 
 def test_labels_of_another_part_of_the_sky(tmp_path, capsys):
-    image, labels = tmp_path / "a.fits", tmp_path / "l.fits"
+    image = tmp_path / "a.fits"
+    labels = tmp_path / "l.fits"
     there = sky("RA---TAN", "DEC--TAN")
     fits.PrimaryHDU(IMAGE[0], header=there.to_header()).writeto(image)
     there.wcs.crpix = [4, 2]
@@ -170,7 +174,8 @@ def test_a_claim_of_size(tmp_path):
 
 def test_scales_without_a_rotation(tmp_path):
     """CDELT alone, of linear axes in a unit of length, whose place is known."""
-    path, header = tmp_path / "a.fits", fits.Header()
+    path = tmp_path / "a.fits"
+    header = fits.Header()
     for number, (step, first) in enumerate([(0.5, 10), (-0.25, 20), (2, 30)], start=1):
         header[f"CDELT{number}"], header[f"CRVAL{number}"] = step, first
         header[f"CRPIX{number}"], header[f"CUNIT{number}"] = 1, "mm"

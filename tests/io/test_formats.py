@@ -116,7 +116,8 @@ class TestNrrd:
         assert_opens(path, image, "ZYX", {"Z": 0.3, "Y": 0.2, "X": 0.1}, "millimeter")
 
     def test_spacing_without_a_unit(self, path):
-        image, directions = noise(2, 3, 4), np.diag([3.0, 2, 1])
+        image = noise(2, 3, 4)
+        directions = np.diag([3.0, 2, 1])
         write_nrrd(path, image, space="left-posterior-superior", space_directions=directions)
         assert_opens(path, image, "ZYX", {"Z": 1.0, "Y": 2.0, "X": 3.0})
 
@@ -146,7 +147,8 @@ class TestMrc:
 
     def test_axes_of_the_header(self, tmp_path):
         """Maps of proteins may be stored in sections of x, and a stack is no volume."""
-        image, path = noise(5, 6, 7), tmp_path / "a.mrc"
+        image = noise(5, 6, 7)
+        path = tmp_path / "a.mrc"
         write_mrc(path, image)
         with mrcfile.open(path, mode="r+") as file:
             file.header.mapc, file.header.mapr, file.header.maps = 3, 2, 1
@@ -220,7 +222,8 @@ class TestDicom:
         image = noise(3, 6, 7)
 
         def group(slope: float, intercept: float) -> pydicom.Dataset:
-            step, found = pydicom.Dataset(), pydicom.Dataset()
+            step = pydicom.Dataset()
+            found = pydicom.Dataset()
             step.RescaleSlope, step.RescaleIntercept = slope, intercept
             found.PixelValueTransformationSequence = [step]
             return found
@@ -352,7 +355,8 @@ class TestSpacing:
 
     @pytest.mark.parametrize("zarr_format", [2, 3])
     def test_ome_zarr(self, tmp_path, zarr_format):
-        levels, steps = [noise(2, 8, 8), noise(2, 4, 4)], [(1, 250, 250), (1, 500, 500)]
+        levels = [noise(2, 8, 8), noise(2, 4, 4)]
+        steps = [(1, 250, 250), (1, 500, 500)]
         write_ome_zarr(tmp_path / "a.zarr", levels, "cyx", steps, zarr_format)
         opened = open_image(tmp_path / "a.zarr", level=1)
         assert (opened.axes, opened.unit, opened.levels) == ("CYX", "nanometer", 2)

@@ -21,7 +21,8 @@ class TestImaris:
     @pytest.mark.parametrize("level", [0, 1])
     def test_as_the_reference_reader(self, tmp_path, level):
         """Without the points that fill up the chunks, at each resolution."""
-        path, image = tmp_path / "a.ims", noise(3, 2, 5, 6, 7, dtype="u2")
+        path = tmp_path / "a.ims"
+        image = noise(3, 2, 5, 6, 7, dtype="u2")
         write_imaris(path, image, (10, 20, 30), STEPS, ("DAPI", "GFP"), levels=2)
         reference = reference_reader(str(path), squeeze_output=False)
         reference.change_resolution_lock(level)
@@ -44,7 +45,8 @@ class TestImaris:
 
     def test_moved_labels_are_refused(self, tmp_path, capsys):
         """Labels of the same shape that lie elsewhere."""
-        image, labels = str(tmp_path / "a.ims"), str(tmp_path / "l.ims")
+        image = str(tmp_path / "a.ims")
+        labels = str(tmp_path / "l.ims")
         write_imaris(tmp_path / "a.ims", noise(5, 6, 7), steps=STEPS)
         write_imaris(tmp_path / "l.ims", noise(5, 6, 7) // 64, (3, 0, 0), STEPS)
         assert main(["curve", image, "--thresholds", "2", "--labels", image]) == 0
@@ -54,7 +56,8 @@ class TestImaris:
     @pytest.mark.parametrize("kind", ["external", "soft"])
     def test_links_to_other_files_are_not_followed(self, tmp_path, kind):
         """A soft link within the file is."""
-        path, image = tmp_path / "a.ims", noise(5, 6, 7)
+        path = tmp_path / "a.ims"
+        image = noise(5, 6, 7)
         write_imaris(path, image)
         place = "DataSet/ResolutionLevel 0/TimePoint 0/Channel 0/Data"
         with h5py.File(path, "a") as file:
@@ -166,7 +169,8 @@ class TestBigDataViewer:
 
 class TestEmd:
     def test_berkeley(self, tmp_path):
-        image, path = noise(3, 4, 5, dtype="i2"), tmp_path / "a.emd"
+        image = noise(3, 4, 5, dtype="i2")
+        path = tmp_path / "a.emd"
         write_emd(path, image)
         assert_reads(path, image)
         opened = open_image(path)
@@ -175,7 +179,8 @@ class TestEmd:
 
     def test_velox(self, tmp_path):
         """The last axis numbers frames."""
-        image, path = noise(3, 4, 5, dtype="i2"), tmp_path / "a.emd"
+        image = noise(3, 4, 5, dtype="i2")
+        path = tmp_path / "a.emd"
         write_velox(path, image)
         opened = open_image(path)
         assert (opened.axes, opened.unit) == ("TYX", "meter")
@@ -184,7 +189,8 @@ class TestEmd:
         np.testing.assert_array_equal(opened[1:2, 1:3, 2:4], image[1:2, 1:3, 2:4])
 
     def test_one_of_several(self, tmp_path):
-        path, image = tmp_path / "a.emd", noise(3, 4, 5)
+        path = tmp_path / "a.emd"
+        image = noise(3, 4, 5)
         write_emd(path, image)
         with h5py.File(path, "a") as file:
             group = file.create_group("data/other")

@@ -133,7 +133,8 @@ class TestMinc:
 
     def test_labels_stay_integers(self, tmp_path):
         """Where real values are the stored ones; nibabel gives floats of the same values."""
-        path, image = tmp_path / "a.mnc", noise(3, 4, 5)
+        path = tmp_path / "a.mnc"
+        image = noise(3, 4, 5)
         write_minc(path, image)
         assert_reads(path, image)
         np.testing.assert_array_equal(np.asarray(nibabel.load(path).dataobj), image)
@@ -162,7 +163,8 @@ class TestN5:
     @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "u8"])
     def test_codecs(self, tmp_path, compression, dtype):
         """tensorstore writes the axes in reverse."""
-        image, options = noise(6, 7, 9, dtype=dtype), {}
+        image = noise(6, 7, 9, dtype=dtype)
+        options = {}
         if compression == "blosc":
             options = {"cname": "lz4", "clevel": 5, "shuffle": 1}
         write_n5(tmp_path / "a.n5", image, compression={"type": compression, **options})
@@ -170,7 +172,8 @@ class TestN5:
 
     def test_resolutions_and_their_spacing(self, tmp_path):
         """Of Janelia's tools: steps of the finest one, and factors of the others."""
-        path, steps = tmp_path / "a.n5", {"unit": "nm", "dimensions": [4, 4, 40]}
+        path = tmp_path / "a.n5"
+        steps = {"unit": "nm", "dimensions": [4, 4, 40]}
         write_n5(path / "v" / "s0", IMAGE, pixelResolution=steps)
         coarse = {"pixelResolution": steps, "downsamplingFactors": [2, 2, 1]}
         write_n5(path / "v" / "s1", IMAGE[:, ::2, ::2], **coarse)
@@ -183,7 +186,8 @@ class TestN5:
         assert_refused(path, "datasets: v, w")
 
     def test_named_axes(self, tmp_path):
-        path, image = tmp_path / "a.n5", noise(2, 3, 4, 5)
+        path = tmp_path / "a.n5"
+        image = noise(2, 3, 4, 5)
         named = {"axes": ["x", "y", "z", "c"], "resolution": [1, 2, 3, 1]}
         write_n5(path, image, **named, units=["um", "um", "um", ""])
         opened = open_image(path)

@@ -95,7 +95,8 @@ def test_points_alone_and_points_without_a_triangle(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".gii", ".npy"])
 def test_curve_of_values(tmp_path, suffix):
-    values, table = tmp_path / f"values{suffix}", tmp_path / "curve.csv"
+    values = tmp_path / f"values{suffix}"
+    table = tmp_path / "curve.csv"
     save_mesh(tmp_path / "mesh.gii")
     if suffix == ".npy":
         np.save(values, VALUES)

@@ -27,7 +27,8 @@ class TestFiles:
     def test_spacing_and_places(self, tmp_path, name, compressed):
         affine = np.array([[0, 0.25, 0, 10], [0, 0, 2, -20], [0.5, 0, 0, 30], [0, 0, 0, 1]])
         write_itk(tmp_path / name, noise(5, 6, 7), affine, compressed=compressed)
-        image, opened = SimpleITK.ReadImage(str(tmp_path / name)), open_image(tmp_path / name)
+        image = SimpleITK.ReadImage(str(tmp_path / name))
+        opened = open_image(tmp_path / name)
         assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
         assert opened.unit == "millimeter"
         for x, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 4, 2)):

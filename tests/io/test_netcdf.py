@@ -41,7 +41,8 @@ def write(path, engine, image=IMAGE, encoding=None, **attributes):
 )
 def test_values_are_those_of_xarray(tmp_path, engine, encoding):
     """Scaled, and NaN where values are missing; axes and steps are those of coordinates."""
-    path, image = tmp_path / "a.nc", IMAGE.copy()
+    path = tmp_path / "a.nc"
+    image = IMAGE.copy()
     if "_FillValue" in encoding:
         image[1, 2, 3] = np.nan
     write(path, engine, image, encoding)
@@ -113,7 +114,8 @@ def test_uneven_coordinates_are_said(tmp_path):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_commands(tmp_path, engine):
     """By parts, with a mask in the same format."""
-    path, out = tmp_path / "a.nc", tmp_path / "o.csv"
+    path = tmp_path / "a.nc"
+    out = tmp_path / "o.csv"
     write(path, engine)
     mask = tmp_path / "m.nc"
     write(mask, engine, (IMAGE > 0).astype("i2"))

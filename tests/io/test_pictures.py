@@ -16,7 +16,8 @@ from ecc_core.io import open_image, read_file
 class TestFormats:
     @pytest.mark.parametrize("samples", [2, 3, 4])
     def test_all_bits_of_png_are_read(self, tmp_path, samples):
-        image, path = noise(7, 5, samples, dtype="u2"), tmp_path / "a.png"
+        image = noise(7, 5, samples, dtype="u2")
+        path = tmp_path / "a.png"
         path.write_bytes(imagecodecs.png_encode(image))
         for channel in range(samples):
             assert_reads(path, image[..., channel], channel=channel)
@@ -44,7 +45,8 @@ class TestFormats:
         [((20, 17), "u1"), ((20, 17), "u2"), ((20, 17, 3), "u2"), ((20, 17, 4), "u1")],
     )
     def test_jpeg_2000(self, tmp_path, shape, dtype, suffix):
-        image, path = noise(*shape, dtype=dtype), tmp_path / f"a.{suffix}"
+        image = noise(*shape, dtype=dtype)
+        path = tmp_path / f"a.{suffix}"
         content = imagecodecs.jpeg2k_encode(image, codecformat=suffix, reversible=True, level=0)
         path.write_bytes(content)
         if dtype == "u1" or image.ndim == 2:  # Pillow keeps 8 bits of colours
@@ -113,7 +115,8 @@ class TestPlanar:
     )
     @pytest.mark.parametrize("dtype", ["u1", "u2"])
     def test_values(self, tmp_path, shape, axes, options, dtype):
-        path, image = tmp_path / "a.tif", noise(*shape, dtype=dtype)
+        path = tmp_path / "a.tif"
+        image = noise(*shape, dtype=dtype)
         if options.get("predictor"):
             options = options | {"compression": "zlib"}
         tifffile.imwrite(path, image, **options)
@@ -169,7 +172,8 @@ class TestNotes:
         assert_reads(tmp_path / "a.tif", image)
 
     def test_orientation_of_png(self, tmp_path, capsys):
-        image, path = noise(20, 17), tmp_path / "a.png"
+        image = noise(20, 17)
+        path = tmp_path / "a.png"
         exif = Image.Exif()
         exif[0x112] = 6
         Image.fromarray(image).save(path, exif=exif)

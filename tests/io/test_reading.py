@@ -38,7 +38,8 @@ class TestReading:
     @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "i4", "f4", "f8", ">u2"])
     @pytest.mark.parametrize("compression", [None, "zlib"])
     def test_tiff(self, tmp_path, dtype, compression):
-        path, native = tmp_path / "a.tif", np.dtype(dtype).newbyteorder("=")
+        path = tmp_path / "a.tif"
+        native = np.dtype(dtype).newbyteorder("=")
         image = noise(9, 8, 7, dtype=native.str).astype(dtype)
         tifffile.imwrite(path, image, compression=compression, photometric="minisblack")
         assert_reads(path, image.astype(native))
@@ -86,7 +87,8 @@ class TestParts:
 
     @pytest.mark.parametrize("name", ["a.zarr", "sharded.zarr", "a.zarr.zip", "a.h5", "a.nii"])
     def test_a_volume(self, tmp_path, read, name):
-        path, image = tmp_path / name, noise(24, 33, 40)
+        path = tmp_path / name
+        image = noise(24, 33, 40)
         if name == "a.h5":
             write_hdf5(path, image, chunks=(8, 8, 8))
         elif name == "a.nii":
@@ -116,7 +118,8 @@ class TestChannels:
     @pytest.mark.parametrize("suffix", [".png", ".tif"])
     @pytest.mark.parametrize("count", [3, 4])
     def test_index_and_name(self, tmp_path, suffix, count):
-        path, image = tmp_path / f"a{suffix}", noise(7, 5, count)
+        path = tmp_path / f"a{suffix}"
+        image = noise(7, 5, count)
         imageio.imwrite(path, image, **({"photometric": "rgb"} if suffix == ".tif" else {}))
         for index, name in enumerate("rgba"[:count]):
             assert_reads(path, image[..., index], channel=index)
@@ -256,7 +259,8 @@ class TestZarr:
         ],
     )
     def test_axes(self, tmp_path, zarr_format, named):
-        path, image = tmp_path / "a.zarr", noise(3, 8, 9)
+        path = tmp_path / "a.zarr"
+        image = noise(3, 8, 9)
         zarr.create_array(path, data=image, zarr_format=zarr_format, **named)
         assert open_image(path).axes == "CYX"
         assert_reads(path, image[1], channel=1)

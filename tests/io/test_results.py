@@ -80,7 +80,8 @@ RESULTS = {
 @pytest.mark.parametrize("suffix", RESULT_SUFFIXES)
 @pytest.mark.parametrize("name", RESULTS)
 def test_round_trip(name, suffix, tmp_path):
-    path, result = tmp_path / f"result{suffix}", RESULTS[name]()
+    path = tmp_path / f"result{suffix}"
+    result = RESULTS[name]()
     if suffix == ".csv" and not result.values.size:
         with pytest.raises(ValueError, match="CSV cannot hold a result without values"):
             write_result(path, result)
@@ -284,7 +285,8 @@ def test_units_and_estimator(images, tmp_path):
 )
 def test_boundary_of_each_axis(images, tmp_path, command, suffix, given, known):
     """Tables hold the words, one if all axes agree, and the curves are those of the library."""
-    path, name = tmp_path / f"t{suffix}", next(iter(images))
+    path = tmp_path / f"t{suffix}"
+    name = next(iter(images))
     flags = ["--boundary", given, "--thresholds", ",".join(map(str, AT)), "--out", str(path)]
     assert main([command, name, *flags]) == 0
     curves = read_table(path).curves
@@ -297,7 +299,8 @@ def test_boundary_of_each_axis(images, tmp_path, command, suffix, given, known):
 def test_labels_and_indices_are_metadata(tmp_path, suffix):
     stack = np.random.default_rng(1).integers(0, 9, (2, 8, 9), np.uint8)
     regions = np.repeat([3, 0, 7], [4, 1, 3])[:, None] * np.ones(9, np.uint8)
-    path, labels = tmp_path / f"t{suffix}", regions.astype(np.uint8)
+    path = tmp_path / f"t{suffix}"
+    labels = regions.astype(np.uint8)
     flags = ["--axes", "TYX", "--time", 1, "--thresholds", "2,5", "--out", path]
     assert main(["curve", *command_line(tmp_path, stack, *flags, "--labels", labels)]) == 0
     table = read_table(path)
@@ -335,7 +338,8 @@ def test_statistics_take_tables_and_frames():
     assert_array_equal(table.curves.thresholds, at)
     assert_array_equal(distance_matrix(frame), distance_matrix((at, values)))
     assert_array_equal(mean_band(table, rng=1).mean, values.mean(axis=0))
-    first, second = frame.iloc[:3], table.select(np.arange(3, 6))
+    first = frame.iloc[:3]
+    second = table.select(np.arange(3, 6))
     expected = permutation_test((at, values[:3]), (at, values[3:]))
     assert permutation_test(first, second).pvalue == expected.pvalue
     assert_array_equal(descriptor_table(frame)["maximum"], values.max(axis=1))
@@ -379,7 +383,8 @@ def test_bad_files(tmp_path):
 
 @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 def test_infinite_thresholds(tmp_path, suffix):
-    at, path = [-np.inf, 0.5, np.inf], tmp_path / f"t{suffix}"
+    at = [-np.inf, 0.5, np.inf]
+    path = tmp_path / f"t{suffix}"
     write_table(path, {"input": ["x"] * 3, "threshold": at, "euler_number": [0, 1, 2]})
     assert_array_equal(read_table(path).curves.thresholds, at)
 

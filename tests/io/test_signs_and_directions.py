@@ -21,7 +21,8 @@ IMOD = 1146047817
 @pytest.mark.parametrize(("flags", "dtype"), [(0, "u1"), (1, "i1"), (4, "u1")])
 def test_bytes_of_imod(tmp_path, order, flags, dtype):
     """Bit 0 of imodFlags is set where bytes have a sign; mrcfile always gives them one."""
-    path, stored = tmp_path / "a.mrc", noise(2, 3, 4).view("i1")
+    path = tmp_path / "a.mrc"
+    stored = noise(2, 3, 4).view("i1")
     with mrcfile.new(path) as file:
         file.set_data(stored)
     content = bytearray(path.read_bytes())
@@ -46,7 +47,8 @@ def test_bytes_of_others_have_a_sign(tmp_path):
 
 def test_negative_directions(tmp_path):
     """Lengths are positive, and the place keeps the directions."""
-    directions, origin = np.diag([-3.0, 2, -1]), [1.0, 2, 3]
+    directions = np.diag([-3.0, 2, -1])
+    origin = [1.0, 2, 3]
     header = {"space": "left-posterior-superior", "space_directions": directions}
     write_nrrd(tmp_path / "a.nrrd", noise(2, 3, 4), **header, space_origin=origin)
     opened = open_image(tmp_path / "a.nrrd")
@@ -197,7 +199,8 @@ class TestOmeZarr:
         well = zarr.create_group(tmp_path / "p.zarr" / "A" / "1", zarr_format=2)
         well.attrs["well"] = {"images": [{"path": "0"}]}
         write_ome_zarr(tmp_path / "p.zarr" / "A" / "1" / "0", [noise(5, 6)], "yx")
-        path, out = str(tmp_path / "p.zarr"), tmp_path / "t.json"
+        path = str(tmp_path / "p.zarr")
+        out = tmp_path / "t.json"
         assert main(["batch", path, "--thresholds", "9,99", "--out", str(out)]) == 1
         assert "p.zarr: its well A/2 is missing" in capsys.readouterr().err
         assert json.loads(out.read_text())["columns"]["well"] == ["A1"]

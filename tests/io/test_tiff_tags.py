@@ -166,7 +166,8 @@ class TestMissing:
         np.testing.assert_array_equal(opened[2:6, 1:4], image[2:6, 1:4])
 
     def test_lerc_of_integers(self, tmp_path):
-        image, valid = noise(16, 16), np.ones((16, 16), np.bool_)
+        image = noise(16, 16)
+        valid = np.ones((16, 16), np.bool_)
         tifffile.imwrite(tmp_path / "a.tif", image, compression="lerc")
         np.testing.assert_array_equal(read_image(tmp_path / "a.tif"), image)
         valid[2, 3] = False

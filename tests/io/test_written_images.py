@@ -19,7 +19,8 @@ from io_helpers import noise, write_nifti, write_ome_zarr
 import ecc_core as ecc
 from ecc_core.io import open_image, read_image, write_image
 
-STEPS, ORIGIN = (2.0, 0.5, 0.25), (8.0, -5.0, 2.5)
+STEPS = (2.0, 0.5, 0.25)
+ORIGIN = (8.0, -5.0, 2.5)
 VOLUME = noise(5, 70, 9, dtype="i4") % 1000
 SUFFIXES = (".ome.tif", ".tif", ".zarr", ".nii", ".nii.gz", ".mha")
 
@@ -36,7 +37,8 @@ def with_tifffile(path: Path) -> Found:
     with tifffile.TiffFile(path) as file:
         (series,) = file.series
         assert series.kind == "ome"
-        values, axes = series.asarray(), series.axes
+        values = series.asarray()
+        axes = series.axes
         root = ET.fromstring(file.ome_metadata)
     (pixels,) = root.iterfind(".//{*}Pixels")
     planes = list(root.iterfind(".//{*}Plane"))
@@ -68,7 +70,8 @@ def with_nibabel(path: Path) -> Found:
     image = nibabel.load(path)
     assert image.header.get_xyzt_units()[0] == "micron"
     np.testing.assert_allclose(image.get_qform(), image.get_sform(), atol=1e-5)
-    spacing, origin = np.diag(image.affine)[2::-1], image.affine[2::-1, 3]
+    spacing = np.diag(image.affine)[2::-1]
+    origin = image.affine[2::-1, 3]
     return Found(np.asanyarray(image.dataobj).T, tuple(spacing.tolist()), tuple(origin.tolist()))
 
 
@@ -93,7 +96,8 @@ READERS: dict[str, Callable[[Path], Found]] = {
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_reference_library(tmp_path, suffix, dtype):
     """Values, data type, distances, unit and place of a volume."""
-    path, values = tmp_path / f"a{suffix}", VOLUME.astype(dtype)
+    path = tmp_path / f"a{suffix}"
+    values = VOLUME.astype(dtype)
     write_image(path, values, spacing=STEPS, unit="um", origin=ORIGIN)
     found = READERS[suffix](path)
     np.testing.assert_array_equal(found.values, values)
@@ -105,7 +109,8 @@ def test_reference_library(tmp_path, suffix, dtype):
 @pytest.mark.parametrize("shape", [(7, 9), (70, 9, 5)])
 @pytest.mark.parametrize("suffix", [*SUFFIXES, ".npy"])
 def test_own_reader(tmp_path, suffix, shape):
-    values, steps = noise(*shape), STEPS[-len(shape) :]
+    values = noise(*shape)
+    steps = STEPS[-len(shape) :]
     write_image(tmp_path / f"a{suffix}", values, spacing=steps, unit="um", labels=True)
     image = open_image(tmp_path / f"a{suffix}")
     np.testing.assert_array_equal(image.read(), values)
@@ -226,7 +231,8 @@ def test_labels_in_an_image(tmp_path, zarr_format):
     assert {group.metadata.zarr_format for group in groups} == {zarr_format}
     if zarr_format == 3:
         assert {about["ome"]["version"] for about in (listed, own)} == {"0.5"}
-        listed, own = listed["ome"], own["ome"]
+        listed = listed["ome"]
+        own = own["ome"]
     else:
         assert own["multiscales"][0]["version"] == "0.4"
     assert listed["labels"] == ["a", "b"]

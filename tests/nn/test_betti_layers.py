@@ -63,7 +63,8 @@ def test_soft_curves_equal_sums_over_diagrams(shape, connectivity, superlevel):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_alternating_sum_is_the_soft_euler_curve(shape):
     """Also with a mask of each image, behind which there is NaN, and in single precision."""
-    images, mask = noise(2, 3, *shape), noise(2, 3, *shape, seed=1) > 0.2
+    images = noise(2, 3, *shape)
+    mask = noise(2, 3, *shape, seed=1) > 0.2
     options = {"sharpness": 9.0, "superlevel": True, "n_spatial": len(shape), "mask": mask}
     images = images.masked_fill(~mask, torch.nan)
     found = soft_betti_curves(images, THRESHOLDS, **options)
@@ -76,7 +77,8 @@ def test_alternating_sum_is_the_soft_euler_curve(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("least", [0, 0.3])
 def test_sharp_curves_are_the_exact_ones(shape, least):
-    image, axis = draw(2, *shape), tuple(range(1, len(shape) + 1))
+    image = draw(2, *shape)
+    axis = tuple(range(1, len(shape) + 1))
     options = {"min_persistence": least, "connectivity": 1}
     exact = ecc.betti_curves(image, THRESHOLDS, axis=axis, **options).values
     options["n_spatial"] = len(shape)
@@ -122,7 +124,8 @@ def test_longest_lifetimes_are_those_of_diagrams(shape, superlevel):
 
 
 def test_operators():
-    images, mask = noise(2, 6, 7), noise(1, 6, 7, seed=1) > 0.2
+    images = noise(2, 6, 7)
+    mask = noise(1, 6, 7, seed=1) > 0.2
     options = mask, 1, False
     check = torch.library.opcheck
     operators = torch.ops.ecc

@@ -32,7 +32,8 @@ def error_of(image, target, connectivity, least=0.0):
 @pytest.mark.parametrize("shape", [(5, 6), (3, 4, 3)], ids=str)
 @pytest.mark.parametrize("least", [0, 0.3])
 def test_equals_reduced_matrices(shape, least):
-    images, targets = draw(2, 2, *shape), draw(2, 2, *shape, seed=1) > 0.6
+    images = draw(2, 2, *shape)
+    targets = draw(2, 2, *shape, seed=1) > 0.6
     options = {"connectivity": 1, "n_spatial": len(shape), "min_persistence": least}
     found = BettiMatchingLoss(**options, reduction="none")(images, targets)
     for i, j in np.ndindex(2, 2):
@@ -42,7 +43,8 @@ def test_equals_reduced_matrices(shape, least):
 
 
 def test_windows_and_masks():
-    image, target = draw(8, 9), draw(8, 9, seed=1) > 0.7
+    image = draw(8, 9)
+    target = draw(8, 9, seed=1) > 0.7
     padded = [np.pad(x.numpy(), ((0, 0), (0, 3))) for x in (image, target)]
     wanted = [
         error_of(*(x[y : y + 4, k : k + 4] for x in padded), 1)
@@ -86,7 +88,8 @@ def test_half_precision(dtype):
 
 
 def test_targets_without_objects():
-    images, none = torch.rand(1, 1, 5, 5), torch.zeros(1, 1, 5, 5)
+    images = torch.rand(1, 1, 5, 5)
+    none = torch.zeros(1, 1, 5, 5)
     assert BettiMatchingLoss()(images, none) > 0
     assert BettiError(matched=True)(none, none).tolist() == [[0.0]]
 

@@ -23,7 +23,8 @@ def test_the_guide(capsys):
     from monai.losses import DiceLoss
 
     block = BLOCK.findall(PAGE.read_text(encoding="utf-8"))[0]
-    logits, target = draw(3, 1, 64, 64).requires_grad_(), draw(1, 3, 64, 64).movedim(1, 0) > 0
+    logits = draw(3, 1, 64, 64).requires_grad_()
+    target = draw(1, 3, 64, 64).movedim(1, 0) > 0
     names = {"logits": logits, "target": target}
     exec(block, names)
     expected = DiceLoss(sigmoid=True)(logits, target)
@@ -72,7 +73,8 @@ def test_metric_of_batches(background):
     metric = BettiErrorMetric(include_background=background)
     errors = []
     for seed in range(2):
-        prediction, target = draw(2, 3, 20 + seed, 16) > 0.3, draw(2, 3, 16, 20 + seed).mT > 0.3
+        prediction = draw(2, 3, 20 + seed, 16) > 0.3
+        target = draw(2, 3, 16, 20 + seed).mT > 0.3
         metric(prediction, target)
         for a, b in zip(prediction, target, strict=True):
             errors.append([error_of(*pair) for pair in zip(a, b, strict=True)])

@@ -16,7 +16,8 @@ from ecc_core.nn import (
 
 
 def test_the_first_batch_calibrates():
-    layer, images = EulerCurveLayer(16), 30 + 5 * draw(4, 3, 32, 32)
+    layer = EulerCurveLayer(16)
+    images = 30 + 5 * draw(4, 3, 32, 32)
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
     curves = layer(images)
     thresholds = layer.thresholds.detach()
@@ -128,7 +129,8 @@ def test_states_without_calibrated_thresholds_leave_calibration_on(options):
 
 
 def test_calibrated_states_end_calibration():
-    student, images = EulerCurveLayer(4, directions=2), 9 * draw(2, 16, 16)
+    student = EulerCurveLayer(4, directions=2)
+    images = 9 * draw(2, 16, 16)
     student.calibrate(images)
     loaded = EulerCurveLayer(4, directions=2)
     loaded.load_state_dict(student.state_dict())

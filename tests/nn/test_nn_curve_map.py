@@ -17,7 +17,8 @@ SHAPES = {1: (29,), 2: (21, 26), 3: (13, 15, 14)}
 def test_any_window_and_stride(n_spatial, superlevel, side, stride, padding):
     """Points that are masked and those of the padding never enter."""
     shape = SHAPES[n_spatial]
-    image, mask = noise(2, *shape, dtype=torch.float64), noise(2, *shape, seed=1) > 0.1
+    image = noise(2, *shape, dtype=torch.float64)
+    mask = noise(2, *shape, seed=1) > 0.1
     levels = noise(4, seed=2).sort().values
     options = {"sharpness": 20.0, "n_spatial": n_spatial, "dtype": torch.float64}
     options["superlevel"] = superlevel
@@ -49,14 +50,16 @@ def test_jacobians():
 
 
 def test_order_of_features_and_centres_of_scales():
-    image, levels = noise(2, 3, 20, 18), [0.2, 0.5, 0.9]
+    image = noise(2, 3, 20, 18)
+    levels = [0.2, 0.5, 0.9]
     layer = EulerCurveMap(levels, window=(4, 8), stride=4, padding=0)
     single = EulerCurveLayer(levels)
     found = layer(image)
     assert found.shape == (2, 18, 4, 3)
     for channel in range(3):
         for row, column in ((0, 0), (3, 2), (1, 1)):
-            y, x = 4 * row, 4 * column
+            y = 4 * row
+            x = 4 * column
             small = image[:, channel, y + 2 : y + 6, x + 2 : x + 6]
             large = image[:, channel, y : y + 8, x : x + 8]
             expected = torch.cat([single(small), single(large)], -1)
@@ -65,7 +68,8 @@ def test_order_of_features_and_centres_of_scales():
 
 
 def test_same_padding():
-    image, levels = noise(1, 9, 10), [0.2, 0.5, 0.9]
+    image = noise(1, 9, 10)
+    levels = [0.2, 0.5, 0.9]
     found = EulerCurveMap(levels, window=6, stride=3)(image)
     assert found.shape == (3, 3, 4)
     single = EulerCurveLayer(levels)

@@ -40,7 +40,8 @@ def test_shapes_on_the_device_meta(make):
 def test_normalized_curves_of_modules_of_half_precision(make, dtype):
     """Equal to torch's batch normalization of the curves in the dtype of the module."""
     image = torch.rand(16, 1, 8, 8, generator=torch.Generator().manual_seed(0)).to(dtype)
-    layer, plain = make(normalize="batch").to(dtype), make().to(dtype)
+    layer = make(normalize="batch").to(dtype)
+    plain = make().to(dtype)
     found = layer(image)
     features = plain(image)  # of the only channel, along the second axis in a map
     rows = features.movedim(1, -1).reshape(-1, layer.norm.num_features).to(dtype)

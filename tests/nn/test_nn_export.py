@@ -31,7 +31,8 @@ def test_export_with_dynamic_batch_and_size(make, tmp_path):
 
 
 def test_export_of_the_loss():
-    loss, sizes = EulerCurveLoss(window=8, from_logits=True), {0: torch.export.Dim("batch")}
+    loss = EulerCurveLoss(window=8, from_logits=True)
+    sizes = {0: torch.export.Dim("batch")}
     given = noise(2, 1, 16, 17), (noise(2, 1, 16, 17, seed=1) > 0.5).float()
     program = torch.export.export(loss, given, dynamic_shapes=(sizes, sizes))
     other = noise(3, 1, 16, 17), (noise(3, 1, 16, 17, seed=2) > 0.5).float()
@@ -51,7 +52,8 @@ ONNX_LAYERS = {
 @pytest.mark.parametrize("make", ONNX_LAYERS.values(), ids=ONNX_LAYERS)
 def test_onnx(make, monkeypatch):
     """What is exported consists of operators of torch, which ONNX knows, and computes the same."""
-    layer, image = make().eval(), noise(2, 1, 14, 15)
+    layer = make().eval()
+    image = noise(2, 1, 14, 15)
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: True)
     traced = torch.jit.trace(layer, image)
     assert "ecc::" not in str(traced.inlined_graph)

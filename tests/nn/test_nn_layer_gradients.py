@@ -36,7 +36,8 @@ class TestGradients:
             assert parameter.grad.abs().max() > 0, name
 
     def test_thresholds_stay_increasing_and_directions_unit(self):
-        layer, other = curve_layer(dtype=torch.float64), transform_layer(3, dtype=torch.float64)
+        layer = curve_layer(dtype=torch.float64)
+        other = transform_layer(3, dtype=torch.float64)
         before = layer.thresholds.detach().clone()
         for step in range(20):
             take_a_wild_step(layer, 1.0, step)
@@ -90,12 +91,14 @@ class TestHard:
         assert not torch.equal(found, soft(image, mask))
 
     def test_transforms_are_exact_and_gradients_soft(self):
-        hard, soft = transform_layer(hard="forward"), transform_layer()
+        hard = transform_layer(hard="forward")
+        soft = transform_layer()
         weights = [noise(2, 6, 7).requires_grad_() for _ in range(2)]
         soft(weights[1]).square().sum().backward()
         (hard(weights[0]) * 2 * soft(weights[0]).detach()).sum().backward()
         torch.testing.assert_close(weights[0].grad, weights[1].grad)
-        directions, heights = hard.directions.detach().numpy(), hard.heights.detach().numpy()
+        directions = hard.directions.detach().numpy()
+        heights = hard.heights.detach().numpy()
         for image, found in zip(weights[0].detach(), hard(weights[0]), strict=True):
             expected = ecc.euler_transform(image.numpy(), directions, heights, weighted=True).values
             np.testing.assert_array_equal(found.detach(), expected.astype(np.float32))

@@ -16,7 +16,8 @@ WIDE = {"dtype": torch.float64}
 class TestTransformations:
     @LAYERS
     def test_state_round_trip(self, make):
-        layer, other = make(range=(-3, 9)), make()
+        layer = make(range=(-3, 9))
+        other = make()
         take_a_wild_step(layer, 0.3, 0)
         image = noise(2, 6, 7)
         assert not torch.equal(layer(image), other(image))
@@ -85,7 +86,8 @@ class TestTransformations:
     def test_mixed_precision(self, make):
         """After a convolution in bfloat16 curves and gradients are those of its values."""
         torch.manual_seed(0)
-        first, layer = torch.nn.Conv2d(1, 2, 3), make()
+        first = torch.nn.Conv2d(1, 2, 3)
+        layer = make()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             features = first(noise(2, 1, 8, 9))
             curve = layer(features)
@@ -98,7 +100,8 @@ class TestTransformations:
 
 class TestBfloat16:
     def test_thresholds_and_directions(self):
-        levels, vectors = torch.tensor([0.25, 0.5]), torch.tensor([[1.0, 0.5]])
+        levels = torch.tensor([0.25, 0.5])
+        vectors = torch.tensor([[1.0, 0.5]])
         wide, narrow = (
             EulerCurveLayer(t, sharpness=4.0, directions=u)
             for t, u in ((levels, vectors), (levels.bfloat16(), vectors.bfloat16()))

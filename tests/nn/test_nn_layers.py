@@ -70,10 +70,12 @@ class TestValues:
     @pytest.mark.parametrize("superlevel", [False, True])
     def test_curves(self, n_spatial, superlevel):
         options = {"superlevel": superlevel, "connectivity": 1}
-        image, mask = noise(2, 3, *SHAPES[n_spatial]), noise(*SHAPES[n_spatial], seed=1) > 0.2
+        image = noise(2, 3, *SHAPES[n_spatial])
+        mask = noise(*SHAPES[n_spatial], seed=1) > 0.2
         layer = curve_layer(n_spatial, spacing=2.0, **options)
         plain = curve_layer(n_spatial, directions=None, **options)
-        found, rows = layer(image, mask), plain(image)
+        found = layer(image, mask)
+        rows = plain(image)
         assert found.shape == (2, 3, 2, 5)
         options |= {"sharpness": layer.sharpness, "n_spatial": n_spatial}
         torch.testing.assert_close(rows, soft_euler_curve(image, plain.thresholds, **options))
@@ -85,7 +87,8 @@ class TestValues:
     @pytest.mark.parametrize("n_spatial", [1, 2, 3])
     def test_transforms(self, n_spatial):
         options = {"connectivity": 1, "spacing": 0.5, "extension": "min", "n_spatial": n_spatial}
-        layer, image = transform_layer(**options), noise(2, *SHAPES[n_spatial])
+        layer = transform_layer(**options)
+        image = noise(2, *SHAPES[n_spatial])
         given = image, layer.directions, layer.heights
         expected = soft_euler_transform(*given, sharpness=layer.sharpness, **options)
         assert expected.shape == (2, 3, 6)

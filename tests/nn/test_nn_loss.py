@@ -23,7 +23,8 @@ class TestValues:
     @pytest.mark.parametrize("connectivity", [1, None])
     def test_definition(self, n_spatial, p, connectivity):
         shape = SHAPES[n_spatial]
-        prediction, target = noise(2, 3, *shape), noise(2, 3, *shape, seed=1) > 0.5
+        prediction = noise(2, 3, *shape)
+        target = noise(2, 3, *shape, seed=1) > 0.5
         options = {"connectivity": connectivity, "n_spatial": n_spatial}
         gap = curves(prediction, **options) - curves(target.float(), **options)
         gap = gap.numpy().astype(np.float64) / math.prod(shape)
@@ -38,7 +39,8 @@ class TestValues:
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
     def test_thresholds_and_sharpness(self):
-        prediction, target = noise(6, 7), noise(6, 7, seed=1) > 0.5
+        prediction = noise(6, 7)
+        target = noise(6, 7, seed=1) > 0.5
         loss = EulerCurveLoss(3, sharpness=5.0, normalize=False)
         assert loss.thresholds.tolist() == pytest.approx([1 / 6, 1 / 2, 5 / 6])
         gap = curves(prediction, 3, 5.0) - curves(target.float(), 3, 5.0)
@@ -50,7 +52,8 @@ class TestWindows:
         ("shape", "side"), [((6, 8), 4), ((7, 5), 4), ((2, 3), 4), ((4, 4, 6), 2), ((3, 5, 4), 3)]
     )
     def test_average_over_windows(self, shape, side):
-        prediction, target = noise(2, *shape), noise(2, *shape, seed=1) > 0.5
+        prediction = noise(2, *shape)
+        target = noise(2, *shape, seed=1) > 0.5
         padded = [torch.zeros(2, *(-(-n // side) * side for n in shape)) for _ in "ab"]
         for whole, part in zip(padded, (prediction, target), strict=True):
             whole[(slice(None), *map(slice, shape))] = part
@@ -75,7 +78,8 @@ class TestGradients:
         assert torch.autograd.gradcheck(lambda x: loss(x, target), (prediction,), fast_mode=True)
 
     def test_only_of_the_prediction(self):
-        prediction, target = noise(2, 6, 7).requires_grad_(), noise(2, 6, 7, seed=1)
+        prediction = noise(2, 6, 7).requires_grad_()
+        target = noise(2, 6, 7, seed=1)
         target.requires_grad_()
         loss = EulerCurveLoss()
         loss(prediction, target).backward()
@@ -100,7 +104,8 @@ class TestGradients:
 
 def test_copies():
     loss = EulerCurveLoss(5, p=2, window=4)
-    prediction, target = noise(2, 6, 7), noise(2, 6, 7, seed=1) > 0.5
+    prediction = noise(2, 6, 7)
+    target = noise(2, 6, 7, seed=1) > 0.5
     for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert other(prediction, target) == loss(prediction, target)
         assert repr(other) == (

@@ -8,14 +8,16 @@ from nn_helpers import SHAPES, noise, torch
 from ecc_core.nn import EulerCurveLoss
 
 RANGE = "`input` must be between 0 and 1"
-IMAGE, CHANNELS = torch.ones(6, 7), torch.ones(2, 3, 6, 7)
+IMAGE = torch.ones(6, 7)
+CHANNELS = torch.ones(2, 3, 6, 7)
 ROWS = torch.arange(6)[:, None].expand(6, 7)
 
 
 class TestTargets:
     @pytest.mark.parametrize("kind", [torch.uint8, torch.int64, torch.float32, torch.float64])
     def test_masks(self, kind):
-        prediction, mask = noise(2, 3, 6, 7), noise(2, 3, 6, 7, seed=1) > 0.5
+        prediction = noise(2, 3, 6, 7)
+        mask = noise(2, 3, 6, 7, seed=1) > 0.5
         loss = EulerCurveLoss()
         assert loss(prediction, mask.to(kind)) == loss(prediction, mask)
         if not kind.is_floating_point:
@@ -39,23 +41,28 @@ class TestTargets:
         assert torch.equal(loss(prediction, target.int()), loss(prediction, masks))
 
     def test_masks_of_one_channel_may_lack_its_axis(self):
-        prediction, target = noise(2, 1, 6, 7), noise(2, 6, 7, seed=1) > 0.5
+        prediction = noise(2, 1, 6, 7)
+        target = noise(2, 6, 7, seed=1) > 0.5
         for kind in (torch.bool, torch.int64, torch.float32):
             found = EulerCurveLoss()(prediction, target.to(kind))
             assert torch.equal(found, EulerCurveLoss()(prediction, target[:, None]))
 
     def test_logits(self):
-        logits, masks = 4 * noise(2, 3, 6, 7) - 2, noise(2, 3, 6, 7, seed=1) > 0.5
+        logits = 4 * noise(2, 3, 6, 7) - 2
+        masks = noise(2, 3, 6, 7, seed=1) > 0.5
         classes = torch.randint(3, (2, 6, 7), generator=torch.Generator().manual_seed(0))
-        loss, of_logits = EulerCurveLoss(), EulerCurveLoss(from_logits=True)
+        loss = EulerCurveLoss()
+        of_logits = EulerCurveLoss(from_logits=True)
         assert torch.equal(of_logits(logits, masks), loss(logits.sigmoid(), masks))
         assert torch.equal(of_logits(logits, classes), loss(logits.softmax(1), classes))
-        one, mask = logits[:, :1], masks[:, 0]
+        one = logits[:, :1]
+        mask = masks[:, 0]
         assert torch.equal(of_logits(one, mask), loss(one.sigmoid(), mask))
 
     @pytest.mark.parametrize("window", [None, 4])
     def test_points_that_are_left_out(self, window):
-        prediction, target = noise(2, 1, 6, 7), (noise(2, 1, 6, 7, seed=1) > 0.5).long()
+        prediction = noise(2, 1, 6, 7)
+        target = (noise(2, 1, 6, 7, seed=1) > 0.5).long()
         shown = noise(2, 1, 6, 7, seed=2) > 0.2
         loss = EulerCurveLoss(window=window)
         expected = loss(prediction, target, mask=shown)
@@ -166,7 +173,8 @@ class TestErrors:
             EulerCurveLoss()(prediction, target)
 
     def test_points_that_are_left_out_may_be_anything(self):
-        prediction, target = noise(6, 7), noise(6, 7, seed=1)
+        prediction = noise(6, 7)
+        target = noise(6, 7, seed=1)
         shown = noise(6, 7, seed=2) > 0.3
         wanted = EulerCurveLoss()(prediction, target, mask=shown)
         for value in (math.nan, 7):

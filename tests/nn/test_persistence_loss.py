@@ -36,7 +36,8 @@ def error_of(image, target, connectivity, least=0.0):
 @pytest.mark.parametrize("connectivity", [1, None])
 @pytest.mark.parametrize("least", [0, 0.4])
 def test_equals_diagrams(shape, connectivity, least):
-    images, targets = draw(2, 3, *shape), draw(2, 3, *shape, seed=1) > 0.6
+    images = draw(2, 3, *shape)
+    targets = draw(2, 3, *shape, seed=1) > 0.6
     options = {"connectivity": connectivity, "n_spatial": len(shape), "min_persistence": least}
     found = PersistenceLoss(**options, reduction="none")(images, targets)
     assert found.shape == (2, 3)
@@ -50,7 +51,8 @@ def test_equals_diagrams(shape, connectivity, least):
 
 
 def test_windows():
-    image, target = draw(10, 13), draw(10, 13, seed=1) > 0.7
+    image = draw(10, 13)
+    target = draw(10, 13, seed=1) > 0.7
     padded = [np.pad(x.numpy(), ((0, 2), (0, 5))) for x in (image, target)]
     corners = itertools.product(range(0, 12, 6), range(0, 18, 6))
     wanted = [error_of(*(x[y : y + 6, k : k + 6] for x in padded), 2) for y, k in corners]
@@ -59,7 +61,8 @@ def test_windows():
 
 @pytest.mark.parametrize("window", [None, 4])
 def test_gradients(window):
-    logits, target = draw(2, 8, 9) * 6 - 3, draw(2, 8, 9, seed=1) > 0.6
+    logits = draw(2, 8, 9) * 6 - 3
+    target = draw(2, 8, 9, seed=1) > 0.6
     loss = PersistenceLoss(window, from_logits=True)
     assert torch.autograd.gradcheck(lambda x: loss(x, target), logits.requires_grad_())
 
@@ -68,7 +71,8 @@ def test_gradients(window):
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_narrow_values_are_widened_before_anything_is_computed(dtype, reduction):
     """The loss of the same values in float64; the gradient has the dtype of the image."""
-    image, target = draw(3, 1, 40, 40, dtype=dtype), draw(3, 1, 40, 40, seed=1) > 0.5
+    image = draw(3, 1, 40, 40, dtype=dtype)
+    target = draw(3, 1, 40, 40, seed=1) > 0.5
     results = []
     for given in (image, image.double()):
         loss = PersistenceLoss(reduction=reduction)(given.requires_grad_(), target)
@@ -84,7 +88,9 @@ def test_narrow_values_are_widened_before_anything_is_computed(dtype, reduction)
 @pytest.mark.parametrize("shape", [(6, 9), (5, 6, 4)])
 def test_points_that_are_left_out_never_enter(shape, window):
     """GUDHI of images in which these points are infinite, and target classes of the rest."""
-    image, target, shown = draw(*shape), draw(*shape, seed=1) > 0.6, draw(*shape, seed=2) > 0.15
+    image = draw(*shape)
+    target = draw(*shape, seed=1) > 0.6
+    shown = draw(*shape, seed=2) > 0.15
     hidden = torch.where(shown, image, torch.nan).requires_grad_()
     loss = PersistenceLoss(window, n_spatial=len(shape))
     found = loss(hidden, target, mask=shown)
@@ -96,7 +102,8 @@ def test_points_that_are_left_out_never_enter(shape, window):
     for place in places:
         part = tuple(slice(start, start + side) for start in place)
         sizes = [window or n for n in shape]
-        own, true = np.full(sizes, -np.inf), np.full(sizes, -np.inf)
+        own = np.full(sizes, -np.inf)
+        true = np.full(sizes, -np.inf)
         inner = tuple(slice(0, n) for n in image[part].shape)
         own[inner] = np.where(shown[part], image[part], -np.inf)
         true[inner] = np.where(shown[part], target[part], -np.inf)
@@ -115,7 +122,8 @@ def error_of_shown(image, target, connectivity):
         true = true[true[:, 0] == -1]
         count = (true[:, 1] > -1).sum()
         order = np.argsort(deaths - births, kind="stable")
-        births, deaths = births[order], deaths[order]
+        births = births[order]
+        deaths = deaths[order]
         total += ((1 - births[:count]) ** 2 + deaths[:count] ** 2).sum()
         total += ((births[count:] - deaths[count:]) ** 2).sum()
     return total
@@ -145,7 +153,8 @@ class TestTargets:
         assert torch.equal(logits, found)
 
     def test_masks_of_one_channel_may_lack_its_axis(self):
-        images, masks = self.images[:, :1], self.masks[:, 0]
+        images = self.images[:, :1]
+        masks = self.masks[:, 0]
         assert torch.equal(self.loss(images, masks), self.loss(images, masks[:, None]))
 
     def test_ignored_points_are_masked(self):
@@ -180,7 +189,8 @@ def test_an_empty_batch_keeps_the_graph(batch):
 class TestTransforms:
     """What torch does with the loss, against derivatives of the plain call and differences."""
 
-    images, targets = draw(3, 1, 6, 7), draw(3, 1, 6, 7, seed=1) > 0.6
+    images = draw(3, 1, 6, 7)
+    targets = draw(3, 1, 6, 7, seed=1) > 0.6
     loss = PersistenceLoss()
 
     def gradients(self):
@@ -238,7 +248,8 @@ class TestTransforms:
         loss = PersistenceLoss(**options)
         compiled = torch.compile(loss, fullgraph=True, dynamic=True, backend="aot_eager")
         for shape in ((2, 1, 6, 7), (3, 2, 8, 9)):
-            target, results = draw(*shape, seed=1) > 0.5, []
+            target = draw(*shape, seed=1) > 0.5
+            results = []
             for call in (compiled, loss):
                 image = draw(*shape).requires_grad_()
                 value = call(image, target)

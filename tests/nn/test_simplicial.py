@@ -159,8 +159,11 @@ def test_the_layer_learns_what_it_is_told():
 
 @pytest.mark.parametrize("way", ["compile", "export", "autocast"])
 def test_the_layer_in_graphs_and_in_mixed_precision(way):
-    layer, points, batch = layer_of(), POINTS.float(), torch.tensor(BATCH)
-    given, options = (points, SIMPLICES), {"batch": batch, "shapes": 3}
+    layer = layer_of()
+    points = POINTS.float()
+    batch = torch.tensor(BATCH)
+    given = (points, SIMPLICES)
+    options = {"batch": batch, "shapes": 3}
     expected = layer(*given, **options)
     if way == "compile":
         compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)

@@ -243,7 +243,8 @@ def test_coefficients_of_many_images_in_two_threads():
     ],
 )
 def test_a_batch_gives_what_its_images_give(shape, count, sharpness):
-    image, thresholds = draw(shape).requires_grad_(), draw((count,), seed=1)
+    image = draw(shape).requires_grad_()
+    thresholds = draw((count,), seed=1)
     options = {"sharpness": sharpness, "n_spatial": len(shape) - 1}
     curves = soft_euler_curve(image, thresholds, **options)
     (gradient,) = torch.autograd.grad(curves.sum(), image)

@@ -119,7 +119,8 @@ def test_a_device_without_cupy_computes_in_torch_and_says_so_once():
 
 def test_losses_and_layers_do_without_kernels(monkeypatch, in_torch):
     """As for a tensor on a device without kernels: the answers of the kernels."""
-    image, target = noise(2, 1, 12, 13), noise(2, 1, 12, 13, seed=1) > 0.5
+    image = noise(2, 1, 12, 13)
+    target = noise(2, 1, 12, 13, seed=1) > 0.5
     found = EulerCurveLoss(window=4)(image, target)
     monkeypatch.undo()
     torch.testing.assert_close(found, EulerCurveLoss(window=4)(image, target))

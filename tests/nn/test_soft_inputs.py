@@ -148,7 +148,8 @@ def test_masked_points_may_be_nan():
 
 
 def test_one_mask_for_a_batch():
-    images, mask = torch.stack([IMAGE, 1 - IMAGE]), IMAGE < 0.8
+    images = torch.stack([IMAGE, 1 - IMAGE])
+    mask = IMAGE < 0.8
     together = soft_euler_curve(images, LEVELS, sharpness=5.0, mask=mask)
     apart = [soft_euler_curve(image, LEVELS, sharpness=5.0, mask=mask) for image in images]
     assert torch.equal(together, torch.stack(apart))

@@ -29,7 +29,8 @@ def test_opcheck_of_the_curve(ties):
 
 @pytest.mark.parametrize("wanted", ["none", "image", "wide"])
 def test_opcheck_of_the_backward_curve(wanted):
-    rows, coefficients = [draw(2, 5) for _ in range(3)], torch.zeros(2, 0, dtype=torch.int8)
+    rows = [draw(2, 5) for _ in range(3)]
+    coefficients = torch.zeros(2, 0, dtype=torch.int8)
     given = draw(2, 6, 7).half(), THRESHOLDS, torch.tensor(5.0), None, None
     opcheck("soft_curve_backward", *rows, coefficients, *given, 2, True, "raster", wanted)
 
@@ -44,7 +45,8 @@ def test_opcheck_of_the_transform():
 
 
 def test_opcheck_of_exact_curves_and_transforms():
-    image, direction = draw(2, 6, 7), (torch.tensor([0.6, 0.8]), torch.tensor(0.1))
+    image = draw(2, 6, 7)
+    direction = (torch.tensor([0.6, 0.8]), torch.tensor(0.1))
     for given in [(None, None, None), (image > 0.2, *direction), (image[:1] > 0.2, None, None)]:
         opcheck("exact_curve", image, THRESHOLDS, *given, [1.0, 1.0], 2, False)
     opcheck("exact_transform", image, torch.eye(2), THRESHOLDS, [1.0, 1.0], 2)

@@ -20,7 +20,8 @@ BLOCK = re.compile(r"^```\{code-block\} python\n(.*?)^```$", re.MULTILINE | re.D
 
 def test_probabilities_and_logits_of_batches():
     metric = MetricCollection({"error": BettiError()})
-    masks, targets = [], []
+    masks = []
+    targets = []
     for seed, count in enumerate((3, 1, 2)):
         logits = draw(count, 18, 20, seed=seed)
         target = draw(count, 18, 20, seed=seed + 9) > 0.4
@@ -35,7 +36,8 @@ def test_probabilities_and_logits_of_batches():
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize("axis", [False, True])
 def test_class_indices_and_scores(background, axis):
-    scores, target = draw(2, 3, 18, 20), draw(2, 3, 18, 20, seed=1).argmax(1)
+    scores = draw(2, 3, 18, 20)
+    target = draw(2, 3, 18, 20, seed=1).argmax(1)
     classes = range(0 if background else 1, 3)
     pairs = [(scores.argmax(1) == c, target == c) for c in classes]
     wanted = np.mean([mean_error(*pair) for pair in pairs])

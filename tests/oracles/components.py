@@ -50,7 +50,8 @@ def component_numbers(foreground, connectivity, shown=None, inlet=None, outlet=N
 
 def outer_slices(shown):
     """The first and the last slices of a set of points along each axis, as masks."""
-    firsts, lasts = [], []
+    firsts = []
+    lasts = []
     places = np.argwhere(shown)
     for axis, index in enumerate(np.indices(shown.shape)):
         along = places[:, axis]
@@ -65,7 +66,10 @@ def component_numbers_on_a_torus(foreground, connectivity, shown, wraps):
     Each point is lifted to the image repeated along these axes. A component winds around one of
     them if it reaches a point again in another repetition.
     """
-    shape, spanning, sizes, lifts = foreground.shape, np.zeros(foreground.ndim, int), [0], {}
+    shape = foreground.shape
+    spanning = np.zeros(foreground.ndim, int)
+    sizes = [0]
+    lifts = {}
     steps = [s for s in itertools.product((-1, 0, 1), repeat=len(shape)) if any(s)]
     steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
     points = set(map(tuple, np.argwhere(foreground & shown).tolist()))

@@ -143,7 +143,8 @@ def _entries(
         first = mask[(slice(-1),) * image.ndim]
         cells = ((extent, rank[first]) for extent, rank in cells)
     jumps = {e: np.bincount(rank.ravel(), minlength=never + 1)[:never] for e, rank in cells}
-    levels, numbers = sorted(order.levels.tolist()), np.asarray(thresholds).tolist()
+    levels = sorted(order.levels.tolist())
+    numbers = np.asarray(thresholds).tolist()
     if superlevel:
         entered = [never - bisect_left(levels, t) for t in numbers]
     else:

@@ -16,8 +16,10 @@ def point_orders(prediction, target, superlevel=False):
         1
     ].reshape(2, -1)
     if superlevel:
-        p, t = -p, -t
-    low, high = np.minimum(p, t), np.maximum(p, t)
+        p = -p
+        t = -t
+    low = np.minimum(p, t)
+    high = np.maximum(p, t)
     return (p, t, low), [np.lexsort(keys) for keys in ((t, p), (p, t), (high, low))]
 
 
@@ -32,7 +34,8 @@ def cells_of(shape, vertices):
         spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
         spans = [[i for i in span if 0 <= i < n] for span, n in zip(spans, shape, strict=True)]
         points = [np.ravel_multi_index(p, shape) for p in itertools.product(*spans)]
-        dimension, corner = sum(x % 2 for x in cell), tuple(x // 2 for x in cell)
+        dimension = sum(x % 2 for x in cell)
+        corner = tuple(x // 2 for x in cell)
         axis = [x % 2 for x in cell].index(dimension % 2) if 0 < dimension < len(cell) else 0
         found.append((dimension, corner, axis, cell, points))
     found.sort()
@@ -43,7 +46,8 @@ def reduced(boundaries, rows, columns):
     """Pairs of a cell and the one that bounds it, for cells ordered by rows and by columns."""
     place = np.empty(len(rows), int)
     place[rows] = np.arange(len(rows))
-    kept, pairs = {}, {}
+    kept = {}
+    pairs = {}
     for j in columns:
         column = {place[i] for i in boundaries[j]}
         while column and max(column) in kept:
@@ -73,7 +77,8 @@ def betti_matching(prediction, target, connectivity, superlevel=False):
             for step in (-1, 1)
         ]
         boundaries.append([numbers[face] for face in faces])
-    owners, by_entry = [], []
+    owners = []
+    by_entry = []
     for order in orders:
         place = np.argsort(order)
         last = max if vertices else min
@@ -83,9 +88,11 @@ def betti_matching(prediction, target, connectivity, superlevel=False):
         by_entry.append(np.lexsort((np.arange(len(cells)), dims, place[own])))
     single = [reduced(boundaries, order, order) for order in by_entry[:2]]
     images = [reduced(boundaries, order, by_entry[2]) for order in by_entry[:2]]
-    classes, ends = [], []
+    classes = []
+    ends = []
     for k in range(2):
-        own, value = owners[k], values[k]
+        own = owners[k]
+        value = values[k]
         paired = set(single[k]) | set(single[k].values())
         found = {}
         for birth, death in single[k].items():

@@ -31,7 +31,8 @@ def cells(weights: Array, connectivity: int) -> tuple[NDArray[np.int64], Array]:
     levels, ranks = np.unique(weights[present], return_inverse=True)
     key = np.full(weights.shape, levels.size)
     key[present] = ranks
-    coordinates, values = [], []
+    coordinates = []
+    values = []
     for extent, found in cell_ranks(key, connectivity != 1, levels.size):
         enters = found < levels.size
         coordinates.append(2 * np.argwhere(enters) + np.array(extent))

@@ -34,7 +34,8 @@ def curve_line(ax: Axes) -> Any:
 
 def height_at(line: Any, t: float) -> float:
     """Return the height of a drawn line at an abscissa, as matplotlib draws its steps."""
-    x, y = line.get_xdata(), line.get_ydata()
+    x = line.get_xdata()
+    y = line.get_ydata()
     if line.get_drawstyle() == "steps-post":
         return y[np.searchsorted(x, t, side="right") - 1]
     assert line.get_drawstyle() == "steps-pre"
@@ -230,7 +231,8 @@ class TestPlotLevelSets:
         assert all(panel.y0 >= plot.y1 for panel in panels)
 
     def test_into_a_part_of_a_figure(self, image: np.ndarray) -> None:
-        page, curves = Figure(figsize=(7, 3)), {8: ecc.euler_curve(image)}
+        page = Figure(figsize=(7, 3))
+        curves = {8: ecc.euler_curve(image)}
         for part in page.subfigures(1, 2):
             assert plot_level_sets(image, [image > 9], [9], curves, figure=part) is part
         left, right = page.subfigs

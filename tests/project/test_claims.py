@@ -24,7 +24,8 @@ def rows_of(name):
     path = ROOT / "benchmarks" / "results" / f"{name}.json"
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
-    rows, header = [], None
+    rows = []
+    header = None
     for line in path.with_suffix(".md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line[:1] == "|" else None
         if cells and header and not line.startswith("|---"):

@@ -88,14 +88,16 @@ def test_estimators(study):
 
 
 def test_outlines_are_found_again(study):
-    objects, morphology = study("objects"), study("morphology")
+    objects = study("objects")
+    morphology = study("morphology")
     masks, kinds = morphology.lobes(4)
     labels = morphology.mosaic(masks)
     turned = morphology.mosaic(np.rot90(masks, axes=(1, 2)))
     everything = np.arange(kinds.size)
     for name, settings in objects.FEATURES.items():
         compute = next(iter(settings.values()))
-        first, second = compute(labels), compute(turned)
+        first = compute(labels)
+        second = compute(turned)
         unit = np.ones(first.shape[1])
         assert objects.found_again(first, second, everything, unit) > 0.7, name
         assert objects.found_again(first, second[::-1], everything, unit) < 0.3, name
@@ -133,7 +135,8 @@ def test_solar_cells(study):
 
 
 def test_no_pixel_trains_and_tests(study):
-    textures, trials = study("textures"), study("trials")
+    textures = study("textures")
+    trials = study("trials")
     images, kinds, regions = textures.patches(64)
     places = list(zip(kinds.tolist(), regions.tolist(), strict=True))
     for trial in trials.trials(kinds, 3, seed=0, groups=regions):
@@ -154,7 +157,8 @@ def test_settings_are_chosen_by_validation_and_judged_by_the_test(study):
     trials = study("trials")
     rng = np.random.default_rng(0)
     kinds = np.repeat([0, 1], 60)
-    told, noise = kinds[:, None] + rng.normal(0, 0.2, (120, 3)), rng.normal(size=(120, 3))
+    told = kinds[:, None] + rng.normal(0, 0.2, (120, 3))
+    noise = rng.normal(size=(120, 3))
     features = {"noise": {"": noise}, "either": {"bad": noise, "good": told}}
     chosen = trials.trials(kinds, 4, seed=1)
     noise_row, either_row = trials.compare(features, kinds, chosen, "noise")
@@ -264,7 +268,8 @@ def test_regression_is_judged_by_the_test(study):
     score = study("conductivity").score
     rng = np.random.default_rng(0)
     told, noise = rng.uniform(-2, 2, (2, 90, 3))
-    target, training = np.sin(told).sum(axis=1), np.arange(90) < 60
+    target = np.sin(told).sum(axis=1)
+    training = np.arange(90) < 60
     assert score(told, target, training) > 0.9
     assert score(noise, target, training) < 0.2
 

@@ -24,7 +24,8 @@ DTYPES = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 @st.composite
 def stored(draw, array):
     """The same values in another kind of array."""
-    first, second = draw(st.sampled_from(list(WAYS))), draw(st.sampled_from(list(WAYS)))
+    first = draw(st.sampled_from(list(WAYS)))
+    second = draw(st.sampled_from(list(WAYS)))
     return WAYS[second](np.asarray(WAYS[first](array)))
 
 
@@ -181,7 +182,8 @@ def test_booleans_of_any_byte_as_weights_tensors_and_tiles():
     from ecc_core.dask import local_curves
 
     mask, hidden = RNG.random((2, 9, 11)) < 0.5
-    odd, at = odd_bytes(mask), [0, 1]
+    odd = odd_bytes(mask)
+    at = [0, 1]
     known = ecc.euler_transform(mask, 4, 9, weighted=True)
     assert ecc.euler_transform(odd, 4, 9, weighted=True) == known
     found = ecc.euler_curve(torch.from_numpy(odd), at).values

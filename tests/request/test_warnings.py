@@ -173,7 +173,8 @@ def test_the_command_warns_in_one_line(tmp_path):
 
 
 def test_points_without_a_label_do_not_count(found):
-    image, labels = GREY.copy(), LABELS.copy()
+    image = GREY.copy()
+    labels = LABELS.copy()
     image[3, 4], labels[3, 4] = np.nan, 0
     at = [-2.0, -1.5, -1.0]
     for function in (ecc.region_curves, ecc.region_betti_curves):

@@ -72,7 +72,8 @@ class TestFacts:
         assert (line.ndim, line.connectivity) == (1, 1)
 
     def test_transforms(self):
-        transform, smooth = made("transform"), made("smooth")
+        transform = made("transform")
+        smooth = made("smooth")
         assert (transform.spacing, transform.connectivity) == ((1.0, 2.5), 2)
         assert not transform.smooth
         assert smooth == dataclasses.replace(transform, values=smooth.values, smooth=True)
@@ -81,7 +82,8 @@ class TestFacts:
 
     @pytest.mark.parametrize("superlevel", [False, True])
     def test_lazy_results_know_as_much(self, superlevel):
-        lazy, labels = da.from_array(IMAGE, chunks=4), da.from_array(LABELS, chunks=4)
+        lazy = da.from_array(IMAGE, chunks=4)
+        labels = da.from_array(LABELS, chunks=4)
         options = {"connectivity": 1, "superlevel": superlevel}
         memory = ecc.euler_curve(IMAGE, [1, 3], direction=[1, 1], **options)
         assert ecc.euler_curve(lazy, [1, 3], direction=[1, 1], **options).facts == memory.facts
@@ -217,7 +219,8 @@ class TestRepr:
 
 class TestTables:
     def test_columns(self):
-        regions, transform = made("regions"), made("transform")
+        regions = made("regions")
+        transform = made("transform")
         table = regions.to_pandas()
         assert list(table) == ["label", "threshold", "euler_number"]
         assert_array_equal(table["threshold"], np.tile(regions.thresholds, 2))
@@ -229,7 +232,8 @@ class TestTables:
         assert_array_equal(table["height"], np.tile(transform.heights, 5))
 
     def test_xarray_agrees_with_pandas(self, result):
-        array, columns = result.to_xarray(), result.to_pandas()
+        array = result.to_xarray()
+        columns = result.to_pandas()
         assert columns.attrs == result.facts
         assert_array_equal(array.values, result.values)
         table = array.to_dataframe().reset_index()

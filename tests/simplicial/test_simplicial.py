@@ -131,7 +131,8 @@ def test_infinite_values_enter_first_and_last():
 @pytest.mark.parametrize("ndim", [1, 2, 3, 5])
 @pytest.mark.parametrize("levels", ["even", "uneven", "many"])
 def test_transforms_count_simplices(ndim, levels):
-    points, simplices = RNG.normal(size=(12, ndim)).round(1), random_complex(ndim)
+    points = RNG.normal(size=(12, ndim)).round(1)
+    simplices = random_complex(ndim)
     directions = RNG.normal(size=(35, ndim))  # more than are computed at once
     thresholds = {
         "even": np.linspace(-3, 3, 25),
@@ -160,7 +161,8 @@ def test_heights_that_are_thresholds_enter_there():
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64])
 def test_a_simplex_weighs_as_much_as_its_heaviest_point(dtype):
-    points, simplices = RNG.normal(size=(12, 3)), random_complex(1)
+    points = RNG.normal(size=(12, 3))
+    simplices = random_complex(1)
     weights = RNG.integers(-3, 9, 12).astype(dtype)
     thresholds = np.linspace(-3, 3, 21)
     found = ecc.simplicial_transform(
@@ -188,8 +190,10 @@ def test_a_simplex_that_is_listed_twice_counts_once():
 
 
 def test_centred_and_normalised_points():
-    points, thresholds = RNG.normal(size=(12, 2)) + 4, np.linspace(-1, 1, 9)
-    low, high = points.min(axis=0), points.max(axis=0)
+    points = RNG.normal(size=(12, 2)) + 4
+    thresholds = np.linspace(-1, 1, 9)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
     centres = {"mean": points.mean(axis=0), "box": low + (high - low) / 2}
     for center, middle in centres.items():
         moved = points - middle
@@ -207,7 +211,8 @@ def test_centred_and_normalised_points():
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_results_do_not_depend_on_threads(workers):
-    points, simplices = RNG.normal(size=(12, 3)), random_complex(3)
+    points = RNG.normal(size=(12, 3))
+    simplices = random_complex(3)
     weights = RNG.normal(size=12)
     given = points, simplices, 70, 17
     options = {"weights": weights, "complete": True}
@@ -228,7 +233,9 @@ def test_tensors_give_tensors():
 class OnDevice:
     """An array on a CUDA device, as far as its origin is concerned."""
 
-    shape, ndim, dtype = (3,), 1, np.dtype(float)
+    shape = (3,)
+    ndim = 1
+    dtype = np.dtype(float)
 
     def __dlpack_device__(self):
         return 2, 0

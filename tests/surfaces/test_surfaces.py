@@ -39,7 +39,8 @@ def fields(shape, dtypes=("uint8", "float32"), top=5, seed=0):
 @pytest.mark.parametrize("wide", [False, True])
 def test_equals_skimage(shape, wide):
     rng = np.random.default_rng(3)
-    first, second = rng.normal(size=shape), rng.integers(0, 6, shape)
+    first = rng.normal(size=shape)
+    second = rng.integers(0, 6, shape)
     connectivity = len(shape) if wide else 1
     a, b, values = ecc.euler_surface(first, second, 5, 4, connectivity=connectivity)
     assert (values.dtype, values.shape) == (np.int64, (5, 4))
@@ -56,7 +57,8 @@ def test_equals_the_definition(data):
     first, second = fields(shape, top=4, seed=data.draw(st.integers(0, 1000)))
     connectivity = data.draw(st.sampled_from([1, ndim]))
     superlevel = data.draw(st.sampled_from(ORDERS))
-    a, b = [-1, 0, 1, 1.5, 3], [0.0, 2.0, 3.0]
+    a = [-1, 0, 1, 1.5, 3]
+    b = [0.0, 2.0, 3.0]
     found = ecc.euler_surface(
         first, second, a, b, connectivity=connectivity, superlevel=superlevel
     ).values
@@ -68,7 +70,8 @@ def test_equals_the_definition(data):
 def test_blocks_add_up(shape, wide):
     first, second = fields(shape, ("float32", "float32"))
     connectivity = len(shape) if wide else 1
-    a, b = [0, 2, 3], [0, 3]
+    a = [0, 2, 3]
+    b = [0, 3]
     expected = known(first, second, a, b, connectivity)
     for workers in (1, 3):
         found = ecc.euler_surface(first, second, a, b, connectivity=connectivity, workers=workers)
@@ -95,14 +98,16 @@ def test_dtypes_are_compared_exactly(library, dtypes):
     if "int64" in dtypes:
         first += np.int64(2**53)
         second += np.uint64(2**64 - 6)
-    a, b = np.unique(first)[:3], np.unique(second)[-3:]
+    a = np.unique(first)[:3]
+    b = np.unique(second)[-3:]
     found = ecc.euler_surface(library.asarray(first), library.asarray(second), a, b)
     assert_array_equal(np.asarray(found.values), known(first, second, a, b, 2))
 
 
 def test_libraries(library):
     first, second = fields((3, 7, 6), ("float32", "int32"))
-    a, b = [0.5, 2.5, 4], [0, 2, 3]
+    a = [0.5, 2.5, 4]
+    b = [0, 2, 3]
     mask = np.random.default_rng(5).random((7, 6)) < 0.8
     options = {"axis": (1, 2), "mask": library.asarray(mask), "superlevel": (True, False)}
     found = ecc.euler_surface(*map(library.asarray, (first, second)), a, b, **options)
@@ -121,7 +126,8 @@ def test_nan_and_masks(wide):
     second[rng.random(first.shape) < 0.1] = np.nan
     mask = rng.random(first.shape) < 0.9
     options = {"connectivity": 3 if wide else 1, "superlevel": (False, True)}
-    a, b = [0, 2, np.inf], [-np.inf, 1, 3]
+    a = [0, 2, np.inf]
+    b = [-np.inf, 1, 3]
     for images, name in (((first, second), "first"), ((np.nan_to_num(first), second), "second")):
         for thresholds in ((a, b), (3, 3)):  # found by the surface, and by the range
             with pytest.raises(ValueError, match=f"`{name}` must not contain NaN"):
@@ -141,7 +147,8 @@ def test_chunks_add_up(chunks, connectivity):
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     first, second = fields((5, 6))
     mask = np.random.default_rng(7).random((5, 6)) < 0.9
-    a, b = [0, 2, 3], [1.0, 2.0]
+    a = [0, 2, 3]
+    b = [1.0, 2.0]
     lazy = da.from_array(first, chunks=chunks), da.from_array(second, chunks=(2, 2))
     found = ecc.euler_surface(*lazy, a, b, connectivity=connectivity, mask=mask)
     assert (found.values.shape, found.values.dtype) == ((3, 2), np.int64)

@@ -84,7 +84,8 @@ def test_cells_and_coefficients_equal_plain_python(boundary, image):
         if boundary == "closed":
             found = reference.euler_coefficients(image, connectivity=connectivity)
             np.testing.assert_array_equal(found, coefficients)
-        levels, options = np.unique(image), {"connectivity": connectivity, "boundary": boundary}
+        levels = np.unique(image)
+        options = {"connectivity": connectivity, "boundary": boundary}
         counts = reference.cell_counts(image, levels, **options)
         assert list(counts) == list(values)
         for extent, count in counts.items():

@@ -40,7 +40,8 @@ class OnDevice:
         return self.array
 
 
-T, V = np.array([0.5, 1.5]), np.array([3, -1])
+T = np.array([0.5, 1.5])
+V = np.array([3, -1])
 
 
 def test_equal_curves_pass():

@@ -95,7 +95,8 @@ DTYPES = [bool, np.uint8, np.int8, np.uint16, np.int64, np.float16, np.float32, 
 def test_equal_to_counted_intervals(dtype, shape, superlevel, periodic):
     rng = np.random.default_rng(len(shape))
     image = (rng.random(shape) * (2 if dtype is bool else 90)).astype(dtype)
-    every, sign = np.unique(image), -1.0 if superlevel else 1.0
+    every = np.unique(image)
+    sign = -1.0 if superlevel else 1.0
     options = {"superlevel": superlevel, "boundary": "periodic" if periodic else "closed"}
     options["axis"] = tuple(range(len(shape)))
     for connectivity in connectivities(len(shape)):
@@ -127,7 +128,8 @@ def test_batches_masks_nan_and_default_thresholds(shape, periodic):
     curves = [
         ecc.betti_curves(images, axis=axis, min_persistence=least, **options) for least in (0, 0.3)
     ]
-    at, shown = curves[0].thresholds, images[np.isfinite(images) & mask]
+    at = curves[0].thresholds
+    shown = images[np.isfinite(images) & mask]
     assert_array_equal(at[[0, -1]], [shown.min(), shown.max()])
     for image, *values in zip(images, *(found.values for found in curves), strict=True):
         # Points that never enter are as good as points that enter last.
@@ -196,7 +198,8 @@ def test_images_that_are_periodic_along_some_axes_are_those_of_gudhi(shape, wrap
 
     Such points enter after all others there.
     """
-    rng, boundary = np.random.default_rng(levels), boundary_of(wraps, len(shape))
+    rng = np.random.default_rng(levels)
+    boundary = boundary_of(wraps, len(shape))
     options = {"boundary": boundary, "axis": range(len(shape))}
     for connectivity, masked in itertools.product(connectivities(len(shape)), (False, True)):
         options["connectivity"] = connectivity

@@ -171,7 +171,8 @@ def test_percolation_of_masked_samples(left_out, cut, given, monkeypatch):
         connectivity = int(rng.choice([1, image.ndim]))
         options = {"connectivity": connectivity, "axis": tuple(range(image.ndim))}
         options |= {"inlet": inlet, "outlet": outlet}
-        passed, sample = image, shown
+        passed = image
+        sample = shown
         if left_out == "mask":
             options["mask"] = shown
         elif left_out == "nan":
@@ -204,7 +205,8 @@ def test_a_channel_through_a_core():
 
 
 def test_samples_of_a_batch_have_their_own_ends():
-    image, shown = np.zeros((2, 4, 6)), np.ones((2, 4, 6), bool)
+    image = np.zeros((2, 4, 6))
+    shown = np.ones((2, 4, 6), bool)
     shown[1, 0] = shown[1, :, 0] = False
     inlet = np.zeros((4, 6), bool)
     inlet[0] = True

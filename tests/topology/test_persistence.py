@@ -255,7 +255,8 @@ def test_points_of_pairs(shape, values, periodic):
 @pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("levels", [2, 3, 10, 1000])
 def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
-    rng, connectivity = np.random.default_rng(levels), ndim if cubes else 1
+    rng = np.random.default_rng(levels)
+    connectivity = ndim if cubes else 1
     for _ in range(count):
         image = rng.integers(0, levels, rng.integers(1, most, ndim)).astype(np.float32)
         options = {"connectivity": connectivity, "axis": tuple(range(ndim))}
@@ -348,7 +349,8 @@ def test_curves_of_pairs(dtype, shape, superlevel):
         assert pairs.betti_curves(thresholds) == expected
         euler = ecc.euler_curve(image, np.asarray(expected.thresholds), **options)
         assert_array_equal(pairs.euler_curve(thresholds).values[:], euler.values)
-    least, at = 4, np.arange(-1, 31)
+    least = 4
+    at = np.arange(-1, 31)
     options["min_persistence"] = least
     curves = pairs.betti_curves(at, least)
     assert curves == ecc.persistence_pairs(image, **options).betti_curves(at)

@@ -70,7 +70,8 @@ def flood(image, least, connectivity, superlevel, wraps, shown):
 
 def connected(start, points, beside):
     """The points of a set that steps within it lead to."""
-    found, new = set(), {start}
+    found = set()
+    new = {start}
     while new:
         found |= new
         new = {q for p in new for q in beside(p)} & points - found

@@ -100,7 +100,9 @@ def test_can_be_shown():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_classes_that_last(shape):
     """Of each region alone, by GUDHI, on sheets and as images of their own."""
-    rng, levels, ndim = np.random.default_rng(4), np.array([0, 3, 5, 12, 19]), len(shape)
+    rng = np.random.default_rng(4)
+    levels = np.array([0, 3, 5, 12, 19])
+    ndim = len(shape)
     labels = labelled(rng, shape)
     image = rng.integers(0, 20, shape).astype(rng.choice([np.int8, np.float32]))
     for connectivity, superlevel in itertools.product({1, ndim}, (False, True)):

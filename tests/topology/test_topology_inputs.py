@@ -8,7 +8,8 @@ from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
 
-ZEROS, VOLUME = np.zeros((4, 5)), np.zeros((3, 4, 5))
+ZEROS = np.zeros((4, 5))
+VOLUME = np.zeros((3, 4, 5))
 LABELS = np.ones(ZEROS.shape, int)
 
 
@@ -82,7 +83,9 @@ def test_tensors_stay_tensors():
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic"])
 def test_images_without_points(boundary):
-    empty, image, given = np.zeros((0, 4)), np.zeros((3, 4)), {"boundary": boundary}
+    empty = np.zeros((0, 4))
+    image = np.zeros((3, 4))
+    given = {"boundary": boundary}
     dimensions = 2 + (boundary == "periodic")
     hidden = {"mask": np.zeros((3, 4), bool), **given}
     assert ecc.betti_curves(empty, [1, 2], **given).values.tolist() == [[0, 0]] * dimensions

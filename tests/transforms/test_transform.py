@@ -282,7 +282,8 @@ def test_messages(arguments, error, message):
 
 
 def test_directions_of_a_result_may_be_written_to():
-    image, given = np.ones((3, 4), bool), np.array([[3.0, 4.0], [0.0, 2.0]])
+    image = np.ones((3, 4), bool)
+    given = np.array([[3.0, 4.0], [0.0, 2.0]])
     expected = ecc.euler_transform(image, given, 4).directions.copy()
     for _ in range(2):
         result = ecc.euler_transform(image, given, 4)

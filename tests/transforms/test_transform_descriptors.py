@@ -55,7 +55,8 @@ def test_smooth_transform_integrates_what_is_left_of_the_mean(heights):
     ect = ecc.euler_transform(blob(0), 8, heights)
     sect = ecc.smooth_transform(ect)
     assert type(sect) is type(ect)
-    t, chi = ect.heights, ect.values.astype(float)
+    t = ect.heights
+    chi = ect.values.astype(float)
     mean = trapezoid(chi, t) / (t[-1] - t[0])
     expected = cumulative_trapezoid(chi - mean[:, None], t, initial=0)
     np.testing.assert_allclose(sect.values, expected, atol=1e-12)
@@ -84,8 +85,11 @@ def test_distance(metric, smooth):
     def between(x, y, invariant=False):
         return ecc.transform_distance(x, y, metric=metric, rotation_invariant=invariant)
 
-    image, power = blob(1), int(metric[1])
-    a, b, c = transform(image), transform(blob(2)), transform(blob(3))
+    image = blob(1)
+    power = int(metric[1])
+    a = transform(image)
+    b = transform(blob(2))
+    c = transform(blob(3))
     for turns in range(1, 4):
         turned = transform(np.rot90(image, turns))
         assert between(a, turned) > 1e-3

@@ -92,7 +92,8 @@ class TestAffines:
 
     @pytest.mark.parametrize(("affine", "words"), ELSEWHERE)
     def test_elsewhere(self, tmp_path, capsys, image, affine, words, refuse):
-        labels, out = write_nifti(tmp_path / "labels.nii", LABELS, affine), tmp_path / "out.csv"
+        labels = write_nifti(tmp_path / "labels.nii", LABELS, affine)
+        out = tmp_path / "out.csv"
         for command in commands(image, labels, out):
             assert main(command) == (1 if command[0] == "batch" else 2)
             message = capsys.readouterr().err

@@ -48,7 +48,9 @@ class TestFormats:
             assert curves_in(rows_of(text)) == [curve_at_levels(gray)]
 
     def test_pyramids_and_series(self, curves, refused, tmp_path):
-        big, small, other = noise(32, 32), noise(16, 16, seed=1), noise(5, 6, seed=2)
+        big = noise(32, 32)
+        small = noise(16, 16, seed=1)
+        other = noise(5, 6, seed=2)
         with tifffile.TiffWriter(tmp_path / "a.svs") as file:
             file.write(big, subifds=1, tile=(16, 16))
             file.write(small, subfiletype=1, tile=(16, 16))

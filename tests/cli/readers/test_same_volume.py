@@ -70,7 +70,8 @@ def write_labelled_hdf5(path: Path, volume: np.ndarray) -> None:
 
 
 def write_ome_zarr(path: Path, volume: np.ndarray) -> None:
-    axes, steps = "CZYX"[-volume.ndim :], [1.0] * (volume.ndim - 3) + [*STEPS]
+    axes = "CZYX"[-volume.ndim :]
+    steps = [1.0] * (volume.ndim - 3) + [*STEPS]
     io_helpers.write_ome_zarr(path, [volume], axes, [steps], unit="millimeter")
 
 
@@ -177,7 +178,8 @@ class TestSameVolume:
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_transform(self, tmp_path, name):
-        known, out = FORMATS[name], tmp_path / "out.npz"
+        known = FORMATS[name]
+        out = tmp_path / "out.npz"
         known.write(tmp_path / name, SHAPE)
         flags = ["--directions", "6", "--heights", "9", "--connectivity", "1", "--unit", "mm"]
         command = ["transform", str(tmp_path / name), "--out", str(out), *flags, *known.options]

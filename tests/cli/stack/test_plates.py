@@ -124,7 +124,8 @@ def test_resuming(command, images, tmp_path, monkeypatch):
 
 def test_a_killed_worker(command, images, tmp_path, monkeypatch):
     monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
-    keep, kept = Parts.keep, []
+    keep = Parts.keep
+    kept = []
     with local_cluster() as cluster:
 
         def kill_one(self: Parts, *arguments: Any) -> None:

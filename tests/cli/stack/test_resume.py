@@ -187,7 +187,8 @@ def test_changed_points(interrupted, large, blocks_read, resume, removed):
 
 def test_a_changed_file(tmp_path, monkeypatch, out):
     """The parts of an image in a single file all depend on it."""
-    path, image = tmp_path / "a.npy", noise(160, 16, 16)
+    path = tmp_path / "a.npy"
+    image = noise(160, 16, 16)
     np.save(path, image)
     command = ["stack", str(path), "--out", str(out), "--resume", "--thresholds", LEVELS]
     command += ["--max-memory", "6K", "--workers", "2"]

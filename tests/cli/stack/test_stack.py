@@ -41,7 +41,8 @@ def test_other_ranges_are_estimated_and_shown(tmp_path, capsys):
 
 def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image)
-    out, plot = tmp_path / "a.json", tmp_path / "a.png"
+    out = tmp_path / "a.json"
+    plot = tmp_path / "a.png"
     arguments = ["--thresholds", LEVELS, "--roi", ":,:,2:9", "--plot", str(plot)]
     assert main(["stack", str(path), "--out", str(out), *arguments]) == 0
     metadata = json.loads(out.read_text())["metadata"]
@@ -70,7 +71,8 @@ def test_pages_are_read_several_at_once(tmp_path, image):
 
 
 def test_labels_that_change_with_time(stack, tmp_path):
-    image, labels = noise(2, 3, 8, 9), noise(2, 8, 9, seed=4)
+    image = noise(2, 3, 8, 9)
+    labels = noise(2, 8, 9, seed=4)
     path = write_ome_zarr(tmp_path / "a.zarr", [image], "TCYX")
     write_ome_zarr(tmp_path / "b.zarr", [labels], "TYX")
     table = stack(path, "--thresholds", LEVELS, "--labels", tmp_path / "b.zarr", "--channel", 1)
@@ -121,7 +123,8 @@ class Meeting:
     ],
 )
 def test_workers_and_memory(stack, image, monkeypatch, means, most):
-    meeting, emit = Meeting(most), Work.emit
+    meeting = Meeting(most)
+    emit = Work.emit
 
     def meet(self: Work, block: tuple[int, ...]) -> Any:
         with meeting:
@@ -161,7 +164,8 @@ def test_labels_of_channels(tmp_path):
 
     All channels have the same labels, which have a channel axis of one.
     """
-    image, labels = noise(2, 5, 6, seed=3), (noise(5, 6, seed=4) > 3).astype(np.uint8)
+    image = noise(2, 5, 6, seed=3)
+    labels = (noise(5, 6, seed=4) > 3).astype(np.uint8)
     write_ome_zarr(tmp_path / "labels.zarr", [labels[None]], "CYX")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["plane"] = image[0]

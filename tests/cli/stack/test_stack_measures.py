@@ -52,7 +52,8 @@ def test_measures(stack, flags, shape, function, options):
 
 def test_percolation_of_a_sample_that_does_not_reach_the_faces(stack, tmp_path):
     """Beside components of each set that SciPy labels, from the first to the last slices."""
-    image, shown = noise(*SHAPE), np.zeros(SHAPE, bool)
+    image = noise(*SHAPE)
+    shown = np.zeros(SHAPE, bool)
     sample = (slice(3, 15), slice(2, 18), slice(5, 13))
     shown[sample] = np.random.default_rng(4).random(shown[sample].shape) < 0.9
     np.save(tmp_path / "shown.npy", shown)
@@ -72,14 +73,17 @@ REGIONS = np.repeat(np.arange(4), [5, 4, 3, 7])[:, None, None] * (noise(*SHAPE, 
 @pytest.mark.parametrize("flags", ["", OTHER_FLAGS, "--minkowski crofton-13"])
 def test_windows_of_any_shape(stack, tmp_path, flags, kind):
     """By blocks, some of which have no point of a window, what the functions give in memory."""
-    image, regions = noise(*SHAPE), REGIONS.astype(np.uint8)
+    image = noise(*SHAPE)
+    regions = REGIONS.astype(np.uint8)
     np.save(tmp_path / "w.npy", regions)
     options = OTHER if flags == OTHER_FLAGS else {}
     given = regions > 0 if kind == "mask" else regions
-    of_image, of_regions = ecc.euler_curve, ecc.region_curves
+    of_image = ecc.euler_curve
+    of_regions = ecc.region_curves
     if "--minkowski" in flags:
         options = {"estimator": "crofton-13"}
-        of_image, of_regions = ecc.minkowski_curves, ecc.region_minkowski
+        of_image = ecc.minkowski_curves
+        of_regions = ecc.region_minkowski
     if kind == "mask":
         known = of_image(image, np.arange(9), mask=given, **options, **WINDOWS)
     else:
@@ -91,7 +95,8 @@ def test_windows_of_any_shape(stack, tmp_path, flags, kind):
 
 def test_windows_of_an_image_with_missing_points(stack, tmp_path):
     """Inside and outside of the window: NaN, and values that the file declares missing."""
-    image, gone = noise(*SHAPE, dtype="float32"), noise(*SHAPE, seed=2) > 6
+    image = noise(*SHAPE, dtype="float32")
+    gone = noise(*SHAPE, seed=2) > 6
     image[gone] = np.nan
     np.save(tmp_path / "w.npy", REGIONS == 3)
     flags = ["--mask", tmp_path / "w.npy", "--boundary", "half-open", *SMALL.split()]
@@ -119,7 +124,8 @@ def test_windows_of_an_image_with_missing_points(stack, tmp_path):
     ],
 )
 def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, axes, shape, flags, function):
-    image, batch = noise(*shape), axes.rstrip("ZYX").lower()
+    image = noise(*shape)
+    batch = axes.rstrip("ZYX").lower()
     path = write_ome_zarr(tmp_path / "a.zarr", [image], axes, [(1, 1, 1, 2, 3)[-image.ndim :]])
     table = stack(path, "--thresholds", LEVELS, "--max-memory", "10K", *flags.split())
     known = function(image, np.arange(9))
@@ -148,7 +154,8 @@ def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, axes, shape, fl
     ("connectivity", "estimator"), [(1, "exact"), (3, "exact"), (3, "crofton-13"), (1, ""), (3, "")]
 )
 def test_borders(stack, connectivity, estimator, boundary):
-    image, words = noise(9, 8, 11), boundary.split(",")
+    image = noise(9, 8, 11)
+    words = boundary.split(",")
     options = {"connectivity": connectivity, "boundary": words if words[1:] else boundary}
     flags = ["--connectivity", connectivity, "--boundary", boundary, "--max-memory", "4K"]
     function = ecc.euler_curve
@@ -163,7 +170,8 @@ def test_borders(stack, connectivity, estimator, boundary):
 @pytest.mark.parametrize(("connectivity", "estimator"), [(3, "crofton-3"), (1, ""), (3, "")])
 def test_labels(stack, tmp_path, connectivity, estimator, boundary):
     """They touch, have other chunks than the image, and are those of its region of interest."""
-    image, labels = noise(11, 16, 9), noise(11, 16, 9, seed=1) // 3 * np.uint16(100)
+    image = noise(11, 16, 9)
+    labels = noise(11, 16, 9, seed=1) // 3 * np.uint16(100)
     labels[:5, :6, :4] = 0  # a block without labels
     write_zarr(tmp_path / "labels.zarr", labels, chunks=(3, 7, 5))
     flags = ["--labels", tmp_path / "labels.zarr", "--roi", "1:10,2:,:8", "--boundary", boundary]
@@ -235,7 +243,8 @@ def test_resume(tmp_path, monkeypatch, work, method, flags, function, blocks, ch
     out = tmp_path / "curve.csv"
     arguments = ["stack", str(path), "--out", str(out), "--thresholds", LEVELS, *flags]
     arguments += ["--max-memory", "6K", "--workers", "2", "--resume"]
-    compute, computed = getattr(work, method), []
+    compute = getattr(work, method)
+    computed = []
     with failing_after(2, KeyboardInterrupt()):
         assert main(arguments) == 130
 
