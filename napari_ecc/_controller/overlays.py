@@ -91,10 +91,11 @@ class Overlay:
         """Hide the layer, and remove it unless there is something to show before the job ends.
 
         Without a job, unless there is something to show before the window is drawn. Removing and
-        adding layers takes napari a while.
+        adding layers takes napari a while, and so does drawing the window without the layer: a job
+        that ends sooner shows its result first.
         """
         self._ending = True
-        QTimer.singleShot(0, partial(self._end, job))
+        QTimer.singleShot(0 if job is None else POLL, partial(self._end, job))
 
     def _end(self, job: Runner | None) -> None:
         if not self._ending:

@@ -177,8 +177,8 @@ class SetOverlay(Overlay):
         return not self._refused and self._can_draw(threshold)
 
     def move(self, threshold: float) -> None:
-        """Show the set at another threshold."""
-        if self.layer is not None:
+        """Show the set at another threshold, unless that of another image is about to be shown."""
+        if self.layer is not None and not self._ending:
             self.layer.contrast_limits = self._limits(threshold)
             self._choose_lasting()
 

@@ -78,21 +78,23 @@ class Counts(NamedTuple):
         """Euler characteristic: the alternating sum."""
         return sum(self.numbers[::2]) - sum(self.numbers[1::2])
 
-    def in_words(self, colours: Sequence[str] = ()) -> str:
+    def in_html(self, colours: Sequence[str] = ()) -> str:
         """The sum that makes the Euler characteristic, such as "3 components - 1 hole".
 
-        `colours` of the terms, as ``#rrggbb``, make it rich text.
+        Lines end between its terms. Marks of these `colours`, as ``#rrggbb``, stand before them, as
+        in the legend of a plot: the text itself is readable on any background.
         """
         names = BETTI_NAMES[len(self.numbers)]
+        marks = [f"<span style='color: {colour}'>●</span> " for colour in colours]
+        marks = marks or [""] * len(names)
+        signs = ("", "\N{MINUS SIGN} ", "+ ")
         terms = [
-            counted(number, one, many)
-            for number, (one, many) in zip(self.numbers, names, strict=True)
+            f"<nobr>{sign}{mark}{counted(number, one, many)}</nobr>"
+            for sign, mark, number, (one, many) in zip(
+                signs, marks, self.numbers, names, strict=False
+            )
         ]
-        if colours:
-            pairs = zip(terms, colours, strict=False)
-            terms = [f"<span style='color: {colour}'>{term}</span>" for term, colour in pairs]
-        signs = ("", " \N{MINUS SIGN} ", " + ")
-        return "".join(f"{sign}{term}" for sign, term in zip(signs, terms, strict=False))
+        return " ".join(terms)
 
 
 class Classes:

@@ -19,11 +19,13 @@ BOTTOM = 36
 MARGIN = 8
 BEHIND = 180
 """Opacity of the background of texts, of 255."""
+HEIGHT_A_TICK = 24
+"""Pixels of a logarithmic axis for each of its numbers, at least."""
 LEAST_DISTANCE = 12
 """Least distance of two numbers below each other in pixels; of those in a row it is twice that."""
 LOWEST = 180
-PREFERRED = QSize(360, 240)
-"""Minimum height and preferred size of a plot in pixels."""
+PREFERRED = QSize(360, LOWEST)
+"""Minimum height and preferred size of a plot in pixels; plots take the room that is left."""
 LARGEST_WITH_SUFFIX = 1e13
 """Numbers from here on are written with an exponent, not as many billions."""
 EXPORT_SIZE = QSize(640, 400)
@@ -120,7 +122,7 @@ class Axis(pg.AxisItem):
             return super().tickValues(low, high, size)
         digits = (high - low) / np.log(10)
         space = size / (high - low)
-        step = max(1, math.ceil(digits / max(2, size // 36)))
+        step = max(1, math.ceil(digits / max(2, size // HEIGHT_A_TICK)))
         powers = 10.0 ** np.arange(0, math.ceil(digits) + 1, step)
         room = LEAST_DISTANCE if self.orientation == "left" else 2 * LEAST_DISTANCE
         powers = powers[symlog(powers) * space >= room]

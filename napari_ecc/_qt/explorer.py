@@ -31,6 +31,8 @@ MOST_BARS = 500
 FINDING = "Births and deaths are being found …"
 PLOTS: dict[str, str] = {"curve": "Curve", "diagram": "Diagram", "tree": "Merge tree"}
 """What is drawn in the tabs, and their titles."""
+WIDTH_OF_NUMBERS = 116
+"""Of the fields of thresholds in pixels: seven digits between their two buttons."""
 SLIDER_POSITIONS = 500
 """Positions of the slider of the persistence."""
 
@@ -96,7 +98,7 @@ class EulerExplorer(Panel):
         self.least.max = SLIDER_POSITIONS
         for field in (self.value, self.least_value):
             field.native.setSpecialValueText("none")
-            field.native.setFixedWidth(96)
+            field.native.setFixedWidth(WIDTH_OF_NUMBERS)
         self.object = self.add_line()
         jump = self.controller.jump
         to_otsu = partial(self.controller.details.show_histogram, go_to_otsu=True)
@@ -169,7 +171,8 @@ class EulerExplorer(Panel):
                     field.native.setSingleStep(float(np.ptp(curve.thresholds)) / steps or 1)
         self._show_lines()
         self._show_threshold()
-        self.plot.viewport().repaint()  # at once, before napari draws the layers
+        if curve is not None:
+            self.plot.viewport().repaint()  # at once, before napari draws the layers
 
     @property
     def _digits(self) -> int:
@@ -218,7 +221,7 @@ class EulerExplorer(Panel):
         text = f"<{tag} style='font-size: large'>χ = {formatted(euler)}</{tag}>"
         if counts is not None:
             colours = BETTI_COLOURS if self.model.show_betti else ()
-            text += f" &nbsp; {counts.in_words(colours)}"
+            text += f" &nbsp; {counts.in_html(colours)}"
         elif self.controller.details.counting.running:
             text += " &nbsp; counting …"
         self.readout.setText(text)

@@ -22,6 +22,8 @@ HEIGHT_A_DOCK = 620
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
 PREPARING = "Preparing, first use only …"
+NARROW_TABS = "QTabBar::tab { padding: 3px 2px; }"
+"""Six docks are side by side in a window of 1280 pixels."""
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
 BESIDE = 6
@@ -291,6 +293,7 @@ class Panel(QtWidgets.QWidget):
                 if tabs.parent() is window:  # whole titles, and arrows where there is no room
                     tabs.setElideMode(Qt.TextElideMode.ElideNone)
                     tabs.setUsesScrollButtons(True)
+                    tabs.setStyleSheet(NARROW_TABS)
         if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [HEIGHT_A_DOCK] * len(docks), Qt.Orientation.Vertical)

@@ -237,7 +237,7 @@ class SeriesExplorer(Panel):
             return
         counts = model.numbers(model.index)
         if counts is not None:
-            text = f"<b>χ = {formatted(counts.euler)}</b> &nbsp; {counts.in_words(BETTI_COLOURS)}"
+            text = f"<b>χ = {formatted(counts.euler)}</b> &nbsp; {counts.in_html(BETTI_COLOURS)}"
         elif curve is not None:
             text = f"<b>χ = {formatted(int(curve[place]))}</b>"
         else:

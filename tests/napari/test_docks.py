@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from napari_helpers import DOCKS, TIMEOUT, pixels_of, settle, smooth, turn_wheel
+from napari_helpers import DOCKS, TIMEOUT, overlays, pixels_of, settle, smooth, turn_wheel
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QFileDialog,
     QLabel,
     QPushButton,
+    QTabBar,
     QTextBrowser,
     QWidget,
 )
@@ -52,6 +53,12 @@ def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, q
         for at in panel.findChildren(QWidget):  # what takes the focus has a name for screen readers
             if at.focusPolicy() != Qt.FocusPolicy.NoFocus and not at.accessibleName():
                 assert type(at).__name__ in ("QListView", "QLineEdit", "_Column")
+        if name == "Threshold":  # in a window of 800 pixels there is nothing to scroll
+            content = panel._column.widget()
+            in_view = panel._column.viewport().height() + 800 - window.height()
+            assert content.layout().heightForWidth(content.width()) <= in_view
+    (tabs,) = [at for at in window.findChildren(QTabBar) if at.parent() is window]
+    assert tabs.tabRect(len(DOCKS) - 1).right() <= tabs.width()  # titles are whole
     assert isinstance(panel.parent(), QDockWidget)
 
 
@@ -231,7 +238,10 @@ def test_layers_that_arrive_and_that_are_selected(open_panel, qtbot):
     viewer.add_labels(np.ones((9, 9), int), name="others")
     assert panel.subject.text() == "cells, whole image (not the selected layer)"
     assert "others" in panel.subject.toolTip()
+    drawn = []
+    overlays(viewer)[0].events.contrast_limits.connect(drawn.append)
     panel.model.image = "others"
+    assert not drawn  # a window that draws something else shows the curve later
     settle(qtbot, panel)
     assert panel.subject.text() == "others, whole image"
 

@@ -1,5 +1,7 @@
 """What docks know of directions and of objects, without a window."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,12 +16,22 @@ from napari_ecc._model.directions import (
     direction_from_ray,
     unit_vector,
 )
+from napari_ecc._model.explorer import Counts
 from napari_ecc._model.regions import (
     Regions,
     feature_columns,
     is_own_column,
     principal_components,
 )
+
+
+def test_counts_in_a_line():
+    """A line ends between numbers; marks have the colours of curves, the text has not."""
+    counts = Counts((3, 1))
+    assert counts.in_html() == "<nobr>3 components</nobr> <nobr>\N{MINUS SIGN} 1 hole</nobr>"
+    coloured = counts.in_html(("#e69f00", "#009e73", "#cc79a7"))
+    assert re.sub("<[^>]*>", "", coloured) == "● 3 components \N{MINUS SIGN} ● 1 hole"
+    assert coloured.count("color:") == 2
 
 
 def test_right_angles_are_exact():
