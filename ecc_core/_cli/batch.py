@@ -1,15 +1,16 @@
 """``ecc batch``: one row for each of many images; those that fail are named at the end."""
 
 import time
+import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ecc_core._boxes import whole_box
 from ecc_core._cli import options, outputs
-from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
+from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths, matching_paths
@@ -18,6 +19,7 @@ from ecc_core._cli.version import version
 from ecc_core._io.curve_columns import Curves, at_common_thresholds
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import plate_at
+from ecc_core._request.thresholds import HARDLY_ANY, missed_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -29,6 +31,7 @@ DESCRIPTION = (
 )
 PARTS = fingerprint({"rows": "of an image"})
 WORTH_KEEPING = 0.1  # seconds that an image takes
+MOST_NAMED = 3  # images in a warning
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -54,6 +57,7 @@ def run(arguments: Namespace) -> None:
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
     found: list[Curves] = []
+    missed: dict[str, tuple[float, float]] = {}  # ranges of images that the thresholds miss
     lengths = Lengths(arguments)
     taken = Images()
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
@@ -65,10 +69,16 @@ def run(arguments: Namespace) -> None:
             try:
                 stack = _open(path, lengths, arguments)
                 if not taken.has(path, stack.view.source):
-                    found.append(_curves(path, stack, arguments, parts))
+                    curves = _curves(path, stack, arguments, parts)
+                    values_missed = _values_missed(stack, curves)
+                    if values_missed is not None:
+                        missed[path] = values_missed
+                    found.append(curves)
                     lengths.keep(path, stack.calibration)
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(failure_of(path, error))
+        if missed:
+            _warn_of_missed(missed, found)
         if found:
             found = at_common_thresholds(found, superlevel=arguments.superlevel)
             columns = outputs.wide_columns_of(found, images, lengths.unit, arguments)
@@ -126,7 +136,7 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curv
     else:
         started = time.monotonic()
         with blame(path):
-            curves = curves_of(held(stack)) if _needs_whole(arguments) else curves_of(stack, at)
+            curves = _in_memory(stack) if _needs_whole(arguments) else curves_of(stack, at)
         if at is not None and time.monotonic() - started > WORTH_KEEPING:
             arrays = {**curves.heads, **curves.measures}
             types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
@@ -135,3 +145,31 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curv
                 table[name] = array
             parts.keep(0, stamp, table)
     return curves
+
+
+def _in_memory(stack: Stack) -> Curves:
+    """Return the curves of an image that is read as a whole, without a warning of its own."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=HARDLY_ANY)
+        return curves_of(held(stack))
+
+
+def _values_missed(stack: Stack, curves: Curves) -> tuple[float, float] | None:
+    """Return the range of an image if hardly any threshold lies among its values."""
+    if isinstance(stack.arguments.thresholds, str):
+        return None
+    values = next(iter(curves.measures.values()))
+    return missed_values(curves.thresholds, values, lambda: range_of(stack) or (None, None))
+
+
+def _warn_of_missed(missed: Mapping[str, tuple[float, float]], found: Sequence[Curves]) -> None:
+    """Warn once of all images whose values the thresholds miss, such as those of other dtypes."""
+    at = found[0].thresholds
+    named = [f"{path} ({low:g} to {high:g})" for path, (low, high) in missed.items()]
+    rest = len(named) - MOST_NAMED
+    others = f", and {rest} more" if rest > 0 else ""
+    warnings.warn(
+        f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of {len(named)} of "
+        f"{len(found)} images: {', '.join(named[:MOST_NAMED])}{others}",
+        stacklevel=2,
+    )

@@ -2,8 +2,10 @@
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ecc_core._io.retries import without_secrets
 from ecc_core.errors import InputFileError
@@ -28,7 +30,7 @@ class FailedImages(Exception):
     """Some images of a batch failed, which does not end it; `args` say why."""
 
 
-def failure_of(path: str, error: Exception) -> str:
+def failure_of(path: str, error: Exception | str) -> str:
     """Return why an image failed, with its path."""
     reason = one_line(error)
     return reason if path in reason else f"{path}: {reason}"
@@ -36,13 +38,26 @@ def failure_of(path: str, error: Exception) -> str:
 
 @contextmanager
 def blame(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in errors that its contents cause."""
+    """Name the file in errors and warnings that its contents cause."""
     try:
-        yield
+        with _warnings_of(path):
+            yield
     except InputFileError:
         raise
     except (TypeError, ValueError) as error:
         raise InputFileError(f"{path}: {one_line(error)}") from error
+
+
+@contextmanager
+def _warnings_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    show = warnings.showwarning
+
+    def show_with_path(message: Warning | str, *place: Any, **more: Any) -> None:
+        show(UserWarning(failure_of(str(path), message)), *place, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show_with_path
+        yield
 
 
 def one_line(error: BaseException | str) -> str:

@@ -24,6 +24,7 @@ SCALE = 2.0**200
 LEAST_POSITIVE = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 # If fewer than one threshold in this many lies within the values, a warning says so.
 THRESHOLDS_FOR_EACH_INSIDE = 50
+HARDLY_ANY = "hardly any threshold"  # the first words of the warning
 
 
 @dataclass(frozen=True)
@@ -69,32 +70,44 @@ class Thresholds:
     def warn_if_missed(
         self, at: Array, values: Array, find_range: Callable[[], tuple[Any, Any]], name: str
     ) -> None:
-        """Warn if hardly any of the thresholds given lies among the values of the image.
-
-        The range of the image is only computed if the first curve suggests that this may be so.
-        Between two thresholds where it changes there are values.
-        """
-        if self.needs_range or at.size < 3 or values.size == 0:
+        """Warn if hardly any of the thresholds given lies among the values of the image."""
+        if self.needs_range:
             return
-        first = values.reshape(-1, at.size)[0]
-        step = max(1, (at.size - 1) // 8)
-        some = set(first[::step].tolist())
-        if len(some) > 3:
-            return  # at most one of these would lie among the values
-        changes = np.flatnonzero(first[1:] != first[:-1])
-        if changes.size and THRESHOLDS_FOR_EACH_INSIDE * (changes[-1] - changes[0]) >= at.size:
-            return
-        low, high = find_range()
-        if low is None or low == high:
-            return
-        t = at.astype(np.float64)
-        low = float(low)
-        high = float(high)
-        if THRESHOLDS_FOR_EACH_INSIDE * np.count_nonzero((t >= low) & (t <= high)) < at.size:
+        missed = missed_values(at, values, find_range)
+        if missed is not None:
+            low, high = missed
             warn_caller(
-                f"hardly any threshold from {at[0]:g} to {at[-1]:g} lies among the values of "
+                f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of "
                 f"`{name}`, which are from {low:g} to {high:g}"
             )
+
+
+def missed_values(
+    at: Array, values: Array, find_range: Callable[[], tuple[Any, Any]]
+) -> tuple[float, float] | None:
+    """Return the range of an image if hardly any threshold lies among its values, otherwise None.
+
+    It is only computed if the first of the curves (..., thresholds) suggests that this may be so.
+    Between two thresholds where it changes there are values.
+    """
+    if at.size < 3 or values.size == 0:
+        return None
+    first = values.reshape(-1, at.size)[0]
+    step = max(1, (at.size - 1) // 8)
+    some = set(first[::step].tolist())
+    if len(some) > 3:
+        return None  # at most one of these would lie among the values
+    changes = np.flatnonzero(first[1:] != first[:-1])
+    if changes.size and THRESHOLDS_FOR_EACH_INSIDE * (changes[-1] - changes[0]) >= at.size:
+        return None
+    low, high = find_range()
+    if low is None or low == high:
+        return None
+    t = at.astype(np.float64)
+    inside = (t >= float(low)) & (t <= float(high))
+    if THRESHOLDS_FOR_EACH_INSIDE * np.count_nonzero(inside) >= at.size:
+        return None
+    return float(low), float(high)
 
 
 def parse_thresholds(

@@ -77,3 +77,26 @@ def test_a_figure_without_finite_thresholds(tmp_path, more):
     (row,) = rows_of(tmp_path / "o.csv")
     assert (row["threshold"], float(row["euler_number"])) == ("-inf", 1)
     assert (tmp_path / "o.png").stat().st_size > 0
+
+
+@pytest.mark.filterwarnings("default:hardly any threshold")
+@pytest.mark.parametrize("measures", [[], ["--betti", "--persistence", "2"]])
+def test_batch_names_images_that_the_thresholds_miss(tmp_path, capsys, measures):
+    """Those of another bit depth, said once for all; not a constant one, which may be blank."""
+    image = noise(12, 9)
+    images = {"a": image, "b": image.astype(np.uint16) * 256 + 300, "c": np.full_like(image, 7)}
+    images |= {name: image / np.float32(512) + 0.25 for name in "defg"}
+    for name, values in images.items():
+        np.save(tmp_path / f"{name}.npy", values)
+    paths = [tmp_path / f"{name}.npy" for name in images]
+    command = ["batch", *paths, "--range", "0,255", *measures, "--out", tmp_path / "t.csv"]
+    for again in ([], ["--resume"]):
+        assert main([*map(str, command), *again]) == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(
+            "ecc: warning: hardly any threshold from 0 to 255 lies among the values of 5 of 7 "
+            f"images: {paths[1]} ("
+        )
+        assert line.endswith("), and 2 more")
+        assert str(paths[4]) in line
+        assert str(paths[0]) not in line

@@ -167,8 +167,8 @@ def test_the_command_warns_in_one_line(tmp_path):
     outcome = subprocess.run([*command, "--range", "0,255"], capture_output=True, text=True)
     assert outcome.returncode == 0
     assert outcome.stderr == (
-        "ecc: warning: hardly any threshold from 0 to 255 lies among the values of the image, "
-        "which are from 0 to 1\n"
+        f"ecc: warning: {command[-1]}: hardly any threshold from 0 to 255 lies among the values of "
+        "the image, which are from 0 to 1\n"
     )
 
 
