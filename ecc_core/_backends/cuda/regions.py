@@ -90,7 +90,7 @@ ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared 
 # Bins of all regions; with so few, additions to global memory wait for each other.
 FEW_BINS = 1 << 17
 SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
-MOST_AT_ONCE = 48  # regions that one block writes faster than another kernel
+MOST_AT_ONCE = 18  # regions that one block writes faster than another kernel
 HEADER_BYTES = 32  # The largest label without a row, whether there is a NaN, and a ticket.
 
 
@@ -119,6 +119,7 @@ class Regions:
         self._few = True
         self._calls: dict[tuple[int, np.dtype[Any]], Call] = {}
         self._sums: dict[int, Call] = {}
+        self._kept: _Kept | None = None
 
     def find(
         self, image: list[tuple[int, int]], labels: Any, prepared: Prepared
@@ -179,21 +180,13 @@ class Regions:
         zeros = self._zeros(rows, stream, leaves_zeros=at_once)
         results = _Results(room, self._bins - 1, self._label)
         reply = take_reply(self._samples.device)
-        call = self._plan(room if few else 0, label_type)
-        first, second, third = call.places
-        words = [
-            *[(first + place, word) for place, word in image],
-            (second + COUNTS, zeros.counts),
-            (second + LABELS, labels),
-            (second + MARKS, zeros.marks),
-            (second + LARGEST, zeros.largest),
-            (second + NOT_FINITE, zeros.not_finite),
-            (second + MOST_LABEL, rows if ranked is None else ranked.ranks.size - 1),
-            *enumerate(prepared.bins.tolist(), third),
-        ]
+        last = rows if ranked is None else ranked.ranks.size - 1
+        call, words = self._counting(prepared, zeros, last, room if few else 0, label_type)
+        first, second, _ = call.places
+        words += [(first + place, word) for place, word in image]
+        words.append((second + LABELS, labels))
         if at_once:
             words += [
-                (second + TICKET, zeros.ticket),
                 (second + REPLY, reply.address),
                 (second + IDS, results.ids),
                 (second + VALUES, results.values),
@@ -211,6 +204,33 @@ class Regions:
         count, largest, nan = reply.wait(3)
         reply.release()
         return (*results.arrays(min(count, room)), bool(nan)), count, largest
+
+    def _counting(
+        self, prepared: Prepared, zeros: "_Zeros", last: int, regions: int, label: np.dtype[Any]
+    ) -> tuple[Call, list[tuple[int, int]]]:
+        """Return the launch that counts labels up to the last one, and words to be set.
+
+        Where zeros last, they are set already in a launch that is kept.
+        """
+        key = zeros.largest, last, regions, label
+        kept = self._kept
+        if kept is not None and kept.key == key and kept.prepared is prepared:
+            return kept.call, []
+        call = self._plan(regions, label)
+        _, second, third = call.places
+        words = [
+            (second + COUNTS, zeros.counts),
+            (second + MARKS, zeros.marks),
+            (second + LARGEST, zeros.largest),
+            (second + NOT_FINITE, zeros.not_finite),
+            (second + TICKET, zeros.ticket),
+            (second + MOST_LABEL, last),
+            *enumerate(prepared.bins.tolist(), third),
+        ]
+        if zeros.owner is not None:
+            return call, words
+        self._kept = _Kept(key, prepared, call.filled(words))
+        return self._kept.call, []
 
     def _zeros(self, rows: int, stream: int, *, leaves_zeros: bool) -> "_Zeros":
         """Return zeros for the counts of labels; those that last if a kernel `leaves_zeros`."""
@@ -263,6 +283,14 @@ class _Zeros(NamedTuple):
     @property
     def marks(self) -> int:
         return self.largest + HEADER_BYTES
+
+
+class _Kept(NamedTuple):
+    """A launch with all words but those that differ from call to call."""
+
+    key: tuple[Any, ...]
+    prepared: Prepared
+    call: Call
 
 
 class _Results:
