@@ -27,6 +27,7 @@ from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import is_plain
 from ecc_core._torch.plain import weighted_curves as weighted_curves
+from ecc_core._torch.small_curves import small_curve, steps_of
 from ecc_core._torch.transform import Transformed, add_heights, shape_of, transform, unit
 
 
@@ -132,6 +133,9 @@ def fused_curve(*args: Any) -> Tensor:
     if not needed:
         curves: Tensor = _compute(tensors, options)[0]
         return curves
+    steps = steps_of(*args)
+    if steps is not None:
+        return small_curve(steps, *args)
     with_gradients: Tensor = _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
     return with_gradients
 

@@ -24,8 +24,11 @@ from ecc_core.nn.layers._increasing import increasing
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_units", "soft_transforms", "soft_simplices"
-    parts = *parts, "transform_steps", "soft_windows"
-    packages = (*(f"_backends.cuda.{part}" for part in parts), "_torch.cuda")
+    parts = *parts, "transform_steps", "soft_windows", "curve_steps"
+    packages = (
+        *(f"_backends.cuda.{part}" for part in parts),
+        *("_torch.small_curves", "_torch.cuda"),
+    )
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
         names = [package.split(".")[-1] for package in packages]

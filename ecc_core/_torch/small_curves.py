@@ -1,0 +1,101 @@
+"""Soft curves of small images on CUDA devices, with few steps in Python in each pass.
+
+Those of the backward pass take two or three times as long as others, since autograd's thread finds
+no caches filled.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ecc_core._backends.cuda import soft
+from ecc_core._backends.cuda.curve_steps import CurveSteps, Given, Wanted, plan_curves
+from ecc_core._torch.curve import gradients_of
+from ecc_core._torch.operators import is_plain
+
+
+def steps_of(*args: Any) -> CurveSteps | None:
+    """Return the launches for arguments of `fused_curve`, or None if there are none for them."""
+    image, thresholds, _, terms, mask, connectivity, superlevel, _, _, n_spatial = args
+    if terms is not None or mask is not None or not image.is_contiguous():
+        return None
+    kind = image.shape, n_spatial, image.dtype, image.data_ptr() % 16
+    options = connectivity, superlevel, thresholds.shape[0], image.device.index
+    return plan_curves(*kind, *options)
+
+
+def small_curve(steps: CurveSteps, *args: Any) -> Tensor:
+    """Curves (..., n) of images (..., spatial), with gradients."""
+    image, thresholds, sharpness, _, _, *flags, ties, keep, _ = args
+    found: Tensor = _Small.apply(image, thresholds, sharpness, steps, (*flags, ties), keep)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Small(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        image: Tensor,
+        thresholds: Tensor,
+        sharpness: Tensor,
+        steps: CurveSteps,
+        options: tuple[Any, ...],
+        keep: bool,
+    ) -> Tensor:
+        thresholds = thresholds.contiguous()
+        windows, rows, words = steps.sizes
+        with soft.launching(image) as (_, stream):
+            batch = image.shape[: image.dim() - len(steps.spatial)]
+            curve = image.new_empty((*batch, thresholds.shape[0]), dtype=torch.float32)
+            size = windows + 2 * rows + (words if keep else 0)
+            kept = image.new_empty(size, dtype=torch.float32)
+            aside = None if keep else image.new_empty(words, dtype=torch.float32)
+            given = Given(image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr())
+            elsewhere = 0 if aside is None else aside.data_ptr()
+            steps.forward(stream, given, curve.data_ptr(), kept.data_ptr(), elsewhere)
+        ctx.save_for_backward(image, thresholds, sharpness, kept)
+        ctx.steps = steps
+        ctx.options = options
+        ctx.keep = keep
+        return curve
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        image, thresholds, sharpness, kept = ctx.saved_tensors
+        steps: CurveSteps = ctx.steps
+        needed = ctx.needs_input_grad
+        if gradient.dim() != len(steps.shape):
+            gradient = gradient.reshape(steps.shape)
+        if not is_plain(gradient):
+            return *_by_operators(ctx, gradient), None, None, None
+        by_image = torch.empty_like(image) if needed[0] else None
+        by_thresholds = torch.empty_like(thresholds) if needed[1] else None
+        by_sharpness = torch.empty_like(sharpness) if needed[2] else None
+        with soft.launching(image) as (_, stream):
+            given = Given(image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr())
+            upstream = gradient.data_ptr(), gradient.stride(0), gradient.stride(1)
+            wanted = Wanted(*map(_address, (by_image, by_thresholds, by_sharpness)))
+            steps.backward(stream, given, kept.data_ptr(), upstream, wanted)
+        return by_image, by_thresholds, by_sharpness, None, None, None
+
+
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def _by_operators(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+    """Gradients that are recorded, or of mapped gradients, by operators of torch."""
+    image, thresholds, sharpness, kept = ctx.saved_tensors
+    images = ctx.steps.shape[0]
+    windows, rows, words = ctx.steps.sizes
+    words = words if ctx.keep else 0
+    _, slopes, spreads, packed = torch.split_with_sizes(kept, [windows, rows, rows, words])
+    points = image.numel() // images
+    weights = packed.view(torch.int8)[: images * points if words else 0]
+    flat = image.reshape(images, *ctx.steps.spatial)
+    derivatives = slopes.view(images, -1), spreads.view(images, -1)
+    saved = *derivatives, weights.view(images, -1), flat, thresholds, sharpness, None, None
+    needed = (*ctx.needs_input_grad[:3], False)
+    by_image, *others = gradients_of(needed, saved, ctx.options, gradient)
+    return None if by_image is None else by_image.reshape(image.shape), *others[:2]
