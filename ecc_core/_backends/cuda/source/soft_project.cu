@@ -46,17 +46,17 @@ struct ProjectedPoints {
 
 // Levels that threads take at a time, and the parts into which those that take one level divide the points:
 // both are powers of two, whose product is the number of threads.
-struct Parts {
+struct Division {
     int levels, count;
 
-    ECC_DEVICE explicit Parts(int wanted) : levels(1) {
+    ECC_DEVICE explicit Division(int wanted) : levels(1) {
         while (levels < wanted && levels < kThreads) levels *= 2;
         count = kThreads / levels;
     }
 };
 
 // Sums of the parts of a block, in order, for the threads of the first part; called by all.
-ECC_DEVICE double sum_of_parts(double value, const Parts& parts, double* scratch) {
+ECC_DEVICE double sum_of_parts(double value, const Division& parts, double* scratch) {
     __syncthreads();
     scratch[threadIdx.x] = value;
     __syncthreads();
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                     end = min(begin + points.chunk, points.points);
     const Real l = points.sharpness[0];
     const long long size = (long long)images * points.directions_count * points.levels_count;
-    const Parts parts(points.levels_count);
+    const Division parts(points.levels_count);
     const int part = threadIdx.x / parts.levels;
     for (int first = 0; first < points.levels_count; first += parts.levels) {
         const int j = first + threadIdx.x % parts.levels;
