@@ -13,7 +13,8 @@ from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import FailedImages, blame, failure_of
-from ecc_core._cli.inputs import Images, Lengths, matching_paths
+from ecc_core._cli.inputs import Images, Lengths
+from ecc_core._cli.paths import matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.curve_columns import Curves, at_common_thresholds

@@ -13,8 +13,9 @@ from ecc_core._cli import lasting_by_boxes, options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import FailedImages, blame, failure_of
-from ecc_core._cli.inputs import Images, Lengths, matching_paths
+from ecc_core._cli.inputs import Images, Lengths
 from ecc_core._cli.meshes import curves_of_meshes
+from ecc_core._cli.paths import matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._io.curve_columns import Curves, add_facts, columns_of
 from ecc_core._io.meshes import MESH_SUFFIXES, VALUE_SUFFIXES, is_mesh

@@ -11,7 +11,8 @@ import numpy as np
 from ecc_core._cli import options
 from ecc_core._cli.described import described, texts_of
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import matching_paths, open_input
+from ecc_core._cli.inputs import open_input
+from ecc_core._cli.paths import matching_paths
 from ecc_core._cli.version import system
 from ecc_core._io.readers.zarr_images import plate_at
 from ecc_core._io.select import select, shown

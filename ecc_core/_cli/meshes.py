@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import pair_of
 from ecc_core._cli.outputs import check_outputs
+from ecc_core._cli.paths import pair_of
 from ecc_core._io.curve_columns import Curves
 from ecc_core._io.meshes import Mesh, has_own_values, is_mesh, read_mesh, read_point_values
 from ecc_core._io.write import printable

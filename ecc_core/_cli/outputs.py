@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core import plotting
-from ecc_core._cli.inputs import pairs_of
+from ecc_core._cli.paths import pairs_of
 from ecc_core._cli.version import version
 from ecc_core._io.curve_columns import Curves, add_facts, heads_of, measures_of, plain
 from ecc_core._io.lazy import Array

@@ -11,8 +11,9 @@ import numpy as np
 from ecc_core._arithmetic import ceil_div
 from ecc_core._cli import options
 from ecc_core._cli.errors import FailedImages, blame, failure_of
-from ecc_core._cli.inputs import Lengths, matching_paths, pair_of, read_single, stem_of
+from ecc_core._cli.inputs import Lengths, read_single
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
+from ecc_core._cli.paths import matching_paths, pair_of, stem_of
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.scores import Scores, masks_of, scores_of
 from ecc_core._io.geometry import check_place, check_scale

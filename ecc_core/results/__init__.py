@@ -5,6 +5,7 @@ connectivity and the other arguments that its meaning depends on, so that nothin
 twice when it is plotted, described, compared or saved.
 """
 
+from ecc_core.results._agreement import agree, check_agreement, functionals_of, meaning
 from ecc_core.results._base import Result, columns
 from ecc_core.results._betti import BettiCurves, BettiResult, RegionBettiCurves
 from ecc_core.results._components import ComponentCurves, PersistentRegions
@@ -14,12 +15,8 @@ from ecc_core.results._curves import (
     EulerSurface,
     LocalCurves,
     RegionCurves,
-    agree,
     agreed_superlevel,
-    check_agreement,
     curve_facts,
-    functionals_of,
-    meaning,
     surface_facts,
     without_arrays,
 )

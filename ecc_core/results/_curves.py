@@ -1,4 +1,4 @@
-"""Results of curves and surfaces over thresholds, and whether curves can be compared."""
+"""Results of curves and surfaces over thresholds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Resul
 from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
@@ -325,57 +325,8 @@ def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bo
     return curve.superlevel
 
 
-def functionals_of(curve: Any) -> tuple[str, ...]:
-    """Return the names of what a result has along the last axis but one; "euler" without one."""
-    return curve._functionals if isinstance(curve, Result) else ("euler",)
-
-
-def meaning(curve: Any, functional: str | None = None) -> dict[str, Any]:
-    """Return the facts in which a result must agree with others; none of a pair of arrays."""
-    return curve._meaning(functional) if isinstance(curve, Result) else {}
-
-
-def agree(meanings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that what is known of curves, by their names, agrees."""
-    first: dict[str, tuple[str, Any]] = {}
-    for name, known in meanings.items():
-        for fact, value in known.items():
-            other, expected = first.setdefault(fact, (name, value))
-            if value != expected:
-                raise ValueError(
-                    f"curves must agree in `{fact}` to be compared, "
-                    f"got {expected!r} in `{other}` and {value!r} in `{name}`"
-                )
-
-
 def _as_flags(flags: Any) -> tuple[bool, ...]:
     return tuple(bool(flag) for flag in flags)
-
-
-def check_agreement(
-    superlevel: bool | None = None, functional: str | None = None, /, **given: Any
-) -> bool:
-    """Check that curves can be compared, and return whether they are those of superlevel sets.
-
-    Curves, transforms or lists of these are given by name. Pairs of arrays know nothing of
-    themselves and agree with everything; `superlevel` says what they are. With a functional only
-    that of Minkowski or Betti curves is compared.
-    """
-    named: dict[str, Any] = {}
-    for name, curves in given.items():
-        several = isinstance(curves, list)
-        named |= {f"{name}[{i}]": c for i, c in enumerate(curves)} if several else {name: curves}
-    orders = {name: agreed_superlevel(c, superlevel, name) for name, c in named.items()}
-    if len(set(orders.values())) > 1:
-        name_of = {order: name for name, order in reversed(orders.items())}  # the first of each
-        first = name_of[False]
-        other = name_of[True]
-        raise ValueError(
-            "curves must all be of sublevel or all of superlevel sets, "
-            f"got sublevel sets in `{first}` and superlevel sets in `{other}`"
-        )
-    agree({name: meaning(curve, functional) for name, curve in named.items()})
-    return any(orders.values())
 
 
 def without_arrays(result_type: type[CurveResult[Any]], filtration: Filtration) -> Any:
