@@ -192,7 +192,7 @@ def chunked_mask(mask: Any, image: Any, geometry: Geometry, name: str = "mask") 
     mask = without_masked(mask)
     if not isinstance(mask, da.Array):
         mask = origin_of(mask, name).unwrap(mask, name)
-    check_mask(mask.shape, mask.dtype, image.shape, geometry.spatial, name)
+    check_mask(mask.shape, mask.dtype, image_shape=image.shape, spatial=geometry.spatial, name=name)
     if mask.shape != image.shape:
         mask = geometry.spread(da.asarray(mask))
     return _chunked_alike(mask, image, name)

@@ -53,7 +53,8 @@ def add_halves(
     else:
         axis, low, high = cut
         first, second = (
-            add_halves(tasks, name, half, edges, of_block, of_halves) for half in (low, high)
+            add_halves(tasks, name, box=half, edges=edges, of_block=of_block, of_halves=of_halves)
+            for half in (low, high)
         )
         tasks[key] = of_halves(first, second, axis)
     return key
@@ -206,7 +207,9 @@ def sums_of_blocks(
                 tasks |= {(name, *images, row, 0): (_row, key) for row, key in enumerate(keys)}
             else:
                 last = (name, *images, 0, 0) if regions else (name, *images, 0)
-                tasks |= _chain(inputs[1].key, keys, f"{name}-so-far", images, last)
+                tasks |= _chain(
+                    inputs[1].key, keys, name=f"{name}-so-far", images=images, last=last
+                )
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
     chunks = (*image.chunks[: work.lead], (size,))
     if each_block:

@@ -70,7 +70,16 @@ def whole_pairs(
     )
     asked = check_dimension(dimension, known, wanted)
     dtype = values.dtype.newbyteorder("=")
-    boxes = PairBoxes(PairOptions(dtype, filtration, asked, mask is not None, least), values.shape)
+    boxes = PairBoxes(
+        PairOptions(
+            dtype=dtype,
+            filtration=filtration,
+            dimension=asked,
+            masked=mask is not None,
+            least=least,
+        ),
+        values.shape,
+    )
     facts = curve_facts(filtration) | {"dimension": asked}
     return PersistencePairs(*_tasks(boxes, values, mask), **facts)
 
@@ -100,7 +109,9 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
 
     tasks: Graph = {}
     every = tuple((0, n) for n in image.numblocks)
-    whole = add_halves(tasks, (f"{name}-box",), every, edges, of_block, of_halves)
+    whole = add_halves(
+        tasks, (f"{name}-box",), box=every, edges=edges, of_block=of_block, of_halves=of_halves
+    )
     tasks[name] = (PairBoxes.arrays, given.key, whole)
     inputs = [one for one in (image, mask, given) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)

@@ -117,16 +117,36 @@ class LazyRegions:
         grid = BoxGrid.of_blocks(self.image.chunks, wraps, margin)
         kept = HeldArrays()
         threads = min(dask.config.get("num_workers", None) or available_cores(), grid.size)
-        tree = PairTree(grid, self.read, self.options, self.least, kept, threads)
+        tree = PairTree(
+            grid=grid,
+            read=self.read,
+            options=self.options,
+            least=self.least,
+            kept=kept,
+            workers=threads,
+        )
         most = max(map(math.prod, map(grid.window_of, range(grid.size))))
         room = MEMORY // (most * (self.options.dtype.itemsize + BYTES_HELD))
         boxes = RegionBoxes(tree, self.threshold, self.rel_height, max(room, threads))
         found = boxes.regions(boxes.found(_no_step), _no_step)
         kept.drop_all_but(MARKS)
         points = indices_of(found.birth_places, grid.shape)
-        alone = PairTree(grid, _nothing, self.options, self.least, kept, threads)
+        alone = PairTree(
+            grid=grid,
+            read=_nothing,
+            options=self.options,
+            least=self.least,
+            kept=kept,
+            workers=threads,
+        )
         labels = KeptLabels(alone, found.births.size)
-        return Labelled(found.births, found.deaths, points, found.merged_into, labels)
+        return Labelled(
+            births=found.births,
+            deaths=found.deaths,
+            birth_points=points,
+            merged_into=found.merged_into,
+            labels=labels,
+        )
 
 
 def _no_step(count: int) -> None:
@@ -152,8 +172,22 @@ def whole_persistent_regions(
     request, values, mask = single_image(image, options)
     filtration = request.filtration
     dtype = values.dtype.newbyteorder("=")
-    pairs = PairOptions(dtype, filtration, 0, mask is not None, 0, short=True)
-    own = LazyRegions(values, mask, pairs, least, threshold, rel_height)
+    pairs = PairOptions(
+        dtype=dtype,
+        filtration=filtration,
+        dimension=0,
+        masked=mask is not None,
+        least=0,
+        short=True,
+    )
+    own = LazyRegions(
+        image=values,
+        mask=mask,
+        options=pairs,
+        least=least,
+        threshold=threshold,
+        rel_height=rel_height,
+    )
     labels, *others = _tasks(own)
     facts = {"min_persistence": least, "rel_height": rel_height, **curve_facts(filtration)}
     return PersistentRegions(request.geometry.unstack(labels), *others, **facts)

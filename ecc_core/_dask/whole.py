@@ -303,7 +303,14 @@ def _joined(
     for images in itertools.product(*(range(len(n)) for n in batch)):
         lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
         boxes = (f"{name}-box", *images)
-        whole = add_halves(tasks, boxes, every, edges, partial(of_block, images=images), of_halves)
+        whole = add_halves(
+            tasks,
+            boxes,
+            box=every,
+            edges=edges,
+            of_block=partial(of_block, images=images),
+            of_halves=of_halves,
+        )
         tasks[name, *images, 0, 0] = (BoxPieces.numbers, betti.key, whole, lengths)
     inputs = [one for one in (image, mask, *ends, betti) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)

@@ -77,7 +77,16 @@ def soft_simplices(
 
     Unless `derivatives`, these are empty.
     """
-    given = SoftShapes(points, weights, simplices, vectors, levels, sharpness, shapes, count)
+    given = SoftShapes(
+        points=points,
+        weights=weights,
+        simplices=simplices,
+        vectors=vectors,
+        levels=levels,
+        sharpness=sharpness,
+        batch=shapes,
+        shapes=count,
+    )
     return soft_curves(points.device.type).simplicial_curves(given, derivatives)
 
 
@@ -122,7 +131,16 @@ def soft_simplices_backward(
 
     Those of weights, levels and sharpness are zero unless they are asked for.
     """
-    given = SoftShapes(points, weights, simplices, vectors, levels, sharpness, shapes, count)
+    given = SoftShapes(
+        points=points,
+        weights=weights,
+        simplices=simplices,
+        vectors=vectors,
+        levels=levels,
+        sharpness=sharpness,
+        batch=shapes,
+        shapes=count,
+    )
     find_gradients = soft_curves(points.device.type).simplicial_gradients
     by_points, by_weights, by_vectors = find_gradients(given, gradient.detach(), of_weights)
     by_levels = torch.zeros_like(levels)

@@ -297,13 +297,13 @@ def arrange(placement: Placement, itemsize: int, keep_order: bool) -> Layout | N
     together = math.gcd(16, address + offset, *bytes_apart, sizes[-1] * itemsize)
     vector = sizes[-1] % 4 == 0 and together >= min(4 * itemsize, 16)
     return Layout(
-        sizes[0],
-        (*[1] * lead, *sizes[1:]),
-        tuple(step // itemsize for step in bytes_apart),
-        offset,
-        itemsize,
-        vector,
-        vector and together == 16,
+        images=sizes[0],
+        shape=(*[1] * lead, *sizes[1:]),
+        strides=tuple(step // itemsize for step in bytes_apart),
+        offset=offset,
+        item=itemsize,
+        vector=vector,
+        wide=vector and together == 16,
     )
 
 

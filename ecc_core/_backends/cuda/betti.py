@@ -46,7 +46,7 @@ def betti_curves(
     least: float = 0,
 ) -> Any:
     if least > 0:
-        return _lasting_curves(image, thresholds, filtration, mask, least)
+        return _lasting_curves(image, thresholds, filtration=filtration, mask=mask, least=least)
     circles = circles_of(image.shape[1:], filtration)
     if circles:
         rest, sets = without_circles(image, filtration)
@@ -97,7 +97,9 @@ def _lasting_curves(
         for i, own in enumerate(values):
             flat = codes[i][inside].ravel()
             shown = None if mask is None else mask[i]
-            found = lasting_points(own, shown, dimensions, filtration, least)
+            found = lasting_points(
+                own, shown, dimensions=dimensions, filtration=filtration, least=least
+            )
             alive = []
             for points in found:
                 born, died = (cupy.bincount(flat[at], minlength=levels + 1) for at in points)
@@ -158,7 +160,7 @@ def _levels_of_lasting(
     values = values_of(view)[0]
     shown = None if mask is None else mask[0]
     dimensions = range(filtration.classes)
-    found = lasting_points(values, shown, dimensions, filtration, least)
+    found = lasting_points(values, shown, dimensions=dimensions, filtration=filtration, least=least)
     points = cupy.concatenate([points for pair in found for points in pair])
     levels: NDArray[Any] = cupy.unique(values.ravel()[points]).get()
     return levels

@@ -116,12 +116,12 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
         if (tables := pairs.memory()).size:
             upload("table", tables, pair_bins)
     return Prepared(
-        Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *of_pairs),
-        bins.view(np.int64),
-        pair_bins.view(np.int64),
-        _pick(levels),
-        bool(np.isinf(values[:1] if superlevel else values[-1:]).any()),
-        tuple(memory),
+        rules=Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *of_pairs),
+        bins=bins.view(np.int64),
+        pair_bins=pair_bins.view(np.int64),
+        pick=_pick(levels),
+        reaches_last=bool(np.isinf(values[:1] if superlevel else values[-1:]).any()),
+        memory=tuple(memory),
     )
 
 
@@ -163,13 +163,15 @@ def _rule(values: Array, keys: Array, bins: Array) -> tuple[int, Array | None]:
     with np.errstate(all="ignore"):
         rounded = keys.astype(np.float32)
         last = keys.size - 1
-        line = line_through(rounded[0], rounded[-1], 0, last, last)
+        line = line_through(rounded[0], rounded[-1], from_guess=0, to_guess=last, last=last)
         bins["low"], bins["scale"], bins["last"] = line
         if is_near(rounded, line):
             return UNIFORM, None
         finite = rounded[np.isfinite(rounded)]
         for count in CELLS_TRIED if finite.size else ():
-            line = line_through(finite[0], finite[-1], 1, count - 2, count - 1)
+            line = line_through(
+                finite[0], finite[-1], from_guess=1, to_guess=count - 2, last=count - 1
+            )
             bins["low"], bins["scale"], bins["last"] = line
             found = guesses(rounded, line)
             most = int(np.bincount(found).max())

@@ -122,7 +122,7 @@ def plan_call(
     """Return the launch of a kernel on the current device; THREADS is a macro as well."""
     device = cupy.cuda.runtime.getDevice()
     found = function(source, name, device, {**macros, "THREADS": threads})
-    return Call(found, grid, threads, shared, arguments)
+    return Call(function=found, grid=grid, threads=threads, shared=shared, arguments=arguments)
 
 
 WORDS = 32  # of a reply, so most images of a batch that have a word each

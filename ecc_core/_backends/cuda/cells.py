@@ -87,7 +87,7 @@ def region_cell_counts(
         inside = cupy.not_equal(regions.labels, 0)[None]
         images = Images.of(single, filtration, inside)
         prepared = prepare(thresholds, images.variant, single.array.device.id)
-        counts = _counts(images, cells, filtration, prepared, regions)
+        counts = _counts(images, cells, filtration=filtration, prepared=prepared, regions=regions)
         values = pick_levels(running_sums(counts, filtration.superlevel), prepared).get()
         return view.wrap(ids), values.reshape(shape)
 
@@ -234,7 +234,15 @@ def _plan(
         "LABELLED": int(labelled),
     }
     shared = 4 * bins * ((kinds // 2 if paired else kinds) | 1) * copies
-    return plan_call("cells", "count_cells", macros, (images * blocks,), threads, (given,), shared)
+    return plan_call(
+        "cells",
+        "count_cells",
+        macros=macros,
+        grid=(images * blocks,),
+        threads=threads,
+        arguments=(given,),
+        shared=shared,
+    )
 
 
 def _copies(words: int, bins: int, device: int) -> int:

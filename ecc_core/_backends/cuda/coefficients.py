@@ -69,7 +69,7 @@ def image_coefficients(
     if scans and mask is None and direction is None:
         call = _plan(Placement.of(array), variant, None)
     if call is not None:
-        return out, _launch(call, array, variant, OUT, out, for_host=for_host)
+        return out, _launch(call, array, variant=variant, place=OUT, result=out, for_host=for_host)
     reports = variant.nan == NAN_REPORT
     flag = None
     if out.size:
@@ -217,7 +217,15 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
     grid = (min(blocks, ceil_div(units, warps)), images) if counts else (ceil_div(units, warps),)
     given = (image_struct(layout), points, BINS())
     source = f"coefficients{ndim}d"
-    return plan_call(source, "coefficients", options, grid, threads, given, shared)
+    return plan_call(
+        source,
+        "coefficients",
+        macros=options,
+        grid=grid,
+        threads=threads,
+        arguments=given,
+        shared=shared,
+    )
 
 
 FEW_LEVELS = 12_000  # The sums of so many levels leave room for other blocks.
@@ -239,7 +247,7 @@ def counted_curves(
         call = _plan(Placement.of(array), variant, rules)
     if call is not None:  # a block has sums in shared memory
         rule = enumerate(prepared.bins.tolist(), call.places[2])
-        flag = _launch(call, array, variant, TO_COUNTS, bins, rule)
+        flag = _launch(call, array, variant=variant, place=TO_COUNTS, result=bins, words=rule)
         values = running_sums(bins, variant.superlevel)
         return values, flag, (bins, flag)
     line = is_long_line(array.shape) and own is None

@@ -273,4 +273,6 @@ def _run(name: str, macros: dict[str, Any], count: int, *arguments: Any) -> None
     """Launch a kernel with a thread for each of so many items."""
     if count:
         grid = (ceil_div(count, THREADS),)
-        plan_call("components", name, macros, grid, THREADS, arguments).launch()
+        plan_call(
+            "components", name, macros=macros, grid=grid, threads=THREADS, arguments=arguments
+        ).launch()

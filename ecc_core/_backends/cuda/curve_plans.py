@@ -81,7 +81,9 @@ def plan_curve(
     scan = scan_for(images, at) if at.size else None
     if scan is None:
         return []
-    return [_at_thresholds(scan, at, levels.array is not None, geometry, check)]
+    return [
+        _at_thresholds(scan, at, given=levels.array is not None, geometry=geometry, check=check)
+    ]
 
 
 def _at_thresholds(
@@ -192,7 +194,9 @@ def _plan_even_bytes(images: Arrangement, geometry: Geometry, count: int) -> Run
     size = math.prod(shape)
     macros = {"SUPER": int(images.variant.superlevel)}
     grid = (ceil_div(size, SUM_THREADS),)
-    pick = plan_call("sums", "pick_even", macros, grid, SUM_THREADS, [0] * 7)
+    pick = plan_call(
+        "sums", "pick_even", macros=macros, grid=grid, threads=SUM_THREADS, arguments=[0] * 7
+    )
     image, found_at, answer = find.places
 
     def run(image_given: Any, _mask: Any = None) -> tuple[Any, Any]:
@@ -233,7 +237,17 @@ def _plan_even_curve(
     images = _without_nan(images)  # as the search for the range finds it
     placement = images.placement
     variant = images.variant
-    rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
+    rules = Rules(
+        single=UNIFORM,
+        levels=count,
+        key_size=4,
+        cells=0,
+        pair=UNIFORM,
+        codes=count + 1,
+        table=4 * (count + 1),
+        pieces=0,
+        found=True,
+    )
     plan = plan_scan(placement, None, variant, rules)
     if plan is None or plan.accumulate:
         return None

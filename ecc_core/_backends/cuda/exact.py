@@ -79,7 +79,14 @@ def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any)
 def _exact_call(name: str, is_float: bool, sizes: tuple[int, ...], _device: int) -> Call:
     """Return a launch whose arguments are words, or as many as `sizes` tells; all are to be set."""
     arguments = [np.zeros(size, np.int64) for size in sizes]
-    return plan_call("exact", name, {"FLOAT": int(is_float)}, (1,), EVENT_THREADS, arguments)
+    return plan_call(
+        "exact",
+        name,
+        macros={"FLOAT": int(is_float)},
+        grid=(1,),
+        threads=EVENT_THREADS,
+        arguments=arguments,
+    )
 
 
 def _flip(dtype: np.dtype[Any]) -> np.uint32:

@@ -170,7 +170,14 @@ class _Flood:
         numbers = cupy.arange(nodes, dtype=np.int32)
         blocks = ceil_div(nodes, THREADS)
         given = tree.joined, until, numbers, np.uint32(nodes), elders
-        plan_call("components", "find_roots", NO_CODES, (blocks,), THREADS, given).launch()
+        plan_call(
+            "components",
+            "find_roots",
+            macros=NO_CODES,
+            grid=(blocks,),
+            threads=THREADS,
+            arguments=given,
+        ).launch()
         weak = ~self._lasts
         tops = _followed(cupy.where(weak & weak[elders], elders, numbers))
         last = cupy.flatnonzero(weak & (tops == numbers)).astype(np.int32)
@@ -244,7 +251,9 @@ class _Flood:
         connected = np.delete(np.arange(CUBE), CENTER) if self.wide else FACES
         steps = connected - CENTER
         cubes = CUBE * np.arange(len(found), dtype=np.int64) + CENTER
-        return merge_labels(cubes, keys.ravel(), found.ravel(), steps, self.births.size)
+        return merge_labels(
+            cubes, keys.ravel(), labels=found.ravel(), steps=steps, count=self.births.size
+        )
 
     def _find_earlier(self) -> Any:
         """Return the set of the connected neighbours of each point that enter before it."""
@@ -265,7 +274,9 @@ class _Flood:
             "TORUS": self.forests.macros["TORUS"],
             "WIDE": int(self.wide),
         }
-        plan_call("flood", name, macros, (blocks,), THREADS, arguments).launch()
+        plan_call(
+            "flood", name, macros=macros, grid=(blocks,), threads=THREADS, arguments=arguments
+        ).launch()
 
 
 def _followed(nodes: Any) -> Any:

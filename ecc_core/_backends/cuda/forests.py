@@ -194,7 +194,9 @@ class Forests:
         complement = int(self.kinds[index].complement)
         macros = {"CODE": self.macros["CODE"], "COMPLEMENT": complement}
         blocks = ceil_div(threads, THREADS)
-        plan_call("classes", name, macros, (blocks,), THREADS, given).launch()
+        plan_call(
+            "classes", name, macros=macros, grid=(blocks,), threads=THREADS, arguments=given
+        ).launch()
 
     def _join(self, index: int, volume: NDArray[Any], edges: Any, joined: Any) -> None:
         """Add all edges to a forest, which has none.
@@ -256,7 +258,15 @@ class Forests:
         complements = {kind.complement for kind in kinds}
         asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
         macros = self.macros | asked
-        plan_call("betti", name, macros, (blocks,), THREADS, arguments, self.shared).launch()
+        plan_call(
+            "betti",
+            name,
+            macros=macros,
+            grid=(blocks,),
+            threads=THREADS,
+            arguments=arguments,
+            shared=self.shared,
+        ).launch()
 
     def _follow(self) -> tuple[Any, NDArray[np.uint32]]:
         """Label all points. Return the edges, and on the host the numbers of basins and edges."""

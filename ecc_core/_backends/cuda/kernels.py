@@ -139,7 +139,13 @@ def variant_of(filtration: Filtration, element: str, mask: Any = None) -> Varian
     element = element if filtration.direction is None else "float64"
     policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
     nan = policy if "float" in element else NAN_NONE
-    return Variant(filtration.cubes, filtration.superlevel, nan, element, mask is not None)
+    return Variant(
+        cubes=filtration.cubes,
+        superlevel=filtration.superlevel,
+        nan=nan,
+        element=element,
+        masked=mask is not None,
+    )
 
 
 @programs.fact

@@ -41,7 +41,9 @@ def keys_of(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:
     blocks = ceil_div(values.size, KEYS_A_THREAD * THREADS)
     numbers = np.int64(values.size), np.int32(first), np.uint32(never)
     arguments = values, shown, keys, *numbers, nan
-    plan_call("keys", "list_keys", macros, (blocks,), THREADS, arguments).launch()
+    plan_call(
+        "keys", "list_keys", macros=macros, grid=(blocks,), threads=THREADS, arguments=arguments
+    ).launch()
     if is_float and filtration.nan == "raise" and on_host(nan)[0]:
         raise ValueError(NAN_MESSAGE)
     return keys, never

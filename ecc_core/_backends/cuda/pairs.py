@@ -24,7 +24,9 @@ def pairs_of_keys(
     """Return the classes of each dimension; points with the key `never` do not enter."""
     circles = circles_of(keys.shape, filtration)
     if circles:
-        return _pairs_around(keys, never, dimensions, filtration, circles)
+        return _pairs_around(
+            keys, never, dimensions=dimensions, filtration=filtration, circles=circles
+        )
     if filtration.boundary.is_closed:
         forests, outer = _grown(keys, never, dimensions, filtration, torus=False)
         return [

@@ -125,8 +125,8 @@ def recipe(
     bins = rules.levels + 1
     if not _is_read(layout, ndim, variant, device):
         return None
-    plan = _plan(layout, deep, last - first, variant, rules, device)
-    if not _fits(plan, layout, variant, rules, device):
+    plan = _plan(layout, deep, steps=last - first, variant=variant, rules=rules, device=device)
+    if not _fits(plan, layout, variant=variant, rules=rules, device=device):
         return None
     tiling = plan.tiling
     options = {**variant.options(), "VECTOR": int(layout.vector), **plan.options}
@@ -154,14 +154,27 @@ def recipe(
     result = RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned)
 
     def call(bins: NDArray[Any]) -> Call:
-        return Call(found, grid, 32 * tiling.warps, plan.shared, (image, tiles, bins, result))
+        return Call(
+            function=found,
+            grid=grid,
+            threads=32 * tiling.warps,
+            shared=plan.shared,
+            arguments=(image, tiles, bins, result),
+        )
 
     counts = 0
     if scanned and not direct:
         counts = images * 16 * ceil_div(bins, BINS_A_LINE)
     elif not direct:
         counts = images * bins
-    return Recipe(layout, call, counts, not (direct or scanned), sign, variant.superlevel)
+    return Recipe(
+        layout=layout,
+        call=call,
+        counts=counts,
+        accumulate=not (direct or scanned),
+        sign=sign,
+        superlevel=variant.superlevel,
+    )
 
 
 def is_long_line(shape: tuple[int, ...]) -> bool:
@@ -246,9 +259,15 @@ def _plan(
     )
     samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
     if sliced:
-        return _bytes(source, layout, tiling, samples, rules, device)
+        return _bytes(source, layout, tiling=tiling, samples=samples, rules=rules, device=device)
     copies, shared, options = _pair_memory(
-        source, layout, variant.masked, tiling, samples, rules, device
+        source,
+        layout,
+        masked=variant.masked,
+        tiling=tiling,
+        samples=samples,
+        rules=rules,
+        device=device,
     )
     if layout.apart > 1:
         options["STEP"] = layout.apart
@@ -262,7 +281,14 @@ def _plan(
         shared += tiling.warps * 3 * WARP_WIDTH * layout.item
         options["BATCH"] = 1
         turns = min(images, count * (most // tiling.warps))
-        return Plan(source, options, tiling, copies, shared, (1, turns))
+        return Plan(
+            source=source,
+            options=options,
+            tiling=tiling,
+            copies=copies,
+            shared=shared,
+            grid=(1, turns),
+        )
     elif rules.pair in (CELLS, PIECES):
         # Without taking more from the cache of a multiprocessor.
         resident = most // tiling.warps
@@ -271,7 +297,7 @@ def _plan(
         room = 4 * rules.codes * copies + left
         more = _copies_within(4 * rules.codes, room, samples)
         copies, shared = more, shared + 4 * rules.codes * (more - copies)
-    return Plan(source, options, tiling, copies, shared)
+    return Plan(source=source, options=options, tiling=tiling, copies=copies, shared=shared)
 
 
 def _pair_memory(
@@ -324,7 +350,13 @@ def _bytes(
     fixed = tiling.warps * of_warp + 4 * (rules.levels + 1) + 1024
     room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
     copies = _copies_within(4 * rules.codes, room, samples)
-    return Plan(source, options, tiling, copies, fixed + 4 * rules.codes * copies)
+    return Plan(
+        source=source,
+        options=options,
+        tiling=tiling,
+        copies=copies,
+        shared=fixed + 4 * rules.codes * copies,
+    )
 
 
 def _copies_within(one: int, room: int, samples: int, each: int = SAMPLES_A_COPY) -> int:

@@ -211,7 +211,13 @@ def recoded_scan(
     keep = own is not None
     device = placement.device
     recoding = _recoding(images, prepared.rules, keep, not keep)
-    inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, recoding.dtype, False)
+    inner = Variant(
+        cubes=variant.cubes,
+        superlevel=variant.superlevel,
+        nan=NAN_NONE,
+        element=recoding.dtype,
+        masked=False,
+    )
     scan = _scan_of_codes(_codes_placement(recoding, device), own, inner, levels, device)
     if scan is None:
         return None

@@ -68,7 +68,16 @@ def region_betti_curves(
             result[i, : len(values)] = values
         others = np.flatnonzero(~alone)
         if others.size:
-            counts = _on_sheets(view, numbers, boxes, others, thresholds, flat, least, euler)
+            counts = _on_sheets(
+                view,
+                numbers,
+                boxes=boxes,
+                regions=others,
+                thresholds=thresholds,
+                filtration=flat,
+                least=least,
+                euler=euler,
+            )
             result[cupy.asarray(others), : filtration.ndim] = counts[cupy.asarray(others)]
         return ids, view.wrap(result)
 
@@ -97,7 +106,10 @@ def _on_sheets(
         given = values_of(view), keys, numbers, filtration, levels, least
         events = [_lasting_events(sheet, boxes, *given) for sheet in sheets]
     else:
-        events = [_events(sheet, boxes, keys, numbers, kinds, levels) for sheet in sheets]
+        events = [
+            _events(sheet, boxes, keys=keys, numbers=numbers, kinds=kinds, levels=levels)
+            for sheet in sheets
+        ]
     del memory
     counts = []
     for sides in zip(*events, strict=True):
@@ -137,7 +149,7 @@ def _events(
     sheet: Sheet, boxes: NDArray[np.int64], keys: Any, numbers: Any, kinds: list[Kind], levels: int
 ) -> list[list[Any]]:
     """Return (levels + 1) times the region, plus the key of births and deaths, for each kind."""
-    codes, regions = _laid_out(sheet, boxes, keys, numbers, levels)
+    codes, regions = _laid_out(sheet, boxes, codes=keys, numbers=numbers, fill=levels)
     forests = Forests(codes, kinds, levels, reverse=False, paired=True)
     flat = codes.ravel()
     events = []
@@ -162,13 +174,15 @@ def _lasting_events(
 ) -> list[list[Any]]:
     """Return the same for each dimension, but only of classes that last for at least `least`."""
     places = cupy.arange(values.size).reshape(values.shape)
-    origins, regions = _laid_out(sheet, boxes, places, numbers, -1)
+    origins, regions = _laid_out(sheet, boxes, codes=places, numbers=numbers, fill=-1)
     laid_out = values.ravel()[cupy.maximum(origins, 0)]
     shown = origins >= 0
     origins = origins.ravel()
     keys = keys.ravel()
     sets = filtration.in_axes(laid_out.ndim)  # a sheet has rows, also of images in 1-D
-    found = lasting_points(laid_out, shown, range(filtration.ndim), sets, least)
+    found = lasting_points(
+        laid_out, shown, dimensions=range(filtration.ndim), filtration=sets, least=least
+    )
     return [
         [regions[at].astype(np.int64) * (levels + 1) + keys[origins[at]] for at in points]
         for points in found
@@ -190,5 +204,7 @@ def _laid_out(
     arguments = codes, numbers, *sizes[:2], cupy.asarray(rows), found, regions, *sizes[2:]
     macros = {"CODE": ELEMENTS[codes.dtype.name]}
     grid = (len(rows), BOX_BLOCKS)
-    plan_call("sheets", "lay_out", macros, grid, THREADS, arguments).launch()
+    plan_call(
+        "sheets", "lay_out", macros=macros, grid=grid, threads=THREADS, arguments=arguments
+    ).launch()
     return found, regions

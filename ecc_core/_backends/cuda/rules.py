@@ -144,7 +144,14 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     # Lines through the least integer are often exact; complements make it the largest one.
     tried = (AFFINE,) if values.dtype.kind == "f" else (AFFINE, COMPLEMENT)
     for rule in () if wide else tried:
-        fit = _affine_fit(values, thresholds, keys, superlevel, span, rule == COMPLEMENT)
+        fit = _affine_fit(
+            values,
+            thresholds,
+            keys=keys,
+            superlevel=superlevel,
+            span=span,
+            complement=rule == COMPLEMENT,
+        )
         if fit is not None:
             return PairRule(rule, span + 1, (*fit, np.float32(span)))
     ordered = np.ascontiguousarray(keys if superlevel else keys[::-1])
@@ -158,13 +165,16 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     if first == final:
         first -= max(abs(final), 1) * (1 if superlevel else -1)
     step = (final - first) / max(finite.size - 1, 1)
-    line = line_through(final - count * step, final, 0, count, count)
+    line = line_through(final - count * step, final, from_guess=0, to_guess=count, last=count)
     if is_near(rounded, line, 1):
         table = np.append(_never(keys.dtype, superlevel), ordered)
         return PairRule(UNIFORM, count + 1, line, table=table)
     if wide:
         return None
-    even = ((line_through(first, final, 1, n - 2, n - 1), NO_LINE) for n in PAIR_CELLS)
+    even = (
+        (line_through(first, final, from_guess=1, to_guess=n - 2, last=n - 1), NO_LINE)
+        for n in PAIR_CELLS
+    )
     for line, dense in itertools.chain(_lines_by_density(finite), even):
         if np.diff(guesses(ordered, line, dense)).all():
             cells = int(line[2] + dense[2]) + 1
@@ -231,9 +241,14 @@ def _lines_by_density(ordered: Array) -> Iterator[tuple[Line, Line]]:
                 break
             last = int(np.ceil(first * factor)) + 3
             dense = int(np.ceil(more * factor))
-            line = line_through(ordered[0], ordered[-1], 1, last - 1, last)
+            line = line_through(ordered[0], ordered[-1], from_guess=1, to_guess=last - 1, last=last)
             if dense:
-                yield line, line_through(ordered[begin], ordered[end], 0, dense, dense)
+                yield (
+                    line,
+                    line_through(
+                        ordered[begin], ordered[end], from_guess=0, to_guess=dense, last=dense
+                    ),
+                )
             else:
                 yield line, NO_LINE
 
@@ -288,7 +303,7 @@ def pieces_rule(ordered: Array, pieces: int) -> PairRule | None:
     its code or the last one of all, which is also that of infinity.
     """
     finite = ordered[np.isfinite(ordered)].astype(np.float64)
-    line = line_through(finite[0], finite[-1], 1, pieces - 2, pieces - 1)
+    line = line_through(finite[0], finite[-1], from_guess=1, to_guess=pieces - 2, last=pieces - 1)
     low, slope = (np.float64(number) * np.float64(line[2]) for number in line[:2])
     if not (np.isfinite(low) and np.isfinite(slope) and slope):
         return None

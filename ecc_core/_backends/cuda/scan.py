@@ -161,7 +161,14 @@ def _scan_of(
         ndim = len(placement.shape) - 1
         layout = arrange(placement, 1, False)
         if layout is not None and layout.wide and ndim > 1:
-            return Number(layout, ndim, variant, thresholds, prepared, device)
+            return Number(
+                layout=layout,
+                ndim=ndim,
+                variant=variant,
+                thresholds=thresholds,
+                prepared=prepared,
+                device=device,
+            )
     found = plan_scan(placement, own, variant, prepared.rules)
     return found and Scan(found, prepared, device, reports=variant.nan == NAN_REPORT)
 
@@ -227,7 +234,9 @@ def running_sums(counts: Any, superlevel: bool, sign: int = 1) -> Any:
 @programs.plan
 def _sums_call(rows: int, superlevel: bool, _device: int) -> Call:
     macros = {"SUPER": int(superlevel)}
-    return plan_call("sums", "sum_rows", macros, (rows,), SUM_THREADS, [0] * 4)
+    return plan_call(
+        "sums", "sum_rows", macros=macros, grid=(rows,), threads=SUM_THREADS, arguments=[0] * 4
+    )
 
 
 def pick_levels(values: Any, prepared: Prepared) -> Any:
@@ -248,7 +257,14 @@ def pick_levels(values: Any, prepared: Prepared) -> Any:
 @programs.plan
 def _pick_call(size: int, _device: int) -> Call:
     grid = (ceil_div(size, SUM_THREADS),)
-    return plan_call("sums", "pick_levels", {"SUPER": 0}, grid, SUM_THREADS, [0] * 6)
+    return plan_call(
+        "sums",
+        "pick_levels",
+        macros={"SUPER": 0},
+        grid=grid,
+        threads=SUM_THREADS,
+        arguments=[0] * 6,
+    )
 
 
 def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
@@ -308,7 +324,14 @@ class Number:
         level = {"least": 0x01010101 * (128 - least % 128), "high": high, "flip": flipped}
         given = BYTES(**steps, **sizes, **units, **level, sign=sign)
         macros = variant.options() | {"FLAT": int(ndim == 2), "ROWS": ROWS}
-        self._call = plan_call("number", "number", macros, (self._blocks,), THREADS, (given,))
+        self._call = plan_call(
+            "number",
+            "number",
+            macros=macros,
+            grid=(self._blocks,),
+            threads=THREADS,
+            arguments=(given,),
+        )
         self.device = device
 
     def curves(

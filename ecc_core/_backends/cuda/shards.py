@@ -128,7 +128,13 @@ def _count(shard: Any, table: _Table, begin: Callable[..., Any]) -> _Part:
         ready = queue.mark()
         with queue.stream:
             values, flag = begin(view._replace(array=view.array[None]))
-            return _Part(view, queue, ready, cupy.ascontiguousarray(values), flag)
+            return _Part(
+                view=view,
+                queue=queue,
+                ready=ready,
+                values=cupy.ascontiguousarray(values),
+                flag=flag,
+            )
 
 
 def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _Share:

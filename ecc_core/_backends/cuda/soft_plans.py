@@ -57,7 +57,13 @@ def values(
     steps = tuple(step * dtype.itemsize for step in strides)
     images = Placement(shape, steps, places[0], device)
     mask = None if mask_strides is None else Placement(shape, mask_strides, places[1], device)
-    variant = Variant(False, superlevel, NAN_NONE, element_of(dtype), mask_strides is not None)
+    variant = Variant(
+        cubes=False,
+        superlevel=superlevel,
+        nan=NAN_NONE,
+        element=element_of(dtype),
+        masked=mask_strides is not None,
+    )
     samples = plain_samples(images, variant, mask, directional, vector=True)
     macros = {"VALUE": "double" if dtype == torch.float64 else "float"}
     call = samples.plan("soft_values", "soft_values", macros, 0)
@@ -81,7 +87,13 @@ def coefficients(
     first is `address` modulo 16. NaN is a number like others.
     """
     steps = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
-    variant = Variant(connectivity != 1, superlevel, NAN_NONE, element_of(dtype), masked)
+    variant = Variant(
+        cubes=connectivity != 1,
+        superlevel=superlevel,
+        nan=NAN_NONE,
+        element=element_of(dtype),
+        masked=masked,
+    )
     return coefficient_call(Placement(shape, tuple(steps), address, device), variant)
 
 
@@ -109,7 +121,14 @@ def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Cal
     threads = min(1024, max(256, 32 * ceil_div(levels, 32)))
     given = *[0] * 4, np.int32(levels), np.int32(table_slots(levels))
     macros = {"SUPER": int(superlevel)}
-    return plan_call("soft_levels", "soft_prepare", macros, (images,), threads, given)
+    return plan_call(
+        "soft_levels",
+        "soft_prepare",
+        macros=macros,
+        grid=(images,),
+        threads=threads,
+        arguments=given,
+    )
 
 
 @programs.plan
@@ -121,7 +140,14 @@ def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device
     sizes = np.int32(levels), np.int32(table_slots(levels)), np.float32(scale)
     macros = {"SUPER": int(superlevel)}
     grid = (ceil_div(levels, 8), images)
-    return plan_call("soft_levels", "soft_evaluate", macros, grid, 256, (*[0] * 7, *sizes))
+    return plan_call(
+        "soft_levels",
+        "soft_evaluate",
+        macros=macros,
+        grid=grid,
+        threads=256,
+        arguments=(*[0] * 7, *sizes),
+    )
 
 
 @programs.plan
@@ -140,7 +166,9 @@ def tabulation(
     given = struct, *[0] * 3, *map(np.int32, (first, blocks, slots))
     macros = {"SUPER": int(superlevel)}
     grid = (sums + blocks * images,)
-    return plan_call("soft_levels", "soft_tabulate", macros, grid, 256, given)
+    return plan_call(
+        "soft_levels", "soft_tabulate", macros=macros, grid=grid, threads=256, arguments=given
+    )
 
 
 @programs.plan
@@ -148,7 +176,7 @@ def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
     """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
     given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
     macros = {"REAL": ELEMENTS[element_of(dtype)]}
-    return plan_call("soft_increasing", name, macros, (1,), 32, given)
+    return plan_call("soft_increasing", name, macros=macros, grid=(1,), threads=32, arguments=given)
 
 
 class Scan(NamedTuple):
@@ -186,17 +214,25 @@ def scan(
         room = min(moments, _words(found, resident, others))
         work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
         shared = others + 4 * room
-        call = Call(found, (images,), RESIDENT_THREADS // resident, shared, (work,))
+        call = Call(
+            function=found,
+            grid=(images,),
+            threads=RESIDENT_THREADS // resident,
+            shared=shared,
+            arguments=(work,),
+        )
         return Scan(call)
     room = min(moments, _words(found, resident))
     flush = max(1, min(FLUSH_POINTS // turn, turns))
     scale = _scale(turn * flush)
     call = Call(
-        found,
-        (images * blocks,),
-        RESIDENT_THREADS,
-        4 * room,
-        (SCAN(levels=levels, slots=slots, blocks=blocks, room=room, flush=flush, scale=scale),),
+        function=found,
+        grid=(images * blocks,),
+        threads=RESIDENT_THREADS,
+        shared=4 * room,
+        arguments=(
+            SCAN(levels=levels, slots=slots, blocks=blocks, room=room, flush=flush, scale=scale),
+        ),
     )
     return Scan(call, False, images * (moments + 1), scale)
 
@@ -246,4 +282,6 @@ def gather(
     sums = total_blocks(levels) if small and totals else 0
     arguments = (work, TOTALS(images=images, levels=levels, blocks=sums))
     grid = (sums + images * blocks,)
-    return Call(found, grid, threads, 4 * room, arguments), not small
+    return Call(
+        function=found, grid=grid, threads=threads, shared=4 * room, arguments=arguments
+    ), not small

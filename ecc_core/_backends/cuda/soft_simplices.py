@@ -77,9 +77,9 @@ class Launches:
         """Launch a kernel with a thread for each item, or with a grid of its own."""
         grid = grid or (min(max(1, ceil_div(items, THREADS)), MOST_BLOCKS),)
         macros = {"REAL": REALS[self.given.points.dtype]}
-        plan_call("soft_simplices", name, macros, grid, THREADS, arguments).launch(
-            stream=self._stream
-        )
+        plan_call(
+            "soft_simplices", name, macros=macros, grid=grid, threads=THREADS, arguments=arguments
+        ).launch(stream=self._stream)
 
     @property
     def shapes(self) -> Any:

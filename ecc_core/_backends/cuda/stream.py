@@ -72,7 +72,14 @@ def curve(
         first = bounds[index]
         last = bounds[index + 1]
         with cupy.cuda.Device(devices[index]), cupy.cuda.Stream(non_blocking=True) as compute:
-            slabs = _Slabs(volume, first, last, depth, slab_bytes, threads)
+            slabs = _Slabs(
+                volume=volume,
+                first=first,
+                last=last,
+                depth=depth,
+                slab_bytes=slab_bytes,
+                threads=threads,
+            )
             variant = variant_of(filtration, element_of(slabs.dtype))
             total = cupy.zeros((1, at.size), np.int64)
             ends: list[Any] = []

@@ -108,5 +108,13 @@ def _histogram(
     )
     grid = (images * blocks,)
     room = 4 * bins * shared
-    plan_call("surface", "surface", macros, grid, THREADS, (pairs,), room).launch()
+    plan_call(
+        "surface",
+        "surface",
+        macros=macros,
+        grid=grid,
+        threads=THREADS,
+        arguments=(pairs,),
+        shared=room,
+    ).launch()
     return counts

@@ -65,7 +65,7 @@ def plan_pairs(
         each = steps * rows * WARP_WIDTH
         blocks = max(1, processors // images, ceil_div(units * each, PAIR_POINTS_A_BLOCK))
         if units >= blocks * most:
-            return Tiling(across, down, steps, most, blocks)
+            return Tiling(across=across, down=down, chunk=steps, warps=most, blocks=blocks)
     else:  # lengths that divide all steps evenly
         whole = steps if deep else ceil_div(steps, own)
         parts = [*range(1, min(whole, 512) + 1), *(1 << power for power in range(10, 24))]
@@ -86,7 +86,7 @@ def plan_pairs(
         apart = 1 + PAIR_APART * (resident - 1) if deep else 1
         cost = rounds * (part + extra) * busy * apart
         if best is None or cost < best[0]:
-            best = cost, Tiling(across, down, chunk, warps, blocks)
+            best = cost, Tiling(across=across, down=down, chunk=chunk, warps=warps, blocks=blocks)
     assert best is not None
     return best[1]
 
@@ -96,4 +96,4 @@ def plan_batch(steps: int) -> Tiling:
     rows = ceil_div(steps, PAIR_ROWS)
     choices = 4, 8, RESIDENT_WARPS["pairs2d"]
     warps = min(choices, key=lambda warps: (ceil_div(rows, warps) + BATCH_BLOCK) * warps)
-    return Tiling(1, 1, ceil_div(rows, warps) * PAIR_ROWS, warps, 1)
+    return Tiling(across=1, down=1, chunk=ceil_div(rows, warps) * PAIR_ROWS, warps=warps, blocks=1)

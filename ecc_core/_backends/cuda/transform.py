@@ -80,11 +80,15 @@ def weighted_transform(
     frame, grid = place_grid(weights.shape, tuple(spacing.tolist()), connectivity)
     points = _lines(frame) * len(frame.positions[2])
     if weights.dtype.kind != "f":
-        return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
+        return _weighted(
+            weights, directions, heights=heights, frame=frame, grid=grid, scales=(1.0, 1.0)
+        )[0]
     # A coefficient sums up to 8 cells.
     weights, scales = scales_of(weights, CELLS_OF_A_POINT * points)
     scaled = scales.first, scales.second
-    first, second = _weighted(weights, directions, heights, frame, grid, scaled)
+    first, second = _weighted(
+        weights, directions, heights=heights, frame=frame, grid=grid, scales=scaled
+    )
     return join_parts(first, second, scales)
 
 
@@ -112,7 +116,9 @@ def _weighted(
     sizes = (np.int32(n) for n in (*frame.shape, deep, frame.cubes))
     arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
     at = (min(ceil_div(padded.size, THREADS), MOST_BLOCKS),)
-    plan_call("transform_weights", "pad", macros, at, THREADS, arguments).launch()
+    plan_call(
+        "transform_weights", "pad", macros=macros, grid=at, threads=THREADS, arguments=arguments
+    ).launch()
     image = WEIGHTS[weight](
         padded=padded.data.ptr,
         rows=padded.shape[1],
@@ -126,7 +132,15 @@ def _weighted(
     _memory, samples = sampling.upload(jobs)
     given = (image, grid, samples, values, np.int32(blocks))
     at = (blocks * len(jobs),)
-    plan_call("transform_weights", "count_weights", macros, at, THREADS, given, shared).launch()
+    plan_call(
+        "transform_weights",
+        "count_weights",
+        macros=macros,
+        grid=at,
+        threads=THREADS,
+        arguments=given,
+        shared=shared,
+    ).launch()
     accumulate(values, values.size // heights.size, heights.size).launch()
     return values
 
@@ -193,7 +207,9 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
     image = LABELS(data=kept.data.ptr, **sizes, deep=deep, wide=wide)
     label = "int" if labels.dtype == np.int32 else "long long"
     windows = (shape[0] + deep) * (shape[1] + wide) * (shape[2] + 1) if labels.size else 0
-    corners = _list_corners(image, windows, labels.ndim, connectivity, label)
+    corners = _list_corners(
+        image, windows, ndim=labels.ndim, connectivity=connectivity, label=label
+    )
     count = corners[0].size
     present = cupy.empty(0, np.int64)
     numbers = cupy.empty(0, np.int64)
@@ -206,7 +222,17 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
         _launch("measure_regions", label, count, 1, image, _corners(corners), numbers, count, boxes)
     box = boxes.get()[:, missing:].astype(np.int64)
     radii = np.linalg.norm((box[..., 1] - box[..., 0] + 1) * spacing / 2, axis=1)
-    return Regions(present, radii, image, label, corners, numbers, boxes, spacing, connectivity)
+    return Regions(
+        labels=present,
+        radii=radii,
+        image=image,
+        label=label,
+        corners=corners,
+        numbers=numbers,
+        boxes=boxes,
+        spacing=spacing,
+        connectivity=connectivity,
+    )
 
 
 def _list_corners(
@@ -240,7 +266,14 @@ def _corners(corners: tuple[Any, ...]) -> Any:
 def _launch(name: str, label: str, count: int, jobs: int, *arguments: Any) -> None:
     """Launch a kernel with a thread for each of `count` items and each job."""
     grid = ceil_div(count, THREADS), jobs
-    plan_call("transform_regions", name, {"LABEL": label}, grid, THREADS, arguments).launch()
+    plan_call(
+        "transform_regions",
+        name,
+        macros={"LABEL": label},
+        grid=grid,
+        threads=THREADS,
+        arguments=arguments,
+    ).launch()
 
 
 def region_transforms(

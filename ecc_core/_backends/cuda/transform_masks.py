@@ -103,12 +103,22 @@ def _plan(
     planes = PLANES(**sizes, cubes=frame.cubes, outside=outside, sign=frame.sign)
     blocks = words[0] * words[1] * ceil_div(words[2], PACKED_WORDS)
     arguments = 0, planes, *map(np.int32, frame.shape)
-    packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)
+    packing = plan_call(
+        "transform_pack", "pack", macros={}, grid=(blocks,), threads=PACKING, arguments=arguments
+    )
     macros = {"SHARED": int(width > 0), "PLACES": int(bool(places))}
     numbers = map(np.int32, (width, slices))
     given = planes, grid, samples, PLACES(**places), 0, *numbers
     at = (len(jobs),)
-    counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, given, shared)
+    counting = plan_call(
+        "transform_mask",
+        "count_mask",
+        macros=macros,
+        grid=at,
+        threads=COUNTING,
+        arguments=given,
+        shared=shared,
+    )
     summing = accumulate(0, len(sampling.rows), sampling.levels.size)
     return math.prod(words) * TILE_ROWS, packing, counting, summing, memory
 

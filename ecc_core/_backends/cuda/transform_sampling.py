@@ -116,4 +116,11 @@ def place_grid(
 def accumulate(bins: Any, rows: int, count: int) -> Call:
     """Return what replaces rows of bins by their running sums; 0 for an address to be set."""
     arguments = bins, np.int32(count)
-    return plan_call("transform_sums", "accumulate", {}, (rows,), THREADS, arguments)
+    return plan_call(
+        "transform_sums",
+        "accumulate",
+        macros={},
+        grid=(rows,),
+        threads=THREADS,
+        arguments=arguments,
+    )

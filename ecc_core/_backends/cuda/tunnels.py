@@ -168,11 +168,20 @@ class _Matrix:
         return a, b, c, d
 
     def _run(self, name: str, blocks: int, arguments: Any) -> None:
-        plan_call("tunnels", name, self._macros, (blocks,), THREADS, arguments).launch()
+        plan_call(
+            "tunnels",
+            name,
+            macros=self._macros,
+            grid=(blocks,),
+            threads=THREADS,
+            arguments=arguments,
+        ).launch()
 
     def _reduce(self, name: str, blocks: int, arguments: Any) -> None:
         macros = {"MERGED": MERGED}
-        plan_call("reduction", name, macros, (blocks,), THREADS, arguments).launch()
+        plan_call(
+            "reduction", name, macros=macros, grid=(blocks,), threads=THREADS, arguments=arguments
+        ).launch()
 
     def _grow(self, shape: tuple[int, int, int], device: int) -> Any:
         """Return the forest of the lower link of each point."""

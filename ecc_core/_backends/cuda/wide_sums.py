@@ -35,7 +35,9 @@ def scales_of(terms: Any, count: int) -> tuple[Any, Scales]:
         terms = cupy.ldexp(terms, -exponent)
         moved = exponent
         exponent = 0
-    return terms, Scales(2.0 ** (bits - exponent), 2.0**bits, bits, exponent, moved)
+    return terms, Scales(
+        first=2.0 ** (bits - exponent), second=2.0**bits, bits=bits, exponent=exponent, moved=moved
+    )
 
 
 def join_parts(first: Any, second: Any, scales: Scales) -> Any:

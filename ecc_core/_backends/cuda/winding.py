@@ -38,7 +38,9 @@ def winding_keys(forests: Forests, macros: dict[str, Any], until: Any) -> list[A
     def run(name: str, count: int, *arguments: Any) -> None:
         if count:
             grid = (ceil_div(count, THREADS),)
-            plan_call("components", name, macros, grid, THREADS, arguments).launch()
+            plan_call(
+                "components", name, macros=macros, grid=grid, threads=THREADS, arguments=arguments
+            ).launch()
 
     spanning = cupy.sort(tree.links[tree.links < listed])
     ways = cupy.empty((spanning.size, WAY_WORDS), np.int32)

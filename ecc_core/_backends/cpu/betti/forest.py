@@ -140,7 +140,14 @@ def unjoined(count: int) -> Nodes:
     births = np.zeros(count, np.uint64)
     opens = np.full(count, ALL, np.uint64)
     closed = np.ones(count, np.bool_)
-    return Nodes(np.zeros(count, np.int64), births, opens, closed, tree, tree.copy())
+    return Nodes(
+        places=np.zeros(count, np.int64),
+        births=births,
+        opens=opens,
+        closed=closed,
+        tree=tree,
+        merged=tree.copy(),
+    )
 
 
 def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Array, Array, Loops]:
@@ -195,7 +202,13 @@ def _ways(ndim: int, connectivity: int, steps: tuple[int, int, int]) -> _Ways:
     offsets = np.array(link.members) @ steps
     ends = tuple(offsets[link.ends].tolist())
     end_set = np.uint64(sum(1 << i for i in link.ends))
-    return _Ways(offsets, ends, end_set, link.near, np.array([0, *ends], np.int64))
+    return _Ways(
+        offsets=offsets,
+        ends=ends,
+        end_set=end_set,
+        near=link.near,
+        leads=np.array([0, *ends], np.int64),
+    )
 
 
 def list_basins(
@@ -244,14 +257,20 @@ def list_basins(
     members = take("members", listed, UINT8)
     links_of_edges = take("edge links", listed, UINT32)
     places = take("edge places", room, INT32)
-    edges = Edges(joined.reshape(-1, 2), edge_keys, places, members, links_of_edges)
+    edges = Edges(
+        nodes=joined.reshape(-1, 2),
+        keys=edge_keys,
+        places=places,
+        members=members,
+        lower_links=links_of_edges,
+    )
     total, count, looped = list_edges(
         keys, paths, ways.offsets, forks[:count], links, lower_links, starts, minima, edges
     )
     first = room - looped
     loops = Loops(places[first:], members[first:], links_of_edges[first:])
     edges = Edges(*(part[:count] for part in edges))
-    return Basins(paths, starts, minima, total, edges, loops)
+    return Basins(paths=paths, starts=starts, minima=minima, total=total, edges=edges, loops=loops)
 
 
 def _kept_nodes(count: int) -> Nodes:
@@ -279,7 +298,7 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     frame = forest.kind.complement
     block = staged.block
     grid = forest.grid
-    basins = list_basins(grid, forest.kind, keys, staged, forest.volume)
+    basins = list_basins(grid, forest.kind, keys=keys, staged=staged, volume=forest.volume)
     paths, starts, minima, total, edges, at_once = basins
     faces = grid.faces(block)
     on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]
@@ -316,16 +335,18 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
 
     edge_keys = edges.keys[left].astype(np.uint64) + np.uint64(shift)
     return Part(
-        first,
-        nodes.births[kept] + np.uint64(shift),
-        in_image(nodes.places[kept]),
-        exits,
-        Edges(
+        first=first,
+        births=nodes.births[kept] + np.uint64(shift),
+        places=in_image(nodes.places[kept]),
+        exits=exits,
+        edges=Edges(
             numbers[edges.nodes[left]],
             edge_keys,
             in_image(edges.places[left]),
             *(part if forest.volume is None else part[left] for part in edges[3:]),
         ),
-        in_image(pairs),
-        loops._replace(places=in_image(loops.places).astype(index_type(math.prod(grid.shape)))),
+        pairs=in_image(pairs),
+        loops=loops._replace(
+            places=in_image(loops.places).astype(index_type(math.prod(grid.shape)))
+        ),
     )

@@ -80,7 +80,9 @@ def image_pairs(own: Tunnels, union: Union) -> ImagePairs:
     np.bitwise_or.at(closes, rows.places_of_vertices(closing.points), np.uint8(1) << closing.parts)
     row_parts = row_cells(special, closes)
     column_parts = _with_filling(column_cells(special), columns, filling)
-    row_of, column_of = _reduced(special.volume, rows, row_parts, columns, column_parts)
+    row_of, column_of = _reduced(
+        special.volume, rows, row_parts=row_parts, columns=columns, squares=column_parts
+    )
     births = rows.points(row_parts.places[row_of])
     deaths = columns.points(column_parts.places[column_of])
     killers = column_parts.classes[column_of]
@@ -110,6 +112,8 @@ def _reduced(
     entering = tunnels.Cells(squares.places, columns.keys[squares.places], squares.parts)
     order = tunnels.entry_order(entering, volume.width)
     in_order = Columns(entering.places[order], entering.parts[order])
-    owners = tunnels.owners_of(volume, starts, positions, in_order, 1)[numbers]
+    owners = tunnels.owners_of(volume, starts, positions=positions, columns=in_order, workers=1)[
+        numbers
+    ]
     paired = np.flatnonzero(owners != NONE)
     return paired, order[owners[paired]].astype(np.int64)

@@ -98,7 +98,9 @@ def betti_curves(
                 order.sort(key=lambda axis: image.shape[axis + 1])
             shown = None if mask is None else mask[i].transpose(order)
             field = laid_out(image[i].transpose(order), shown)
-            forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
+            forests, histograms = grow(
+                field, kinds, plans=plans, bins=bins, nan=filtration.nan, workers=alone
+            )
             grown = list(zip(forests, histograms, strict=True))
             share(grown, join, worker_count(alone, image[i].size, 1))
             ends = [cumulate(h, plans[-1], k) for h, k in zip(histograms, kinds, strict=True)]
@@ -171,7 +173,9 @@ def grow(
                     reverse = not reverse
                 # The keys of all blocks are to be counted from the same top.
                 shift = plans[-1].top - plan.top if reverse else 0
-                forest.parts.append(grow_block(forest, histogram[shift:], shift, keys, staged))
+                forest.parts.append(
+                    grow_block(forest, histogram[shift:], shift=shift, keys=keys, staged=staged)
+                )
         return histograms
 
     counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
@@ -254,7 +258,9 @@ def persistence_pairs(
     if values.size == 0:
         return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
     threads = worker_count(workers, values.size, 1)
-    check_memory(values.shape, values.dtype, dimensions, filtration, threads)
+    check_memory(
+        values.shape, values.dtype, dimensions=dimensions, filtration=filtration, threads=threads
+    )
     periodic = any(filtration.boundary.wraps)
     if filtration.ndim < 3 and not periodic:
         field = laid_out(narrowed(values, shown is not None), shown)
@@ -265,7 +271,9 @@ def persistence_pairs(
     if periodic:
         listed = all_periodic_pairs(values, known, dimensions, filtration)
     else:
-        listed = volume_pairs(values, shown, dimensions, filtration, workers)
+        listed = volume_pairs(
+            values, shown, dimensions=dimensions, filtration=filtration, workers=workers
+        )
     found = {}
     for k, births, deaths in listed:  # what is short is dropped before the next ones are found
         found[k] = pairs_of_interest(
@@ -313,7 +321,7 @@ def forest_pairs(
     plan = order_plan(values.dtype, filtration, shown is not None)
     field = laid_out(values, shown)
     (forest,), (histogram,) = grow(
-        field, [kind], [plan], 0, filtration.nan, workers=workers, volume=volume
+        field, [kind], plans=[plan], bins=0, nan=filtration.nan, workers=workers, volume=volume
     )
     pairs, roots, loops = forest.join(histogram)
     if kind.complement:
@@ -344,7 +352,7 @@ def volume_pairs(
             continue
         kind = kind_of(filtration, complement=k > 0)
         births, deaths, loops[kind.connectivity] = forest_pairs(
-            values, shown, kind, filtration, workers, volume
+            values, shown, kind=kind, filtration=filtration, workers=workers, volume=volume
         )
         if k in dimensions:
             yield k, births, deaths
@@ -352,4 +360,15 @@ def volume_pairs(
     if volume is not None:
         plan = order_plan(values.dtype, filtration, shown is not None)
         threads = worker_count(workers, values.size, 1)
-        yield 1, *tunnel_pairs(values, shown, volume, loops, plan, filtration.cubes, threads)
+        yield (
+            1,
+            *tunnel_pairs(
+                values,
+                shown,
+                volume=volume,
+                loops=loops,
+                plan=plan,
+                cubes=filtration.cubes,
+                workers=threads,
+            ),
+        )

@@ -64,17 +64,23 @@ def piece_of(
     field = _field(image, mask, pairing)
     sides = pairing.open_sides(joined)
     (forest,), _ = grow(
-        field, [pairing.kind], [pairing.plan], 0, pairing.filtration.nan, workers, sides
+        field,
+        [pairing.kind],
+        plans=[pairing.plan],
+        bins=0,
+        nan=pairing.filtration.nan,
+        workers=workers,
+        open_sides=sides,
     )
     nodes, edges, found = forest.joined()
     faces = {side: pairing.ordered(face_keys(field, pairing.plan, *side)) for side in sides}
     graph = Graph(
-        nodes.births,
-        joined.in_image(nodes.places),
-        edges.nodes,
-        edges.keys,
-        joined.in_image(edges.places),
-        {side: forest.surface[forest.grid.side(*side)].take(0, side[0]) for side in sides},
+        births=nodes.births,
+        places=joined.in_image(nodes.places),
+        edges=edges.nodes,
+        keys=edges.keys,
+        edge_places=joined.in_image(edges.places),
+        faces={side: forest.surface[forest.grid.side(*side)].take(0, side[0]) for side in sides},
     )
     if pairing.kind.complement:
         found = np.where(found < 0, FRAME, image.size - 1 - found)
@@ -125,12 +131,12 @@ def _reduced(piece: PairPiece, tree: Array, pairing: Pairing) -> PairPiece:
     numbers, roots = (np.empty(nodes.tree.size, np.int32) for _ in range(2))
     roots = roots[: number_nodes(nodes.merged, numbers, roots)]
     left = Graph(
-        graph.births[roots],
-        graph.places[roots],
-        numbers[graph.edges[kept]],
-        graph.keys[kept],
-        graph.edge_places[kept],
-        {side: numbers[face] for side, face in graph.faces.items()},
+        births=graph.births[roots],
+        places=graph.places[roots],
+        edges=numbers[graph.edges[kept]],
+        keys=graph.keys[kept],
+        edge_places=graph.edge_places[kept],
+        faces={side: numbers[face] for side, face in graph.faces.items()},
     )
     return piece._replace(graph=left, pairs=pairs)
 
@@ -151,12 +157,12 @@ def join_pieces(low: PairPiece, high: PairPiece, axis: int, options: PairOptions
         pairing.kind.connectivity > 1,
     )
     graph = Graph(
-        np.concatenate([low.graph.births, more.births]),
-        np.concatenate([low.graph.places, more.places]),
-        np.concatenate([low.graph.edges, more.edges + np.int32(count), edges]),
-        np.concatenate([low.graph.keys, more.keys, keys]),
-        np.concatenate([low.graph.edge_places, more.edge_places, places]),
-        joined_faces(low.graph.faces, moved, axis),
+        births=np.concatenate([low.graph.births, more.births]),
+        places=np.concatenate([low.graph.places, more.places]),
+        edges=np.concatenate([low.graph.edges, more.edges + np.int32(count), edges]),
+        keys=np.concatenate([low.graph.keys, more.keys, keys]),
+        edge_places=np.concatenate([low.graph.edge_places, more.edge_places, places]),
+        faces=joined_faces(low.graph.faces, moved, axis),
     )
     tree = np.arange(graph.births.size)
     if pairing.kind.complement:
@@ -221,5 +227,7 @@ def unpack_piece(values: NDArray[np.int64]) -> PairPiece:
     planes = arrays[len(pairs) :]
     faces = dict(zip(sides, planes[: len(sides)], strict=True))
     nodes = dict(zip(sides, planes[len(sides) :], strict=True))
-    graph = Graph(births, places, edges, keys, edge_places, nodes)
+    graph = Graph(
+        births=births, places=places, edges=edges, keys=keys, edge_places=edge_places, faces=nodes
+    )
     return PairPiece(Box(*map(tuple, box.tolist())), faces, graph, pairs)

@@ -61,7 +61,7 @@ class OneForest:
             # Keys are counted from the same top, whatever plan they fit.
             shift = last.top - plan.top if reverse else 0
             histogram = np.zeros(last.top + 1, np.int64)
-            count_block(self.grid, kind, histogram[shift:], keys, self.staged)
+            count_block(self.grid, kind, histogram=histogram[shift:], keys=keys, staged=self.staged)
             ends.append(cumulate(histogram, last, kind))
         values: Values = complete(ends, self.kinds, euler, self.filtration.ndim)
         return values

@@ -220,7 +220,7 @@ def simplicial_transform(
         encode_heights(points, vectors, grid, cells.shift, guess, scaled, codes)
 
     orders = len(directions), heights.size + 1
-    return _curves(simplices.weighed(weights), orders, encode, cells, workers)
+    return _curves(simplices.weighed(weights), orders, encode=encode, cells=cells, workers=workers)
 
 
 def value_curves(
@@ -236,7 +236,9 @@ def value_curves(
         own = ranks[part]
         codes[:, : len(own)] = own.T
 
-    curves = _curves(simplices.weighed(None), (len(ranks), bins), encode, cells, workers)
+    curves = _curves(
+        simplices.weighed(None), (len(ranks), bins), encode=encode, cells=cells, workers=workers
+    )
     before = np.zeros((len(ranks), 1), np.int64)
     return np.concatenate([before, curves], axis=1)[:, levels.entered]
 
