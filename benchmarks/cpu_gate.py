@@ -3,7 +3,7 @@
     python benchmarks/cpu_gate.py BASE [--limit 1.15] [--only GROUP] [--turns 7]
 
 BASE is the folder of another checkout, such as the main branch. One process for each checkout makes
-the calls of ``cpu_map.py`` on the same small images, and the two take turns, call by call. The
+the calls of ``cpu_map_cases.py`` on the same small images, and the two take turns, call by call. The
 measure is the least processor time of the thread that calls. A call that seems slower than the
 limit is measured again with three times as many turns before it counts. Calls that BASE does not
 have are named and left out. The exit code is 1 if a ratio exceeds the limit.
@@ -65,18 +65,18 @@ class Checkout:
 
 def serve() -> None:
     """Answer the questions of a `Checkout`."""
-    import cpu_map
+    import cpu_map_cases
 
-    images = cpu_map.Images(SIDE)
-    groups: dict[str, list[cpu_map.Case]] = {}
+    images = cpu_map_cases.Images(SIDE)
+    groups: dict[str, list[cpu_map_cases.Case]] = {}
     for line in sys.stdin:
         question = json.loads(line)
         if question["ask"] == "package":
-            answer: Any = cpu_map.ecc.__file__
+            answer: Any = cpu_map_cases.ecc.__file__
         else:
             group = question["group"]
             if group not in groups:
-                groups[group] = list(cpu_map.GROUPS[group](images))
+                groups[group] = list(cpu_map_cases.GROUPS[group](images))
             cases = groups[group]
             if question["ask"] == "names":
                 answer = [case.name for case in cases]
@@ -135,17 +135,17 @@ def compare(
 
 
 def main() -> None:
-    import cpu_map
+    import cpu_map_cases
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base", type=Path, help="the folder of another checkout")
     parser.add_argument("--limit", type=float, default=1.15, help="largest ratio that passes")
-    parser.add_argument("--only", choices=cpu_map.GROUPS, help="compare one group")
+    parser.add_argument("--only", choices=cpu_map_cases.GROUPS, help="compare one group")
     parser.add_argument("--turns", type=int, default=7, help="turns of each call")
     arguments = parser.parse_args()
     base = Checkout(arguments.base.resolve())
     here = Checkout(HERE.parents[1])
-    groups = [arguments.only] if arguments.only else list(cpu_map.GROUPS)
+    groups = [arguments.only] if arguments.only else list(cpu_map_cases.GROUPS)
     ratios = compare(base, here, groups=groups, turns=arguments.turns, limit=arguments.limit)
     slower = [f"{ratio:.2f}  {name}" for name, ratio in ratios if ratio > arguments.limit]
     median = statistics.median(ratio for _, ratio in ratios)
