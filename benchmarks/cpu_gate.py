@@ -3,8 +3,8 @@
     python benchmarks/cpu_gate.py BASE [--limit 1.15] [--only GROUP] [--turns 7]
 
 BASE is the folder of another checkout, such as the main branch. One process for each checkout makes
-the calls of ``cpu_map_cases.py`` on the same small images, and the two take turns, call by call. The
-measure is the least processor time of the thread that calls. A call that seems slower than the
+the calls of ``cpu_map_cases.py`` on the same small images, and the two take turns, call by call.
+The measure is the least processor time of the thread that calls. A call that seems slower than the
 limit is measured again with three times as many turns before it counts. Calls that BASE does not
 have are named and left out. The exit code is 1 if a ratio exceeds the limit.
 """
