@@ -25,7 +25,7 @@ from benchmarks.scale import PERIODS, peak_memory, prepared
 
 RESULTS = Path(__file__).parent / "results" / "pairs_on_disk.md"
 PERSISTENCE = 30
-DIMENSIONS = (0, 2)
+DIMENSIONS = (0, 1, 2)
 CURVE = "Euler curve, chunks"
 
 

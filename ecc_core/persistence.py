@@ -44,8 +44,9 @@ def persistence_pairs(
         and nothing is read before they are computed.
     dimension : int, optional
         0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them,
-        and d, the torus itself, if the image is periodic along all axes. It must be 0 or d - 1 for
-        a dask array: chunks are reduced to what others can change of these, and joined in a tree.
+        and d, the torus itself, if the image is periodic along all axes. It must be one from 0 to
+        d - 1 for a dask array, whose chunks are reduced to what others can change of its classes,
+        and joined in a tree. For tunnels, chunks are read with the points around them.
     min_persistence : float, default 0
         Leave out classes whose values of birth and death differ by less. Those that never die stay.
         Differences are those of :func:`betti_curves`.

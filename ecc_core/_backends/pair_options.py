@@ -30,7 +30,7 @@ class PairOptions:
     """That of the image."""
     filtration: Filtration
     dimension: int
-    """0, or the number of spatial axes minus 1."""
+    """0, the number of spatial axes minus 1, or 1 for tunnels of a volume."""
     masked: bool
     least: float
     """How long classes last at least."""

@@ -1,11 +1,6 @@
-"""Betti curves of what lasts, of volumes that do not fit in memory: all but those of tunnels.
-
-Components and cavities that last follow from pairs of boxes, tunnels only from the whole volume
-(docs/design/betti.md). So tables have neither b1 nor the Euler number of what lasts.
-"""
+"""Betti curves of what lasts, of volumes whose pairs do not fit in memory: from pairs of boxes."""
 
 import math
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +17,7 @@ from ecc_core._io.curve_columns import Curves
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.limits import available_bytes
 from ecc_core._optional import import_optional
+from ecc_core._request.boundary import boundary_of
 from ecc_core._request.levels import count_entered, round_to_levels
 from ecc_core.errors import InputFileError
 from ecc_core.quantities import CURVES
@@ -29,8 +25,8 @@ from ecc_core.quantities.registry import quantities_of
 
 BYTES_OF_PAIRS = 28
 """What a point takes while all pairs of a volume in memory are found, besides its value."""
-DIMENSIONS = 0, 2
-"""Of components and cavities."""
+DIMENSIONS = 0, 1, 2
+"""Of components, tunnels and cavities."""
 
 
 def fits_in_memory(blocks: Blocks) -> bool:
@@ -47,7 +43,7 @@ def is_needed(stack: Stack) -> bool:
 
 
 def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
-    """Refuse what needs all Betti numbers of a volume that is too large for them."""
+    """Refuse what needs the volume in memory, in which its pairs do not fit."""
     known = CURVES["euler"], CURVES["betti"]
     others = [one.name for one in quantities_of(arguments) if one not in known]
     reason = ""
@@ -63,24 +59,21 @@ def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
         reason = "must have no --plot"
     if reason:
         raise InputFileError(
-            f"{path}: {reason} with --persistence, since tunnels of the volume do not fit in "
-            "memory, and its boxes give components and cavities only"
+            f"{path}: {reason} with --persistence, since pairs of the volume do not fit in memory, "
+            "and its boxes give Betti numbers at thresholds only"
         )
 
 
 def lasting_curves(stack: Stack) -> Curves:
-    """Return b0 and b2 of an image that is read by boxes, and say what is missing."""
+    """Return the Betti numbers and the Euler number of an image that is read by boxes."""
     at = thresholds_of(stack, sampled=False)
-    rows = math.prod(stack.batch)
-    measures = {f"b{k}": np.zeros((rows, at.size), np.int64) for k in DIMENSIONS}
     with blame(stack.path):
-        for row, place in enumerate(np.ndindex(*stack.batch)):
-            for name, numbers in zip(measures, _numbers(stack, place, at), strict=True):
-                measures[name][row] = numbers
-    sys.stderr.write(
-        f"ecc: {stack.path}: b1 and the Euler number are left out: tunnels that last are found in "
-        "memory only, into which they do not fit\n"
-    )
+        places = np.ndindex(*stack.batch)
+        found = [_numbers(stack, place, at) for place in places]
+    rows: Array = np.reshape(found, (len(found), -1, at.size))
+    signs = (-1) ** np.arange(rows.shape[1])
+    measures = {"euler_number": np.tensordot(signs, rows, (0, 1))}
+    measures |= {f"b{k}": rows[:, k] for k in range(rows.shape[1])}
     return Curves(stack.facts["path"], at, stack.heads, measures)
 
 
@@ -95,15 +88,30 @@ def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
     options |= {"mask": mask, "min_persistence": arguments.persistence}
     pairs = [ecc_core.persistence_pairs(image, k, **options) for k in DIMENSIONS]
     ends = [(one.births, one.deaths, one.death_points) for one in pairs]
+    torus: tuple[Any, ...] = ()
+    if all(boundary_of(arguments.boundary, image.ndim).wraps):
+        torus = _torus(image, mask, arguments.superlevel)
     # Together, so that each block is read once.
-    found = dask.compute(*ends, scheduler="threads", num_workers=stack.means.workers)
+    found, whole = dask.compute(ends, torus, scheduler="threads", num_workers=stack.means.workers)
     levels = round_to_levels(at, image.dtype.newbyteorder("="), arguments.superlevel)
     numbers = []
     for births, deaths, points in found:
         dies = points[:, 0] >= 0
         born, died = (count_entered(values, levels) for values in (births, deaths[dies]))
         numbers.append(born - died)
+    if torus:
+        last, enter = whole
+        numbers.append(count_entered(np.reshape(last, -1)[: int(enter)], levels))
     return numbers
+
+
+def _torus(image: Any, mask: Any, superlevel: bool) -> tuple[Any, Any]:
+    """Return the value at which a volume is a torus, and whether all of its points enter."""
+    last = image.min() if superlevel else image.max()
+    enter = last == last  # unless it is NaN
+    if mask is not None:
+        enter = enter & mask.all()
+    return last, enter
 
 
 def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
-from ecc_core._backends.protocols import PairPieces
+from ecc_core._backends.protocols import HostBettiNumbers, PairPieces, TunnelPieces
 from ecc_core._blocks.work import Index
 from ecc_core._boxes import edges_of
 from ecc_core._dask.arguments import single_image
@@ -25,6 +25,9 @@ from ecc_core.results import PersistencePairs, curve_facts
 
 Array = NDArray[Any]
 
+VOLUME = 3
+"""Spatial axes of images that have tunnels."""
+
 
 @dataclass(frozen=True)
 class PairBoxes:
@@ -34,23 +37,37 @@ class PairBoxes:
     whole: tuple[int, ...]
     """The shape of the image."""
 
-    def functions(self, chunk: Any) -> PairPieces:
-        """Return the functions for chunks of this kind, or raise BackendError."""
-        return origin_of(chunk).betti_numbers().pair_pieces
+    @property
+    def tunnels(self) -> bool:
+        """Whether pairs are those of tunnels, for which chunks need the points around them."""
+        return self.options.dimension == 1 and len(self.whole) == VOLUME
 
-    def piece(self, chunk: Array, mask: Array | None, start: tuple[int, ...]) -> Any:
+    def functions(self, backend: HostBettiNumbers) -> PairPieces | TunnelPieces:
+        """Return the functions of a backend, or raise BackendError."""
+        return backend.tunnel_pieces if self.tunnels else backend.pair_pieces
+
+    def piece(
+        self, chunk: Array, mask: Array | None, start: tuple[int, ...], stop: tuple[int, ...]
+    ) -> Any:
         """Return the piece of a chunk."""
         values = as_booleans(chunk) if chunk.dtype.kind == "b" else chunk
-        piece_of = self.functions(chunk).piece_of
-        return piece_of(values, self.options, start, self.whole, mask=mask, workers=1)
+        backend = origin_of(chunk).betti_numbers()
+        place = (start, stop, self.whole) if self.tunnels else (start, self.whole)
+        piece_of: Any = self.functions(backend).piece_of
+        return piece_of(values, self.options, *place, mask=mask, workers=1)
+
+    @property
+    def _joining(self) -> PairPieces | TunnelPieces:
+        """What joins pieces, which are in host memory."""
+        return self.functions(betti_numbers("cpu"))
 
     def joined(self, low: Any, high: Any, axis: int) -> Any:
         """Return the piece of two boxes that touch across an axis."""
-        return betti_numbers("cpu").pair_pieces.join_pieces(low, high, axis, self.options)
+        return self._joining.join_pieces(low, high, axis, self.options)
 
     def arrays(self, piece: Any) -> tuple[Array, ...]:
         """Return births, deaths and their points, of the piece of the whole image."""
-        pairs = betti_numbers("cpu").pair_pieces.pairs_of(piece, self.options)
+        pairs = self._joining.pairs_of(piece, self.options)
         births = indices_of(pairs.birth_places, self.whole)
         deaths = indices_of(pairs.death_places, self.whole)
         return pairs.births, pairs.deaths, births, deaths
@@ -62,12 +79,9 @@ def whole_pairs(
     """Return the result of :func:`ecc_core.persistence_pairs` for a dask array."""
     request, values, mask = single_image(image, options)
     filtration = request.filtration
-    known = sorted({0, filtration.ndim - 1})
-    numbers = " or ".join(map(str, known))
-    wanted = (
-        f"{numbers} for a {filtration.ndim}-D dask array, whose other classes are found in memory "
-        "only"
-    )
+    known = list(range(filtration.ndim))
+    numbers = " or ".join(", ".join(map(str, known)).rsplit(", ", 1))
+    wanted = f"{numbers} for a {filtration.ndim}-D dask array"
     asked = check_dimension(dimension, known, wanted)
     dtype = values.dtype.newbyteorder("=")
     boxes = PairBoxes(
@@ -93,16 +107,22 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     metas = [values, values, points, points]
     if image.size == 0:
         return [da.from_array(meta) for meta in metas]
-    boxes.functions(image._meta)
+    boxes.functions(origin_of(image._meta).betti_numbers())
     given = dask.delayed(boxes, traverse=False, pure=True)
     name = "ecc-pairs-" + dask.base.tokenize(image, mask, given.key)
     edges = list(map(edges_of, image.chunks))
+    if boxes.tunnels:
+        wraps = boxes.options.filtration.boundary.wraps
+        image = _with_neighbours(image, wraps)
+        mask = None if mask is None else _with_neighbours(mask, wraps)
 
     def of_block(place: Index) -> Task:
         chunk = (image.name, *place)
         shown = None if mask is None else (mask.name, *place)
-        start = tuple(along[i] for along, i in zip(edges, place, strict=True))
-        return PairBoxes.piece, given.key, chunk, shown, start
+        start, stop = (
+            tuple(along[i + end] for along, i in zip(edges, place, strict=True)) for end in (0, 1)
+        )
+        return PairBoxes.piece, given.key, chunk, shown, start, stop
 
     def of_halves(first: Task, second: Task, axis: int) -> Task:
         return PairBoxes.joined, given.key, first, second, axis
@@ -118,3 +138,9 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     arrays = Delayed(name, layers, length=len(metas))
     pairs = zip(arrays, metas, strict=True)
     return [da.from_delayed(array, (np.nan, ndim)[: meta.ndim], meta=meta) for array, meta in pairs]
+
+
+def _with_neighbours(image: Any, wraps: tuple[bool, ...]) -> Any:
+    """Return an image whose chunks have the points around them, too."""
+    ends = {axis: "periodic" if touch else "none" for axis, touch in enumerate(wraps)}
+    return da.overlap.overlap(image, depth=1, boundary=ends, allow_rechunk=False)

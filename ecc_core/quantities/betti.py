@@ -41,8 +41,8 @@ class LastingPieces(BettiPieces):
     def __post_init__(self) -> None:
         if self.filtration.ndim > 2:
             raise ValueError(
-                "tunnels that last are known for whole images only: leave out the persistence, or "
-                "compute the image in memory"
+                "Betti curves of what lasts are known for whole volumes only: leave out the "
+                "persistence, compute the image in memory, or count its persistence pairs"
             )
         if self.masked and self.dtype.kind in "iu" and self.dtype.itemsize == 8:
             raise ValueError(

@@ -14,7 +14,7 @@ class Persistence(Quantity):
         Function(
             "persistence_pairs",
             lazy=True,
-            lazy_limit="dimensions 0 and d - 1",
+            lazy_limit="one dimension at a time",
         ),
         Function("persistent_regions", lazy=True),
         Function("betti_matching", device="no"),

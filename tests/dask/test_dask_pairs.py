@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from topology_helpers import assert_diagrams, intervals
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import launch, pair_pieces
+from ecc_core._backends.cpu.betti import launch, pair_pieces, tunnel_pieces
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import strategies
@@ -31,7 +31,7 @@ def test_any_chunks_masks_and_boundaries(data):
     options["boundary"] = tuple(data.draw(words) for _ in range(image.ndim))
     options["min_persistence"] = data.draw(st.sampled_from([0, 0, 2, 50]))
     chunks = data.draw(strategies.chunkings(image.shape))
-    for dimension in {0, image.ndim - 1}:
+    for dimension in range(image.ndim):
         assert_alike(image, chunks, dimension, **options)
 
 
@@ -45,7 +45,7 @@ def test_chunks_of_several_blocks(connectivity, superlevel, boundary, levels, mo
     monkeypatch.setattr(launch, "BLOCK", (2, 3, 4))
     image = np.random.default_rng(levels).integers(0, levels, (11, 12, 13), np.uint8)
     options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-    for dimension in (0, 2):
+    for dimension in range(3):
         assert_alike(image, (6, (1, 4, 7), 5), dimension, **options)
 
 
@@ -58,6 +58,15 @@ def test_diagrams_are_those_of_gudhi(connectivity):
         for dimension in (0, 1)
     ]
     assert_diagrams(found, intervals(image, connectivity))
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_tunnels_are_those_of_gudhi(connectivity):
+    """On a volume of few values, whose classes are decided by the order of equal ones."""
+    image = np.random.default_rng(6).integers(0, 5, (7, 8, 9), np.uint8)
+    lazy = da.from_array(image, chunks=(3, (1, 5, 2), 4))
+    found = ecc.persistence_pairs(lazy, 1, connectivity=connectivity).to_gudhi()
+    assert_diagrams([found], intervals(image, connectivity)[1:2])
 
 
 def test_masked_axes_and_batch_axes():
@@ -108,8 +117,8 @@ def test_chunks_are_read_once():
 
 def test_invalid_input():
     image = da.zeros((3, 4, 5), chunks=2)
-    for dimension in (None, 1, 3, True, np.array([0, 2])):
-        with pytest.raises(ValueError, match=r"`dimension` must be 0 or 2 for a 3-D dask array"):
+    for dimension in (None, 3, True, np.array([0, 2])):
+        with pytest.raises(ValueError, match=r"`dimension` must be 0, 1 or 2 for a 3-D dask array"):
             ecc.persistence_pairs(image, dimension)
     with pytest.raises(ValueError, match="NaN"):
         ecc.persistence_pairs(image * np.nan, 0).to_numpy()
@@ -130,3 +139,15 @@ def test_pieces_are_as_large_as_their_surface():
         assert piece.graph.births.size <= sum(face.size for face in piece.faces.values()) // 3
         assert piece.graph.keys.size < piece.graph.births.size
         assert piece.pairs.births.size < 20
+
+
+def test_tunnels_of_pieces_grow_with_their_surface():
+    """Boxes of 20 and 40 slices of noise, with one more slice behind them."""
+    image = np.random.default_rng(0).integers(0, 256, (41, 20, 20), np.uint8)
+    options = PairOptions(image.dtype, filtration_of(3), 1, False, 0.0)
+    for depth in (20, 40):
+        part = image[: depth + 1]
+        stop = (depth, 20, 20)
+        piece = tunnel_pieces.piece_of(part, options, (0, 0, 0), stop, part.shape)
+        assert piece.pairs.births.size > 50 * depth
+        assert piece.matrix.rows.keys.size < 2 * 20 * 20

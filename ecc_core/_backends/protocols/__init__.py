@@ -12,7 +12,12 @@ from ecc_core._backends.protocols.arrays import DeviceArray
 from ecc_core._backends.protocols.betti import BettiNumbers, HostBettiNumbers
 from ecc_core._backends.protocols.cells import CellCounts, WindowCellCounts
 from ecc_core._backends.protocols.curves import Backend, Planner, Shards, Surfaces
-from ecc_core._backends.protocols.pieces import BettiPieces, PairPieces, SizePieces
+from ecc_core._backends.protocols.pieces import (
+    BettiPieces,
+    PairPieces,
+    SizePieces,
+    TunnelPieces,
+)
 from ecc_core._backends.protocols.shapes import (
     HostSimplicialComplexes,
     SimplicialComplexes,
@@ -34,5 +39,6 @@ __all__ = [
     "SizePieces",
     "Surfaces",
     "Transforms",
+    "TunnelPieces",
     "WindowCellCounts",
 ]

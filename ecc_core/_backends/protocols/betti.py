@@ -9,6 +9,7 @@ from ecc_core._backends.protocols.pieces import (
     FloodBoxes,
     PairPieces,
     SizePieces,
+    TunnelPieces,
 )
 from ecc_core._request.filtration import Filtration
 
@@ -112,6 +113,8 @@ class HostBettiNumbers(BettiNumbers, Protocol):
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
     pair_pieces: "PairPieces"
     """Boxes of an image for pairs of birth and death."""
+    tunnel_pieces: "TunnelPieces"
+    """The same for tunnels of volumes."""
     flood_boxes: "FloodBoxes"
     """Boxes of an image for regions of components that last."""
     size_pieces: "SizePieces"

@@ -107,6 +107,33 @@ class PairPieces(Protocol):
         """Return the piece of such an array."""
 
 
+class TunnelPieces(Protocol):
+    """Boxes of a volume, from which its tunnels follow. A piece is any object."""
+
+    def piece_of(
+        self,
+        image: DeviceArray,
+        options: PairOptions,
+        start: Sequence[int],
+        stop: Sequence[int],
+        whole: Sequence[int],
+        /,
+        *,
+        mask: DeviceArray | None = None,
+        workers: int | None = None,
+    ) -> Any:
+        """Return the piece of a box from `start` to `stop`; the volume has the shape `whole`.
+
+        The image and its mask are those of the box and the points around it.
+        """
+
+    def join_pieces(self, low: Any, high: Any, axis: int, options: PairOptions, /) -> Any:
+        """Return the piece of two boxes that touch across an axis."""
+
+    def pairs_of(self, piece: Any, options: PairOptions, /) -> Pairs:
+        """Return the pairs of a whole volume, by birth, then by the places of birth and death."""
+
+
 class SizePieces(Protocol):
     """The same for sizes of components, with the `ends` of `component_curves`."""
 

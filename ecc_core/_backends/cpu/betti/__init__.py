@@ -1,6 +1,6 @@
 """Betti numbers on the CPU: forests over the minima of an image and of its complement."""
 
-from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
+from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces, tunnel_pieces
 from ecc_core._backends.cpu.betti import pieces as betti_pieces
 from ecc_core._backends.cpu.betti import sizes as size_pieces
 from ecc_core._backends.cpu.betti.flood import persistent_regions
@@ -25,4 +25,5 @@ __all__ = [
     "persistent_regions",
     "region_betti_curves",
     "size_pieces",
+    "tunnel_pieces",
 ]

@@ -96,7 +96,7 @@ def _joined_basins(
     """Return the growth of a box that is not periodic."""
     shape = staged.block.shape
     grid = grid_of(shape, shape)
-    basins = list_basins(grid, kind_of(filtration, complement=False), keys, staged)
+    basins = list_basins(grid, kind_of(filtration, complement=False), keys, staged, frame=False)
     members = scratch.take("basins", math.prod(shape), INT32)
     sort_members(keys, staged.layout, basins.paths, found[0], members)
     labels = basins.paths[0]

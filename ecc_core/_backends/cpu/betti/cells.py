@@ -49,9 +49,9 @@ def tunnel_pairs(
     def prepare(queue: Iterator[str]) -> None:
         for cells in queue:
             if cells == "rows":
-                prepared[cells] = numbered_rows(volume, _row_cells(loops.pop(1), *given))
+                prepared[cells] = numbered_rows(volume, row_cells(loops.pop(1), *given))
             else:
-                prepared[cells] = ordered_columns(volume, _column_cells(loops.pop(3), *given))
+                prepared[cells] = ordered_columns(volume, column_cells(loops.pop(3), *given))
 
     share(["rows", "columns"], prepare, workers)
     found = reduced(volume, prepared["rows"], prepared["columns"], workers)
@@ -70,13 +70,13 @@ def tunnel_pairs(
     return births, deaths
 
 
-def _row_cells(loops: Loops, values: Array, *given: Any) -> Cells:
+def row_cells(loops: Loops, values: Array, *given: Any) -> Cells:
     """Return the rows with the edges that close loops; arguments are those of :func:`_located`."""
     places, keys = _located(loops.places, values, *given)
     return Cells(places, keys, ends_at(loops.members))
 
 
-def _column_cells(loops: Loops, values: Array, *given: Any) -> Cells:
+def column_cells(loops: Loops, values: Array, *given: Any) -> Cells:
     """Return the columns with the loops of the complement, whose image is flipped.
 
     Other arguments are those of :func:`_located`.

@@ -74,15 +74,19 @@ class Forest:
     """The parts of all blocks of an image, to which several threads may add.
 
     If there is a `volume`, loops are listed, and if points are adjacent along axes only, their
-    gradient is written to it.
+    gradient is written to it. A forest of the complement is `framed`, unless said otherwise: beyond
+    each side of the grid that is not open lies a frame, which comes before all points.
 
     The arrays of the surface have the shape of the image: along one axis, all their points lie in
     the same plane.
     """
 
-    def __init__(self, grid: Grid, kind: Kind, volume: Volume | None = None) -> None:
+    def __init__(
+        self, grid: Grid, kind: Kind, volume: Volume | None = None, framed: bool | None = None
+    ) -> None:
         self.grid = grid
         self.kind = kind
+        self.framed = kind.complement if framed is None else framed
         self.volume = volume
         self.surface: dict[Plane, Array] = {}
         for axis, at in grid.planes:
@@ -92,6 +96,11 @@ class Forest:
         self.parts: list[Part] = []
         self.nodes = 0
         self.lock = threading.Lock()
+
+    def nodes_of(self, side: tuple[int, int]) -> Array:
+        """Return the nodes of the points on an open side."""
+        nodes: Array = self.surface[self.grid.side(*side)].take(0, side[0])
+        return nodes
 
     def joined(self) -> tuple[Nodes, Edges, Array]:
         """Return the nodes, edges and pairs of all parts.
@@ -105,7 +114,7 @@ class Forest:
             nodes.places[own] = part.places
             for plane, index, exits in part.exits:
                 nodes.tree[exits] = self.surface[plane][tuple(index)]
-            if self.kind.complement:
+            if self.framed:
                 nodes.tree[part.first] = 0
         edges = zip(*(part.edges for part in self.parts), strict=True)
         pairs = np.concatenate([part.pairs for part in self.parts])
@@ -212,7 +221,13 @@ def _ways(ndim: int, connectivity: int, steps: tuple[int, int, int]) -> _Ways:
 
 
 def list_basins(
-    grid: Grid, kind: Kind, keys: Array, staged: Staged, volume: Volume | None = None
+    grid: Grid,
+    kind: Kind,
+    keys: Array,
+    staged: Staged,
+    *,
+    frame: bool,
+    volume: Volume | None = None,
 ) -> Basins:
     """Find the minima of a block, and the points where their basins meet.
 
@@ -220,7 +235,6 @@ def list_basins(
     of the block is written to it.
     """
     take = scratch.take
-    frame = kind.complement
     block = staged.block
     ways = _ways(staged.field.ndim, kind.connectivity, staged.steps)
     points = math.prod(block.shape)
@@ -281,7 +295,7 @@ def _kept_nodes(count: int) -> Nodes:
 
 def count_block(grid: Grid, kind: Kind, histogram: Array, keys: Array, staged: Staged) -> None:
     """Count the components of a block that is the whole image in a histogram of its keys."""
-    basins = list_basins(grid, kind, keys, staged)
+    basins = list_basins(grid, kind, keys, staged, frame=kind.complement)
     nodes = _kept_nodes(basins.total)
     make_trees(keys, basins.starts, basins.minima, kind.complement, nodes, histogram)
     bits = min(histogram.size.bit_length(), 8 * keys.itemsize)
@@ -295,10 +309,12 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     block's keys.
     """
     take = scratch.take
-    frame = forest.kind.complement
+    frame = forest.framed
     block = staged.block
     grid = forest.grid
-    basins = list_basins(grid, forest.kind, keys=keys, staged=staged, volume=forest.volume)
+    basins = list_basins(
+        grid, forest.kind, keys=keys, staged=staged, frame=frame, volume=forest.volume
+    )
     paths, starts, minima, total, edges, at_once = basins
     faces = grid.faces(block)
     on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]

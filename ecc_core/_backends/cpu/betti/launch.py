@@ -148,15 +148,19 @@ def grow(
     open_sides: Sequence[tuple[int, int]] = (),
     *,
     volume: Volume | None = None,
+    framed: bool | None = None,
 ) -> tuple[list[Forest], list[Values]]:
-    """Return the forests of an image, not yet joined, and their histograms."""
+    """Return the forests of an image, not yet joined, and their histograms.
+
+    `volume` and `framed` are those of :class:`Forest`.
+    """
     shape = field.source.shape
     slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
     depth = min(slices, shape[0])
     height = min(rows, shape[1])
     step = depth, height, slices * rows * columns // (depth * height)
     grid = grid_of(shape, step, tuple(open_sides))
-    forests = [Forest(grid, kind, volume) for kind in kinds]
+    forests = [Forest(grid, kind, volume, framed) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
         histograms = [np.zeros(bins, np.int64) for _ in kinds]

@@ -37,6 +37,24 @@ class _Around(NamedTuple):
 
 def joined_around(piece: PairPiece, pairing: Pairing) -> Pairs:
     """Join opposite sides of an image; return all of its pairs."""
+    lives, last, lost = _ends_around(piece, pairing)
+    # A class of loops that the complement loses is one of the image that begins and stays.
+    stays = lost if pairing.kind.complement else last
+    return together([piece.pairs, lives, stays])
+
+
+def loops_around(piece: PairPiece, pairing: Pairing) -> Pairs:
+    """Return the tunnels of an image that never end: its first loops around the torus."""
+    _, _, loops = _ends_around(piece, pairing)
+    return loops
+
+
+def _ends_around(piece: PairPiece, pairing: Pairing) -> tuple[Pairs, Pairs, Pairs]:
+    """Join opposite sides of an image.
+
+    Returns the components that end then, those that do not, and for each class of loops that those
+    before do not span the point at which it is closed.
+    """
     graph = piece.graph
     inner = np.zeros(graph.keys.size, np.uint8)
     found = [_Around(graph.edges, graph.keys, graph.edge_places, inner)]
@@ -59,15 +77,13 @@ def joined_around(piece: PairPiece, pairing: Pairing) -> Pairs:
     whole = piece.box.whole
     begins = pairing.events(graph.births[young], graph.places[young], whole)
     ends = pairing.events(keys[at], places[at], whole)
-    listed = [piece.pairs, pairing.listed(begins, ends)]
-    if pairing.kind.complement:
-        # A class of loops that the complement loses is one of the image that begins and stays.
-        lost = order[loops[:closed]]
-        listed.append(pairing.listed(pairing.events(keys[lost], places[lost], whole)))
-    else:
-        last = np.setdiff1d(np.arange(ages.size), young)
-        listed.append(pairing.listed(pairing.events(graph.births[last], graph.places[last], whole)))
-    return together(listed)
+    lost = order[loops[:closed]]
+    last = np.setdiff1d(np.arange(ages.size), young)
+    return (
+        pairing.listed(begins, ends),
+        pairing.listed(pairing.events(graph.births[last], graph.places[last], whole)),
+        pairing.listed(pairing.events(keys[lost], places[lost], whole)),
+    )
 
 
 def _across(piece: PairPiece, axis: int, pairing: Pairing) -> _Around:

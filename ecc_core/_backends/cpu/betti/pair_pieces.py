@@ -80,7 +80,7 @@ def piece_of(
         edges=edges.nodes,
         keys=edges.keys,
         edge_places=joined.in_image(edges.places),
-        faces={side: forest.surface[forest.grid.side(*side)].take(0, side[0]) for side in sides},
+        faces={side: forest.nodes_of(side) for side in sides},
     )
     if pairing.kind.complement:
         found = np.where(found < 0, FRAME, image.size - 1 - found)

@@ -154,7 +154,7 @@ def piece_of(
         if least > 0:
             points = [counting.at_places(image, mask, places) for places in pairs.T]
             histogram = counting.ended(forest.kind, *points)
-        ends = {side: forest.surface[forest.grid.side(*side)].take(0, side[0]) for side in sides}
+        ends = {side: forest.nodes_of(side) for side in sides}
         graph = Graph(histogram, nodes.births, edges, keys, ends)
         graphs.append(_reduced(graph, nodes, faces, forest.kind, counting))
     euler = np.empty(0, np.int64)

@@ -199,7 +199,7 @@ def volume_basins(values: Array, shown: Array | None, kind: Kind) -> VolumeBasin
     if kind.complement:
         np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
     volume = empty_volume(shape)
-    basins = list_basins(grid, kind, keys, staged, volume)
+    basins = list_basins(grid, kind, keys, staged, frame=kind.complement, volume=volume)
     return VolumeBasins(EntryOrder(staged, kind, keys), basins, volume)
 
 

@@ -150,6 +150,25 @@ def _tables(volume: Volume) -> tuple[Array, Array, Array]:
     return far_offsets(*given), path_offsets(*given), edge_offsets(*given)
 
 
+def reduce_at_once(volume: Volume, rows: Rows, columns: Columns) -> Array:
+    """Reduce all columns of a volume in one thread, and return the list of reduced ones."""
+    order, _ = _near_order(columns.places, volume.shape, np.array([0, volume.shape[0]]), 1)
+    listed, size, _ = reduce_columns(
+        volume,
+        _tables(volume),
+        rows,
+        order,
+        Columns(columns.places[order], columns.cycles[order]),
+        (0, rows.owners.size),
+        np.empty(0, np.int64),
+        np.empty(ROOM + ROOM_OF_COLUMN * order.size, np.uint32),
+        0,
+        np.zeros(volume.gradient.size, np.uint8),
+    )
+    found: Array = listed[:size]
+    return found
+
+
 def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) -> None:
     """Reduce the columns of slabs of the volume, and then those that leave their slab."""
     ends = _slab_ends(columns.places, volume.shape, workers)
@@ -206,23 +225,31 @@ def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> No
     the `rows` of each column are listed, (first, end). No path is followed.
     """
     counts = spans[:, 1] - spans[:, 0]
-    firsts = np.cumsum(counts + 1) - counts - 1
     begins = np.cumsum(counts) - counts
     column_of = np.repeat(np.arange(counts.size), counts)
-    rank = np.arange(column_of.size) - begins[column_of]
-    own = rows[spans[column_of, 0] + rank]
-    listed = np.empty(counts.size + own.size, np.uint32)
+    own = rows[spans[column_of, 0] + np.arange(column_of.size) - begins[column_of]]
+    reduce_sorted(chosen, counts, own[np.lexsort((own, column_of))], owners)
+
+
+def reduce_sorted(chosen: Array, counts: Array, rows: Array, owners: Array) -> tuple[Array, Array]:
+    """Reduce some columns as :func:`reduce_listed` does; the rows of each one are sorted.
+
+    The `rows` of all columns are one after another, `counts` of each. Returns a list of reduced
+    columns, each its number of rows and these, and where the column that owns each row begins.
+    """
+    firsts = np.cumsum(counts + 1) - counts - 1
+    column_of = np.repeat(np.arange(counts.size), counts)
+    listed = np.empty(counts.size + rows.size, np.uint32)
     listed[firsts] = counts
-    listed[firsts[column_of] + 1 + rank] = own[np.lexsort((own, column_of))]
+    listed[np.arange(rows.size) + column_of + 1] = rows
     of_rows = np.zeros(owners.size, np.int64)
     owned = owners != NONE
     of_rows[owned] = firsts[owners[owned]]
     numbers = np.arange(owners.size, dtype=np.uint32)
     volume = empty_volume((1, 1, 1))
-    tables = _tables(volume)
-    reduce_columns(
+    listed, _, _ = reduce_columns(
         volume,
-        tables,
+        _tables(volume),
         Rows(np.zeros(1, np.uint32), numbers, owners, of_rows),
         chosen.astype(np.uint32),
         Columns(np.empty(0, np.int32), np.empty(0, np.uint16)),
@@ -232,6 +259,7 @@ def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> No
         listed.size,
         np.empty(0, np.uint8),
     )
+    return listed, of_rows
 
 
 def _joined_lists(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Volume(NamedTuple):
         return self.shape[1] * self.shape[2], self.shape[2], 1
 
 
-def empty_volume(shape: tuple[int, int, int]) -> Volume:
+def empty_volume(shape: Sequence[int]) -> Volume:
     """Return a volume whose edges are all matched with points."""
     depth, height, width = shape
     layers = depth + 2, height + 1, width + 1
