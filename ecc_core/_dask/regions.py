@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
@@ -202,7 +203,8 @@ def _tasks(own: LazyRegions) -> list[Any]:
     if image.size == 0:
         none = da.zeros(image.shape, np.int32, chunks=image.chunks)
         return [none, *map(da.from_array, metas)]
-    PairBoxes(own.options, image.shape).functions(image._meta)  # raises for CuPy arrays
+    backend = origin_of(image._meta).betti_numbers()
+    PairBoxes(own.options, image.shape).functions(backend)  # raises for CuPy arrays
     token = dask.base.tokenize(own)
     given = dask.delayed(own, name=f"ecc-lazy-regions-{token}", traverse=False)
     find = dask.delayed(LazyRegions.found, nout=len(Labelled._fields), traverse=False)
