@@ -29,10 +29,10 @@ def windows(
             "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"
         )
     real = image.dtype in (torch.float32, torch.float64)
-    if image.is_cuda and real and not image.is_neg() and bypasses_torch((image,)):
+    # torch.compile can trace neither `is_neg` nor `has_kernels`, and gets no further than this.
+    if image.is_cuda and real and bypasses_torch((image,)) and not image.is_neg():
         lengths = image.shape[image.dim() - len(before) :]
         spans = [sum(three) for three in zip(before, lengths, after, strict=True)]
-        # torch.compile cannot trace `has_kernels`
         if min(spans) >= side and has_kernels("cuda"):
             positions = tuple((span - side) // stride + 1 for span in spans)
             options = tuple(before), tuple(after), positions, value, side, stride

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -56,12 +55,6 @@ class CuPy(Adapter):
         return on_host(array)
 
     def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
-        return _reader()(array)
+        from ecc_core._backends.cuda.read_early import read_early
 
-
-@cache
-def _reader() -> Callable[[Any], tuple[NDArray[Any], Callable[[], bool] | None]]:
-    """Import what reads arrays early, once: CuPy may be missing until there is such an array."""
-    from ecc_core._backends.cuda.read_early import read_early
-
-    return read_early
+        return read_early(array)

@@ -14,10 +14,8 @@ THREADS = 256
 WORD_BYTES = 4
 MOST_BYTES = 1 << 15  # Larger arrays are not kept for comparison.
 MOST_ARRAYS = 64  # The most arrays that are kept.
-REPLY = 2  # the place of the reply among the kernel's arguments
 
-# What they held, on the host and on the device, and the launch that compares it.
-_known: dict[Any, tuple[NDArray[Any], Any, Call]] = {}
+_known: dict[Any, tuple[NDArray[Any], Any]] = {}  # what they held, on the host and on the device
 
 
 def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
@@ -27,9 +25,8 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     returned False is certain. It is None if the array was read now.
     """
     check_not_capturing()
-    pointer = array.data
-    device = pointer.device_id
-    address = pointer.ptr
+    device = array.device.id
+    address = array.data.ptr
     if device != cupy.cuda.runtime.getDevice():
         return on_host(array), None
     key = address, array.shape, array.strides, array.dtype, device
@@ -43,13 +40,13 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
         host.flags.writeable = False
         if len(_known) >= MOST_ARRAYS:
             _known.clear()
-        given = address, kept.data.ptr, 0, size // WORD_BYTES
-        call = _comparison(device)
-        _known[key] = host, kept, call.filled(zip(call.places, given, strict=True))
+        _known[key] = host, kept
         return host, None
-    host, kept, call = known
+    host, kept = known
     reply = take_reply(device)
-    call.launch([(call.places[REPLY], reply.address)])
+    call = _comparison(device)
+    given = address, kept.data.ptr, reply.address, host.nbytes // WORD_BYTES
+    call.launch(zip(call.places, given, strict=True))
 
     def is_same(_compared: Any = kept) -> bool:  # keeps the memory that the kernel still reads
         (same,) = reply.wait(1)
