@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.flood_words import later_words, spread, spreading_of
 from ecc_core._backends.cpu.betti.halo import home_of, wrap_halo
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
 from ecc_core._backends.cpu.betti.relative_height import points_within
 from ecc_core._backends.cpu.betti.stars import at_home
-from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
-from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import LANES, bare
 from ecc_core._backends.cpu.order import entry_values, sort_keys, stable_order
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
@@ -33,7 +35,6 @@ from ecc_core._request.persistence import lasting
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-CHUNK = 4096  # points that stay in the first-level cache
 CLOSED = np.iinfo(np.int32).max  # the label of points that get none; others have 0 before
 
 
@@ -78,8 +79,7 @@ def persistent_regions(
     else:
         keys = np.pad(ordered_keys(values), 1)
     near = near_of(keys.shape, filtration.cubes, home, wraps)
-    later = np.zeros(keys.size, np.uint32 if image.ndim == 3 else np.uint16)
-    compare_points(keys.reshape(-1), *near[:2], later)
+    later = later_words(keys, near.steps, near.bits, near.places.size)
     labels = _flood(later, shown, births, weak, near)
     ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
     places = _padded(ends, image.shape)
@@ -135,25 +135,17 @@ def _flood(
     # The kernel writes to the labels in C order, in which NumPy makes them if the mask is in it.
     inside = np.pad(np.ascontiguousarray(shown), 1)
     labels = np.where(inside, np.int32(0), np.int32(CLOSED))
+    halo = None
     if near.home is not None:
         wrap_halo(inside, near.wraps)
+        halo = near.home != np.arange(near.home.size)
     weak = weak[:, shown.reshape(-1)[weak[1]]]
     seeds, *ends = (_padded(points, shown.shape) for points in (births, *weak))
-    stack = np.empty(shown.size, np.int32 if later.size < 2**31 else np.int64)
     following = np.empty(ends[0].size, np.int32)
-    free = np.append(np.packbits(inside.reshape(-1), bitorder="little"), np.uint8(0))
-    _spread(
-        later,
-        free,
-        near.rows,
-        near.places,
-        near.home,
-        seeds,
-        *ends,
-        labels.reshape(-1),
-        stack,
-        following,
-    )
+    lead = ceil_div(int(near.steps.max()), LANES) + 1
+    waiting = spreading_of(inside, halo, lead)
+    flat = labels.reshape(-1)
+    spread(later, near.rows, near.home, lead, seeds, *ends, flat, following, waiting)
     return labels
 
 
@@ -218,90 +210,6 @@ def _padded(points: Points, shape: tuple[int, ...]) -> Points:
         step *= length + 2
         rest = above
     return padded
-
-
-@kernel()
-def compare_points(keys, steps, bits, later):
-    """Write for each point the set of its neighbours that enter after it."""
-    border = steps.max()
-    none = later.dtype.type(0)
-    for first in range(border, keys.size - border, CHUNK):
-        last = min(first + CHUNK, keys.size - border)
-        own = keys[first:last]
-        found = later[first:last]
-        for k in range(steps.size):
-            step = steps[k]
-            bit = later.dtype.type(1 << bits[k])
-            beside = keys[first + step : last + step]
-            if step > 0:
-                for i in range(own.size):
-                    found[i] |= bit if beside[i] >= own[i] else none
-            else:
-                for i in range(own.size):
-                    found[i] |= bit if beside[i] > own[i] else none
-
-
-@kernel()
-def _spread(later, free, rows, places, home, seeds, births, deaths, labels, stack, following):
-    """Label the points from which steps lead to seeds, by the number of the first of these.
-
-    `free` has a bit for each point, which is set as long as it has no label and may get one. Of
-    each row of neighbours three bits are read at once.
-
-    `births` and `deaths` are those of the components that do not last. Before a point of death gets
-    a label it holds ``-1 - k`` for the last of them, and `following` the same for the next ones.
-    """
-    later = bare(later)
-    free = bare(free)
-    labels = bare(labels)
-    stack = bare(stack)
-    rows = bare(rows)
-    places = bare(places)
-    for k in range(deaths.size):
-        following[k] = labels[deaths[k]]
-        labels[deaths[k]] = -1 - k
-    for number in range(seeds.size):
-        labels[seeds[number]] = number + 1
-        take_bit(free, seeds[number])
-        stack[0] = seeds[number]
-        size = np.uint64(1)
-        while size:
-            size -= ONE
-            place = np.int64(stack[size])
-            around = np.uint64(0)
-            for k in range(rows.size):
-                at = np.uint64(place + rows[k])
-                byte = at >> np.uint64(3)
-                pair = np.uint64(free[byte]) | np.uint64(free[byte + ONE]) << np.uint64(8)
-                three = pair >> (at & np.uint64(7)) & np.uint64(7)
-                around |= three << np.uint64(3 * k)
-            around &= np.uint64(later[np.uint64(place)])
-            while around:
-                beside = np.uint64(place + places[count_trailing_zeros(around)])
-                around &= around - ONE
-                if home is not None:
-                    take_bit(free, beside)
-                    beside = np.uint64(home[beside])
-                    if labels[beside] > 0:
-                        continue
-                label = labels[beside]
-                labels[beside] = number + 1
-                take_bit(free, beside)
-                stack[size] = beside
-                size += ONE
-                while label < 0:
-                    minimum = births[-1 - label]
-                    labels[minimum] = number + 1
-                    take_bit(free, minimum)
-                    stack[size] = minimum
-                    size += ONE
-                    label = following[-1 - label]
-
-
-@subroutine()
-def take_bit(free, place):
-    """Clear the bit of a point."""
-    free[np.uint64(place) >> np.uint64(3)] &= np.uint8(~(1 << (np.uint64(place) & np.uint64(7))))
 
 
 def merge_labels(

@@ -9,6 +9,8 @@ whatever the order in which boxes were looked at.
 A *mark* stands for a label, and for whether the point enters after the level at which the region is
 cut. It is ``2 * label``, and 1 more beyond this level, so that the least mark of those that a point
 could have is the one of the oldest component.
+
+Points spread one by one, unlike in `flood_words.py`: the marks that they have may change again.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.flood import compare_points, merge_labels, near_of
+from ecc_core._backends.cpu.betti.flood import merge_labels, near_of
 from ecc_core._backends.cpu.betti.relative_height import cut_levels
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
@@ -40,6 +42,9 @@ MARGIN = 2
 """Points around a box in its window: the halo, and one that is in the image nowhere."""
 ENDS = np.uint32(1 << 31)
 """Bit of a set of neighbours: a component that does not last ends at this point."""
+
+
+CHUNK = 4096  # points that stay in the first-level cache
 
 
 class Links(NamedTuple):
@@ -170,6 +175,27 @@ def _ranks(keys: Array, places: Points) -> NDArray[np.uint32]:
     ranks = np.empty(order.size, np.uint32)
     ranks[order] = np.cumsum(new)
     return ranks
+
+
+@kernel()
+def compare_points(keys, steps, bits, later):
+    """Write for each point the set of its neighbours that enter after it."""
+    border = steps.max()
+    none = later.dtype.type(0)
+    for first in range(border, keys.size - border, CHUNK):
+        last = min(first + CHUNK, keys.size - border)
+        own = keys[first:last]
+        found = later[first:last]
+        for k in range(steps.size):
+            step = steps[k]
+            bit = later.dtype.type(1 << bits[k])
+            beside = keys[first + step : last + step]
+            if step > 0:
+                for i in range(own.size):
+                    found[i] |= bit if beside[i] >= own[i] else none
+            else:
+                for i in range(own.size):
+                    found[i] |= bit if beside[i] > own[i] else none
 
 
 @kernel()
