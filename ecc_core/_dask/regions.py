@@ -9,8 +9,12 @@ from which other tasks take those of their chunks.
 from __future__ import annotations
 
 import math
+import sys
 import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,7 +25,7 @@ from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
-from ecc_core._blocks.pair_boxes import PairTree
+from ecc_core._blocks.pair_boxes import PairTree, Read
 from ecc_core._blocks.region_boxes import MARKS, KeptLabels, RegionBoxes
 from ecc_core._boxes import block_box, edges_of
 from ecc_core._dask.arguments import single_image
@@ -104,15 +108,19 @@ class LazyRegions:
     threshold: float | None
     rel_height: float | None
 
-    def read(self, box: tuple[slice, ...]) -> tuple[Array, Array | None]:
+    def read(self, scheduler: Any, box: tuple[slice, ...]) -> tuple[Array, Array | None]:
         """Return the values of a box, and which of its points are used."""
         parts = [self.image[box]] if self.mask is None else [self.image[box], self.mask[box]]
-        values, *shown = dask.compute(*parts, scheduler="synchronous")
+        values, *shown = dask.compute(*parts, scheduler=scheduler)
         values = as_booleans(values) if values.dtype.kind == "b" else values
         return values, as_booleans(shown[0]) if shown else None
 
     def found(self) -> Labelled:
         """Return the regions of the image."""
+        with _scheduler([self.image, self.mask]) as scheduler:
+            return self._found(partial(self.read, scheduler))
+
+    def _found(self, read: Read) -> Labelled:
         margin = betti_numbers("cpu").flood_boxes.MARGIN
         wraps = self.options.filtration.boundary.wraps
         grid = BoxGrid.of_blocks(self.image.chunks, wraps, margin)
@@ -120,7 +128,7 @@ class LazyRegions:
         threads = min(dask.config.get("num_workers", None) or available_cores(), grid.size)
         tree = PairTree(
             grid=grid,
-            read=self.read,
+            read=read,
             options=self.options,
             least=self.least,
             kept=kept,
@@ -148,6 +156,21 @@ class LazyRegions:
             merged_into=found.merged_into,
             labels=labels,
         )
+
+
+@contextmanager
+def _scheduler(arrays: Sequence[Any]) -> Iterator[Any]:
+    """Give what computes parts of arrays within a task.
+
+    That is this thread, unless chunks are held by workers of distributed, which are then asked for
+    them. While it waits for others, the task takes no thread of its worker.
+    """
+    distributed = sys.modules.get("distributed")
+    if distributed is None or not any(map(distributed.futures_of, arrays)):
+        yield "synchronous"
+        return
+    with distributed.worker_client() as client:
+        yield client
 
 
 def _no_step(count: int) -> None:

@@ -98,3 +98,15 @@ def test_a_worker_killed_while_a_stack_is_computed(client, image, tmp_path, monk
     assert killed[0] not in client.run(os.getpid).values()
     values = [int(row["euler_number"]) for row in rows_of(out)]
     assert values == ecc.euler_curve(image, 99, range=(0, 98)).values.tolist()
+
+
+def test_regions_of_chunks_that_workers_hold(client):
+    """One task asks the workers for chunks of an image that is persisted, and of its mask."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 250, (12, 15), np.uint8)
+    shown = rng.random(values.shape) < 0.9
+    held, mask = client.persist([da.from_array(array, chunks=5) for array in (values, shown)])
+    regions = ecc.persistent_regions(held, 40, mask=mask).to_numpy()
+    known = ecc.persistent_regions(values, 40, mask=shown)
+    assert regions == known
+    assert regions.labels.max() > 1
