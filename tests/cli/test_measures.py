@@ -211,22 +211,24 @@ def test_columns(files, tmp_path, command, flags, measures, facts):
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
-def test_the_estimator_is_named(files, capsys, tmp_path, command, suffix):
+@pytest.mark.parametrize(
+    ("value", "expected"), [([], "exact"), (["exact"], "exact"), (["crofton-4"], "crofton-4")]
+)
+def test_the_estimator_is_named(files, capsys, tmp_path, command, suffix, value, expected):
     name, image = files[0]
     out = tmp_path / f"table{suffix}"
-    for value, expected in ([], "exact"), (["exact"], "exact"), (["crofton-4"], "crofton-4"):
-        options = ["--thresholds", "99.0", "--out", str(out), "--minkowski", *value]
-        assert main([command, name, *options]) == 0
-        printed, said = capsys.readouterr()
-        assert printed == ""
-        lines = [line for line in said.splitlines() if "--minkowski" in line]
-        assert len(lines) == (not value)
-        if lines:
-            assert re.fullmatch("ecc: --minkowski exact: .*crofton-4.*crofton-13.*", lines[0])
-        columns = columns_of(out)
-        assert columns["estimator"] == [expected]
-        (perimeter,) = columns["perimeter 99.0" if command == "batch" else "perimeter"]
-        assert ([perimeter] == faces(image, [99])) == (expected == "exact")
+    options = ["--thresholds", "99.0", "--out", str(out), "--minkowski", *value]
+    assert main([command, name, *options]) == 0
+    printed, said = capsys.readouterr()
+    assert printed == ""
+    lines = [line for line in said.splitlines() if "--minkowski" in line]
+    assert len(lines) == (not value)
+    if lines:
+        assert re.fullmatch("ecc: --minkowski exact: .*crofton-4.*crofton-13.*", lines[0])
+    columns = columns_of(out)
+    assert columns["estimator"] == [expected]
+    (perimeter,) = columns["perimeter 99.0" if command == "batch" else "perimeter"]
+    assert ([perimeter] == faces(image, [99])) == (expected == "exact")
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])

@@ -66,12 +66,12 @@ def test_connectivity(function, image, connectivity, message):
 
 
 @pytest.mark.parametrize("place", [(0, 0), (6, 62), (3, 31), (0, 62), (6, 0)])
-def test_a_nan_anywhere_is_found(place):
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_a_nan_anywhere_is_found(place, connectivity):
     image = IMAGE.copy()
     image[place] = np.nan
-    for connectivity in (1, 2):
-        with pytest.raises(ValueError, match="nan="):
-            ecc.euler_curve(image, [0, 1], connectivity=connectivity)
+    with pytest.raises(ValueError, match="nan="):
+        ecc.euler_curve(image, [0, 1], connectivity=connectivity)
 
 
 @pytest.mark.parametrize(

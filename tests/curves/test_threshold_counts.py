@@ -114,6 +114,6 @@ def test_images_of_many_points(dtype):
             assert_array_equal(found.euler, expected)
 
 
-def test_the_default_number_of_thresholds():
-    for function in (ecc.betti_curves, ecc.component_curves, ecc.minkowski_curves):
-        assert function(np.eye(9)).thresholds.shape == (256,)
+@pytest.mark.parametrize("function", [ecc.betti_curves, ecc.component_curves, ecc.minkowski_curves])
+def test_the_default_number_of_thresholds(function):
+    assert function(np.eye(9)).thresholds.shape == (256,)

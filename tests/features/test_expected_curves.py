@@ -203,10 +203,12 @@ def test_wrong_arguments(options, error, message):
         expected_gaussian_curve((8, 8), T, **options)
 
 
-def test_wrong_shapes():
-    for shape, error in (((4, 4, 4, 4), ValueError), ((0,), ValueError), ((2.5,), TypeError)):
-        with pytest.raises(error, match="`shape` must be 1 to 3"):
-            expected_gaussian_curve(shape, T, spectral_moments=1)
+@pytest.mark.parametrize(
+    ("shape", "error"), [((4, 4, 4, 4), ValueError), ((0,), ValueError), ((2.5,), TypeError)]
+)
+def test_wrong_shapes(shape, error):
+    with pytest.raises(error, match="`shape` must be 1 to 3"):
+        expected_gaussian_curve(shape, T, spectral_moments=1)
 
 
 # Thresholds of statistical maps

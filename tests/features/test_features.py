@@ -85,11 +85,11 @@ def test_descriptors_of_other_curves_by_hand(thresholds, values, expected):
     np.testing.assert_equal({name: found[name] for name in expected}, expected)
 
 
-def test_ties_go_to_the_first_threshold_that_enters():
+@pytest.mark.parametrize(("superlevel", "places"), [(False, (1, 4)), (True, (3, 6))])
+def test_ties_go_to_the_first_threshold_that_enters(superlevel, places):
     values = [1, 4, 4, -2, -2]
-    for superlevel, places in ((False, (1, 4)), (True, (3, 6))):
-        found = curve_descriptors((T, values), superlevel=superlevel)
-        assert (found.maximum_at, found.minimum_at) == places
+    found = curve_descriptors((T, values), superlevel=superlevel)
+    assert (found.maximum_at, found.minimum_at) == places
 
 
 def test_superlevel_curves_are_read_from_the_top(images):

@@ -81,10 +81,10 @@ def test_there_are_the_quantities_of_the_commands():
     assert get_args(QuantityName) == (*CURVES,)
 
 
-def test_the_range_is_that_of_the_values():
-    for quantity in CURVES:
-        transformer = EulerCurveTransformer(5, quantity=quantity).fit(IMAGES)
-        assert_array_equal(transformer.thresholds_, np.linspace(IMAGES.min(), IMAGES.max(), 5))
+@pytest.mark.parametrize("quantity", CURVES)
+def test_the_range_is_that_of_the_values(quantity):
+    transformer = EulerCurveTransformer(5, quantity=quantity).fit(IMAGES)
+    assert_array_equal(transformer.thresholds_, np.linspace(IMAGES.min(), IMAGES.max(), 5))
 
 
 def test_options_of_a_quantity():

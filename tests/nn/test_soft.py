@@ -176,16 +176,18 @@ def test_workers_do_not_change_the_sums(monkeypatch, side):
     assert all(map(torch.equal, *results))
 
 
-def test_points_that_enter_first_are_there_at_once():
+@pytest.mark.parametrize(
+    ("side", "dtype"), [(5, torch.float32), (70, torch.float32), (5, torch.float64)]
+)
+def test_points_that_enter_first_are_there_at_once(side, dtype):
     """As in the exact curve, whether sums are taken point by point or by windows."""
-    for side, dtype in ((5, torch.float32), (70, torch.float32), (5, torch.float64)):
-        image = draw((side, side), dtype)
-        image[1, 1], image[3, 3], image[2, 4] = -torch.inf, -torch.inf, torch.inf
-        for superlevel in (False, True):
-            thresholds = [torch.inf if superlevel else -torch.inf]
-            soft = soft_euler_curve(image, thresholds, sharpness=3.0, superlevel=superlevel)
-            exact = ecc.euler_curve(image, thresholds, superlevel=superlevel).values
-            assert torch.equal(soft, exact.to(dtype)), (side, dtype)
+    image = draw((side, side), dtype)
+    image[1, 1], image[3, 3], image[2, 4] = -torch.inf, -torch.inf, torch.inf
+    for superlevel in (False, True):
+        thresholds = [torch.inf if superlevel else -torch.inf]
+        soft = soft_euler_curve(image, thresholds, sharpness=3.0, superlevel=superlevel)
+        exact = ecc.euler_curve(image, thresholds, superlevel=superlevel).values
+        assert torch.equal(soft, exact.to(dtype)), (side, dtype)
 
 
 def test_infinite_thresholds_see_all_or_nothing():

@@ -93,10 +93,10 @@ def test_heights_of_a_huge_range_are_finite():
 
 
 @pytest.mark.parametrize("spacing", [1e200, 1e-200, (1, 1e170)])
-def test_spacings_whose_squares_are_no_numbers(spacing):
-    for function in (ecc.euler_transform, ecc.region_transforms):
-        with pytest.raises(ValueError, match="`spacing` must make the half diagonal lie between"):
-            function(np.eye(3, dtype=bool), 4, 5, spacing=spacing)
+@pytest.mark.parametrize("function", [ecc.euler_transform, ecc.region_transforms])
+def test_spacings_whose_squares_are_no_numbers(spacing, function):
+    with pytest.raises(ValueError, match="`spacing` must make the half diagonal lie between"):
+        function(np.eye(3, dtype=bool), 4, 5, spacing=spacing)
 
 
 def test_heights_must_be_exact():
@@ -116,8 +116,8 @@ def test_weights_whose_sums_overflow():
     assert ecc.euler_transform(fits, [[0, 1]], [9], weighted=True).values.tolist() == [[2**62]]
 
 
-def test_heights_of_a_direction_that_overflow():
+@pytest.mark.parametrize("options", [{"direction_scale": 1e308}, {"spacing": 1e308}])
+def test_heights_of_a_direction_that_overflow(options):
     message = "`direction_scale` and `spacing` must keep the added heights finite"
-    for options in ({"direction_scale": 1e308}, {"spacing": 1e308}):
-        with pytest.raises(ValueError, match=message):
-            ecc.euler_curve(np.zeros((9, 9)), [0], direction=(1, 1), **options)
+    with pytest.raises(ValueError, match=message):
+        ecc.euler_curve(np.zeros((9, 9)), [0], direction=(1, 1), **options)

@@ -68,14 +68,16 @@ def test_equal_sets_on_a_torus(data):
         assert_array_equal(found, known)
 
 
-def test_a_helix_winds_around_both_axes():
+@pytest.mark.parametrize(
+    ("boundary", "spanning"), [("periodic", [1, 1]), (("closed", "periodic"), [1, 0])]
+)
+def test_a_helix_winds_around_both_axes(boundary, spanning):
     """Twice around one of them, which coefficients in Z/2 cannot see."""
     image = np.ones((8, 4), np.uint8)
     image[np.arange(8), np.arange(8) % 4] = 0
-    for boundary, spanning in (("periodic", [1, 1]), (("closed", "periodic"), [1, 0])):
-        curves = ecc.component_curves(image, [0], boundary=boundary)
-        assert curves.values[:, 0].tolist() == [8, 8, *spanning]
-        assert curves.boundary == boundary
+    curves = ecc.component_curves(image, [0], boundary=boundary)
+    assert curves.values[:, 0].tolist() == [8, 8, *spanning]
+    assert curves.boundary == boundary
 
 
 def test_an_inlet_and_an_outlet_in_a_cylinder():

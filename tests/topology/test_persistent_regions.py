@@ -243,13 +243,13 @@ def test_both_zeros_are_one_value(signs, superlevel):
     assert_array_equal(found.labels, [1, 1, 1, 2, 2, 2, 3])
 
 
-def test_both_ends_of_integers():
-    for dtype in ("int8", "uint8", "int64", "uint64"):
-        info = np.iinfo(dtype)
-        image = np.array([info.min, info.max, info.min, info.max, info.min], dtype)
-        gap = int(info.max) - int(info.min)
-        assert len(ecc.persistent_regions(image, gap).births) == 3
-        assert len(ecc.persistent_regions(image, gap, superlevel=True).births) == 2
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
+def test_both_ends_of_integers(dtype):
+    info = np.iinfo(dtype)
+    image = np.array([info.min, info.max, info.min, info.max, info.min], dtype)
+    gap = int(info.max) - int(info.min)
+    assert len(ecc.persistent_regions(image, gap).births) == 3
+    assert len(ecc.persistent_regions(image, gap, superlevel=True).births) == 2
 
 
 RANGES = {name: (np.iinfo(name).min, np.iinfo(name).max) for name in ("int8", "uint8", "int64")}
