@@ -33,6 +33,9 @@ test:
 	$(MAKE) --jobs 2 lint suite
 
 suite bytecode kernels: export PYTHONDONTWRITEBYTECODE :=
+# Threads of OpenMP, of which torch and others start one for each core in each process, would wait for
+# each other without sleeping.
+suite: export OMP_NUM_THREADS := 1
 suite: bytecode kernels
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15
 
