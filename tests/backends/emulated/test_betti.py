@@ -44,6 +44,23 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
         np.testing.assert_array_equal(betti(image, at, **options), known)
 
 
+def some_sides(ndim):
+    """Each connectivity and each order, in other pairs for images than for volumes.
+
+    Of lines, which have one connectivity, it is the first order.
+    """
+    return sides(ndim)[1:3] if ndim == 3 else sides(ndim)[::3]
+
+
+def other_sides(ndim):
+    return [side for side in sides(ndim) if side not in some_sides(ndim)]
+
+
+SOME_SIDES = pytest.mark.parametrize(
+    "sides_of", [some_sides, pytest.param(other_sides, marks=pytest.mark.slow)]
+)
+"""Kernels are compiled for each of them."""
+
 PERIODIC = [
     ((9,), "periodic"),
     ((7, 35), "periodic"),
@@ -157,7 +174,8 @@ def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch)
 @pytest.mark.sweep
 @pytest.mark.parametrize("passes", [False, True])
 @pytest.mark.parametrize("shape", [(40,), (9, 35), (5, 7, 20)])
-def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
+@SOME_SIDES
+def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes, sides_of):
     """The same points in the same order, with ties, and with points that never enter."""
     if passes:
         monkeypatch.setattr(emulator.backend.forests, "FEW_EDGES", 0)
@@ -167,7 +185,7 @@ def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
         image = rng.integers(0, levels, shape).astype(np.float32)
         image[rng.random(shape) < 0.1] = np.nan
         shown = rng.random(shape) < 0.9
-        for side in sides(len(shape)):
+        for side in sides_of(len(shape)):
             filtration = Filtration(len(shape), nan="omit", **side)
             given = image[None].view(ndarray), dimensions, filtration
             found = emulator.backend.betti.persistence_pairs(*given, mask=shown[None].view(ndarray))
@@ -180,12 +198,13 @@ SMALL |= {"LARGE_ROOM": 12, "LARGER": 2, "OWN_MEMORY": 1 << 16}
 
 
 @pytest.mark.parametrize("more", [5, 1 << 16])
-def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, more):
+@SOME_SIDES
+def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, more, sides_of):
     """With little more room for rows, the host reduces the columns that are left."""
     for name, value in (SMALL | {"MOST_MORE": more}).items():
         monkeypatch.setattr(emulator.backend.tunnels, name, value)
     image = np.random.default_rng(5).random((9, 10, 34), np.float32)
-    for side in sides(3):
+    for side in sides_of(3):
         filtration = Filtration(3, **side)
         found = emulator.backend.betti.persistence_pairs(image[None].view(ndarray), [1], filtration)
         known = launch.persistence_pairs(image[None], [1], filtration)
@@ -202,12 +221,13 @@ def test_tunnels_that_need_more_memory_than_a_thread_has(emulator, monkeypatch, 
         pytest.param((5, 7, 20), "f4", marks=pytest.mark.slow),
     ],
 )
-def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
+@SOME_SIDES
+def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype, sides_of):
     """Curves at thresholds, at every level, and of regions."""
     rng, at = np.random.default_rng(6), np.array([0.5, 3, 8, 30])
     images, shown = rng.integers(0, 20, (2, *shape)).astype(dtype), rng.random((2, *shape)) < 0.9
     labels, backend = rng.integers(0, 4, shape), emulator.backend.betti
-    for side in sides(len(shape)):
+    for side in sides_of(len(shape)):
         emulator.clear()
         given, options = images.view(ndarray), {"mask": shown.view(ndarray), "least": 2.5}
         filtration = Filtration(len(shape), **side)
@@ -226,7 +246,8 @@ def test_what_lasts_equals_that_of_the_cpu(emulator, shape, dtype):
 @pytest.mark.sweep
 @pytest.mark.parametrize("sheet", [(4096, 4096), (8, 16)])
 @pytest.mark.parametrize("shape", [(40,), (9, 35), (5, 7, 20)])
-def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
+@SOME_SIDES
+def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet, sides_of):
     """Labels touch and enclose each other; many are scattered."""
     for name in ("SHEET", "SHEET_2D"):
         monkeypatch.setattr(emulator.backend.region_betti, name, sheet)
@@ -235,11 +256,9 @@ def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
     labels[..., 2:9] = 70
     labels[..., 5] = 0
     at = np.array([0.5, 3, 8, 30])
-    # Each connectivity and each order, in other pairs for images than for volumes.
-    some = sides(len(shape))[1:3] if len(shape) == 3 else sides(len(shape))[::3]
     for dtype in (np.uint8, np.float32):
         image = rng.integers(0, 20, shape).astype(dtype)
-        for side in some:
+        for side in sides_of(len(shape)):
             emulator.clear()
             filtration = Filtration(len(shape), **side)
             given = image.view(ndarray), labels.view(ndarray), at, filtration
