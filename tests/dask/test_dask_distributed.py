@@ -42,9 +42,8 @@ def functionals_of_regions(image):
     return ecc.region_minkowski(image, labels, 20, range=(0, 98)).values
 
 
-@pytest.mark.parametrize(
-    "compute", [curve, pytest.param(functionals_of_regions, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # `make test` kills a worker of `ecc batch`, in tests/cli/stack/test_plates.py.
+@pytest.mark.parametrize("compute", [curve, functionals_of_regions])
 def test_a_killed_worker(client, image, tmp_path, compute):
     folder = tmp_path / "read"
     killed = tmp_path / "killed"

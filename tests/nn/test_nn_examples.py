@@ -40,6 +40,7 @@ def check_output(capsys, tmp_path):
     return check
 
 
+@pytest.mark.slow
 def test_textures(example, check_output):
     """From two patches of each texture the layer learns more than networks without it."""
     names = example("textures")
