@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from dask import array as da
 from napari.layers import Image
 from numpy.typing import NDArray
 
 import ecc_core as ecc
-from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
 from napari_ecc._controller.fields import BLOCK_POINTS, Field, chunked
@@ -315,8 +313,12 @@ def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:
     """Yield the curve of the blocks read so far, until all have been read."""
+    from dask.array import Array as DaskArray
+
+    from ecc_core.dask import euler_curve_blocks
+
     image = given = request.levels[-1]
-    if not isinstance(image, da.Array):
+    if not isinstance(image, DaskArray):
         rows = max(1, BLOCK_POINTS // math.prod(image.shape[1:]))
         image = chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)

@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from dask import array as da
-from dask.array.core import normalize_chunks, slices_from_chunks
-from dask.delayed import delayed
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, generate_binary_structure, label
 from scipy.ndimage import find_objects as bounding_boxes
@@ -20,6 +17,9 @@ from napari_ecc._controller.loading import WORKERS, as_completed, prepared
 from napari_ecc._model.explorer import Classes, Curve, Histogram
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step, apart
+
+if TYPE_CHECKING:
+    from dask import array as da
 
 BLOCK_POINTS = 1 << 24
 """Points per block of a large image in memory."""
@@ -64,11 +64,14 @@ class Field:
         low, high = bounds or self.range
         return even_levels(low, high, count, whole=self.data.dtype.kind in "biu")
 
-    def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
+    def blocks(self, points: int) -> "tuple[da.Array, da.Array | None]":
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
+        from dask.array import Array as DaskArray
+        from dask.array.core import normalize_chunks
+
         data = self.data
         mask = self.mask
-        if not isinstance(data, da.Array):
+        if not isinstance(data, DaskArray):
             limit = points * data.dtype.itemsize
             chunks = normalize_chunks("auto", data.shape, limit, data.dtype)
             data = chunked(data, chunks)
@@ -77,6 +80,8 @@ class Field:
 
 def chunked(array: Array, chunks: Any) -> Any:
     """Return an array in memory as a dask array."""
+    from dask import array as da
+
     # Without name=False, dask computes a hash of all values
     return da.from_array(array, chunks=chunks, name=False)
 
@@ -116,6 +121,9 @@ def find_critical_points(
     Each step yields the `CriticalPoints` so far. Of more than `most`, those with the greatest
     effect are kept, and of these the nearest to the middle of the window.
     """
+    from dask.array.core import slices_from_chunks
+    from dask.delayed import delayed
+
     data, mask = field.blocks(BLOCK_POINTS)
     effects = ecc.euler_coefficients(data, mask=mask, nan="omit", **sets)
 

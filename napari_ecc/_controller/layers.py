@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from dask import array as da
 from napari.layers import Image, Labels, Points, Shapes, Surface
 from numpy.typing import NDArray
 
@@ -148,6 +147,15 @@ def checked_part(layer: Any, part: Part | None) -> Part:
     return tuple(part)
 
 
+def _as_lazy(array: Any) -> Any:
+    """Return an array that is not in memory as a dask array: others are loaded when indexed."""
+    from dask import array as da
+
+    if isinstance(array, da.Array):
+        return array
+    return da.from_array(array, chunks=getattr(array, "chunks", None) or "auto")
+
+
 def selection_of(layer: Any, part: Part) -> Selection:
     """Return the selection of an index of a layer's data, which has an entry for each axis."""
     levels = levels_of(layer)
@@ -156,8 +164,8 @@ def selection_of(layer: Any, part: Part) -> Selection:
     parts = []
     for level in reversed(levels):
         index = _coarser(part, level.shape, full)
-        if not isinstance(level, np.ndarray | da.Array):  # it would be loaded when it is indexed
-            level = da.from_array(level, chunks=getattr(level, "chunks", None) or "auto")
+        if not isinstance(level, np.ndarray):
+            level = _as_lazy(level)
         parts.append(level[index])
     found = distances(layer, axes)
     return Selection(tuple(parts), axes, part, found.spacing, np.ones(len(axes)), found.problem)

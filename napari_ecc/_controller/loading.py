@@ -14,8 +14,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
-from dask.base import compute
-from dask.callbacks import Callback
 from numpy.typing import NDArray
 
 import ecc_core as ecc
@@ -62,6 +60,9 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
     while there is nothing new, but not after the last part. Closing the generator stops the
     computation. What a part raised is raised again.
     """
+    from dask.base import compute
+    from dask.callbacks import Callback
+
     wanted = list(parts)
     positions = {part.key: position for position, part in enumerate(wanted)}
     results: SimpleQueue[tuple[int, Any]] = SimpleQueue()

@@ -153,7 +153,7 @@ def test_the_last_block_comes_last_however_late_the_threads_end(monkeypatch):
         time.sleep(0.2)
         return computed
 
-    monkeypatch.setattr("napari_ecc._controller.loading.compute", ends_late)
+    monkeypatch.setattr("dask.base.compute", ends_late)
     parts = (da.from_array(VOLUME, chunks=9) + 1).to_delayed().ravel().tolist()
     *_, last = as_completed(parts)
     assert last is not None
