@@ -111,7 +111,7 @@ def compare_words(keys, first, steps, bits, later):
             later[word, np.uint64(bits[k])] = behind
 
 
-@subroutine()
+@subroutine(forceinline=True)
 def reach(word, bits, home, base, spreading, tail):
     """Take points of a word that are free, and let the word wait; return the end of the queue."""
     new = bits & spreading.free[word]
@@ -128,7 +128,7 @@ def reach(word, bits, home, base, spreading, tail):
     return reach_new(word, new, spreading, tail)
 
 
-@subroutine()
+@subroutine(forceinline=True)
 def reach_inside(place, spreading, tail):
     """Take a point that is in no halo if it is free; return the end of the queue."""
     word = place >> WORD
@@ -137,7 +137,7 @@ def reach_inside(place, spreading, tail):
     return reach_new(word, new, spreading, tail)
 
 
-@subroutine()
+@subroutine(forceinline=True)
 def reach_new(word, new, spreading, tail):
     """Let a word wait for the sake of some points that were free."""
     if new and not spreading.pending[word]:

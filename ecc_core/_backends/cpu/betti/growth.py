@@ -244,25 +244,28 @@ def list_gaining(members, first, last, gained, gaining):
     return some
 
 
-@subroutine()
-def meet(root, other, key, changes, count, joined, spanning):
+@subroutine(forceinline=True)  # a call would copy the tuple of arrays
+def meet(one, two, key, changes, count, joined, spanning):
     """Join two components; return the root of both, and the number of changes that are listed."""
-    if joined.sizes[root] < joined.sizes[other]:
-        root, other = other, root
+    ordered = joined.sizes[one] >= joined.sizes[two]
+    root = one if ordered else two
+    other = two if ordered else one
     own = np.int64(joined.owners[root])
     its = np.int64(joined.owners[other])
     if own >= 0 and its >= 0:
-        count = list_change(changes, count, KINDS * key + MEET, own, its)
+        listed = list_change(changes, count, KINDS * key + MEET, own, its)
     elif own >= 0:
-        count = gain(changes, count, key, own, joined.sizes[other], joined.recent)
+        listed = gain(changes, count, key, own, joined.sizes[other], joined.recent)
     elif its >= 0:
-        count = gain(changes, count, key, its, joined.sizes[root], joined.recent)
+        listed = gain(changes, count, key, its, joined.sizes[root], joined.recent)
+    else:
+        listed = count
     joined.tree[other] = root
     joined.sizes[root] += joined.sizes[other]
     joined.owners[root] = max(own, its)
     span(spanning, joined.touched[other], -1)
     unite(joined.touched, spanning, root, joined.touched[other])
-    return root, count
+    return root, listed
 
 
 @subroutine()
@@ -281,7 +284,18 @@ def leave(node, root, nodes, key, changes, count, joined, spanning):
     return nodes, count
 
 
-@subroutine()
+@subroutine(forceinline=True)
+def gain_points(node, size, key, changes, count, joined, largest):
+    """Let a node gain points; return what :func:`note_growth` does."""
+    root = find(joined.tree, node)
+    joined.sizes[root] += size
+    owner = np.int64(joined.owners[root])
+    if owner >= 0:
+        return gain(changes, count, key, owner, size, joined.recent), largest
+    return count, max(largest, joined.sizes[root])
+
+
+@subroutine(forceinline=True)
 def note_growth(root, key, changes, count, joined, largest):
     """Note the ends that a node of the larger box reaches, or the size of another component.
 
@@ -322,17 +336,16 @@ def _join(members, meetings, changes, shift, joined, found):
         last = found[0, key]
         grown = with_room(grown, count, min(last - first, nodes))
         listed = bare(grown)
-        for i in range(list_gaining(members, first, last, joined.gained, joined.gaining)):
-            member = joined.gaining[np.uint64(i)]
-            root = find(joined.tree, member)
-            size = np.int64(joined.gained[member])
-            joined.gained[member] = 0
-            joined.sizes[root] += size
-            node = np.int64(joined.owners[root])
-            if node >= 0:
-                count = gain(listed, count, key, node, size, joined.recent)
-            else:
-                largest = max(largest, joined.sizes[root])
+        if last - first < joined.tree.size:  # most nodes gain one point or none
+            for i in range(np.uint64(first), np.uint64(last)):
+                member = members[i]
+                count, largest = gain_points(member, 1, key, listed, count, joined, largest)
+        else:
+            for i in range(list_gaining(members, first, last, joined.gained, joined.gaining)):
+                member = joined.gaining[np.uint64(i)]
+                size = np.int64(joined.gained[member])
+                joined.gained[member] = 0
+                count, largest = gain_points(member, size, key, listed, count, joined, largest)
         for at in range(np.uint64(meetings.ends[key - 1]), np.uint64(meetings.ends[key])):
             root = find(joined.tree, meetings.nodes[at, 0])
             other = find(joined.tree, meetings.nodes[at, 1])
