@@ -143,6 +143,22 @@ def test_equal_the_flooding_by_definition(data):
         assert_array_equal(getattr(some, name), getattr(found, name))
 
 
+@pytest.mark.parametrize("wraps", [(False, False), (True, True)])
+@pytest.mark.parametrize("slope", [0, 1, -1])
+def test_labels_spread_along_rows_of_several_words(wraps, slope):
+    """Labels spread in words of 64 points: within one, and across both of its ends."""
+    noise = np.random.default_rng(3).integers(0, 40, (9, 150))
+    image = (noise + abs(slope) * np.arange(150)[:: -slope or 1]).astype(np.uint8)
+    boundary = boundary_of(wraps, 2)
+    shown = np.ones(image.shape, bool)
+    for connectivity in (1, 2):
+        found = ecc.persistent_regions(image, 20, connectivity=connectivity, boundary=boundary)
+        labels, born, _, into = flood(image, 20, connectivity, False, wraps, shown)
+        assert_array_equal(found.labels, labels)
+        assert [tuple(p) for p in found.birth_points.tolist()] == born
+        assert_array_equal(found.merged_into, into)
+
+
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_every_label_is_connected(ndim, superlevel):
