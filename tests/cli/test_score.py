@@ -6,6 +6,7 @@ import nibabel
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from skimage.morphology import skeletonize
 
 import ecc_core as ecc
 from ecc_core.cli import main
@@ -177,3 +178,33 @@ def test_spacings_that_differ(tmp_path, capsys):
 def test_missing_targets(folders, refuse):
     (folders[1] / "b.npy").unlink()
     assert "b.npy" in refuse("score", *folders)
+
+
+def solid(*boxes, shape=(14, 16, 18)):
+    """Return a volume of cuboids, each given by its corner and its sides."""
+    volume = np.zeros(shape, bool)
+    for corner, sides in boxes:
+        place = (slice(first, first + n) for first, n in zip(corner, sides, strict=True))
+        volume[tuple(place)] = True
+    return volume
+
+
+def test_objects_whose_skeleton_scikit_image_erases_count(tmp_path):
+    """The clDice of a volume and itself is 1, and half of what is missing is missed."""
+    cube, rod, line = ((1, 1, 1), (6, 6, 6)), ((9, 1, 0), (4, 4, 18)), ((2, 12, 1), (1, 1, 9))
+    assert not skeletonize(solid(cube, rod)).any()
+    target, prediction = solid(cube, rod, line), solid(cube, line)
+    for name, volume in (("target", target), ("same", target), ("prediction", prediction)):
+        np.save(tmp_path / f"{name}.npy", volume)
+    found = {}
+    for name in ("same", "prediction"):
+        paths = [str(tmp_path / f"{one}.npy") for one in (name, "target", "scores")]
+        assert main(["score", *paths[:2], "--out", paths[2].replace("npy", "csv")]) == 0
+        (row,) = rows_of(tmp_path / "scores.csv")
+        found[name] = float(row["cldice"])
+    assert found["same"] == 1
+    # The ridge of the cube has 2**3 points and that of the rod 2 * 2 * (18 - 2), as its ends are
+    # less deep; the line of 9 points is its own skeleton, without the ends that thinning removes.
+    line_points = skeletonize(solid(line)).sum()
+    recall = (8 + line_points) / (8 + line_points + 2 * 2 * 16)
+    assert found["prediction"] == pytest.approx(2 * recall / (1 + recall))

@@ -10,8 +10,10 @@ import pytest
 import SimpleITK as sitk
 from numpy.testing import assert_allclose, assert_array_equal
 from skimage.measure import euler_number, perimeter_crofton, regionprops
+from skimage.morphology import skeletonize
 
 import ecc_core as ecc
+from ecc_core._cli.scores import skeleton_of
 
 ROOT = Path(__file__).parents[2]
 PIXEL = np.pad(np.ones((1, 1), np.uint8), 2)
@@ -105,6 +107,19 @@ def test_perimeters_of_simple_itk_are_those_of_four_directions(shape):
     found.Execute(sitk.GetImageFromArray(image))
     ours = ecc.minkowski_curves(image, [1], superlevel=True, estimator="crofton-4").perimeter
     assert_allclose(found.GetPerimeter(1), ours[0])
+
+
+def test_scikit_image_erases_objects_of_volumes():
+    volume = np.pad(np.ones((6, 6, 6), bool), 2)
+    assert not skeletonize(volume).any()
+    assert skeleton_of(volume).sum() == 8
+
+
+def test_images_of_simple_itk_are_rows_to_numpy():
+    image = sitk.GetImageFromArray(IMAGE)
+    assert np.asarray(image).shape == (6,)
+    with pytest.raises(TypeError, match="GetArrayFromImage"):
+        ecc.euler_curve(image)
 
 
 def test_scripts_are_listed_and_linked():
