@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ecc_core._arrays.adapters.array_likes import check_array_like
 from ecc_core._request.image import looks_thin
 from ecc_core.errors import warn_caller
 from ecc_core.features._preparation import Channel, Preparation, is_path
@@ -225,6 +226,10 @@ def _check_images(X: Any) -> None:
         raise ValueError(f"`X` must be a list of paths, got one: {X!r}")
     if X is None or (isinstance(X, list | tuple) and not X):
         raise ValueError(f"`X` must hold one image or more, got {X!r}")
+    if isinstance(X, list | tuple):
+        for row in X:
+            if not is_path(row):
+                check_array_like(row, "X")
 
 
 def _as_list(X: Any) -> list[Any] | None:

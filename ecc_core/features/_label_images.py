@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._arrays.adapters.array_likes import check_array_like
 from ecc_core._request.image import without_masked
 
 LARGEST_LABEL = np.iinfo(np.int64).max
@@ -46,6 +47,7 @@ def frames_of(given: Iterable[ArrayLike], name: str) -> Iterator[ArrayLike]:
 
 def integers_of(given: ArrayLike, name: str, number: int) -> NDArray[np.integer[Any]]:
     """Return the array of a frame, whose values must be integers or booleans."""
+    check_array_like(given, name)
     try:
         array = np.asarray(without_masked(given))
     except ValueError:

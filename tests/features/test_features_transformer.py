@@ -15,6 +15,7 @@ from ecc_core.features import (
     EulerTransformTransformer,
     RegionCurvesTransformer,
     RegionTransformsTransformer,
+    track_regions,
 )
 
 # The one check that does not run wants SCIPY_ARRAY_API set before SciPy is imported: curves of
@@ -248,3 +249,12 @@ def test_what_transformers_of_shapes_refuse(images):
         RegionTransformsTransformer().fit(abs(images))
     with pytest.raises(ValueError, match="Negative values in data"):
         RegionTransformsTransformer().fit(np.full((2, 5, 5), -1))
+
+
+def test_objects_that_are_no_arrays_are_refused():
+    """An image of SimpleITK would be a row of all its pixels."""
+    sitk = pytest.importorskip("SimpleITK")
+    images = [sitk.GetImageFromArray(np.eye(4, dtype=np.uint8))] * 2
+    for name, function in (("X", EulerCurveTransformer(4).fit), ("labels", track_regions)):
+        with pytest.raises(TypeError, match=f"`{name}` must be an array, .*GetArrayFromImage"):
+            function(images)

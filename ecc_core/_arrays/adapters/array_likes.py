@@ -1,6 +1,7 @@
 """Arrays of libraries that have no adapter of their own."""
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -21,19 +22,18 @@ def _has_only_dlpack(array: Any) -> bool:
     return hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__")
 
 
-def _is_array_like(array: Any) -> bool:
-    """Whether an object says how it becomes an array, or is a sequence.
+def check_array_like(array: Any, name: str) -> None:
+    """Refuse an object that neither says how it becomes an array nor is a number or a sequence.
 
     NumPy takes every object with a length and items for a sequence: an image of SimpleITK for a row
     of all its pixels.
     """
-    if isinstance(array, Sequence) or any(hasattr(type(array), name) for name in PROTOCOLS):
-        return True
+    if isinstance(array, Sequence | Number) or any(hasattr(type(array), at) for at in PROTOCOLS):
+        return
     try:
         memoryview(array)
     except TypeError:
-        return False
-    return True
+        raise TypeError(f"`{name}` must be an array, got {object_in_words(array, name)}") from None
 
 
 class ArrayLikes(NumPy):
@@ -69,8 +69,7 @@ class ArrayLikes(NumPy):
             return array
         if _has_only_dlpack(array):
             return np.from_dlpack(array)
-        if not _is_array_like(array):
-            raise TypeError(f"`{name}` must be an array, got {object_in_words(array, name)}")
+        check_array_like(array, name)
         return super().unwrap(array, name)
 
     def wrap(self, result: Any, like: Any) -> Any:
