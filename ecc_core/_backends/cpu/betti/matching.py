@@ -21,19 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, kind_of
-from ecc_core._backends.cpu.betti.blocks import Field
 from ecc_core._backends.cpu.betti.cells import tunnel_pairs
 from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Tunnels, Union, image_pairs
 from ecc_core._backends.cpu.betti.launch import order_plan
-from ecc_core._backends.cpu.betti.matching_keys import (
-    from_zero,
-    levels_of,
-    ordering_keys,
-    values_below_none,
-)
+from ecc_core._backends.cpu.betti.matching_images import NEVER, Image, Images, images_of
 from ecc_core._backends.cpu.betti.memory import check_memory
-from ecc_core._backends.cpu.betti.planar import Scan
 from ecc_core._backends.cpu.betti.trees import (
     JOINED,
     NOBODY,
@@ -47,14 +40,11 @@ from ecc_core._backends.cpu.betti.trees import (
 from ecc_core._backends.cpu.betti.union_loops import edges_that_close, squares_that_close
 from ecc_core._backends.cpu.betti.volume import Volume
 from ecc_core._backends.cpu.pool import share, thread_count
-from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-NEVER = -1
-"""In place of the point at which a class dies."""
 NO_CLASS = -1
 
 
@@ -71,52 +61,6 @@ class Matched(NamedTuple):
     prediction: Classes
     target: Classes
     matches: Points
-
-
-class Levels(NamedTuple):
-    """When the points of an image enter."""
-
-    levels: Array
-    """Unsigned integers in this order, flat."""
-    shown: Array | None
-    """False at points that never enter, flat."""
-
-    def lasts(self, births: Points, union: Levels, deaths: Points) -> NDArray[np.bool_]:
-        """Return whether points of this image enter before others do in another image."""
-        ends = self.levels[births] < union.levels[deaths]
-        ends |= deaths == NEVER
-        if self.shown is None:
-            return ends
-        return self.shown[births] & (ends | ~self.shown[deaths])
-
-
-class _Image(NamedTuple):
-    """One of the two images, or their union."""
-
-    levels: Levels
-    keys: Array
-    """Unsigned integers in the order of points, flat; equal ones are in C order."""
-    values: Array
-    """Values in this order, of the image's shape; those of a masked image have one beyond."""
-
-
-class _Images(NamedTuple):
-    prediction: _Image
-    target: _Image
-    union: _Image
-    filtration: Filtration
-    sets: bool
-    """Whether both are masks, in which points that are False join no components."""
-
-    @property
-    def shown(self) -> Array | None:
-        shown = self.union.levels.shown
-        return None if shown is None else shown.reshape(self.union.values.shape)
-
-    def scan(self, image: _Image) -> Scan:
-        lead = (None,) * (3 - image.values.ndim)
-        shown = None if self.shown is None else Source(self.shown[lead], "mask")
-        return Scan(Field(Source(image.values[lead]), shown, image.values.ndim), self.filtration)
 
 
 class _Grown(NamedTuple):
@@ -155,13 +99,13 @@ def betti_matching(
     def each(queue: Iterator[int]) -> None:
         for i in queue:
             shown = None if mask is None else mask[i]
-            found[i] = _matched(_images_of(predictions[i], targets[i], shown, filtration, sets))
+            found[i] = _matched(images_of(predictions[i], targets[i], shown, filtration, sets))
 
     share(range(len(found)), each, thread_count(workers, len(found)))
     return found
 
 
-def _matched(images: _Images) -> list[Matched]:
+def _matched(images: Images) -> list[Matched]:
     """Match the classes of two images, by dimension."""
     ndim = images.filtration.ndim
     if ndim == 3:
@@ -177,7 +121,7 @@ def _matched(images: _Images) -> list[Matched]:
     return found
 
 
-def _grow_planes(images: _Images) -> _Grown:
+def _grow_planes(images: Images) -> _Grown:
     """Return the trees of planes or lines; each scan finds those of both sides."""
     maxima = np.empty(0, np.int64)
     of_union = images.scan(images.union)
@@ -195,17 +139,17 @@ def _grow_planes(images: _Images) -> _Grown:
     return _Grown(below, union, maxima, above, [], None)
 
 
-def _grow_volumes(images: _Images) -> _Grown:
+def _grow_volumes(images: Images) -> _Grown:
     """Return the trees of volumes, and their tunnels."""
     cubes = images.filtration.cubes
     own, around = (kind_of(images.filtration, complement=over) for over in (False, True))
-    of_union = _basins(images, images.union, around)
-    maxima = trees_of(of_union, []).starts
+    above_union = _basins(images, images.union, around)
+    maxima = trees_of(above_union, []).starts
     if cubes:
-        union_loops = edges_that_close(loops_of(of_union))
-        union_order = _kept(of_union.order)
+        union_loops = edges_that_close(loops_of(above_union))
+        union_order = _kept(above_union.order)
     else:
-        union_loops = squares_that_close(of_union)
+        union_loops = squares_that_close(above_union)
     below: list[Trees] = []
     above: list[Trees] = []
     tunnels = []
@@ -219,14 +163,14 @@ def _grow_volumes(images: _Images) -> _Grown:
                 order = _kept(found.order)
                 volume = found.volume
         tunnels.append(_tunnels_of(images, image, order, loops, volume))
-    of_union = _basins(images, images.union, own)
-    union_trees = trees_of(of_union, [trees.starts for trees in below])
+    below_union = _basins(images, images.union, own)
+    union_trees = trees_of(below_union, [trees.starts for trees in below])
     if not cubes:
-        union_order = _kept(of_union.order)
+        union_order = _kept(below_union.order)
     return _Grown(below, union_trees, maxima, above, tunnels, Union(union_order, union_loops))
 
 
-def _basins(images: _Images, image: _Image, kind: Kind) -> VolumeBasins:
+def _basins(images: Images, image: Image, kind: Kind) -> VolumeBasins:
     return volume_basins(image.values, images.shown, kind)
 
 
@@ -236,7 +180,7 @@ def _kept(order: EntryOrder) -> EntryOrder:
 
 
 def _tunnels_of(
-    images: _Images, image: _Image, order: EntryOrder, loops: dict[int, Loops], volume: Volume
+    images: Images, image: Image, order: EntryOrder, loops: dict[int, Loops], volume: Volume
 ) -> Tunnels:
     """Return where the tunnels of an image begin and end, without those that last for no time."""
     values = image.values
@@ -249,30 +193,7 @@ def _tunnels_of(
     return Tunnels(births[lasts], deaths[lasts], order, loops)
 
 
-def _images_of(
-    prediction: Array, target: Array, shown: Array | None, filtration: Filtration, sets: bool
-) -> _Images:
-    """Bring both images and their union into the order of points.
-
-    Of equal values those come first that enter the other image before: the classes of both images
-    begin at the same points where they can.
-    """
-    own, other = levels_of(prediction, target, filtration.superlevel)
-    if not sets:  # whose levels are 0 where points are in one
-        own, other = from_zero(own, other)
-    union, keys = ordering_keys(own, other, narrow=shown is None)
-    flat = None if shown is None else shown.reshape(-1)
-    found = []
-    for levels, in_order in zip((own, other, union), keys, strict=True):
-        values = in_order.reshape(prediction.shape)
-        if shown is not None:
-            values = values_below_none(values)
-        found.append(_Image(Levels(levels, flat), in_order, values))
-    entering = Filtration(filtration.ndim, filtration.connectivity)
-    return _Images(found[0], found[1], found[2], entering, sets)
-
-
-def _components(images: _Images, grown: _Grown) -> Matched:
+def _components(images: Images, grown: _Grown) -> Matched:
     """Match components."""
     classes = []
     numbers = []
@@ -300,7 +221,7 @@ def _components(images: _Images, grown: _Grown) -> Matched:
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
 
 
-def _ends_in_union(images: _Images, trees: Trees) -> tuple[Array, Points]:
+def _ends_in_union(images: Images, trees: Trees) -> tuple[Array, Points]:
     """Return the ages of the eldest points of both images that end together in the union, (2, n).
 
     And where they end. Those of a component that never ends are together, too. Components that meet
@@ -330,7 +251,7 @@ def _components_of(trees: Trees) -> tuple[Points, Points]:
     return trees.starts, deaths
 
 
-def _is_inside(image: _Image, points: Points) -> NDArray[np.bool_]:
+def _is_inside(image: Image, points: Points) -> NDArray[np.bool_]:
     """Return whether points of a mask are among those that enter first."""
     levels = image.levels
     inside: NDArray[np.bool_] = levels.levels[points] == 0
@@ -342,7 +263,7 @@ def _numbers(chosen: NDArray[np.bool_]) -> Points:
     return np.where(chosen, np.cumsum(chosen) - 1, NO_CLASS)
 
 
-def _holes(images: _Images, grown: _Grown) -> Matched:
+def _holes(images: Images, grown: _Grown) -> Matched:
     """Match the components of the complement: holes of a plane, cavities of a volume."""
     union = images.union
     maxima = grown.maxima
@@ -367,13 +288,13 @@ def _holes(images: _Images, grown: _Grown) -> Matched:
     return Matched(classes[0], classes[1], np.stack([own[both] for own in numbers], axis=1))
 
 
-def _dying(images: _Images, deaths: Points) -> Points:
+def _dying(images: Images, deaths: Points) -> Points:
     """Return points of death, or `NEVER` for those that never enter."""
     shown = images.union.levels.shown
     return deaths if shown is None else np.where(shown[deaths], deaths, NEVER)
 
 
-def _tunnels(images: _Images, tunnels: list[Tunnels], union: Union) -> Matched:
+def _tunnels(images: Images, tunnels: list[Tunnels], union: Union) -> Matched:
     """Match tunnels.
 
     Of those that are born at one point, the longest is matched with the longest of the image.
@@ -400,7 +321,7 @@ def _tunnels(images: _Images, tunnels: list[Tunnels], union: Union) -> Matched:
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
 
 
-def _by_birth_and_length(images: _Images, image: _Image, pairs: tuple[Points, ...]) -> Points:
+def _by_birth_and_length(images: Images, image: Image, pairs: tuple[Points, ...]) -> Points:
     """Return the order of classes by points of birth, and from the last death in an image.
 
     What is known besides births and deaths decides if both are equal.
@@ -410,7 +331,7 @@ def _by_birth_and_length(images: _Images, image: _Image, pairs: tuple[Points, ..
     return last[np.argsort(births[last], kind="stable")]
 
 
-def _shown_at(images: _Images, points: Points) -> NDArray[np.bool_]:
+def _shown_at(images: Images, points: Points) -> NDArray[np.bool_]:
     """Return which points enter at all."""
     shown = images.union.levels.shown
     return np.ones(points.size, np.bool_) if shown is None else shown[points]

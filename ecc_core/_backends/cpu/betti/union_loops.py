@@ -34,7 +34,6 @@ Array = NDArray[Any]
 
 NOBODY = -1
 CUBES = len(CORNERS)
-MOST_LOOPS = CUBES - 1  # squares of a star that join its holes
 
 
 def _corner_sets() -> Array:
