@@ -10,8 +10,8 @@ import numpy as np
 
 from ecc_core._boxes import whole_box
 from ecc_core._cli import options, outputs
-from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
-from ecc_core._cli.computing import curves_of
+from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
+from ecc_core._cli.computing import curves_of, values_missed
 from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths
 from ecc_core._cli.paths import matching_paths
@@ -20,7 +20,7 @@ from ecc_core._cli.version import version
 from ecc_core._io.curve_columns import Curves, at_common_thresholds
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import plate_at
-from ecc_core._request.thresholds import HARDLY_ANY, missed_values
+from ecc_core._request.thresholds import HARDLY_ANY
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -71,9 +71,9 @@ def run(arguments: Namespace) -> None:
                 stack = _open(path, lengths, arguments)
                 if not taken.has(path, stack.view.source):
                     curves = _curves(path, stack, arguments, parts)
-                    values_missed = _values_missed(stack, curves)
-                    if values_missed is not None:
-                        missed[path] = values_missed
+                    own = values_missed(stack, curves)
+                    if own is not None:
+                        missed[path] = own
                     found.append(curves)
                     lengths.keep(path, stack.calibration)
             except Exception as error:  # whatever one image does, the others get their rows
@@ -153,14 +153,6 @@ def _in_memory(stack: Stack) -> Curves:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=HARDLY_ANY)
         return curves_of(held(stack))
-
-
-def _values_missed(stack: Stack, curves: Curves) -> tuple[float, float] | None:
-    """Return the range of an image if hardly any threshold lies among its values."""
-    if isinstance(stack.arguments.thresholds, str):
-        return None
-    values = next(iter(curves.measures.values()))
-    return missed_values(curves.thresholds, values, lambda: range_of(stack) or (None, None))
 
 
 def _warn_of_missed(missed: Mapping[str, tuple[float, float]], found: Sequence[Curves]) -> None:

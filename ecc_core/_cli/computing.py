@@ -31,6 +31,7 @@ from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stack_job import StackJob
 from ecc_core._io.stack_parts import WHOLE, Part
 from ecc_core._io.stored import REQUESTS
+from ecc_core._request.thresholds import missed_values
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.quantities import CurveQuantity
 from ecc_core.quantities.registry import quantities_of
@@ -58,6 +59,20 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         return stack.job().joined(found)
     job = stack.job(at)
     return job.curves(totals_of(stack, job, folder))
+
+
+def values_missed(
+    stack: Stack, curves: Curves, most: int | None = None
+) -> tuple[float, float] | None:
+    """Return the range of an image if hardly any given threshold lies among its values.
+
+    It is that of all blocks, or of so many.
+    """
+    wanted = stack.arguments.thresholds
+    if isinstance(wanted, str) or (isinstance(wanted, int) and stack.arguments.range is None):
+        return None
+    values = next(iter(curves.measures.values()))
+    return missed_values(curves.thresholds, values, lambda: range_of(stack, most) or (None, None))
 
 
 def totals_of(

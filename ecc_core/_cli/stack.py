@@ -1,15 +1,17 @@
 """``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
 
+import warnings
 from argparse import ArgumentParser, Namespace
 
 from ecc_core._cli import options, outputs, values
-from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
-from ecc_core._cli.computing import totals_of
+from ecc_core._cli.blockwise import SAMPLED_BLOCKS, Stack, open_stack, thresholds_of
+from ecc_core._cli.computing import totals_of, values_missed
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts
 from ecc_core._io.stack_parts import WHOLE, Cut, fingerprint_of_values, write_part
+from ecc_core._request.thresholds import HARDLY_ANY
 from ecc_core.errors import InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
 
@@ -82,6 +84,13 @@ def _compute(stack: Stack, at: Array, parts: Parts) -> None:
             write_part(arguments.out, arguments.part, job=job, cut=cut, totals=totals)
             return
         curves = job.curves(totals)
+        missed = values_missed(stack, curves, SAMPLED_BLOCKS)
+        if missed is not None:
+            warnings.warn(
+                f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of the image, "
+                f"which are from {missed[0]:g} to {missed[1]:g} in up to {SAMPLED_BLOCKS} blocks",
+                stacklevel=2,
+            )
     table = job.table(curves)
     write_table(arguments.out, table.columns, metadata=table.metadata)
     outputs.plot([curves], arguments, stack.unit)

@@ -100,3 +100,15 @@ def test_batch_names_images_that_the_thresholds_miss(tmp_path, capsys, measures)
         assert line.endswith("), and 2 more")
         assert str(paths[4]) in line
         assert str(paths[0]) not in line
+
+
+@pytest.mark.filterwarnings("default:hardly any threshold")
+@pytest.mark.parametrize(("given", "said"), [(["--range", "0,255"], True), ([], False)])
+def test_stack_says_that_the_thresholds_miss_the_image(tmp_path, capsys, given, said):
+    path = tmp_path / "b.npy"
+    np.save(path, noise(12, 9).astype(np.uint16) * 256 + 300)
+    command = ["stack", str(path), *given, "--out", str(tmp_path / "t.csv")]
+    assert main(command) == 0
+    errors = capsys.readouterr().err
+    words = f"{path}: hardly any threshold from 0 to 255 lies among the values of the image, which"
+    assert (words in errors) == said
