@@ -7,6 +7,8 @@ Kernels take seconds to compile, so run the script once without the sanitizer fi
 makes one share of the calls, so that several processes can run at a time, `--named` those of
 some names, and `--most` as many of them, evenly spread: racecheck takes seconds for a call. The
 results are not compared here, as the tests do that.
+
+Arrays are made by NumPy, since every function of CuPy compiles kernels before the first call.
 """
 
 import argparse
@@ -72,7 +74,7 @@ def curves() -> Calls:
                         yield f"{name} {layout}", partial(curve, view)
                     yield f"{name} mask", partial(curve, image, mask=mask)
             name = f"{shape} {dtype}"
-            both = cp.stack([image, image])
+            both = cp.asarray(np.stack([image.get(), image.get()]))
             curve = partial(ecc.euler_curve, image)
             yield f"default {name}", curve
             yield f"periodic {name}", partial(curve, 5, boundary="periodic")
@@ -90,8 +92,8 @@ def regions() -> Calls:
         for shape, dtype in itertools.product(shapes, ("uint8", "float32", "float64")):
             image = image_of(shape, dtype)
             other = image_of(shape, "float32")
-            labels = cp.asarray(RNG.integers(0, 9, shape), "int32")
-            many = cp.arange(1, image.size + 1).reshape(shape)
+            labels = cp.asarray(RNG.integers(0, 9, shape).astype("int32"))
+            many = cp.asarray(np.arange(1, image.size + 1).reshape(shape))
             calls = {
                 "regions": partial(ecc.region_curves, image, labels, 9),
                 "many regions": partial(ecc.region_curves, image, many, 9),
@@ -187,17 +189,18 @@ def objects() -> Calls:
 def meshes() -> Calls:
     """Curves and transforms of simplices, exact and soft."""
     for count, d in ((200, 2), (3000, 3)):
-        points = cp.asarray(RNG.random((count, d)), "float32")
-        corners = cp.asarray(RNG.integers(0, count, (2 * count, 3)))
-        corners = corners[(cp.diff(cp.sort(corners, axis=1), axis=1) > 0).all(axis=1)]
+        points = cp.asarray(RNG.random((count, d)).astype("float32"))
+        chosen = np.sort(RNG.integers(0, count, (2 * count, 3)), axis=1)
+        triangles = np.unique(chosen[(np.diff(chosen, axis=1) > 0).all(axis=1)], axis=0)
+        sides = [triangles[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
+        corners = cp.asarray(triangles)
+        edges = cp.asarray(np.unique(np.concatenate(sides), axis=0))
         heights = np.linspace(-1, 2, 17)
         name = f"simplices {count} {d}"
         directions = ecc.sample_directions(9, d)
         yield f"{name} curve", partial(ecc.simplicial_curve, points[:, 0], corners, heights)
         given = points, corners, directions, heights
         yield f"{name} transform", partial(ecc.simplicial_transform, *given)
-        edges = cp.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]])
-        corners, edges = (cp.unique(cp.sort(part, axis=1), axis=0) for part in (corners, edges))
         given = points, [edges, corners], directions, heights
         yield f"{name} planned transform", partial(ecc.simplicial_transform, *given)
 
