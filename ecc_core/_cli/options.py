@@ -181,9 +181,8 @@ ARGUMENTS = {
     ),
     "--persistence": _argument(
         "count only components, holes and cavities whose values at birth and death differ by at "
-        "least P, and those that never die, also in the Euler number. Of volumes whose pairs do "
-        "not fit in memory, ecc curve counts components and cavities by boxes, and has no b1 and "
-        "no Euler number",
+        "least P, and those that never die, also in the Euler number. ecc curve reads volumes by "
+        "boxes if their pairs do not fit in memory",
         type=values.persistence,
         metavar="P",
     ),

@@ -56,7 +56,7 @@ def test_numbers_are_those_in_memory(image, boundary, masked, tmp_path, capsys):
         (["--labels", "image"], "must have no --labels with --persistence"),
     ],
 )
-def test_what_needs_all_betti_numbers_is_one_line(image, more, message, refuse):
+def test_what_needs_the_volume_in_memory_is_one_line(image, more, message, refuse):
     more = [image if word == "image" else word for word in more]
     said = refuse("curve", image, "--betti", "--persistence", LEAST, *more)
     assert message in said

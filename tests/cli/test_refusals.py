@@ -77,7 +77,7 @@ STACK = [
     ("--unit mm", "--unit needs --direction, --minkowski or --smooth"),
     ("--direction-scale 2", "--direction-scale must be given together with --direction"),
     ("--max-memory 1", "need --max-memory of at least 1M"),
-    ("--betti --persistence 3", "tunnels that last are known for whole images only"),
+    ("--betti --persistence 3", "what lasts are known for whole volumes only"),
     ("--betti --labels x", "must not be given together with --labels"),
     ("--betti --device cuda", "given with --device cpu, got cuda"),
     ("--betti --boundary periodic", "must be closed together with"),

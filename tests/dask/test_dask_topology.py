@@ -96,7 +96,7 @@ def test_classes_that_last_in_many_blocks():
         at = np.linspace(0, 1, 30)
         lazy = ecc.betti_curves(da.from_array(image, chunks=17), at, **options)
         assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
-    with pytest.raises(ValueError, match="tunnels that last are known for whole images only"):
+    with pytest.raises(ValueError, match="what lasts are known for whole volumes only"):
         ecc.betti_curves(da.zeros((3, 4, 5)), [1.0], min_persistence=1)
     mask = np.ones((3, 4), bool)
     with pytest.raises(ValueError, match="by blocks for masked int64"):
