@@ -92,7 +92,8 @@ def call_of(seed: int, number: int) -> DeviceCall:
 
 def _of_complex(rng: np.random.Generator) -> DeviceCall:
     """Return a call for a complex that is listed, which sometimes lacks an edge."""
-    count, axes = int(rng.integers(4, 40)), int(rng.integers(1, 4))
+    count = int(rng.integers(4, 40))
+    axes = int(rng.integers(1, 4))
     points = rng.integers(-4, 5, (count, axes)).astype(rng.choice(["f4", "f8"]))
     drawn = [rng.permutation(count)[:3] for _ in range(int(rng.integers(1, 60)))]
     triangles = np.unique(np.sort(drawn, axis=1), axis=0)

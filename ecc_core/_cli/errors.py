@@ -50,6 +50,7 @@ def blame(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _warnings_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Show warnings with the path before what they say."""
     show = warnings.showwarning
 
     def show_with_path(message: Warning | str, *place: Any, **more: Any) -> None:

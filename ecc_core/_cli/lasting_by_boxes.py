@@ -97,21 +97,23 @@ def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
     numbers = []
     for births, deaths, points in found:
         dies = points[:, 0] >= 0
-        born, died = (count_entered(values, levels) for values in (births, deaths[dies]))
+        born = count_entered(births, levels)
+        died = count_entered(deaths[dies], levels)
         numbers.append(born - died)
     if torus:
-        last, enter = whole
-        numbers.append(count_entered(np.reshape(last, -1)[: int(enter)], levels))
+        last, is_torus = whole
+        births = np.reshape(last, 1) if is_torus else np.empty(0, last.dtype)
+        numbers.append(count_entered(births, levels))
     return numbers
 
 
 def _torus(image: Any, mask: Any, superlevel: bool) -> tuple[Any, Any]:
-    """Return the value at which a volume is a torus, and whether all of its points enter."""
+    """Return the value at which the last point enters, and whether all do, which makes a torus."""
     last = image.min() if superlevel else image.max()
-    enter = last == last  # unless it is NaN
+    all_enter = ~np.isnan(last)  # points that are NaN never do
     if mask is not None:
-        enter = enter & mask.all()
-    return last, enter
+        all_enter = all_enter & mask.all()
+    return last, all_enter
 
 
 def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:

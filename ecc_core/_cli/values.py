@@ -22,6 +22,7 @@ INPUT = "{input}"
 """What stands for the path of the image in that of an output."""
 RANGE = r"\d*:\d*"
 FROM_EITHER_END = r"(-?\d+)?:(-?\d+)?"
+PREFIXES = ("", "K", "M", "G", "T")  # powers of 1024 bytes
 Parse = Callable[[str], Any]
 
 
@@ -201,9 +202,6 @@ def part(text: str) -> Part:
     if number > count:
         raise ValueError
     return Part(number, count)
-
-
-PREFIXES = ("", "K", "M", "G", "T")
 
 
 @_must_be("a size such as 600M or 4G")

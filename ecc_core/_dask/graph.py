@@ -156,11 +156,11 @@ def _share(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
 def _beside(sums: BlockSums, home: Array, adapter: Adapter) -> BlockSums:
     """Return what is kept of a block, its planes on the device of an array."""
 
-    def moved(box: Box) -> Box:
-        return tuple(adapter.beside(array, home) for array in box)
+    def moved(planes: Sequence[Array]) -> tuple[Array, ...]:
+        return tuple(adapter.beside(array, home) for array in planes)
 
-    first = tuple(moved(box) for box in sums.first)
-    last = tuple(moved(box) for box in sums.last)
+    first = tuple(moved(planes) for planes in sums.first)
+    last = tuple(moved(planes) for planes in sums.last)
     return sums._replace(first=first, last=last)
 
 

@@ -15,7 +15,7 @@ from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._backends.protocols import HostBettiNumbers, PairPieces, TunnelPieces
 from ecc_core._blocks.work import Index
-from ecc_core._boxes import edges_of
+from ecc_core._boxes import block_box, edges_of
 from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
 from ecc_core._request.image import as_booleans
@@ -80,7 +80,10 @@ def whole_pairs(
     request, values, mask = single_image(image, options)
     filtration = request.filtration
     known = list(range(filtration.ndim))
-    numbers = " or ".join(", ".join(map(str, known)).rsplit(", ", 1))
+    numbers = str(known[-1])
+    if len(known) > 1:
+        others = ", ".join(map(str, known[:-1]))
+        numbers = f"{others} or {numbers}"
     wanted = f"{numbers} for a {filtration.ndim}-D dask array"
     asked = check_dimension(dimension, known, wanted)
     dtype = values.dtype.newbyteorder("=")
@@ -119,9 +122,9 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     def of_block(place: Index) -> Task:
         chunk = (image.name, *place)
         shown = None if mask is None else (mask.name, *place)
-        start, stop = (
-            tuple(along[i + end] for along, i in zip(edges, place, strict=True)) for end in (0, 1)
-        )
+        box = block_box(edges, place)
+        start = tuple(part.start for part in box)
+        stop = tuple(part.stop for part in box)
         return PairBoxes.piece, given.key, chunk, shown, start, stop
 
     def of_halves(first: Task, second: Task, axis: int) -> Task:

@@ -191,9 +191,12 @@ def solid(*boxes, shape=(14, 16, 18)):
 
 def test_objects_whose_skeleton_scikit_image_erases_count(tmp_path):
     """The clDice of a volume and itself is 1, and half of what is missing is missed."""
-    cube, rod, line = ((1, 1, 1), (6, 6, 6)), ((9, 1, 0), (4, 4, 18)), ((2, 12, 1), (1, 1, 9))
+    cube = (1, 1, 1), (6, 6, 6)
+    rod = (9, 1, 0), (4, 4, 18)
+    line = (2, 12, 1), (1, 1, 9)
     assert not skeletonize(solid(cube, rod)).any()
-    target, prediction = solid(cube, rod, line), solid(cube, line)
+    target = solid(cube, rod, line)
+    prediction = solid(cube, line)
     for name, volume in (("target", target), ("same", target), ("prediction", prediction)):
         np.save(tmp_path / f"{name}.npy", volume)
     found = {}

@@ -54,7 +54,8 @@ def test_killed_at_any_moment(out, arguments, resume):
     rng = np.random.default_rng(0)
     done: dict[str, int] = {}
     for _ in range(KILLS):
-        wanted, delay = int(rng.integers(0, 2)), float(rng.uniform(0, 0.02))
+        wanted = int(rng.integers(0, 2))
+        delay = float(rng.uniform(0, 0.02))
         kill_after(arguments, wanted, most=2, preload=["dask.threaded"], delay=delay)
         now = {file.name: file.stat().st_mtime_ns for file in parts_of(out)}
         assert done.items() <= now.items()
