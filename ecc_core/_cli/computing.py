@@ -66,7 +66,7 @@ def values_missed(
 ) -> tuple[float, float] | None:
     """Return the range of an image if hardly any given threshold lies among its values.
 
-    It is that of all blocks, or of so many.
+    At most `most` blocks are read for it, by default all.
     """
     wanted = stack.arguments.thresholds
     if isinstance(wanted, str) or (isinstance(wanted, int) and stack.arguments.range is None):

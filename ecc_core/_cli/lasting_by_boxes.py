@@ -70,10 +70,11 @@ def lasting_curves(stack: Stack) -> Curves:
     with blame(stack.path):
         places = np.ndindex(*stack.batch)
         found = [_numbers(stack, place, at) for place in places]
-    rows: Array = np.reshape(found, (len(found), -1, at.size))
-    signs = (-1) ** np.arange(rows.shape[1])
-    measures = {"euler_number": np.tensordot(signs, rows, (0, 1))}
-    measures |= {f"b{k}": rows[:, k] for k in range(rows.shape[1])}
+    betti: Array = np.array(found)  # (images, dimensions, thresholds)
+    dimensions = range(betti.shape[1])
+    signs = np.array([(-1) ** k for k in dimensions])
+    measures = {"euler_number": np.tensordot(signs, betti, (0, 1))}
+    measures |= {f"b{k}": betti[:, k] for k in dimensions}
     return Curves(stack.facts["path"], at, stack.heads, measures)
 
 

@@ -101,7 +101,10 @@ def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
 def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
     ndim = len(spacing)
     kinds = list(itertools.product((0, 1), repeat=ndim))  # axes along which there are two points
-    groups = [tuple(itertools.product(*[range(e + 1) for e in kind])) for kind in kinds]
+    groups = []
+    for kind in kinds:
+        extents = [range(e + 1) for e in kind]
+        groups.append(tuple(itertools.product(*extents)))
     weights = np.zeros((ndim + 1, len(kinds)))
     for column, kind in enumerate(kinds):
         sides = [h for h, e in zip(spacing, kind, strict=True) if bool(e) != cubes]

@@ -370,6 +370,7 @@ def test_objects_that_are_no_arrays_are_refused():
 
 
 def test_arrays_of_objects_are_named_by_their_dtype():
+    """A table of pandas is an array, unless its columns are of a type that may be missing."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.arange(12).reshape(3, 4))
     assert_array_equal(ecc.euler_curve(frame, [5]).values, [1])
@@ -378,6 +379,7 @@ def test_arrays_of_objects_are_named_by_their_dtype():
 
 
 def test_numbers_with_masks_or_units_are_refused():
+    """NumPy would take what is behind a mask, and leave out the unit."""
     units = pytest.importorskip("astropy.units")
     image = np.arange(12.0).reshape(3, 4)
     ecc.euler_curve(image, np.array([1.0, 5.0]))  # which a planned call may be kept for
@@ -393,6 +395,7 @@ def test_numbers_with_masks_or_units_are_refused():
 
 
 def test_surfaces_of_masked_arrays():
+    """Masked elements of the second image enter neither set, as those of a mask."""
     image = RNG.integers(0, 5, (5, 7))
     hidden = RNG.random(image.shape) < 0.3
     found = ecc.euler_surface(image, np.ma.array(image, mask=hidden), [1, 3], [2, 4])

@@ -105,6 +105,7 @@ def test_batch_names_images_that_the_thresholds_miss(tmp_path, capsys, measures)
 @pytest.mark.filterwarnings("default:hardly any threshold")
 @pytest.mark.parametrize(("given", "said"), [(["--range", "0,255"], True), ([], False)])
 def test_stack_says_that_the_thresholds_miss_the_image(tmp_path, capsys, given, said):
+    """Thresholds that are given, as of another bit depth; those over the range never miss it."""
     path = tmp_path / "b.npy"
     np.save(path, noise(12, 9).astype(np.uint16) * 256 + 300)
     command = ["stack", str(path), *given, "--out", str(tmp_path / "t.csv")]

@@ -292,6 +292,7 @@ def test_levels_at_which_all_curves_are_equal_change_nothing(constant, paired):
 
 
 def test_bands_are_no_wider_for_levels_at_which_all_curves_are_equal():
+    """Rounding of the mean there, in units of its own deviation, would be the largest one."""
     rng = np.random.default_rng(8)
     curves = rng.normal(5, 1, (60, 4))
     longer = np.append(curves, np.full((60, 1), 0.1), axis=1)
