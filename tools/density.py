@@ -86,7 +86,8 @@ class Module:
         for node in ast.walk(self.tree):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not node.body:
                 continue
-            first, last = node.body[0].lineno, node.end_lineno or node.lineno
+            first = node.body[0].lineno
+            last = node.end_lineno or node.lineno
             lines = len(self.lines.intersection(range(first, last + 1)))
             if lines >= SHORT:
                 nodes = sum(count_nodes(statement) for statement in node.body)

@@ -128,7 +128,7 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
     found[point][0] = cell
 
     def add(group: tuple[Offset, ...], measure: int, weight: float) -> None:
-        moved = np.array(group) - np.min(group, axis=0)  # the least one begins at 0
+        moved = np.array(group) - np.min(group, axis=0)  # begins at 0 along each axis
         placed = tuple(sorted(tuple(point) for point in moved.tolist()))
         found.setdefault(placed, np.zeros(ndim + 1))[measure] += weight
 
