@@ -18,7 +18,9 @@ from ecc_core._torch.operators import is_plain
 def steps_of(*args: Any) -> CurveSteps | None:
     """Return the launches for arguments of `fused_curve`, or None if there are none for them."""
     image, thresholds, _, terms, mask, connectivity, superlevel, _, _, n_spatial = args
-    if terms is not None or mask is not None or not image.is_contiguous():
+    if terms is not None or mask is not None:
+        return None
+    if not (image.is_contiguous() and thresholds.is_contiguous()):
         return None
     kind = image.shape, n_spatial, image.dtype, image.data_ptr() % 16
     options = connectivity, superlevel, thresholds.shape[0], image.device.index
@@ -43,7 +45,6 @@ class _Small(torch.autograd.Function):
         options: tuple[Any, ...],
         keep: bool,
     ) -> Tensor:
-        thresholds = thresholds.contiguous()
         windows, rows, words = steps.sizes
         with soft.launching(image) as (_, stream):
             batch = image.shape[: image.dim() - len(steps.spatial)]

@@ -44,6 +44,7 @@ def windows(
 def cut_in_torch(
     image: Tensor, before: Sequence[int], after: Sequence[int], value: float, side: int, stride: int
 ) -> Tensor:
+    """Return the same as `windows`, by views of a padded image."""
     sides = zip(reversed(before), reversed(after), strict=True)
     image = pad(image, [n for pair in sides for n in pair], value=value)
     for axis in range(image.dim() - len(before), image.dim()):
@@ -72,7 +73,10 @@ class _Windows(torch.autograd.Function):
             found = soft_windows.gradients(gradient.contiguous(), ctx.shape, ctx.cut)
             return found, *[None] * 6
         before, after, _, value, side, stride = ctx.options
+        # The gradient may be mapped by `is_grads_batched`, and `new_zeros` of it would be, too.
+        dtype = gradient.dtype
+        device = gradient.device
         with torch.enable_grad():
-            image = gradient.new_zeros(ctx.shape, requires_grad=True)
+            image = torch.zeros(ctx.shape, dtype=dtype, device=device, requires_grad=True)
             cut = cut_in_torch(image, before, after, value, side, stride)
         return *torch.autograd.grad(cut, image, gradient, create_graph=True), *[None] * 6

@@ -195,27 +195,6 @@ def gradients(
             launch(gather, stream, (*own, forward.windows, 0, table.data_ptr(), to))
 
 
-def level_gradients(
-    upstream: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    by_level: Tensor | None,
-    by_sharpness: Tensor | None,
-) -> None:
-    """Write the gradients of levels (n,) and sharpness, of which at least one is wanted.
-
-    The others are contiguous, with n columns: the gradients of curves, and the derivatives of these
-    by level and sharpness.
-    """
-    levels = slopes.shape[-1]
-    rows = slopes.numel() // levels
-    addresses = [upstream.data_ptr(), levels, 1, slopes.data_ptr(), spreads.data_ptr()]
-    addresses += [0 if t is None else t.data_ptr() for t in (by_level, by_sharpness)]
-    with launching(slopes) as (device, stream):
-        call = plans.tabulation(0, 0, rows, levels, True, False, device)
-        launch(call, stream, addresses)
-
-
 def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Compute increasing levels from a first number and gaps without constraints, contiguous."""
     return _by_numbers("soft_increasing", free, step)

@@ -11,11 +11,12 @@ import pytest
 import torch
 from fake_cupy import fake_cupy
 
+import ecc_core._backends.cuda as cuda_backend
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
 from ecc_core._torch.transform import Transformed, add_heights, transform, unit
-from ecc_core._torch.windows import cut_in_torch
+from ecc_core._torch.windows import _Windows, cut_in_torch
 from ecc_core.nn.functional import soft_euler_curve
 from ecc_core.nn.layers._increasing import increasing
 
@@ -223,6 +224,30 @@ def test_windows_equal_views(soft, case):
     upstream = drawn(known.shape)
     (slopes,) = torch.autograd.grad(known, image, upstream)
     torch.testing.assert_close(soft.soft_windows.gradients(upstream, image.shape, cut), slopes)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_mapped_gradients_of_windows(soft, monkeypatch):
+    """Which `is_grads_batched` makes; operators of torch take them."""
+    monkeypatch.setattr(cuda_backend, "soft_windows", soft.soft_windows, raising=False)
+    image = drawn((2, 5, 6)).requires_grad_()
+    known = cut_in_torch(image, (1, 0), (0, 2), 0.5, 3, 2)
+    found = _Windows.apply(image, (1, 0), (0, 2), tuple(known.shape[1:3]), 0.5, 3, 2)
+    rows = drawn((3, *known.shape))
+    slopes = []
+    for windows in (found, known):
+        slopes += torch.autograd.grad(windows, image, rows, is_grads_batched=True)
+    torch.testing.assert_close(*slopes)
+
+
+def test_second_derivatives_by_strided_levels_are_refused(soft):
+    """A copy of the levels, which the graph does not reach, would leave them out."""
+    levels = torch.linspace(0, 1, 10).requires_grad_()
+    given = drawn((2, 8, 9)), levels[::2], torch.tensor(5.0), None, None, 1, False, "raster", False
+    curve = soft.cuda.fused_curve(*given, 2)
+    (slope,) = torch.autograd.grad(curve.sum(), levels, create_graph=True)
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        slope.sum().backward()
 
 
 @pytest.mark.parametrize(
