@@ -229,8 +229,9 @@ class Regions:
         ]
         if zeros.owner is not None:
             return call, words
-        self._kept = _Kept(key, prepared, call.filled(words))
-        return self._kept.call, []
+        filled = call.filled(words)
+        self._kept = _Kept(key, prepared, filled)  # which another thread may replace at once
+        return filled, []
 
     def _zeros(self, rows: int, stream: int, *, leaves_zeros: bool) -> "_Zeros":
         """Return zeros for the counts of labels; those that last if a kernel `leaves_zeros`."""
@@ -246,9 +247,12 @@ class Regions:
 
     def _plan(self, regions: int, label: np.dtype[Any]) -> Call:
         """Return the launch that counts; blocks count so many regions in shared memory, or 0."""
-        wanted = 1 << max(regions - 1, 0).bit_length()
+        rows = 0
         room = min(ROWS_BYTES // (4 * self._bins), MOST_ROWS)
-        rows = min(wanted, 1 << max(room.bit_length() - 1, 0)) if regions and room > 1 else 0
+        if regions and room > 1:  # a power of two: enough for all regions, or as many as fit
+            enough = 1 << (regions - 1).bit_length()
+            fitting = 1 << (room.bit_length() - 1)
+            rows = min(enough, fitting)
         call = self._calls.get((rows, label))
         if call is None:
             macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}

@@ -34,6 +34,15 @@ def test_regions(emulator, monkeypatch, shape, dtype):
             emulator.backend.regions.rank_labels(labels.view(ndarray))
 
 
+def test_another_thread_may_replace_the_launch_that_is_kept(emulator, monkeypatch):
+    always_none = property(lambda _: None, lambda *_: None)
+    monkeypatch.setattr(emulator.backend.regions.Regions, "_kept", always_none, raising=False)
+    labels = np.arange(60, dtype=np.int32).reshape(5, 12) % 4
+    image = np.random.default_rng(9).normal(size=(5, 12)).astype(np.float32)
+    for _ in range(2):  # the room for regions is guessed from the first image
+        check_regions(emulator, image, labels, np.linspace(-1, 1, 5), SIDES[0])
+
+
 def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     """Another thread writes larger and negative labels after they were ranked."""
     image = np.random.default_rng(8).normal(size=(60, 70)).astype(np.float32).view(ndarray)

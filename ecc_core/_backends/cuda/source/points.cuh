@@ -227,7 +227,9 @@ struct RegionCounts {
         if (threadIdx.x == 0) {
             reply_regions(points.reply, count, *(volatile unsigned long long*)points.largest,
                           *(volatile long long*)points.not_finite);
-            *points.largest = 0, *points.not_finite = 0, *points.ticket = 0;
+            *points.largest = 0;
+            *points.not_finite = 0;
+            *points.ticket = 0;
         }
     }
 
