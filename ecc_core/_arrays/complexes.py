@@ -12,7 +12,8 @@ from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.transform import parse_heights, spread_heights
 
 KEPT = 64  # plans
-MOST_NUMBERS = 1 << 14  # of directions and thresholds together
+MOST_NUMBERS = 1 << 14  # of directions, and of thresholds
+NOT_GIVEN = "not given"  # in place of None, which stands for what is not compared
 
 Run = Callable[[Any, Any], tuple[Any, Any, Any] | None]
 
@@ -44,7 +45,7 @@ def planned_transform(
     adapter = adapter_of(points)
     if any(adapter_of(part) is not adapter for part in simplices):
         return None
-    numbers = _key_of(directions), _key_of(thresholds), _key_of(bounds)
+    numbers = numbers_key(directions), numbers_key(thresholds), numbers_key(bounds)
     layouts = adapter.layout(points), *map(adapter.layout, simplices)
     if None in layouts or None in numbers:
         return None
@@ -56,14 +57,14 @@ def planned_transform(
     return None if run is None else run(points, simplices)
 
 
-def _key_of(given: Any) -> Hashable:
+def numbers_key(given: Any) -> Hashable:
     """Return what distinguishes numbers from others, or None where they are not compared."""
-    if isinstance(given, np.ndarray):
+    if type(given) is np.ndarray:  # subclasses may be masked, or have a unit
         if given.size > MOST_NUMBERS or given.dtype.kind not in "iuf":
             return None
         return given.dtype, given.shape, given.tobytes()
     if given is None:
-        return ()
+        return NOT_GIVEN
     if type(given) is int:
         return given
     if isinstance(given, tuple) and all(type(end) in (int, float) for end in given):
@@ -73,6 +74,7 @@ def _key_of(given: Any) -> Hashable:
 
 @lru_cache(maxsize=KEPT)
 def _plan(call: _Call) -> Run | None:
+    """Return the plan of a backend, or None if it has none for such a call."""
     assert call.given is not None
     points, simplices, directions, thresholds, bounds = call.given
     if len(points.shape) != 2 or any(len(part.shape) != 2 for part in simplices):

@@ -14,6 +14,7 @@ from skimage import measure
 import ecc_core as ecc
 from ecc_core._arrays import plans
 from ecc_core._arrays.adapters.numpy import NumPy
+from ecc_core._arrays.complexes import numbers_key
 from ecc_core._backends.plain import curves
 
 IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
@@ -228,3 +229,12 @@ def test_numbers_in_a_list_are_planned(planned):
         np.testing.assert_array_equal(found.thresholds.get(), LEVELS)
         found.thresholds.get()[:] = 7
     assert len(planned) == 2
+
+
+def test_plans_of_complexes_distinguish_numbers():
+    """Which are compared by their bytes: those of masked arrays say nothing about the mask."""
+    numbers = np.array([0.0, 1.0])
+    assert numbers_key(numbers) == numbers_key(numbers.copy())
+    assert numbers_key(np.ma.masked_array(numbers, [False, True])) is None
+    assert numbers_key(()) != numbers_key(None)
+    assert numbers_key(True) is None
