@@ -18,7 +18,7 @@ DIGIT = 11  # bits, by which words are sorted at once
 KEY_BITS = 32
 PLACE_BITS = 32
 MOST_TIES = 32  # keys that are sorted one by one
-SAMPLES = 64  # keys of which it is looked at whether there are ties
+SAMPLES = 64  # keys that are compared with each other, to guess whether there are many ties
 
 
 def entry_values(image: Array, superlevel: bool) -> Array:

@@ -90,7 +90,7 @@ ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared 
 # Bins of all regions; with so few, additions to global memory wait for each other.
 FEW_BINS = 1 << 17
 SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
-MOST_AT_ONCE = 18  # regions that one block writes faster than another kernel
+MOST_AT_ONCE = 18  # Room for regions that one block writes faster than another kernel: eight.
 HEADER_BYTES = 32  # The largest label without a row, whether there is a NaN, and a ticket.
 
 

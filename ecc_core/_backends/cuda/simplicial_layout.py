@@ -85,8 +85,9 @@ def counting(
 def shares(most: int, groups: int, layout: Layout, device: int) -> tuple[tuple[int, int], int]:
     """Return the grid of `count_simplices`, and the simplices that a warp takes at a time.
 
-    `most` are the most simplices of a dimension. Blocks end by adding up their bins, so there are
-    more of them than full warps need only if most multiprocessors had none.
+    `most` are the most simplices of a dimension. Warps take fewer simplices at a time, which makes
+    more blocks, only as long as there are less than a quarter of the blocks that are resident at
+    once: each block ends by adding its bins to those in global memory.
     """
     resident = ceil_div(RESIDENT * processors(device), groups)
     least = max(LEAST_TAKEN, WARP // layout.lanes)

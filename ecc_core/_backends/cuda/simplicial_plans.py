@@ -68,6 +68,11 @@ def plan_transform(
 
 
 class _Transform:
+    """The launches of a transform, and where they find what they read in one block of memory.
+
+    A call returns directions, heights and the transform, or None if it has to be made in full.
+    """
+
     def __init__(
         self, points: Any, index: str, counts: list[int], directions: Floats, heights: Floats
     ) -> None:
