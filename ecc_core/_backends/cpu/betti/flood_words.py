@@ -165,6 +165,62 @@ def fill_row(own, left, right, allowed):
         own |= more
 
 
+@subroutine(forceinline=True)
+def note_deaths(deaths, base, labels, following, ending):
+    """Write at each point of death which components die there: the last one, and the next ones."""
+    for k in range(deaths.size):
+        place = np.uint64(deaths[k])
+        following[k] = labels[place]
+        labels[place] = -1 - k
+        ending[(place + base) >> WORD] |= ONE << (place & BIT)
+
+
+@subroutine(forceinline=True)
+def reach_births(ended, at, base, births, labels, following, spreading, tail):
+    """Take the minima of the components that die at points of a word; return the end of the queue.
+
+    `at` is the number of the word without those before the image.
+    """
+    while ended:
+        place = (at << WORD) + np.uint64(count_trailing_zeros(ended))
+        ended &= ended - ONE
+        held = np.int64(labels[place])
+        while held < 0:
+            minimum = np.uint64(births[-1 - held])
+            tail = reach_inside(minimum + base, spreading, tail)
+            held = np.int64(following[-1 - held])
+    return tail
+
+
+@subroutine(forceinline=True)
+def reach_row(word, own, later, r, rows, home, base, spreading, tail):
+    """Take what points of a word lead to in a row of neighbours; return the end of the queue.
+
+    `later` are the points of the word whose neighbours enter after them.
+    """
+    column = np.uint64(3 * r)
+    before = own & later[column]
+    beside = own & later[column + ONE]
+    behind = own & later[column + np.uint64(2)]
+    # The steps of a row lead to 66 bits, which begin at any bit of a word.
+    low = before | beside << ONE | behind << np.uint64(2)
+    high = beside >> BIT | behind >> (BIT - ONE)
+    start = (word << WORD) + np.uint64(rows[r])
+    low &= bits_from(spreading.free, start)
+    if not (low | high):  # as in most rows of noise
+        return tail
+    first = start >> WORD
+    shift = start & BIT
+    tail = reach(first, low << shift, home, base, spreading, tail)
+    over = low >> ONE >> (BIT - shift) | high << shift
+    if over:
+        tail = reach(first + ONE, over, home, base, spreading, tail)
+    if high:
+        last = high >> ONE >> (BIT - shift)
+        tail = reach(first + np.uint64(2), last, home, base, spreading, tail)
+    return tail
+
+
 @kernel()
 def spread(later, rows, home, lead, seeds, births, deaths, labels, following, spreading):
     """Label the points from which steps lead to seeds, by the number of the first of these.
@@ -186,11 +242,7 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
         bare(spreading.queue),
     )
     base = np.uint64(lead) << WORD
-    for k in range(deaths.size):
-        place = np.uint64(deaths[k])
-        following[k] = labels[place]
-        labels[place] = -1 - k
-        spreading.ending[(place + base) >> WORD] |= ONE << (place & BIT)
+    note_deaths(deaths, base, labels, following, spreading.ending)
     middle = np.uint64(3 * (rows.size // 2))
     around = np.uint64(spreading.queue.size - 1)
     head = NONE
@@ -209,36 +261,10 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
             own = fill_row(own, later[at, middle], later[at, middle + np.uint64(2)], allowed)
             spreading.free[word] &= ~own
             ended = own & spreading.ending[word]
-            while ended:
-                place = (at << WORD) + np.uint64(count_trailing_zeros(ended))
-                ended &= ended - ONE
-                held = np.int64(labels[place])
-                while held < 0:
-                    minimum = np.uint64(births[-1 - held])
-                    tail = reach_inside(minimum + base, spreading, tail)
-                    held = np.int64(following[-1 - held])
+            tail = reach_births(ended, at, base, births, labels, following, spreading, tail)
             left = own
             while left:
                 labels[(at << WORD) + np.uint64(count_trailing_zeros(left))] = number + 1
                 left &= left - ONE
             for r in range(rows.size):
-                column = np.uint64(3 * r)
-                before = own & later[at, column]
-                beside = own & later[at, column + ONE]
-                behind = own & later[at, column + np.uint64(2)]
-                # The steps of a row lead to 66 bits, which begin at any bit of a word.
-                low = before | beside << ONE | behind << np.uint64(2)
-                high = beside >> BIT | behind >> (BIT - ONE)
-                start = (word << WORD) + np.uint64(rows[r])
-                low &= bits_from(spreading.free, start)
-                if not (low | high):  # as in most rows of noise
-                    continue
-                first = start >> WORD
-                shift = start & BIT
-                tail = reach(first, low << shift, home, base, spreading, tail)
-                over = low >> ONE >> (BIT - shift) | high << shift
-                if over:
-                    tail = reach(first + ONE, over, home, base, spreading, tail)
-                if high:
-                    last = high >> ONE >> (BIT - shift)
-                    tail = reach(first + np.uint64(2), last, home, base, spreading, tail)
+                tail = reach_row(word, own, later[at], r, rows, home, base, spreading, tail)
