@@ -23,8 +23,8 @@ from ecc_core._backends.cpu.betti.growth import (
     first_changes,
     in_order,
     join_nodes,
-    meetings_of,
 )
+from ecc_core._backends.cpu.betti.meetings import meetings_of
 from ecc_core._backends.cpu.betti.winding import join_around
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan

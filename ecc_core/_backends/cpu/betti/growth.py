@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.ends import OPEN, span, unite, write_spanning
+from ecc_core._backends.cpu.betti.meetings import Meetings
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import NONE, ONE, bare
-from ecc_core._backends.cpu.order import counts_to_starts, sort_keys
+from ecc_core._backends.cpu.order import sort_keys
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -136,42 +137,6 @@ def reach(changes, count, key, node, sides, reached):
         return count
     reached[node] |= new
     return list_change(changes, count, KINDS * key + REACH, node, new)
-
-
-class Meetings(NamedTuple):
-    """Pairs of nodes that are joined, in the order of keys."""
-
-    ends: Values
-    """How many of them have the first k keys, at k."""
-    nodes: Array
-    """(m, 2)."""
-
-
-def meetings_of(keys: Array, nodes: Array, count: int) -> Meetings:
-    """Return the meetings at the first `count` keys, in their order."""
-    met = Meetings(np.zeros(count + 1, np.int64), np.empty_like(nodes))
-    sort_meetings(keys, nodes, met.ends, met.nodes)
-    return met
-
-
-@kernel()
-def sort_meetings(keys, nodes, ends, sorted_nodes):
-    """Sort pairs of nodes by counting their keys, of which the last are left out."""
-    keys = bare(keys)
-    nodes = bare(nodes)
-    sorted_nodes = bare(sorted_nodes)
-    for i in range(keys.size):
-        slot = np.int64(keys[i]) + 1
-        if slot < ends.size:
-            ends[slot] += 1
-    counts_to_starts(ends)
-    for i in range(keys.size):
-        slot = np.int64(keys[i]) + 1
-        if slot < ends.size:
-            at = np.uint64(ends[slot])
-            sorted_nodes[at, 0] = nodes[i, 0]
-            sorted_nodes[at, 1] = nodes[i, 1]
-            ends[slot] += 1
 
 
 class _Joined(NamedTuple):
@@ -307,6 +272,48 @@ def note_growth(root, key, changes, count, joined, largest):
     return count, max(largest, joined.sizes[root])
 
 
+@subroutine(forceinline=True)
+def gain_members(members, first, last, key, changes, count, joined, largest):
+    """Let nodes gain the members from `first` to `last`; return what :func:`note_growth` does."""
+    if last - first < joined.tree.size:  # most nodes gain one point or none
+        for i in range(np.uint64(first), np.uint64(last)):
+            member = members[i]
+            count, largest = gain_points(member, 1, key, changes, count, joined, largest)
+    else:
+        for i in range(list_gaining(members, first, last, joined.gained, joined.gaining)):
+            member = joined.gaining[np.uint64(i)]
+            size = np.int64(joined.gained[member])
+            joined.gained[member] = 0
+            count, largest = gain_points(member, size, key, changes, count, joined, largest)
+    return count, largest
+
+
+@subroutine(forceinline=True)
+def apply_change(given, nodes, key, changes, count, joined, largest, spanning):
+    """Apply a change of one of the boxes that are joined: its kind, node and value.
+
+    Returns the number of nodes of the larger box, and what :func:`note_growth` does.
+    """
+    change, node, value = given
+    root = find(joined.tree, node)
+    if change == GAIN:
+        joined.sizes[root] += value
+        if joined.owners[root] >= 0:
+            owner = np.int64(joined.owners[root])
+            count = gain(changes, count, key, owner, value, joined.recent)
+    elif change == MEET:
+        other = find(joined.tree, value)
+        if other == root:
+            return nodes, count, largest
+        root, count = meet(root, other, key, changes, count, joined, spanning)
+    elif change == REACH:
+        unite(joined.touched, spanning, root, np.uint8(value))
+    else:
+        nodes, count = leave(node, root, nodes, key, changes, count, joined, spanning)
+    count, largest = note_growth(root, key, changes, count, joined, largest)
+    return nodes, count, largest
+
+
 @kernel()
 def _join(members, meetings, changes, shift, joined, found):
     """Join nodes as :func:`join_nodes` does; return the number of new ones, and their changes."""
@@ -336,16 +343,7 @@ def _join(members, meetings, changes, shift, joined, found):
         last = found[0, key]
         grown = with_room(grown, count, min(last - first, nodes))
         listed = bare(grown)
-        if last - first < joined.tree.size:  # most nodes gain one point or none
-            for i in range(np.uint64(first), np.uint64(last)):
-                member = members[i]
-                count, largest = gain_points(member, 1, key, listed, count, joined, largest)
-        else:
-            for i in range(list_gaining(members, first, last, joined.gained, joined.gaining)):
-                member = joined.gaining[np.uint64(i)]
-                size = np.int64(joined.gained[member])
-                joined.gained[member] = 0
-                count, largest = gain_points(member, size, key, listed, count, joined, largest)
+        count, largest = gain_members(members, first, last, key, listed, count, joined, largest)
         for at in range(np.uint64(meetings.ends[key - 1]), np.uint64(meetings.ends[key])):
             root = find(joined.tree, meetings.nodes[at, 0])
             other = find(joined.tree, meetings.nodes[at, 1])
@@ -370,22 +368,9 @@ def _join(members, meetings, changes, shift, joined, found):
                         value += shift
                 grown = with_room(grown, count, EACH)
                 listed = bare(grown)
-                root = find(joined.tree, node)
-                if change == GAIN:
-                    joined.sizes[root] += value
-                    if joined.owners[root] >= 0:
-                        owner = np.int64(joined.owners[root])
-                        count = gain(listed, count, key, owner, value, joined.recent)
-                elif change == MEET:
-                    other = find(joined.tree, value)
-                    if other == root:
-                        continue
-                    root, count = meet(root, other, key, listed, count, joined, spanning)
-                elif change == REACH:
-                    unite(joined.touched, spanning, root, np.uint8(value))
-                else:
-                    nodes, count = leave(node, root, nodes, key, listed, count, joined, spanning)
-                count, largest = note_growth(root, key, listed, count, joined, largest)
+                nodes, count, largest = apply_change(
+                    (change, node, value), nodes, key, listed, count, joined, largest, spanning
+                )
             done[turn] = at_key
         found[1, key] = largest
         write_spanning(found, key, spanning)

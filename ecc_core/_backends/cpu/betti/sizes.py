@@ -30,9 +30,9 @@ from ecc_core._backends.cpu.betti.growth import (
     first_changes,
     in_order,
     join_nodes,
-    meetings_of,
 )
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
+from ecc_core._backends.cpu.betti.meetings import meetings_of
 from ecc_core._backends.cpu.betti.pieces import edges_across, joined_faces, pack, unpack
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
