@@ -23,11 +23,11 @@ from ecc_core._backends.cuda.transform_steps import Given, Wanted, plan_steps
 from ecc_core._backends.soft import SoftImages, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
+from ecc_core._torch.cuda_small_curves import small_curve, steps_of
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import is_plain
 from ecc_core._torch.plain import weighted_curves as weighted_curves
-from ecc_core._torch.small_curves import small_curve, steps_of
 from ecc_core._torch.transform import Transformed, add_heights, shape_of, transform, unit
 
 

@@ -28,7 +28,7 @@ def soft(emulator):
     parts = *parts, "transform_steps", "soft_windows", "curve_steps"
     packages = (
         *(f"_backends.cuda.{part}" for part in parts),
-        *("_torch.small_curves", "_torch.cuda"),
+        *("_torch.cuda_small_curves", "_torch.cuda"),
     )
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
