@@ -85,7 +85,8 @@ class Counts(NamedTuple):
         in the legend of a plot: the text itself is readable on any background.
         """
         names = BETTI_NAMES[len(self.numbers)]
-        marks = [f"<span style='color: {colour}'>●</span> " for colour in colours]
+        # Larger marks are of another font, whose lines are higher, and would break the sentence.
+        marks = [f"<b style='color: {colour}'>\N{BULLET}</b> " for colour in colours]
         marks = marks or [""] * len(names)
         signs = ("", "\N{MINUS SIGN} ", "+ ")
         terms = [

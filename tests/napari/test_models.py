@@ -30,7 +30,10 @@ def test_counts_in_a_line():
     counts = Counts((3, 1))
     assert counts.in_html() == "<nobr>3 components</nobr> <nobr>\N{MINUS SIGN} 1 hole</nobr>"
     coloured = counts.in_html(("#e69f00", "#009e73", "#cc79a7"))
-    assert re.sub("<[^>]*>", "", coloured) == "● 3 components \N{MINUS SIGN} ● 1 hole"
+    assert (
+        re.sub("<[^>]*>", "", coloured)
+        == "\N{BULLET} 3 components \N{MINUS SIGN} \N{BULLET} 1 hole"
+    )
     assert coloured.count("color:") == 2
 
 
