@@ -127,3 +127,18 @@ def test_the_guard_outlives_the_docks(open_panel, qtbot, monkeypatch):
     viewer.window.remove_dock_widget(panel)
     viewer.layers.clear()
     assert made == [2, 0]
+
+
+@pytest.mark.parametrize("planes", [(), (6,)])
+def test_labels_are_added_to_volumes_where_the_pointer_rests(open_panel, qtbot, planes):
+    """napari's status of Labels with features needs a direction, which the mouse did not give."""
+    viewer, panel = open_panel("Compare", np.zeros((*planes, 8, 10)))
+    qtbot.waitUntil(lambda: panel.parent().windowTitle() == "Compare", timeout=TIMEOUT)
+    viewer.dims.ndisplay = 3
+    labels = np.zeros((6, 8, 10), np.uint8)
+    labels[2:4, 3:5] = 1
+    viewer.__wrapped__.mouse_over_canvas = True
+    added = viewer.add_labels(labels, features={"index": [1], "size": [40]})
+    viewer.layers.selection.active = None
+    viewer.layers.selection.active = added
+    assert viewer.status["layer_name"] == added.name
