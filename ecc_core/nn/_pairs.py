@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ecc_core._request.filtration import Filtration
 from ecc_core._torch.operators import no_second_derivatives, operator
-from ecc_core.nn._classes import Classes, classes_of, place_of_pairs, ranks_by_length
+from ecc_core.nn._classes import classes_of, place_of_pairs, ranks_by_length
 
-MOST_JOINED = 1 << 22
-"""Points of a batch up to which its classes on a device are found together with the targets'."""
 REFUSED = no_second_derivatives("errors of persistence pairs")
 
 
@@ -52,7 +51,7 @@ def pair_errors(
     """The error (batch,) of each image (batch, *spatial), and its gradient (batch, *spatial).
 
     Targets and the mask are booleans of the shape of the images. Everything is computed in float64,
-    where pairs are found.
+    where pairs are found. On a device, kernels take the place of these operators for float32.
     """
     count = len(images)
     points = images.numel()
@@ -63,7 +62,13 @@ def pair_errors(
     given = images.detach().to(place)
     wanted = targets.to(place)
     shown = None if mask is None else mask.to(place)
-    own, true = _classes_of_both(given, wanted, shown, connectivity)
+    if place.type == "cuda" and images.dtype == torch.float32:
+        found = _errors_by_kernels(given, wanted, shown, connectivity, min_persistence)
+        if found is not None:
+            return found
+    options = shown, connectivity, True
+    own = classes_of(given, *options)
+    true = classes_of(wanted, *options)
     inside = wanted.flatten()[true.births]
     numbers = torch.zeros(ndim * count, dtype=torch.int64, device=place)
     numbers.scatter_add_(0, true.groups, inside.to(torch.int64))
@@ -88,25 +93,21 @@ def pair_errors(
     return _like(images, totals), _like(images, slopes).reshape(images.shape).contiguous()
 
 
-def _classes_of_both(
-    images: Tensor, targets: Tensor, mask: Tensor | None, connectivity: int
-) -> tuple[Classes, Classes]:
-    """Return the classes of images and of their targets, in superlevel sets.
+def _errors_by_kernels(
+    images: Tensor, targets: Tensor, mask: Tensor | None, connectivity: int, least: float
+) -> tuple[Tensor, Tensor] | None:
+    """Return the errors and the gradient of images on a device; None for too many points."""
+    from ecc_core._backends.cuda.arrays import adopt, as_cupy
+    from ecc_core._backends.cuda.pair_errors import MOST_POINTS, pair_errors
 
-    On a device both are found at once unless there are so many points that launches do not matter.
-    """
-    points = images.numel()
-    if not images.is_cuda or points > MOST_JOINED:
-        options = mask, connectivity, True
-        return classes_of(images, *options), classes_of(targets, *options)
-    shown = None if mask is None else torch.cat([mask, mask])
-    both = classes_of(torch.cat([images, targets.to(images.dtype)]), shown, connectivity, True)
-    first = len(images) * (images.dim() - 1)  # group of the targets
-    is_own = both.groups < first
-    own_at, true_at = (torch.nonzero(part)[:, 0] for part in (is_own, ~is_own))
-    own = Classes(both.groups[own_at], both.births[own_at], both.deaths[own_at].clamp(max=points))
-    true = Classes(*(part[true_at] for part in both))
-    return own, true._replace(groups=true.groups - first, births=true.births - points)
+    if images.numel() > MOST_POINTS:
+        return None
+    filtration = Filtration(images.dim() - 1, connectivity, superlevel=True)
+    shown = None if mask is None else as_cupy(mask.contiguous())
+    with adopt(images.contiguous()) as view:
+        wanted = as_cupy(targets.contiguous())
+        errors, slopes = pair_errors(view.array, wanted, shown, filtration, least)
+        return view.wrap(errors), view.wrap(slopes)
 
 
 # The images are arguments of the derivatives, so that further ones are refused, and not zero.

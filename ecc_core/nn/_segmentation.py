@@ -112,13 +112,10 @@ class SegmentationLoss(nn.Module):
             shown = given if shown is None else shown & given
         if shown is not None:
             shown = shown.expand(input.shape)
-        advice = f"pass {self.logits_option} for logits"
         if self.from_logits:
             of_classes = target.shape != input.shape and input.shape[axis] > 1
             input = input.softmax(axis) if of_classes else input.sigmoid()
-        self._check_if_seen(input, shown, "input", advice)
-        if masks.is_floating_point():
-            self._check_if_seen(masks, shown, "target", "pass masks of 0 and 255 as integers")
+        self._check_values(input, masks, shown)
         return Pair(input, masks, shown)
 
     def _as_masks(
@@ -166,14 +163,21 @@ class SegmentationLoss(nn.Module):
         on_host = given.device.type == "cpu" or (self.waits and not given.is_meta)
         return on_host and given.numel() > 0
 
-    def _check_if_seen(self, given: Tensor, shown: Tensor | None, name: str, advice: str) -> None:
-        if self._sees(given):
+    def _check_values(self, input: Tensor, masks: Tensor, shown: Tensor | None) -> None:
+        """Refuse values that are no probabilities, if they are seen. A device is asked once."""
+        given = [("input", input, f"pass {self.logits_option} for logits")]
+        if masks.is_floating_point():
+            given.append(("target", masks, "pass masks of 0 and 255 as integers"))
+        seen = [one for one in given if self._sees(one[1])]
+        bounds = _bounds_of([values for _, values, _ in seen])
+        for (name, values, advice), known in zip(seen, bounds, strict=True):
             check_probabilities(
-                given,
+                values,
                 name,
-                advice=advice,
+                advice,
                 on_nan="pass `mask` to leave such points out",
                 shown=shown,
+                bounds=known,
             )
 
     def _in_windows(self, image: Tensor, fill: float = 0) -> Tensor:
@@ -204,6 +208,8 @@ class SegmentationLoss(nn.Module):
             shown = self._in_windows(shown, False).reshape(count, *size)
         targets = self._in_windows(masks, False).reshape(count, *size)
         errors = errors_of(images.reshape(count, *size), targets, shown)
+        if self.window is None:
+            return errors.reshape(batch)
         return errors.reshape(*batch, positions).sum(-1) / max(positions, 1)
 
     def _reduced(self, errors: Tensor) -> Tensor:
@@ -252,10 +258,18 @@ def masks_of_classes(indices: Tensor, count: int, n_spatial: int, first: int = 0
 
 
 def check_probabilities(
-    given: Any, name: str, advice: str, on_nan: str = "", shown: Any = None
+    given: Any,
+    name: str,
+    advice: str,
+    on_nan: str = "",
+    shown: Any = None,
+    bounds: tuple[float, float] | None = None,
 ) -> None:
-    """Refuse an array or tensor of values that are no probabilities, rounded to 16 bits or not."""
-    low, high = _bounds(given)
+    """Refuse an array or tensor of values that are no probabilities, rounded to 16 bits or not.
+
+    `bounds` are its smallest and largest value, if they are known.
+    """
+    low, high = _bounds(given) if bounds is None else bounds
     if not _are_probabilities(low, high) and shown is not None:
         given = given[shown]  # what is left out may be anything
         low, high = _bounds(given) if given.numel() else (0.0, 0.0)
@@ -302,9 +316,20 @@ def _bounds(given: Any) -> tuple[float, float]:
     if isinstance(given, Tensor):
         if given.dtype in _arguments.UNSIGNED[1:]:
             given = given.to(torch.int64)  # torch does not compare the others
-        low, high = given.detach().aminmax()
-        return low.item(), high.item()
+        return _bounds_of([given])[0]
     return given.min().item(), given.max().item()
+
+
+def _bounds_of(tensors: list[Tensor]) -> list[tuple[float, float]]:
+    """The bounds of tensors, which are copied to the host at once if all are of one dtype."""
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        return [bounds for tensor in tensors for bounds in _bounds_of([tensor])]
+    if not tensors:
+        return []
+    ends = tensors[0].detach().new_empty(len(tensors), 2)
+    for own, tensor in zip(ends, tensors, strict=True):
+        torch.aminmax(tensor.detach(), out=(own[0], own[1]))
+    return [(low, high) for low, high in ends.tolist()]
 
 
 def _as_weights(weight: Any) -> Tensor | None:

@@ -1,17 +1,19 @@
 """Keys of values: unsigned integers in the order in which points enter."""
 
+import math
 from typing import Any
 
 import cupy
 import numpy as np
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda.arrays import on_host
+from ecc_core._backends.cuda.arrays import address_of, on_host
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.kernels import ELEMENTS
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
+BESIDE = Struct("keys.cu", "Beside", Value="u4")
 THREADS = 256
 KEYS_A_THREAD = 8
 
@@ -61,6 +63,46 @@ def _key_range(dtype: np.dtype[Any], *, partial: bool) -> tuple[np.dtype[Any], i
     first = -never // 2 if dtype.kind == "i" else 0
     fits = dtype.itemsize == 1 or not partial
     return np.dtype(np.uint16 if fits else np.uint32), first, never
+
+
+def keys_beside(images: Any, targets: Any, mask: Any) -> tuple[Any, int, Any]:
+    """Return keys of images and their targets side by side, in the order of superlevel sets.
+
+    Images are contiguous float32 (batch, *spatial); targets and the mask, if any, booleans of this
+    shape. Each image is followed by points that never enter. Also returns the key of these, and on
+    the device whether any value that is shown is NaN.
+    """
+    count, *lead, side = images.shape
+    code, _, never = _key_range(images.dtype, partial=True)
+    keys = cupy.empty((*lead, 2 * count * (side + 1)), code)
+    nan = cupy.zeros(1, np.int64)
+    batch = BESIDE(
+        images=images.data.ptr,
+        targets=targets.data.ptr,
+        shown=address_of(mask),
+        count=count,
+        lines=math.prod(lead),
+        side=side,
+    )
+    macros = {
+        "VALUE": "unsigned",
+        "CODE": ELEMENTS[code.name],
+        "FLOAT": 1,
+        "BOOL": 0,
+        "SUPER": 1,
+        "MASK": int(mask is not None),
+    }
+    blocks = ceil_div(keys.size, KEYS_A_THREAD * THREADS)
+    arguments = batch, keys, np.uint32(never), nan
+    plan_call(
+        "keys",
+        "list_keys_beside",
+        macros=macros,
+        grid=(blocks,),
+        threads=THREADS,
+        arguments=arguments,
+    ).launch()
+    return keys, never, nan
 
 
 def _ranks(values: Any, mask: Any, filtration: Filtration) -> tuple[Any, int]:

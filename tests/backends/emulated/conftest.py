@@ -41,7 +41,7 @@ KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
     "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
-    "region_betti surface cells component_sizes flooding "
+    "pair_errors region_betti surface cells component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes "
     "simplicial_layout simplicial_plans simplicial"
 )
@@ -49,6 +49,7 @@ MODULES = (
 
 def _backend() -> SimpleNamespace:
     """The modules of the CUDA backend for curves, with a stand-in for CuPy."""
+    importlib.import_module("ecc_core._backends.cpu.betti.flood")  # with numba, but not twice
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy()}):  # and without them afterwards
         names = MODULES.split()
         found = [importlib.import_module(f"ecc_core._backends.cuda.{name}") for name in names]

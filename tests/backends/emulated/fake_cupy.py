@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -105,11 +106,12 @@ def fake_cupy() -> ModuleType:
     module = ModuleType("cupy")
     module.ndarray = ndarray
     names = (
-        "asarray zeros empty full ones arange concatenate where cumsum flatnonzero argsort isnan "
+        "asarray zeros empty full ones arange concatenate where cumsum flatnonzero isnan "
         "lexsort stack bincount sort empty_like ldexp searchsorted isfinite zeros_like"
     )
     for name in (*names.split(), "ascontiguousarray"):
         setattr(module, name, _on_device(getattr(np, name)))
+    module.argsort = _on_device(partial(np.argsort, kind="stable"))
     module.broadcast_to = lambda array, shape: np.broadcast_to(array, shape, subok=True)
     module.multiply, module.not_equal = np.multiply, np.not_equal
     module.minimum, module.maximum = np.minimum, np.maximum

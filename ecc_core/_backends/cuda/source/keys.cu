@@ -15,6 +15,14 @@ ECC_DEVICE unsigned key_of_float(unsigned bits) {
     return bits & kSign ? ~bits : bits | kSign;
 }
 
+// Notes at `nan` whether a float that is shown is NaN, whose key is `never`.
+ECC_DEVICE unsigned checked_key_of_float(unsigned bits, bool is_shown, unsigned never,
+                                         long long* nan) {
+    if ((bits & ~kSign) <= kInfinity) return key_of_float(bits);
+    if (is_shown) *nan = 1;
+    return never;
+}
+
 // Writes the keys of `count` values, `never` for NaN and for points that are not shown, and notes at `nan`
 // whether any of those shown is NaN. Integers are `least` or more, and their keys are below `never`.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
@@ -23,17 +31,46 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const long long step = (long long)gridDim.x * ECC_THREADS;
     for (long long i = (long long)blockIdx.x * ECC_THREADS + threadIdx.x; i < count; i += step) {
         const Value value = values[i];
+        const bool is_shown = !kMask || shown[i];
         unsigned key;
         if (kFloat) {
-            key = key_of_float(value);
-            if (((unsigned)value & ~kSign) > kInfinity) {
-                if (!kMask || shown[i]) *nan = 1;
-                key = never;
-            }
+            key = checked_key_of_float(value, is_shown, never, nan);
         } else {
             key = kBool ? value != 0 : (int)value - least;
             if (kSuper) key = never - 1 - key;
         }
-        keys[i] = (Code)(kMask && !shown[i] ? never : key);
+        keys[i] = (Code)(is_shown ? key : never);
+    }
+}
+
+// Images of floats (count, lines, side), and as many targets, which are booleans.
+struct Beside {
+    const Value* images;
+    const unsigned char* targets;
+    const unsigned char* shown;  // of both
+    int count, lines, side;
+};
+
+// Writes the keys of images and then of their targets, side by side along the last axis, each followed by
+// points that never enter. Notes at `nan` whether a value that is shown is NaN.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    list_keys_beside(const Beside batch, Code* keys, const unsigned never, long long* nan) {
+    constexpr unsigned kOne = 0x3F800000u;
+    const int apart = batch.side + 1, width = 2 * batch.count * apart;
+    const long long points = (long long)batch.lines * width;
+    const long long step = (long long)gridDim.x * ECC_THREADS;
+    for (long long i = (long long)blockIdx.x * ECC_THREADS + threadIdx.x; i < points; i += step) {
+        const int line = quotient(i, width), along = i - (long long)line * width;
+        const int image = along / apart, x = along - image * apart;
+        const bool is_target = image >= batch.count;
+        const long long own = image - (is_target ? batch.count : 0);
+        const long long from = (own * batch.lines + line) * batch.side + x;
+        unsigned key = never;
+        if (x < batch.side && (!kMask || batch.shown[from])) {
+            const unsigned wanted = is_target && batch.targets[from] ? kOne : 0;
+            const unsigned bits = is_target ? wanted : batch.images[from];
+            key = checked_key_of_float(bits, true, never, nan);
+        }
+        keys[i] = (Code)key;
     }
 }
