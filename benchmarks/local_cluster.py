@@ -59,7 +59,7 @@ def work_of(path: Path) -> Work:
 
 
 def groups_of(work: Work) -> list[Group]:
-    return work.groups(GROUP, side=max(work.counts))
+    return work.groups(GROUP, side=max(work.partition.counts))
 
 
 def tasks_of(work: Work) -> int:
@@ -102,7 +102,7 @@ def compare(case: Case) -> Comparison:
     """Return the rows of both tables for a codec."""
     path = case.volume()
     work = work_of(path)
-    size = math.prod(work.shape) / 1e9
+    size = math.prod(work.partition.shape) / 1e9
     costs = costs_of_tasks(work)
     compared = Comparison([], [])
     for workers in WORKERS:

@@ -17,7 +17,6 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.boxes import differences
-from ecc_core._boxes import chunk_counts
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -27,6 +26,7 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._dask.graph import da, dask
 from ecc_core._dask.whole import whole_regions
+from ecc_core._partition import Partition
 from ecc_core._request.image import all_axes, check_window, geometry_of
 from ecc_core._request.options import ImageOptions
 from ecc_core.quantities._base import NoOptions
@@ -288,7 +288,7 @@ def _curves_of_tiles(
     Tiles of one shape form a batch: the complete ones, and for each set of axes those that the
     image's end cuts off.
     """
-    shape = chunk_counts(image.shape, tile)
+    shape = Partition.of_chunks(image.shape, tile).counts
     values = np.zeros_like(image, shape=(*shape, computed.size), dtype=np.int64)
     spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
     for parts in itertools.product(*spans):

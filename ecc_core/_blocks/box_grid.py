@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._boxes import block_box, edges_of
+from ecc_core._partition import Box, Offset, Partition
 
 Array = NDArray[Any]
 Points = NDArray[np.int64]
-Box = tuple[slice, ...]
-Offset = tuple[int, ...]
-"""Which neighbour of a box: -1, 0 or 1 along each axis."""
 
 AT_ONCE = 1 << 18
 """Points whose boxes are found at once, with small arrays in between."""
@@ -26,46 +22,27 @@ AT_ONCE = 1 << 18
 
 @dataclass(frozen=True)
 class BoxGrid:
-    """An image that is cut into boxes, which are numbered in C order."""
+    """The boxes of a partition, by number, each with the window in which it is looked at."""
 
-    edges: tuple[tuple[int, ...], ...]
-    """For each axis where boxes begin, and where the last one ends."""
-    wraps: tuple[bool, ...]
-    """Along which axes opposite sides of the image touch."""
+    partition: Partition
     margin: int
     """Points around a box in its window, of which the inner ones are the halo."""
 
-    @classmethod
-    def of_blocks(
-        cls, lengths: Sequence[Sequence[int]], wraps: tuple[bool, ...], margin: int
-    ) -> Self:
-        """Return the grid of blocks of these lengths along each axis."""
-        edges = [tuple(edges_of(along)) for along in lengths]
-        return cls(tuple(edges), wraps, margin)
-
-    @cached_property
-    def counts(self) -> tuple[int, ...]:
-        """Number of boxes along each axis."""
-        return tuple(len(along) - 1 for along in self.edges)
-
-    @cached_property
+    @property
     def shape(self) -> tuple[int, ...]:
         """That of the image."""
-        return tuple(along[-1] for along in self.edges)
+        return self.partition.shape
 
     @property
     def size(self) -> int:
         """Number of boxes."""
-        return math.prod(self.counts)
-
-    def index(self, number: int) -> tuple[int, ...]:
-        return tuple(int(i) for i in np.unravel_index(number, self.counts))
+        return self.partition.size
 
     def number(self, index: Sequence[int]) -> int:
-        return int(np.ravel_multi_index(tuple(index), self.counts))
+        return self.partition.number(index)
 
     def box(self, number: int) -> Box:
-        return block_box(self.edges, self.index(number))
+        return self.partition.box(self.partition.index(number))
 
     def shape_of(self, number: int) -> tuple[int, ...]:
         return tuple(part.stop - part.start for part in self.box(number))
@@ -77,7 +54,7 @@ class BoxGrid:
     @property
     def inner(self) -> Box:
         """The place of a box in its window."""
-        return (slice(self.margin, -self.margin),) * len(self.edges)
+        return (slice(self.margin, -self.margin),) * len(self.shape)
 
     def numbers_of(self, places: Points) -> NDArray[np.int32]:
         """Return the numbers of the boxes in which points lie."""
@@ -85,18 +62,14 @@ class BoxGrid:
         for first in range(0, places.size, AT_ONCE):
             part = slice(first, first + AT_ONCE)
             index = np.unravel_index(places[part], self.shape)
-            pairs = zip(self.edges, index, strict=True)
+            pairs = zip(self.partition.edges, index, strict=True)
             at = tuple(np.searchsorted(along, own, side="right") - 1 for along, own in pairs)
-            found[part] = np.ravel_multi_index(at, self.counts)
+            found[part] = np.ravel_multi_index(at, self.partition.counts)
         return found
 
     def that_meet(self, box: Box) -> Iterator[int]:
         """Yield the numbers of the boxes that have points in another one."""
-        spans = []
-        for along, part in zip(self.edges, box, strict=True):
-            first = int(np.searchsorted(along, part.start, side="right")) - 1
-            spans.append(range(first, int(np.searchsorted(along, part.stop, side="left"))))
-        yield from map(self.number, itertools.product(*spans))
+        yield from map(self.number, self.partition.that_meet(box))
 
     def in_window(self, number: int, places: Points) -> Points:
         """Convert places in the image, which lie in a box, to places in its window."""
@@ -111,8 +84,9 @@ class BoxGrid:
 
         None if points of the window lie in the same order as in the image.
         """
-        index = self.index(number)
-        ends = zip(self.wraps, index, self.counts, strict=True)
+        partition = self.partition
+        index = partition.index(number)
+        ends = zip(partition.wraps, index, partition.counts, strict=True)
         if not any(touch and i in (0, n - 1) for touch, i, n in ends):
             return None
         along = [
@@ -135,19 +109,11 @@ class BoxGrid:
         """
         known = self._neighbours.get(number)
         if known is None:
-            known = self._neighbours[number] = list(self._find_neighbours(number))
+            index = self.partition.index(number)
+            around = self.partition.neighbours(index)
+            known = [(offset, self.number(other)) for offset, other in around]
+            self._neighbours[number] = known
         return known
-
-    def _find_neighbours(self, number: int) -> Iterator[tuple[Offset, int]]:
-        index = self.index(number)
-        for offset in itertools.product((-1, 0, 1), repeat=len(index)):
-            if not any(offset):
-                continue
-            beside = [i + step for i, step in zip(index, offset, strict=True)]
-            sides = zip(beside, self.counts, self.wraps, strict=True)
-            if all(touch or 0 <= i < n for i, n, touch in sides):
-                around = [i % n for i, n in zip(beside, self.counts, strict=True)]
-                yield offset, self.number(around)
 
     def halo(self, number: int, offset: Offset) -> Box:
         """Return where the points of a neighbour lie in the window of a box."""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.signed_boxes import Term, signed_sum
-from ecc_core._blocks.planes import Array, Face, Place, faces_of, flattened
+from ecc_core._blocks.planes import Array, Face, faces_of, flattened
+from ecc_core._partition import Place
 from ecc_core._request.filtration import Filtration
 
 Values = NDArray[np.int64]

@@ -20,7 +20,8 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._backends import betti_numbers
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array
-from ecc_core._blocks.work import Group, Index, Span, Work
+from ecc_core._blocks.work import Group, Span, Work
+from ecc_core._partition import Index, Ranges, Side, block_count, with_range
 
 if TYPE_CHECKING:
     from ecc_core._backends.protocols import BettiPieces, HostBettiNumbers, SizePieces
@@ -32,9 +33,6 @@ SECTIONS = 14
 PIECE_BYTES = 24
 
 Values = NDArray[np.int64]
-Box = tuple[tuple[int, int], ...]
-"""First and last block along each axis, half open."""
-Side = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -112,12 +110,6 @@ class BoxPieces(BoxValues):
         return np.reshape(found, (*batch, self.rows, self.thresholds.size))
 
 
-def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
-    """Return the sides, (axis, 0: low or 1: high), on which a block has neighbours."""
-    low = [(axis, 0) for axis, i in enumerate(at) if i > 0]
-    return (*low, *((axis, 1) for axis, i in enumerate(at) if i < counts[axis] - 1))
-
-
 def piece_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
     """Return about how large the piece of a block of an image is."""
     points = math.prod(block)
@@ -141,33 +133,14 @@ def joining_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
     return SECTIONS * PIECE_BYTES * math.prod(shape) // max(lengths) if lengths else 0
 
 
-def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | None:
-    """Return the axis across which a box is cut, and its halves; None for a single block."""
-    lengths = [e[b] - e[a] if b - a > 1 else 0 for (a, b), e in zip(box, edges, strict=True)]
-    axis = int(np.argmax(lengths))
-    a, b = box[axis]
-    if b - a == 1:
-        return None
-    along = np.asarray(edges[axis])
-    middle = (along[a] + along[b]) / 2
-    away = np.abs(along[a + 1 : b] - middle)
-    cut = a + 1 + int(np.argmin(away))
-    return axis, with_span(box, axis, (a, cut)), with_span(box, axis, (cut, b))
-
-
-def with_span(box: Box, axis: int, span: tuple[int, int]) -> Box:
-    """Return a box with other ends along one axis."""
-    return (*box[:axis], span, *box[axis + 1 :])
-
-
 class GluedWork(Work):
     """The pieces of an image that is read from the disk; each group is a box of blocks."""
 
     def __init__(self, read: Any, chunks: Any, computed: BoxPieces) -> None:
         super().__init__(read, chunks, computed)
-        self.spatial = self.edges[self.lead :]
-        self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
-        rows = [axis for axis, (_, n) in enumerate(self.whole) if n > 1]
+        self.image = self.partition.spatial
+        """The blocks of each image."""
+        rows = [axis for axis, meets in enumerate(self.image.crossed) if meets]
         self.row = rows[0] if len(rows) == 1 else None
         """The axis along which all blocks are, if there is one."""
 
@@ -175,8 +148,8 @@ class GluedWork(Work):
         return [block]  # the piece of a block depends on no other
 
     def emit(self, block: Index) -> Any:
-        sides = open_sides(block[self.lead :], self.counts[self.lead :])
-        image, *mask = self.read(self.box(block))
+        sides = self.partition.open_sides(block)
+        image, *mask = self.read(self.partition.box(block))
         (piece,) = self.computed.pieces(image, mask[0] if mask else None, sides)
         return piece
 
@@ -198,47 +171,44 @@ class GluedWork(Work):
 
         In this order blocks are numbered, and a `span` of numbers can be chosen.
         """
-        if 0 in self.counts:
+        if self.partition.size == 0:
             return []
         size = min(size, MOST_BLOCKS)
-        count = _blocks(self.whole)
+        count = self.image.size
         begin, end = span or (0, self.blocks)
         groups = []
-        for number, images in enumerate(itertools.product(*map(range, self.counts[: self.lead]))):
+        batch = itertools.product(*map(range, self.partition.counts[: self.lead]))
+        for number, images in enumerate(batch):
             own = begin - number * count, end - number * count
-            for box in self._boxes(self.whole, size, own):
+            for box in self._boxes(self.image.whole, size, own):
                 column = tuple(slice(start, stop) for start, stop in box)
-                groups.append(Group(images, column, 0, _blocks(box)))
+                groups.append(Group(images, column, 0, block_count(box)))
         return groups
 
-    def _boxes(self, box: Box, size: int, span: Span) -> Iterator[Box]:
-        """Yield boxes of at most `size` blocks, of those of a box with numbers in a span."""
-        count = _blocks(box)
-        first = max(span[0], 0)
-        stop = min(span[1], count)
+    def _boxes(self, box: Ranges, size: int, numbers: Span) -> Iterator[Ranges]:
+        """Yield boxes of at most `size` blocks, of those of a box with the given numbers."""
+        count = block_count(box)
+        first = max(numbers[0], 0)
+        stop = min(numbers[1], count)
         if first >= stop:
             return
         if self.row is not None:
             for i in range(first, stop, size):
-                yield with_span(self.whole, self.row, (i, min(i + size, stop)))
+                yield with_range(self.image.whole, self.row, (i, min(i + size, stop)))
             return
-        cut = halves(box, self.spatial)
+        cut = self.image.halves(box)
         if cut is None or (stop - first == count <= size):
             yield box
             return
         number = 0
         for half in cut[1:]:
             yield from self._boxes(half, size, (first - number, stop - number))
-            number += _blocks(half)
+            number += block_count(half)
 
 
-def _lies_in(box: Box, other: Box) -> bool:
+def _lies_in(box: Ranges, other: Ranges) -> bool:
     """Whether a box ends where another one does, or before, along each axis."""
     return all(stop <= end for (_, stop), (_, end) in zip(box, other, strict=True))
-
-
-def _blocks(box: Box) -> int:
-    return math.prod(b - a for a, b in box)
 
 
 class JoinedBoxes:
@@ -250,13 +220,13 @@ class JoinedBoxes:
 
     def __init__(self, work: GluedWork) -> None:
         self.work = work
-        self.pieces: dict[Box, Any] = {}
+        self.pieces: dict[Ranges, Any] = {}
 
-    def add_packed(self, box: Box, values: Values) -> None:
+    def add_packed(self, box: Ranges, values: Values) -> None:
         """Add the piece of a box as `GluedWork.sum` returns it."""
         self.add(box, self.work.computed.backend.unpack_piece(values))
 
-    def add(self, box: Box, piece: Any) -> None:
+    def add(self, box: Ranges, piece: Any) -> None:
         self.pieces[box] = piece
         while joined := self._joined(box):
             box, low, high = joined
@@ -266,12 +236,13 @@ class JoinedBoxes:
                 [self.pieces.pop(low)], [self.pieces.pop(high)], axis
             )
 
-    def _joined(self, box: Box) -> tuple[Box, Box, Box] | None:
+    def _joined(self, box: Ranges) -> tuple[Ranges, Ranges, Ranges] | None:
         """Return a box and its parts, of which one is the given box and both are there."""
         if self.work.row is not None:
             return self._joined_in_row(box, self.work.row)
-        parent = self.work.whole
-        while parent != box and (cut := halves(parent, self.work.spatial)):
+        image = self.work.image
+        parent = image.whole
+        while parent != box and (cut := image.halves(parent)):
             _, low, high = cut
             if box in (low, high):
                 both = low in self.pieces and high in self.pieces
@@ -279,10 +250,10 @@ class JoinedBoxes:
             parent = low if _lies_in(box, low) else high
         return None
 
-    def _joined_in_row(self, box: Box, axis: int) -> tuple[Box, Box, Box] | None:
+    def _joined_in_row(self, box: Ranges, axis: int) -> tuple[Ranges, Ranges, Ranges] | None:
         for other in self.pieces:
             low, high = sorted((box, other), key=lambda part: part[axis])
             if low[axis][1] == high[axis][0]:
                 both = (low[axis][0], high[axis][1])
-                return with_span(self.work.whole, axis, both), low, high
+                return with_range(self.work.image.whole, axis, both), low, high
         return None

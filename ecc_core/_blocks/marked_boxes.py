@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends import betti_numbers
-from ecc_core._blocks.box_grid import Array, BoxGrid, Offset, Points, shell_of
-from ecc_core._blocks.pair_boxes import Found, Kept, PairTree, leaves, that_enter
+from ecc_core._blocks.box_grid import Array, BoxGrid, Points, shell_of
+from ecc_core._blocks.pair_boxes import Found, Kept, PairTree, that_enter
 from ecc_core._blocks.runs import read_runs, runs_of
+from ecc_core._partition import Offset
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import InputFileError
 
@@ -78,7 +79,7 @@ class MarkedBoxes:
         self._end = by_box(grid, self.found.deaths)
         self.end_marks = np.full(self.found.deaths.size, self.flood.UNKNOWN, np.int32)
         """Marks of the points where components of several boxes end."""
-        order = leaves(tuple((0, n) for n in grid.counts), grid.edges)
+        order = grid.partition.in_halves(grid.partition.whole)
         self.waiting = dict.fromkeys(map(grid.number, order))
         """Boxes to be looked at, or again, in an order in which near ones follow each other."""
 

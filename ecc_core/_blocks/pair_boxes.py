@@ -6,7 +6,6 @@ is kept, so that an interrupted computation goes on after it.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions, Pairs
 from ecc_core._blocks.box_grid import Array, BoxGrid, Points, shell_of
-from ecc_core._blocks.glued import Box, halves
+from ecc_core._partition import Ranges, block_count
 from ecc_core._request.persistence import lasting
 
 BOXES_OF_GROUP = 64
@@ -70,17 +69,17 @@ class PairTree:
 
     def found(self, step: Callable[[int], object]) -> Found:
         """Return the components of the image; `step` is called with a number of boxes."""
-        whole = tuple((0, n) for n in self.grid.counts)
+        whole = self.grid.partition.whole
         groups = list(self._groups(whole))
         numbers = {group: number for number, group in enumerate(groups)}
         parts: list[Found] = []
 
-        def join(box: Box) -> Any:
+        def join(box: Ranges) -> Any:
             if box in numbers:
                 piece, found = self._group(box, numbers[box])
-                step(_count(box))
+                step(block_count(box))
             else:
-                cut = halves(box, self.grid.edges)
+                cut = self.grid.partition.halves(box)
                 assert cut is not None
                 axis, low, high = cut
                 piece, found = self._joined(join(low), join(high), axis)
@@ -98,29 +97,29 @@ class PairTree:
     def _functions(self) -> Any:
         return betti_numbers("cpu").pair_pieces
 
-    def _groups(self, box: Box) -> Iterator[Box]:
+    def _groups(self, box: Ranges) -> Iterator[Ranges]:
         """Yield the boxes of boxes that are joined at once."""
-        cut = halves(box, self.grid.edges)
-        if cut is None or _count(box) <= BOXES_OF_GROUP:
+        cut = self.grid.partition.halves(box)
+        if cut is None or block_count(box) <= BOXES_OF_GROUP:
             yield box
             return
         for half in cut[1:]:
             yield from self._groups(half)
 
-    def _group(self, box: Box, number: int) -> tuple[Any, Found]:
+    def _group(self, box: Ranges, number: int) -> tuple[Any, Found]:
         """Return the piece of a group, and what has been found in it."""
         known = self.kept.load("group", number)
         if known is not None:
             return self._unpacked(known)
         with ThreadPoolExecutor(self.workers) as pool:
-            order = leaves(box, self.grid.edges)
+            order = self.grid.partition.in_halves(box)
             pieces = in_order(pool, self._leaf, order, self.workers + AHEAD)
             piece, found = self._of_group(box, pieces)
         self.kept.keep("group", number, self._packed(piece, found))
         return piece, found
 
-    def _of_group(self, box: Box, pieces: Iterator[tuple[Any, Found]]) -> tuple[Any, Found]:
-        cut = halves(box, self.grid.edges)
+    def _of_group(self, box: Ranges, pieces: Iterator[tuple[Any, Found]]) -> tuple[Any, Found]:
+        cut = self.grid.partition.halves(box)
         if cut is None:
             return next(pieces)
         axis, low, high = cut
@@ -207,20 +206,6 @@ def in_order(
     finally:
         for future in waiting:
             future.cancel()
-
-
-def leaves(box: Box, edges: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of the boxes of a box in the order in which they are joined."""
-    cut = halves(box, edges)
-    if cut is None:
-        yield tuple(first for first, _ in box)
-        return
-    for half in cut[1:]:
-        yield from leaves(half, edges)
-
-
-def _count(box: Box) -> int:
-    return math.prod(stop - start for start, stop in box)
 
 
 def that_enter(values: Array, shown: Array | None) -> NDArray[np.bool_] | None:

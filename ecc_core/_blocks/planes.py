@@ -28,20 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.signed_boxes import Box, Term, meeting
+from ecc_core._partition import Place
 
 Array = NDArray[Any]
-
-
-class Place(NamedTuple):
-    """For each axis, whether the block has an earlier and a later neighbour, and where it ends.
-
-    Along an axis whose border is not closed the image continues behind its first and last block.
-    """
-
-    before: tuple[bool, ...]
-    after: tuple[bool, ...]
-    first: tuple[bool, ...]
-    last: tuple[bool, ...]
 
 
 class Face(NamedTuple):

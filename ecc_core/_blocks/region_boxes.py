@@ -155,7 +155,7 @@ class RegionBoxes:
         ending = np.flatnonzero(pairs.death_places >= 0)
         places = pairs.death_places[ending]
         in_box = by_box(marked.grid, places)
-        width = 3 ** len(marked.grid.counts)
+        width = 3 ** len(marked.grid.shape)
         rows = np.zeros((places.size, width), np.int32)
 
         def look(number: int) -> None:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.glued import Box, GluedWork, JoinedBoxes
-from ecc_core._blocks.work import Group, Index, Work
+from ecc_core._blocks.glued import GluedWork, JoinedBoxes
+from ecc_core._blocks.work import Group, Work
+from ecc_core._partition import Index, Ranges
 
 Values = NDArray[np.int64]
 
@@ -19,7 +20,7 @@ class Key(NamedTuple):
 
     images: Index
     """Index of the blocks along the batch axes."""
-    box: Box | None
+    box: Ranges | None
     """The blocks along the spatial axes, where these are glued; None for a sum."""
 
 

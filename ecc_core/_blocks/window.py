@@ -8,7 +8,6 @@ columns along its first axis, and the blocks beside a column are read once more.
 
 import heapq
 import itertools
-import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
@@ -18,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._blocks.work import Group, Index, Work
+from ecc_core._blocks.work import Group, Work
 from ecc_core._optional import import_optional
+from ecc_core._partition import Index
 from ecc_core._request.resources import available_cores
 from ecc_core.errors import InputFileError
 
@@ -194,7 +194,7 @@ class _Threads:
         self.wait = wait
         self.ahead = AHEAD * workers
         self.asked = ASKED * workers
-        alone = math.prod(work.counts) == 1  # starting threads would take longer than the block
+        alone = work.partition.size == 1  # starting threads would take longer than the block
         self.pool = _Immediate() if alone else ThreadPoolExecutor(workers)
 
     def __enter__(self) -> Self:

@@ -20,16 +20,14 @@ from ecc_core._blocks.boxes import BoxValues, add
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
-    Place,
     crossing_terms,
     flattened,
     outermost,
 )
-from ecc_core._boxes import block_box, edges_of
-from ecc_core._request.boundary import Border, check_boundary
+from ecc_core._partition import Index, Partition
+from ecc_core._request.boundary import check_boundary
 from ecc_core._request.image import check_label_values
 
-Index = tuple[int, ...]
 Values = NDArray[np.int64]
 Span = tuple[int, int]
 """Numbers of blocks, half open."""
@@ -61,10 +59,8 @@ class Work:
     (`regions`); it is None where blocks come from elsewhere. `chunks` are the lengths of the blocks
     along each axis, batch axes first; those of labelled images have length 1 along batch axes.
 
-    Along an axis whose border is not closed, every block has a neighbour. Behind the last one this
-    is the first point of a periodic image, or the last point of a half-open window. Where such a
-    window has no other point along an axis, nothing counts, and blocks are those of a closed image,
-    of which only the labels are used.
+    The `partition` has a block behind the last one along axes whose border is not closed. Where a
+    window owns nothing, only its labels are used.
     """
 
     def __init__(
@@ -78,64 +74,27 @@ class Work:
         self.read: Any = read
         self.computed = computed
         self.regions = regions
-        self.lead = len(chunks) - computed.filtration.ndim
-        self.shape = tuple(map(sum, chunks))
         boundary = computed.filtration.boundary
         check_boundary(boundary.name)
-        sides = zip(self.shape[self.lead :], boundary.missing, strict=True)
-        self.counts_nothing = any(missing and length <= missing for length, missing in sides)
-        self.open = tuple(not (border.is_closed or self.counts_nothing) for border in boundary.axes)
-        """Along which spatial axes there is a point behind the last block, as a block."""
-        ends = zip(chunks[self.lead :], boundary.axes, self.open, strict=True)
-        spatial = (
-            _with_end(lengths, border) if is_open else lengths for lengths, border, is_open in ends
-        )
-        chunks = (*chunks[: self.lead], *spatial)
-        self.chunks = chunks
-        self.counts = tuple(map(len, chunks))
-        self.crossed = tuple(count > 1 for count in self.counts[self.lead :])
-        """Along which spatial axes blocks meet."""
-        self.edges = list(map(edges_of, chunks))
-        self.steps = [_alone(count) for count in self.counts[: self.lead]]
-        self.steps += [_with_later(count) for count in self.counts[self.lead :]]
-        """For each axis and block along it, the indices of the block and of its later neighbour."""
+        self.partition = Partition.of_blocks(chunks, boundary.axes).with_ends()
 
     @property
-    def owners(self) -> tuple[int, ...]:
-        """Numbers of blocks along each axis, without those behind the last one."""
-        spatial = zip(self.counts[self.lead :], self.open, strict=True)
-        return (*self.counts[: self.lead], *(max(0, n - is_open) for n, is_open in spatial))
+    def lead(self) -> int:
+        """Number of batch axes."""
+        return self.partition.lead
 
     @property
     def blocks(self) -> int:
         """Number of blocks that have a share."""
-        return math.prod(self.owners)
-
-    def box(self, block: Index) -> tuple[slice, ...]:
-        """Return the place of a block along as many axes as its index has."""
-        box = block_box(self.edges[: len(block)], block)
-        pairs = zip(box, self.shape, strict=False)
-        # A block behind the last one is the first point.
-        return tuple(part if part.start < length else slice(0, 1) for part, length in pairs)
-
-    def place(self, block: Index) -> Place:
-        """Return where a block is along each axis."""
-        at = block[self.lead :]
-        counts = self.owners[self.lead :]
-        first = tuple(i == 0 for i in at)
-        last = tuple(i + 1 == n for i, n in zip(at, counts, strict=True))
-        before = tuple(is_open or not end for is_open, end in zip(self.open, first, strict=True))
-        after = tuple(is_open or not end for is_open, end in zip(self.open, last, strict=True))
-        return Place(before, after, first, last)
+        return math.prod(self.partition.owners)
 
     def near(self, block: Index) -> list[Index]:
-        """Return a block and all its later neighbours in C order."""
-        along = (steps[i] for steps, i in zip(self.steps, block, strict=True))
-        return list(itertools.product(*along))
+        """Return the blocks whose planes the share of a block needs, beginning with itself."""
+        return self.partition.near(block)
 
     def emit(self, block: Index) -> BlockSums:
         """Read a block and return what its neighbours need."""
-        return self.emitted(self.read(self.box(block)))
+        return self.emitted(self.read(self.partition.box(block)))
 
     def emitted(self, arrays: Sequence[Array]) -> BlockSums:
         """Return what the neighbours of a block need."""
@@ -148,7 +107,7 @@ class Work:
 
         They are all that its neighbours need if each of them is earlier along all of these axes.
         """
-        box = list(self.box(block))
+        box = list(self.partition.box(block))
         for axis in across:
             start = box[self.lead + axis].start
             box[self.lead + axis] = slice(start, start + 1)
@@ -157,8 +116,8 @@ class Work:
         return self._with_planes(batch, none, points)
 
     def _with_planes(self, batch: Index, own: Values, box: Box) -> BlockSums:
-        first = outermost(box, slice(0, 1), self.crossed)
-        last = outermost(box, slice(-1, None), self.crossed)
+        first = outermost(box, slice(0, 1), self.partition.crossed)
+        last = outermost(box, slice(-1, None), self.partition.crossed)
         return BlockSums(batch, own, first, last)
 
     def _points(self, arrays: Sequence[Array]) -> tuple[Index, Box]:
@@ -182,13 +141,14 @@ class Work:
         `emitted` are the block and all its later neighbours, the last axis running fastest.
         """
         own = emitted[0]
-        place = self.place(block)
+        place = self.partition.place(block)
+        owns_nothing = self.partition.owns_nothing
         parts = self.computed.parts()
         stops = np.cumsum([self.regions, *(part.size for part in parts)]).tolist()
         shares: list[Values] = []
         for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
             terms = []
-            if not self.counts_nothing:
+            if not owns_nothing:
                 terms = crossing_terms(emitted, place.after, part.faces(place))
             if self.regions:
                 table = table_with_terms(own.own[:, [0, *range(start, stop)]], terms, part)
@@ -196,7 +156,7 @@ class Work:
             else:
                 shares.append(part.with_terms(own.own[:, start:stop], terms))
         values: Values = shares[0] if len(shares) == 1 else np.concatenate(shares, axis=1)
-        if self.counts_nothing:
+        if owns_nothing:
             values[:, int(self.regions) :] = 0
         return values if self.regions else values.reshape((*own.batch, values.shape[-1]))
 
@@ -209,8 +169,9 @@ class Work:
         In this order blocks are numbered, and a `span` of numbers can be chosen.
         """
         begin, end = span or (0, self.blocks)
-        images = itertools.product(*map(range, self.counts[: self.lead]))
-        first, *across = self.owners[self.lead :]
+        owners = self.partition.owners
+        images = itertools.product(*map(range, owners[: self.lead]))
+        first, *across = owners[self.lead :]
         parts = [_parts(count, side) for count in across]
         columns = list(itertools.product([slice(0, first)], *parts))
         groups = []
@@ -227,27 +188,6 @@ class Work:
 def _parts(count: int, side: int) -> list[slice]:
     """Return the parts of `side` blocks of an axis, of which the last one may have fewer."""
     return [slice(i, min(i + side, count)) for i in range(0, count, side)]
-
-
-def _alone(count: int) -> list[tuple[int, ...]]:
-    """Return the index of each block along an axis across which no planes are exchanged."""
-    return [(i,) for i in range(count)]
-
-
-def _with_later(count: int) -> list[tuple[int, ...]]:
-    """Return the index of each block along an axis, and that of its later neighbour if any."""
-    steps: list[tuple[int, ...]] = [(i, i + 1) for i in range(count)]
-    if steps:
-        steps[-1] = (count - 1,)
-    return steps
-
-
-def _with_end(lengths: tuple[int, ...], border: Border) -> tuple[int, ...]:
-    """Return the lengths of blocks along an axis, with the point behind the last one."""
-    if border.is_closed or not lengths:
-        return lengths
-    *others, last = lengths
-    return tuple(filter(None, (*others, last - border.missing, 1)))
 
 
 def table_of(box: Box, computed: BoxValues) -> Values:

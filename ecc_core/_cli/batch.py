@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ecc_core._boxes import whole_box
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of, values_missed
@@ -20,6 +19,7 @@ from ecc_core._cli.version import version
 from ecc_core._io.curve_columns import Curves, at_common_thresholds
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import plate_at
+from ecc_core._partition import whole_box
 from ecc_core._request.thresholds import HARDLY_ANY
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table

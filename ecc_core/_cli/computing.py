@@ -141,7 +141,7 @@ def _add_blocks(
     """Add what is computed of a span of the blocks of an image, which is read once."""
     work = total.work
     scheduler = stack.arguments.scheduler
-    size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
+    size = min(max(LEAST_GROUP, work.partition.size // MANY_GROUPS), MOST_GROUP)
     if stack.means.piece:
         size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
     groups = work.groups(size, stack.means.side, span)
@@ -196,7 +196,7 @@ def _facts(stack: Stack, work: Work, size: int, own: tuple[Any, ...], span: Span
     return {
         "version": version(),
         "views": stack.description(),
-        "edges": work.edges,
+        "edges": work.partition.edges,
         "groups": [size, stack.means.side, *span],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.computed.filtration),
@@ -218,7 +218,7 @@ class _KeptSums:
         self.blocks = work.read
 
         def stamps_of(block: Any) -> Any:
-            return self.blocks.stamps(work.box(block))
+            return self.blocks.stamps(work.partition.box(block))
 
         self.of_block = lru_cache(MANY_GROUPS)(stamps_of)
         self.stamps: dict[int, str] = {}

@@ -9,7 +9,6 @@ import numpy as np
 
 import ecc_core
 from ecc_core._blocks.window import PURPOSE
-from ecc_core._boxes import block_box, edges_of
 from ecc_core._cli.blockwise import Stack, thresholds_of
 from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks
@@ -17,6 +16,7 @@ from ecc_core._io.curve_columns import Curves
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.limits import available_bytes
 from ecc_core._optional import import_optional
+from ecc_core._partition import Partition
 from ecc_core._request.boundary import boundary_of
 from ecc_core._request.levels import count_entered, round_to_levels
 from ecc_core.errors import InputFileError
@@ -126,11 +126,11 @@ def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:
     lead = tuple(slice(i, i + 1) for i in place)
     read = dask.delayed(_read, nout=2, pure=True)
     given = dask.delayed(blocks, traverse=False, pure=True)
-    counts = tuple(map(len, chunks))
+    partition = Partition.of_blocks(chunks)
+    counts = partition.counts
     arrays: list[Any] = [np.empty(counts, object), np.empty(counts, object)]
-    edges = [edges_of(lengths) for lengths in chunks]
-    for index in np.ndindex(*counts):
-        box = block_box(edges, index)
+    for index in partition.indices():
+        box = partition.box(index)
         shape = [part.stop - part.start for part in box]
         parts = read(given, (*lead, *box), blocks.is_masked)
         for array, part, dtype in zip(arrays, parts, (blocks.dtype, np.bool_), strict=True):

@@ -28,6 +28,7 @@ from ecc_core._io.limits import available_bytes
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stored import View, grown_chunks
 from ecc_core._io.write_image import parts_beside, writes_by_boxes
+from ecc_core._partition import Partition
 from ecc_core._request.boundary import COMPLEXES, check_boundary
 from ecc_core._request.filtration import Filtration, filtration_of
 from ecc_core._request.resources import available_cores
@@ -196,7 +197,7 @@ def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
 def _grid(blocks: Blocks, sizes: tuple[int, ...], filtration: Filtration) -> BoxGrid:
     chunks = blocks.image.chunks(sizes)
     margin = betti_numbers("cpu").flood_boxes.MARGIN
-    return BoxGrid.of_blocks(chunks, filtration.boundary.wraps, margin)
+    return BoxGrid(Partition.of_blocks(chunks, filtration.boundary.axes), margin)
 
 
 @contextmanager
@@ -228,7 +229,7 @@ def _facts(
         "axes": [None if one is None else one.axes for one in fitted],
         "mask labels": blocks.mask_labels,
         "smoothing": blocks.smoothing,
-        "edges": grid.edges,
+        "edges": grid.partition.edges,
         "filtration": astuple(filtration),
         "regions": [arguments.persistence, arguments.threshold, arguments.cut],
         "files": fingerprint({"stamps": list(boxes)}),

@@ -15,11 +15,11 @@ import numpy as np
 
 from ecc_core._arrays import Adapter, adapter_of
 from ecc_core._blocks.boxes import BoxValues
-from ecc_core._blocks.glued import Box, halves
 from ecc_core._blocks.planes import Array, BlockSums, offsets_of, towards
 from ecc_core._blocks.window import PURPOSE
-from ecc_core._blocks.work import Index, Work
+from ecc_core._blocks.work import Work
 from ecc_core._optional import import_optional
+from ecc_core._partition import Index, Partition, Ranges
 
 dask = import_optional("dask", **PURPOSE)
 da = import_optional("dask.array", **PURPOSE)
@@ -36,28 +36,29 @@ Task = tuple[Any, ...]
 def add_halves(
     tasks: Graph,
     name: tuple[Any, ...],
-    box: Box,
-    edges: Sequence[Sequence[int]],
+    blocks: Partition,
     of_block: Callable[[Index], Task],
     of_halves: Callable[[Task, Task, int], Task],
 ) -> Task:
-    """Add the tasks of a box of blocks that are glued in halves, and return the key of its piece.
+    """Add the tasks of blocks that are glued in halves, and return the key of the whole piece.
 
     `of_block` returns the task of the block at a place, and `of_halves` that of the keys of two
     boxes which meet across an axis. Keys begin with `name`.
     """
-    key = (*name, *itertools.chain(*box))
-    cut = halves(box, edges)
-    if cut is None:
-        tasks[key] = of_block(tuple(first for first, _ in box))
-    else:
-        axis, low, high = cut
-        first, second = (
-            add_halves(tasks, name, box=half, edges=edges, of_block=of_block, of_halves=of_halves)
-            for half in (low, high)
-        )
-        tasks[key] = of_halves(first, second, axis)
-    return key
+
+    def add(box: Ranges) -> Task:
+        key = (*name, *itertools.chain(*box))
+        cut = blocks.halves(box)
+        if cut is None:
+            tasks[key] = of_block(tuple(first for first, _ in box))
+        else:
+            axis, low, high = cut
+            first = add(low)
+            second = add(high)
+            tasks[key] = of_halves(first, second, axis)
+        return key
+
+    return add(blocks.whole)
 
 
 def without_empty_chunks(image: Any) -> Any:
@@ -96,7 +97,7 @@ def counts_like(image: Any, ndim: int) -> Any:
 
 def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, list[Any]], list[Any]]:
     """Return the tasks of the shares of blocks, their keys by image, and what they depend on."""
-    if any(work.open):
+    if any(work.partition.open):
         arrays = tuple(_with_end(array, work) for array in arrays)
     token = dask.base.tokenize(*arrays, work.computed, work.regions)
     shared = dask.delayed(work, traverse=False, name=f"ecc-work-{token}")
@@ -110,8 +111,9 @@ def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, lis
     )
     tasks = _share_tasks(work, emitted.name, f"ecc-share-{token}", shared.key)
     keys = list(tasks)
-    count = math.prod(work.owners[work.lead :])
-    images = itertools.product(*map(range, work.owners[: work.lead]))
+    owners = work.partition.owners
+    count = math.prod(owners[work.lead :])
+    images = itertools.product(*map(range, owners[: work.lead]))
     shares = {one: keys[n * count : (n + 1) * count] for n, one in enumerate(images)}
     return tasks, shares, [emitted, shared]
 
@@ -121,15 +123,16 @@ def _share_tasks(work: Work, emitted: str, share: str, shared: Any) -> Graph:
 
     There can be millions of blocks, so keys of a row of blocks are made once for all neighbours.
     """
-    *before, length = work.counts
+    partition = work.partition
+    *before, length = partition.counts
     rows = {
         at: [(emitted, *at, i) for i in range(length)]
         for at in itertools.product(*map(range, before))
     }
     tasks: Graph = {}
-    *before, length = work.owners
+    *before, length = partition.owners
     for at in itertools.product(*map(range, before)):
-        steps = (steps[i] for steps, i in zip(work.steps, at, strict=False))
+        steps = (steps[i] for steps, i in zip(partition.steps, at, strict=False))
         near_rows = [rows[other] for other in itertools.product(*steps)]
         for i in range(length):
             near = [key for row in near_rows for key in row[i : i + 2]]
@@ -148,7 +151,7 @@ def _share(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
     adapter = adapter_of(home)
     with adapter.current(home):
         own, *later = emitted
-        _, *offsets = offsets_of(work.place(block).after)
+        _, *offsets = offsets_of(work.partition.place(block).after)
         needed = map(towards, offsets, later)
         return work.share(block, [own, *[_beside(other, home, adapter) for other in needed]])
 
@@ -196,7 +199,7 @@ def sums_of_blocks(
     rows = regions or each_block  # whether there is an axis of labels, or of blocks
     like = counts_like(image, work.lead + (2 if rows else 1))
     meta = np.empty(like.shape, np.int64) if computed.lands_on_host else like
-    if image.size == 0 or 0 in work.owners:
+    if image.size == 0 or 0 in work.partition.owners:
         shape = (*batch, 0, size) if rows else (*batch, size)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     with _without_collection():
@@ -213,7 +216,7 @@ def sums_of_blocks(
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
     chunks = (*image.chunks[: work.lead], (size,))
     if each_block:
-        count = math.prod(work.owners[work.lead :])
+        count = math.prod(work.partition.owners[work.lead :])
         chunks = (*image.chunks[: work.lead], (1,) * count, (size,))
     elif regions:  # of which the number is not known
         chunks = (*image.chunks[: work.lead], (math.nan,), (size,))
@@ -240,4 +243,4 @@ def _with_end(array: Any, work: Work) -> Any:
         if wraps:
             first = array[(slice(None),) * axis + (slice(0, 1),)]
             array = da.concatenate([array, first], axis=axis)
-    return array.rechunk(work.chunks)
+    return array.rechunk(work.partition.lengths)

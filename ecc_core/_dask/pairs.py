@@ -14,10 +14,9 @@ from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._backends.protocols import HostBettiNumbers, PairPieces, TunnelPieces
-from ecc_core._blocks.work import Index
-from ecc_core._boxes import block_box, edges_of
 from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
+from ecc_core._partition import Index, Partition
 from ecc_core._request.image import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_dimension
@@ -113,7 +112,7 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     boxes.functions(origin_of(image._meta).betti_numbers())
     given = dask.delayed(boxes, traverse=False, pure=True)
     name = "ecc-pairs-" + dask.base.tokenize(image, mask, given.key)
-    edges = list(map(edges_of, image.chunks))
+    blocks = Partition.of_blocks(image.chunks)
     if boxes.tunnels:
         wraps = boxes.options.filtration.boundary.wraps
         image = _with_neighbours(image, wraps)
@@ -122,7 +121,7 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     def of_block(place: Index) -> Task:
         chunk = (image.name, *place)
         shown = None if mask is None else (mask.name, *place)
-        box = block_box(edges, place)
+        box = blocks.box(place)
         start = tuple(part.start for part in box)
         stop = tuple(part.stop for part in box)
         return PairBoxes.piece, given.key, chunk, shown, start, stop
@@ -131,10 +130,7 @@ def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
         return PairBoxes.joined, given.key, first, second, axis
 
     tasks: Graph = {}
-    every = tuple((0, n) for n in image.numblocks)
-    whole = add_halves(
-        tasks, (f"{name}-box",), box=every, edges=edges, of_block=of_block, of_halves=of_halves
-    )
+    whole = add_halves(tasks, (f"{name}-box",), blocks, of_block=of_block, of_halves=of_halves)
     tasks[name] = (PairBoxes.arrays, given.key, whole)
     inputs = [one for one in (image, mask, given) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)

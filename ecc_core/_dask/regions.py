@@ -27,10 +27,10 @@ from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree, Read
 from ecc_core._blocks.region_boxes import MARKS, KeptLabels, RegionBoxes
-from ecc_core._boxes import block_box, edges_of
 from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._dask.pairs import PairBoxes
+from ecc_core._partition import Partition
 from ecc_core._request.image import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import available_cores
@@ -122,8 +122,8 @@ class LazyRegions:
 
     def _found(self, read: Read) -> Labelled:
         margin = betti_numbers("cpu").flood_boxes.MARGIN
-        wraps = self.options.filtration.boundary.wraps
-        grid = BoxGrid.of_blocks(self.image.chunks, wraps, margin)
+        borders = self.options.filtration.boundary.axes
+        grid = BoxGrid(Partition.of_blocks(self.image.chunks, borders), margin)
         kept = HeldArrays()
         threads = min(dask.config.get("num_workers", None) or available_cores(), grid.size)
         tree = PairTree(
@@ -234,10 +234,9 @@ def _tasks(own: LazyRegions) -> list[Any]:
     found = find(given, dask_key_name=f"ecc-regions-{token}")
     name = f"ecc-region-labels-{token}"
     tasks: Graph = {}
-    edges = list(map(edges_of, image.chunks))
-    for place in np.ndindex(*image.numblocks):
-        box = list(block_box(edges, place))
-        tasks[name, *place] = (_label_chunk, found.key, box)
+    blocks = Partition.of_blocks(image.chunks)
+    for place in blocks.indices():
+        tasks[name, *place] = (_label_chunk, found.key, list(blocks.box(place)))
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[found])
     labels = da.Array(layers, name, image.chunks, meta=np.empty((0,) * image.ndim, np.int32))
     parts = zip(list(found)[: len(metas)], metas, strict=True)

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, shown_in_both
 from ecc_core._blocks.boxes import BoxValues
-from ecc_core._blocks.glued import BoxPieces, open_sides
-from ecc_core._blocks.work import Index, labels_of, rows_of, values_of
-from ecc_core._boxes import edges_of
+from ecc_core._blocks.glued import BoxPieces
+from ecc_core._blocks.work import labels_of, rows_of, values_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     check_dask_image,
@@ -23,6 +22,7 @@ from ecc_core._dask.arguments import (
     paired,
 )
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
+from ecc_core._partition import Index, Partition
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import check_ids
 from ecc_core._request.options import ImageOptions
@@ -285,9 +285,7 @@ def _joined(
         return at, da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
     betti = dask.delayed(pieces, traverse=False, pure=True)
     name = "ecc-betti-" + dask.base.tokenize(image, mask, *ends, betti.key)
-    counts = image.numblocks[lead:]
-    edges = list(map(edges_of, image.chunks[lead:]))
-    every = tuple((0, n) for n in counts)
+    blocks = Partition.of_blocks(image.chunks[lead:])
     tasks: Graph = {}
 
     def of_block(place: Index, *, images: Index) -> Task:
@@ -295,7 +293,7 @@ def _joined(
             None if array is None else (array.name, *images, *place)
             for array in (image, mask, *ends)
         )
-        return BoxPieces.pieces, betti.key, block, shown, open_sides(place, counts), *own
+        return BoxPieces.pieces, betti.key, block, shown, blocks.open_sides(place), *own
 
     def of_halves(first: Task, second: Task, axis: int) -> Task:
         return BoxPieces.joined, betti.key, first, second, axis
@@ -306,8 +304,7 @@ def _joined(
         whole = add_halves(
             tasks,
             boxes,
-            box=every,
-            edges=edges,
+            blocks,
             of_block=partial(of_block, images=images),
             of_halves=of_halves,
         )

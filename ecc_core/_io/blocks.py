@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._boxes import whole_box
 from ecc_core._io.description import Description
 from ecc_core._io.formats import Opened, Request
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.stored import StoredImage, View, grown_chunks
 from ecc_core._optional import import_optional
+from ecc_core._partition import whole_box
 from ecc_core._request.filtration import Direction
 from ecc_core.errors import InputFileError
 

@@ -199,7 +199,7 @@ class StackJob:
         if self.labels is None:
             values = np.zeros((*self.batch, size), np.int64)
             for images, own in sums.items():
-                values[work.box(images)] = own
+                values[work.partition.box(images)] = own
             return None, values.reshape((-1, size))
         dtype = self.labels
         empty = np.zeros((0, 1 + size), np.int64)

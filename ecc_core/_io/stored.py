@@ -1,18 +1,16 @@
 """An image in files, of which nothing but its description need have been read, and its parts."""
 
-import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._arithmetic import ceil_div
-from ecc_core._boxes import block_box, chunk_box, edges_of, whole_box
 from ecc_core._io.description import Missing
 from ecc_core._io.files import Stamp
 from ecc_core._io.formats import Opened, Request
@@ -20,6 +18,7 @@ from ecc_core._io.geometry import Affine, Distances
 from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
 from ecc_core._io.retries import retried
+from ecc_core._partition import Partition, whole_box
 from ecc_core.errors import InputFileError
 
 REQUESTS = 32  # on their way at once, for files behind an address
@@ -129,7 +128,7 @@ class StoredImage:
             check_memory(size * self.dtype.itemsize, self.path)
         try:
             if self.file_of is not None and not self.remote:
-                for file in map(self.file_of, self._chunks_of(box)):
+                for file in map(self.file_of, self._stored_chunks.that_meet(box)):
                     if Path(file).is_dir():  # which zarr takes for a missing chunk
                         raise IsADirectoryError(f"{file} is a folder")
             if self.remote:
@@ -156,19 +155,17 @@ class StoredImage:
     def _damaged(self, box: Box) -> Box:
         """Return the first stored chunk in a box that cannot be read."""
         part: Box = ()
-        for chunk in self._chunks_of(box):
-            part = chunk_box(self.shape, self.chunks, chunk)
+        for chunk in self._stored_chunks.that_meet(box):
+            part = self._stored_chunks.box(chunk)
             try:
                 self.array[part]
             except Exception:
                 break
         return part
 
-    def _chunks_of(self, box: Box) -> Iterator[tuple[int, ...]]:
-        """Yield the indices of the stored chunks that overlap a box."""
-        pairs = zip(box, self.chunks, strict=True)
-        ranges = (range(part.start // step, ceil_div(part.stop, step)) for part, step in pairs)
-        return itertools.product(*ranges)
+    @cached_property
+    def _stored_chunks(self) -> Partition:
+        return Partition.of_chunks(self.shape, self.chunks)
 
     @property
     def remote(self) -> bool:
@@ -179,7 +176,7 @@ class StoredImage:
         """What tells whether the files of a box beyond `described` have changed."""
         if self.file_of is None:
             return []
-        files = dict.fromkeys(map(self.file_of, self._chunks_of(box)))
+        files = dict.fromkeys(map(self.file_of, self._stored_chunks.that_meet(box)))
         if self.remote and len(files) > REQUESTS:
             with ThreadPoolExecutor(REQUESTS) as pool:
                 return list(pool.map(self.stamp, files))
@@ -297,11 +294,9 @@ class View(NamedTuple):
 
     def boxes(self, sizes: Sequence[int], numbers: Iterable[int] | None = None) -> Iterator[Box]:
         """Yield all blocks of these sizes in the source, or those of some numbers in C order."""
-        edges = [edges_of(lengths) for lengths in self.chunks(sizes)]
-        counts = [len(along) - 1 for along in edges]
-        for number in range(math.prod(counts)) if numbers is None else numbers:
-            index = [int(i) for i in np.unravel_index(number, counts)]
-            yield block_box(edges, index)
+        blocks = Partition.of_blocks(self.chunks(sizes))
+        for number in range(blocks.size) if numbers is None else numbers:
+            yield blocks.box(blocks.index(number))
 
     def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""

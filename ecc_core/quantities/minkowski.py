@@ -14,7 +14,8 @@ from ecc_core._arrays.request import Request
 from ecc_core._backends.borders import closed
 from ecc_core._backends.signed_boxes import Term
 from ecc_core._blocks.boxes import BoxValues, Values, add
-from ecc_core._blocks.planes import Array, Face, Place, faces_of
+from ecc_core._blocks.planes import Array, Face, faces_of
+from ecc_core._partition import Place
 from ecc_core._request.estimator import MEASURES, Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError

@@ -54,7 +54,7 @@ def _values_of_regions(
     work = Work(lambda box: (image[box], labels[box]), chunks, boxes, regions=True)
     dtype = labels.dtype.newbyteorder("=")
     block = (0,) * image.ndim
-    if 0 in work.owners:
+    if 0 in work.partition.owners:
         return np.empty(0, dtype), np.zeros((0, boxes.size), np.int64)
     table = work.share(block, [work.emit(near) for near in work.near(block)])
     return labels_of(table, order=dtype), values_of(table, order=dtype)

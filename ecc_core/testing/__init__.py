@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._boxes import block_box, edges_of
 from ecc_core._optional import import_optional
+from ecc_core._partition import Partition
 
 __all__ = [
     "KnownShape",
@@ -153,10 +153,9 @@ def in_chunks(array: NDArray[Any], chunks: Sequence[Sequence[int]]) -> Any:
     da = import_optional("dask.array", extra="dask", purpose="in_chunks")
     tokenize = import_optional("dask.base", extra="dask", purpose="in_chunks").tokenize
     lengths = tuple(tuple(along) for along in chunks)
-    edges = [edges_of(along) for along in lengths]
+    blocks = Partition.of_blocks(lengths)
     name = "in-chunks-" + tokenize(array, lengths)
-    counts = [len(along) for along in lengths]
-    tasks = {(name, *index): array[block_box(edges, index)] for index in np.ndindex(*counts)}
+    tasks = {(name, *index): array[blocks.box(index)] for index in blocks.indices()}
     return da.Array(tasks, name, lengths, meta=array[(slice(0),) * array.ndim])
 
 

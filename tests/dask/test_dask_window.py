@@ -67,7 +67,7 @@ def test_any_blocks_groups_and_windows(data):
             sums = sums_of(work, groups, first)
             sums |= sums_of(work, groups, sorted(set(range(len(groups))) - set(first)))
         for number, values in sums.items():
-            total[work.box(groups[number].images)] += values
+            total[work.partition.box(groups[number].images)] += values
     assert len(set(blocks)) == len(blocks) == work.blocks
     if filtration.boundary.is_closed:
         assert len(blocks) == math.prod(map(len, chunks))

@@ -17,6 +17,7 @@ from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
 from ecc_core._blocks.runs import lengths_of, read_runs, runs_of
+from ecc_core._partition import Partition
 from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import strategies
 
@@ -43,8 +44,9 @@ def tree_of(image, chunks, least, mask=None, workers=1, **options):
     words |= options
     *points, boundary = words.values()
     filtration = filtration_of(image.ndim, *points, None, boundary)
-    edges = tuple(tuple(np.cumsum([0, *filter(None, lengths)]).tolist()) for lengths in chunks)
-    grid = BoxGrid(edges, filtration.boundary.wraps, flood_boxes.MARGIN)
+    lengths = [tuple(filter(None, along)) for along in chunks]
+    partition = Partition.of_blocks(lengths, filtration.boundary.axes)
+    grid = BoxGrid(partition, flood_boxes.MARGIN)
     dtype = image.dtype.newbyteorder("=")
     pairs = PairOptions(dtype, filtration, 0, mask is not None, 0, short=True)
     shown = None if mask is None else np.broadcast_to(mask, image.shape)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._boxes import whole_box
 from ecc_core._io.geometry import ANATOMICAL, UNITS, Affine, converted
+from ecc_core._partition import whole_box
 
 Box = tuple[slice, ...]
 LPS = np.array([-1.0, -1.0, 1.0])

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._boxes import chunk_box, chunk_counts
 from ecc_core._io.geometry import UNITS
 from ecc_core._io.writers.grid import Grid, Source
 from ecc_core._optional import import_optional
+from ecc_core._partition import Partition
 
 EXTRA = {"extra": "dask", "purpose": "writing Zarr images"}
 SIDES = {2: 512, 3: 64}
@@ -114,8 +114,7 @@ def _store(values: Source, array: Any, shards: tuple[int, ...]) -> None:
     if len(values.shape) < len(shards):
         array[:] = np.asarray(values[:])[None]  # type: ignore[index]
         return
-    for place in np.ndindex(chunk_counts(array.shape, shards)):
-        box = chunk_box(array.shape, shards, place)
+    for box in Partition.of_chunks(array.shape, shards).boxes():
         array[box] = np.asarray(values[box])
 
 
