@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from llvmlite import ir
@@ -25,14 +26,31 @@ TILE = 16  # elements along each side of a square that is transposed; a power of
 KEPT_BYTES = 1 << 23  # Each thread keeps no more of each kind of memory.
 
 
+Triple = tuple[int, int, int]
+"""A number for each of slices, rows and columns."""
+
+
 class Block(NamedTuple):
     """Own points of a block: half-open ranges along (z, y, x)."""
 
-    start: tuple[int, int, int]
-    stop: tuple[int, int, int]
+    start: Triple
+    stop: Triple
+
+    @classmethod
+    def of(cls, box: Sequence[slice]) -> Self:
+        """Return a box of a volume as a block."""
+        z, y, x = box
+        return cls((z.start, y.start, x.start), (z.stop, y.stop, x.stop))
+
+    def with_halo(self, before: Triple, after: Triple, shape: Triple) -> Block:
+        """Return the block with so many points around it, as far as a volume has them."""
+        start: Any = tuple(max(0, a - n) for a, n in zip(self.start, before, strict=True))
+        ends = zip(self.stop, after, shape, strict=True)
+        stop: Any = tuple(min(a + n, length) for a, n, length in ends)
+        return Block(start, stop)
 
     @property
-    def shape(self) -> tuple[int, int, int]:
+    def shape(self) -> Triple:
         (z, y, x), (z_end, y_end, x_end) = self
         return z_end - z, y_end - y, x_end - x
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -11,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.basins import OUTSIDE
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import ALL, NONE
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._partition import Partition
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
@@ -49,17 +48,15 @@ class Staged:
         self.block = block
         self.field = field
         lead = int(field.ndim == 3)
+        around = (lead, 1, 1)
         slices, rows, columns = block.shape
         self.shape = slices + 2 * lead, rows + 2, columns + 2
         self.size = math.prod(self.shape)
         self.steps = lead * (rows + 2) * (columns + 2), columns + 2, 1
         self.layout = (*block.shape, *self.steps[:2])
-        self.first = tuple(a - n for a, n in zip(block.start, (lead, 1, 1), strict=True))
-        start = tuple(max(a, 0) for a in self.first)
-        ends = zip(self.first, self.shape, field.source.shape, strict=True)
-        stop = tuple(min(a + n, end) for a, n, end in ends)
-        self.halo = Block(start, stop)  # type: ignore[arg-type]
-        self.at = self.place(start)
+        self.first = tuple(a - n for a, n in zip(block.start, around, strict=True))
+        self.halo = block.with_halo(around, around, field.source.shape)
+        self.at = self.place(self.halo.start)
 
     def load(self, plan: Plan, nan: str) -> tuple[Array, bool, bool]:
         """Load the keys; return them, whether there was a NaN, and whether a key did not fit."""
@@ -135,14 +132,9 @@ class Grid:
     ) -> None:
         self.shape = shape
         self._open = open_sides
-        counts = [max(1, round(n / s)) for n, s in zip(shape, step, strict=True)]
-        steps = [ceil_div(n, c) for n, c in zip(shape, counts, strict=True)]
-        edges = [[*range(0, n, s), n] for n, s in zip(shape, steps, strict=True)]
-        self.blocks = [
-            Block(*zip(*sides, strict=True))
-            for sides in itertools.product(*map(itertools.pairwise, edges))
-        ]
-        cuts = [(axis, cut) for axis, along in enumerate(edges) for cut in along[1:-1]]
+        partition = Partition.evenly(shape, step)
+        self.blocks = [Block.of(box) for box in partition.boxes()]
+        cuts = [(axis, cut) for axis, along in enumerate(partition.edges) for cut in along[1:-1]]
         planes = {(axis, at) for axis, cut in cuts for at in (cut - 1, cut)}
         self.planes = sorted(planes | {self.side(*side) for side in open_sides})
         self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # that were asked for

@@ -29,6 +29,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._partition import Partition, even_step
 from ecc_core._request.boundary import Flags
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -66,31 +67,13 @@ def cut(
     else:
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
         depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
-    height = _evenly(rows, height)
-    depth = _evenly(slices, depth)
-    return tiles(shape, (depth, height, width))
+    return tiles(shape, (even_step(slices, depth), even_step(rows, height), width))
 
 
+@lru_cache(maxsize=64)
 def tiles(shape: tuple[int, int, int], steps: tuple[int, int, int]) -> tuple[Block, ...]:
     """Return blocks that cover a shape in steps."""
-    starts = [range(0, length, step) for length, step in zip(shape, steps, strict=True)]
-    blocks = []
-    for z, y, x in itertools.product(*starts):
-        stop = (
-            min(z + steps[0], shape[0]),
-            min(y + steps[1], shape[1]),
-            min(x + steps[2], shape[2]),
-        )
-        blocks.append(Block((z, y, x), stop))
-    return tuple(blocks)
-
-
-def _evenly(count: int, step: int) -> int:
-    """Return a step near the given one that divides `count` into nearly equal parts."""
-    if not count:
-        return 1
-    parts = max(1, round(count / step))
-    return ceil_div(count, parts)
+    return tuple(map(Block.of, Partition.of_chunks(shape, steps).boxes()))
 
 
 class Layout(NamedTuple):
@@ -126,13 +109,11 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     pitch = 64 * (lead + ceil_div(columns, 64) + spare_words)
     slice_stride = pitch * (ceil_div(rows, kernels.ROWS) * kernels.ROWS + 2)
     halo = int(ndim == 3)
-    above = min(z, halo)
-    before = min(y, 1)
-    left = min(x, 64)
+    box = block.with_halo((halo, 1, 64), (halo, 1, 1), shape)
+    above = z - box.start[0]
+    before = y - box.start[1]
+    left = x - box.start[2]
     depth, height, width = shape
-    start = (z - above, y - before, x - left)
-    stop = (min(z_end + halo, depth), min(y_end + 1, height), min(x_end + 1, width))
-    box = Block(start, stop)
     return Layout(
         geometry=(slices, rows, columns, lead, pitch, slice_stride),
         box=box,
