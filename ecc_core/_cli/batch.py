@@ -20,7 +20,7 @@ from ecc_core._io.curve_columns import Curves, at_common_thresholds
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import plate_at
 from ecc_core._partition import whole_box
-from ecc_core._request.thresholds import HARDLY_ANY
+from ecc_core._request.thresholds import HARDLY_ANY, hardly_any
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -161,8 +161,6 @@ def _warn_of_missed(missed: Mapping[str, tuple[float, float]], found: Sequence[C
     named = [f"{path} ({low:g} to {high:g})" for path, (low, high) in missed.items()]
     rest = len(named) - MOST_NAMED
     others = f", and {rest} more" if rest > 0 else ""
-    warnings.warn(
-        f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of {len(named)} of "
-        f"{len(found)} images: {', '.join(named[:MOST_NAMED])}{others}",
-        stacklevel=2,
-    )
+    listed = f"{', '.join(named[:MOST_NAMED])}{others}"
+    images = f"{len(named)} of {len(found)} images: {listed}"
+    warnings.warn(hardly_any(at, images), stacklevel=2)

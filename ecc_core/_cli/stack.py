@@ -11,7 +11,7 @@ from ecc_core._cli.inputs import Lengths
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts
 from ecc_core._io.stack_parts import WHOLE, Cut, fingerprint_of_values, write_part
-from ecc_core._request.thresholds import HARDLY_ANY
+from ecc_core._request.thresholds import hardly_any
 from ecc_core.errors import InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
 
@@ -86,11 +86,9 @@ def _compute(stack: Stack, at: Array, parts: Parts) -> None:
         curves = job.curves(totals)
         missed = values_missed(stack, curves, SAMPLED_BLOCKS)
         if missed is not None:
-            warnings.warn(
-                f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of the image, "
-                f"which are from {missed[0]:g} to {missed[1]:g} in up to {SAMPLED_BLOCKS} blocks",
-                stacklevel=2,
-            )
+            low, high = missed
+            values = f"which are from {low:g} to {high:g} in up to {SAMPLED_BLOCKS} blocks"
+            warnings.warn(hardly_any(at, f"the image, {values}"), stacklevel=2)
     table = job.table(curves)
     write_table(arguments.out, table.columns, metadata=table.metadata)
     outputs.plot([curves], arguments, stack.unit)

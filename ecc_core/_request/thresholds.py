@@ -76,10 +76,12 @@ class Thresholds:
         missed = missed_values(at, values, find_range)
         if missed is not None:
             low, high = missed
-            warn_caller(
-                f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of "
-                f"`{name}`, which are from {low:g} to {high:g}"
-            )
+            warn_caller(hardly_any(at, f"`{name}`, which are from {low:g} to {high:g}"))
+
+
+def hardly_any(at: Array, images: str) -> str:
+    """Return the warning that hardly any threshold lies among the values of some images."""
+    return f"{HARDLY_ANY} from {at[0]:g} to {at[-1]:g} lies among the values of {images}"
 
 
 def missed_values(
