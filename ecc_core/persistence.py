@@ -205,29 +205,24 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
         births, deaths, counts = _points(
             find, request, array=array, dimensions=dimensions, least=least
         )
-        essential = deaths < 0
         native = array.dtype.newbyteorder("=")
-        born, died = (_values_at(array, points) for points in (births, deaths))
         last = native.type(last_value(native, superlevel))
         if origin.on_host:
-            died[essential] = last
-        else:  # by one launch
-            died = np.where(essential, last, died)
-        if least > 0 and not origin.on_host:
-            kept = essential | lasting(born, died, least)
-            parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
-            counts = [int(part.sum()) for part in parts]
-            births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
+            from ecc_core._backends.cpu.gathering import values_at
+
+            flat = np.asarray(array).reshape(-1)
+            born, died = (values_at(flat, points) for points in (births, deaths))
+            died[deaths < 0] = last
+        else:
+            from ecc_core._backends.cuda import gathering
+
+            born, died = gathering.values_at(array, births, deaths, last)
+            if least > 0:
+                kept = (deaths < 0) | lasting(born, died, least)
+                parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
+                counts = [int(part.sum()) for part in parts]
+                births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
         yield _Pairs(births=births, deaths=deaths, born=born, died=died, counts=counts)
-
-
-def _values_at(array: Any, points: Any) -> Any:
-    """Return the values of an image at points, in the native byte order; anything for -1."""
-    if type(array) is np.ndarray:
-        from ecc_core._backends.cpu.gathering import values_at
-
-        return values_at(array.reshape(-1), points)
-    return array.reshape(-1)[points].astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _values(images: Any) -> Any:
@@ -244,5 +239,8 @@ def _points(
     """
     pruned: dict[str, Any] = {"least": least} if request.origin.on_host else {}
     found = find(array[None], dimensions, request.filtration, **pruned, **request.options)
+    counts = [len(born) for born, _ in found]
+    if len(found) == 1 and not request.origin.on_host:
+        return *found[0], counts
     births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
-    return births, deaths, [len(born) for born, _ in found]
+    return births, deaths, counts

@@ -252,22 +252,13 @@ def single_request(
 
 def indices_of(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the indices of points in C order, (k, d); -1 for -1."""
-    if type(points) is not np.ndarray:  # on a device
-        at_once: NDArray[np.int64] = _indices_at_once(points, shape)
-        return at_once
+    if type(points) is not np.ndarray:
+        from ecc_core._backends.cuda import gathering
+
+        on_device: NDArray[np.int64] = gathering.indices_of(points, shape)
+        return on_device
     from ecc_core._backends.cpu.gathering import write_indices
 
     found = np.empty((points.size, len(shape)), np.int64)
     write_indices(np.ascontiguousarray(points), shape, found)
     return found
-
-
-def _indices_at_once(points: Any, shape: tuple[int, ...]) -> Any:
-    """Return the same by few operations on whole arrays, each of which is a launch."""
-    columns = []
-    rest = points
-    for length in reversed(shape[1:]):
-        rest, column = np.divmod(rest, length)
-        columns.append(column)
-    found = np.stack([rest, *reversed(columns)], axis=1)
-    return np.where(points[:, None] < 0, points[:, None], found)

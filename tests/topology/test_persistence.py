@@ -15,7 +15,6 @@ from oracles.components import betti_numbers
 from topology_helpers import assert_diagrams, check_points, diagram, intervals, sorted_pairs
 
 import ecc_core as ecc
-from ecc_core._arrays import request
 from ecc_core._backends.cpu.betti import cells, launch, memory, tunnels
 from ecc_core.testing import strategies
 
@@ -372,15 +371,3 @@ def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, co
     shared = ecc.persistence_pairs(image, connectivity=connectivity, workers=4)
     assert alone == shared
     assert_diagrams(alone.to_gudhi(), intervals(image, connectivity))
-
-
-@pytest.mark.parametrize("shape", [(12,), (3, 4), (2, 1, 6)])
-def test_indices_of_points_of_a_device_are_those_of_the_host(shape):
-    class DeviceArray(np.ndarray):
-        pass
-
-    points = np.array([-1, 0, 11, 5, -1])
-    found = request.indices_of(points.view(DeviceArray), shape)
-    expected = np.stack(np.unravel_index(np.maximum(points, 0), shape), axis=1)
-    assert_array_equal(found, np.where(points[:, None] < 0, -1, expected))
-    assert_array_equal(request.indices_of(points, shape), found)

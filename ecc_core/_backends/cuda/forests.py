@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.components import Kind
-from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.arrays import address_of
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core.errors import BackendError
 
@@ -110,9 +111,10 @@ class Forests:
         for i, kind in enumerate(self.kinds):
             nodes = int(self.found[i, 0])
             joined = cupy.full(nodes, ROOT)
-            self._join(i, volume, self.edges[i], joined)
+            forest = self._forest(i, self.edges[i])
+            self._join(i, forest, volume, joined)
             blocks = min(max(1, ceil_div(nodes, THREADS)), BLOCKS)
-            arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
+            arguments = volume, forest, np.uint32(nodes), joined
             self._run("count_edges", [kind], blocks, arguments)
         return self.counted
 
@@ -184,10 +186,34 @@ class Forests:
         minima = cupy.empty(nodes, np.int64)
         edges = cupy.empty((listed, 2), np.int32)
         joined = cupy.empty(basins, np.uint64)
-        given = of_minima, np.uint32(nodes), raw, order, np.uint32(listed), minima, labels
-        self._run_ordered("number_entries", index, max(basins, listed), *given, edges, joined)
-        self._join(index, self.volume(listed), edges, joined)
+        in_space = listed > FEW_EDGES
+        ranks = cupy.empty(listed, np.uint32) if in_space else None
+        ages = cupy.empty(basins, np.uint32) if in_space else None
+        entries = of_minima, np.uint32(nodes), raw, order, np.uint32(listed)
+        numbers = address_of(ranks), address_of(ages)
+        given = *entries, minima, labels, edges, joined, *numbers
+        self._run_ordered("number_entries", index, max(basins, listed), *given)
+        del order, of_minima, of_edges
+        if in_space:
+            joined = self._join_in_space(index, minima, joined, ranks, ages)
+        else:
+            self._join(index, self._forest(index, edges), self.volume(listed), joined)
         return self._trees.setdefault(index, Tree(minima, edges, joined[first:]))
+
+    def _join_in_space(self, index: int, minima: Any, joined: Any, ranks: Any, ages: Any) -> Any:
+        """Add many edges in the order of memory, and return the forest of nodes as they enter.
+
+        Nodes that are near each other are near in memory, too, as long as they keep the numbers of
+        their basins.
+        """
+        listed = len(ranks)
+        forest = self._forest(index, self.edges[index], ranks=ranks, ages=ages)
+        self._join(index, forest, self.volume(listed), joined)
+        numbered = cupy.empty_like(joined)
+        blocks = max(1, ceil_div(len(minima), THREADS))
+        given = forest, minima, np.uint32(len(minima)), joined, numbered
+        self._run("number_nodes", [self.kinds[index]], blocks, given)
+        return numbered
 
     def _run_ordered(self, name: str, index: int, threads: int, *given: Any) -> None:
         """Run a kernel on the order in which nodes and edges of a kind enter."""
@@ -198,26 +224,33 @@ class Forests:
             "classes", name, macros=macros, grid=(blocks,), threads=THREADS, arguments=given
         ).launch()
 
-    def _join(self, index: int, volume: NDArray[Any], edges: Any, joined: Any) -> None:
+    def _join(self, index: int, forest: NDArray[Any], volume: NDArray[Any], joined: Any) -> None:
         """Add all edges to a forest, which has none.
 
         If there are many, they are added by rank, with shorter ways each time.
         """
         kind = self.kinds[index]
-        forest = self._forest(index, edges)
         nodes, listed = self.found[index].tolist()
+        if not listed:
+            return
         passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
-        blocks = ceil_div(listed, THREADS * each)
-        for begin in range(0, RANKS, RANKS // passes):
-            end = begin + RANKS // passes
-            span = np.int32(begin), np.int32(end)
-            loops = self.loop_keys[index]
-            if listed:
-                given = volume, forest, np.uint32(listed), joined, *span, np.int32(each), loops
-                self._run("join_basins", [kind], blocks, given)
+        ends = range(RANKS // passes, RANKS + 1, RANKS // passes)
+        edges = np.uint32(listed), joined
+        given = volume, forest, *edges, np.int32(0), np.int32(0), np.int32(each)
+        add = self._plan(
+            "join_basins",
+            [kind],
+            ceil_div(listed, THREADS * each),
+            (*given, self.loop_keys[index]),
+        )
+        reached = volume, np.uint32(nodes), joined, np.int32(0)
+        shorten = self._plan("flatten", [kind], ceil_div(nodes, THREADS), reached)
+        begin = 0
+        for end in ends:
+            add.launch([(add.places[4], begin), (add.places[5], end)])
             if end < RANKS:
-                reached = volume, np.uint32(nodes), joined, np.int32(end)
-                self._run("flatten", [kind], ceil_div(nodes, THREADS), reached)
+                shorten.launch([(shorten.places[3], end)])
+            begin = end
 
     def closed_loops(self, index: int) -> list[int]:
         """Return the keys at which loops of classes that do not depend on others are closed.
@@ -244,7 +277,9 @@ class Forests:
             scale=RANKS / max(keys, 1),
         )
 
-    def _forest(self, index: int, edges: Any, counts: Any = None) -> NDArray[Any]:
+    def _forest(
+        self, index: int, edges: Any, counts: Any = None, ranks: Any = None, ages: Any = None
+    ) -> NDArray[Any]:
         """Return the kernel's Forest of a kind."""
         return FOREST(
             labels=self.labels[index].data.ptr,
@@ -252,21 +287,26 @@ class Forests:
             histogram=self.counted[index].data.ptr,
             counts=0 if counts is None else counts[index].data.ptr,
             room=len(edges),
+            ranks=address_of(ranks),
+            ages=address_of(ages),
         )
 
     def _run(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> None:
+        self._plan(name, kinds, blocks, arguments).launch()
+
+    def _plan(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> Call:
+        """Return the launch of a kernel that is compiled for some kinds."""
         complements = {kind.complement for kind in kinds}
         asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
-        macros = self.macros | asked
-        plan_call(
+        return plan_call(
             "betti",
             name,
-            macros=macros,
+            macros=self.macros | asked,
             grid=(blocks,),
             threads=THREADS,
             arguments=arguments,
             shared=self.shared,
-        ).launch()
+        )
 
     def _follow(self) -> tuple[Any, NDArray[np.uint32]]:
         """Label all points. Return the edges, and on the host the numbers of basins and edges."""

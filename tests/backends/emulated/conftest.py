@@ -41,7 +41,7 @@ KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(
 MODULES = (
     "programs arrays bins calls kernels recipe scan samples recode "
     "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
-    "pair_errors region_betti surface cells component_sizes flooding "
+    "pair_errors gathering region_betti surface cells component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes "
     "simplicial_layout simplicial_plans simplicial"
 )

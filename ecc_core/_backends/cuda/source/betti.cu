@@ -34,6 +34,9 @@ struct Forest {
     long long* histogram;  // minima less edges of the forest, by key
     Word* counts;
     long long room;
+    // Of pairs: the numbers of edges and nodes as they enter; null where they have these numbers.
+    const unsigned* ranks;
+    const unsigned* ages;
 };
 
 // Ranks from 0 to 63 that increase with keys.
@@ -165,10 +168,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 }
 
 // The forest: for each node, one that is older and the key at which they are joined, or kRoot. Keys
-// are in the order of the forest, those of complements from the last one on. For pairs, nodes and edges
-// are numbered as they enter, and the number of an edge is its key: that of a link is where a component
-// ends. For counts, which of two nodes is older is arbitrary; an order that has nothing to do with space
-// keeps the forest flat.
+// are in the order of the forest, those of complements from the last one on. For pairs, the number of an
+// edge as it enters is its key: that of a link is where a component ends. For counts, which of two nodes
+// is older is arbitrary; an order that has nothing to do with space keeps the forest flat.
 constexpr Word kRoot = ~0ull;
 // The last bits of a node that is older tell across which sides of a torus a path to it leads an odd
 // number of times, one bit for each axis: its turn.
@@ -179,12 +181,17 @@ __device__ unsigned node_of(Word link) {
 }
 __device__ unsigned turn_of(Word link) { return kTurns ? (unsigned)link >> kNodeBits : 0; }
 
+__device__ bool is_older(const Forest& forest, unsigned a, unsigned b) {
+    if (!kPairs) return a * 0x9E3779B1u < b * 0x9E3779B1u;
+    return forest.ages ? forest.ages[a] < forest.ages[b] : a < b;
+}
+
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
 // step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
 // 2020), and on a torus the classes of the loops in them. An edge that joins nothing closes a loop, and
 // `loops` become the first key at which there is one of each turn.
-__device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key, unsigned turn,
-                     unsigned* loops) {
+__device__ void join(const Forest& forest, volatile Word* joined, unsigned a, unsigned b,
+                     unsigned key, unsigned turn, unsigned* loops) {
     for (;;) {
         Word link = joined[a];
         for (; link >> 32 <= key; link = joined[a]) {
@@ -199,7 +206,7 @@ __device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key
             if (kTurns && turn) atomicMin(loops + turn, key);
             return;
         }
-        if (kPairs ? a < b : a * 0x9E3779B1u < b * 0x9E3779B1u) {  // a is older
+        if (is_older(forest, a, b)) {
             const unsigned swapped = a;
             a = b;
             b = swapped;
@@ -244,6 +251,11 @@ __device__ int basin_of(const Volume& volume, const int* labels, int place, int 
     return -1 - label;
 }
 
+// The key of an edge for pairs.
+__device__ unsigned key_of_edge(const Forest& forest, unsigned index) {
+    return forest.ranks ? forest.ranks[index] : index;
+}
+
 // Adds the edges whose rank is below `end` and was not below `begin`, the end of the call before. A
 // thread looks at `each` edges, at most kMost; those to be added are gathered, so that all threads of a
 // block have some.
@@ -259,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (int i = 0; i < each; ++i) {
         const long long index = first + i * kThreads;
         const int rank = index >= size ? -1
-                         : kPairs      ? rank_of(volume, index)
+                         : kPairs      ? rank_of(volume, key_of_edge(forest, index))
                                        : forest.edges[index].ends >> 16;
         if (rank >= begin && rank < end) chosen[atomicAdd(&count, 1)] = index;
     }
@@ -267,11 +279,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (int i = threadIdx.x; i < count; i += kThreads) {
         const RawEdge edge = forest.edges[chosen[i]];
         const unsigned own = key_of(volume, volume.codes[edge.place]);
-        const unsigned key = kPairs ? chosen[i] : kOutside ? volume.top - own : own;
+        const unsigned of_place = kOutside ? volume.top - own : own;
+        const unsigned key = kPairs ? key_of_edge(forest, chosen[i]) : of_place;
         unsigned turn = 0;
         const int a = basin_of(volume, forest.labels, edge.place, edge.ends & 255, turn);
         const int b = basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255, turn);
-        join(joined, a, b, key, turn, loops);
+        join(forest, joined, a, b, key, turn, loops);
     }
 }
 
@@ -287,6 +300,22 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         turn ^= turn_of(link);
     }
     if (root != node) joined[node] = own >> 32 << 32 | (kTurns ? turn << kNodeBits : 0) | root;
+}
+
+// Numbers the nodes of a forest as they enter, in `numbered`, and in the labels of the minima at these places.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    number_nodes(const Forest forest, const long long* minima, const unsigned nodes,
+                 const Word* joined, Word* numbered) {
+    const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
+    if (kOutside && i == 0) numbered[0] = kRoot;  // the frame
+    if (i >= nodes) return;
+    const unsigned own = i + kOutside;
+    int& label = forest.labels[minima[i]];
+    const Word link = joined[-1 - label];
+    const Word turn = kTurns ? (Word)turn_of(link) << kNodeBits : 0;
+    const Word older = link == kRoot ? kRoot : link >> 32 << 32 | turn | forest.ages[node_of(link)];
+    numbered[own] = older;
+    label = -1 - (int)own;
 }
 
 // Subtracts the edges of the forest from its histogram.

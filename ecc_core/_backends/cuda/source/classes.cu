@@ -39,18 +39,27 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (basin >= 0) of_minima[basin] = entry_of(keys, (unsigned)i);
 }
 
-// Numbers minima as they enter, puts edges in order, and begins a forest without any of them.
+// Numbers minima as they enter, puts edges in order, and begins a forest without any of them. If there are
+// `ranks` and `ages`, these numbers are written there; labels and the forest keep their numbers of basins.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     number_entries(const Word* of_minima, const unsigned nodes, const Edge* edges,
                    const long long* order, const unsigned listed, long long* minima, int* labels,
-                   Edge* ordered, Word* joined) {
+                   Edge* ordered, Word* joined, unsigned* ranks, unsigned* ages) {
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
-    if (i < listed) ordered[i] = edges[order[i]];
+    if (i < listed) {
+        ordered[i] = edges[order[i]];
+        if (ranks) ranks[order[i]] = i;
+    }
     if (i < nodes + kComplement) joined[i] = kRoot;
+    if (kComplement && ages && i == 0) ages[0] = 0;  // the frame
     if (i >= nodes) return;
     const int place = (int)(unsigned)(kComplement ? ~of_minima[i] : of_minima[i]);
+    const int own = kComplement + (int)i;
     minima[i] = place;
-    labels[place] = -1 - kComplement - (int)i;
+    if (ages)
+        ages[-1 - labels[place]] = own;
+    else
+        labels[place] = -1 - own;
 }
 
 // Where the class of a node is born and dies, or -1.
