@@ -64,6 +64,16 @@ class SoftShapes(NamedTuple):
     """Number of shapes."""
 
 
+class SoftShapeGradients(NamedTuple):
+    """Gradients of what soft transforms of complexes are computed from."""
+
+    points: Tensor
+    vectors: Tensor
+    weights: Tensor | None = None
+    levels: Tensor | None = None
+    sharpness: Tensor | None = None
+
+
 class SoftCurves(Protocol):
     """Soft curves of images, of weighted points projected on directions, and of complexes."""
 
@@ -117,15 +127,10 @@ class SoftCurves(Protocol):
         Those of the weights are undefined unless `of_weights`.
         """
 
-    def simplicial_curves(
-        self, given: SoftShapes, derivatives: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Curves (shapes, k, n), and their derivatives by the level and by the sharpness.
-
-        Unless `derivatives`, these are empty: (0, k, n). Values are checked.
-        """
+    def simplicial_curves(self, given: SoftShapes) -> Tensor:
+        """Curves (shapes, k, n). Values are checked."""
 
     def simplicial_gradients(
-        self, given: SoftShapes, upstream: Tensor, of_weights: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Gradients of points, of weights (zero unless `of_weights`) and of vectors."""
+        self, given: SoftShapes, upstream: Tensor, all_arguments: bool
+    ) -> SoftShapeGradients:
+        """Gradients by those of the curves; of points and vectors alone unless `all_arguments`."""

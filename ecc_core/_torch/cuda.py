@@ -20,7 +20,7 @@ from ecc_core._backends.cuda.soft_transforms import projection_gradients as proj
 from ecc_core._backends.cuda.soft_transforms import projections as projections
 from ecc_core._backends.cuda.soft_units import Units
 from ecc_core._backends.cuda.transform_steps import Given, Wanted, plan_steps
-from ecc_core._backends.soft import SoftImages, SoftShapes
+from ecc_core._backends.soft import SoftImages, SoftShapeGradients, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.cuda_small_curves import small_curve, steps_of
@@ -91,8 +91,8 @@ def gradient(
     return (out * weights.reshape(values.shape)).to(dtype) if split else out
 
 
-def simplicial_curves(given: SoftShapes, derivatives: bool) -> tuple[Tensor, Tensor, Tensor]:
-    found = soft_simplices.curves(given, derivatives)
+def simplicial_curves(given: SoftShapes) -> Tensor:
+    found = soft_simplices.curves(given)
     if found is None:
         raise_for_values(given)
         raise RuntimeError("a CUDA kernel refused what is valid")
@@ -100,9 +100,9 @@ def simplicial_curves(given: SoftShapes, derivatives: bool) -> tuple[Tensor, Ten
 
 
 def simplicial_gradients(
-    given: SoftShapes, upstream: Tensor, of_weights: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    return soft_simplices.gradients(given, upstream, of_weights)
+    given: SoftShapes, upstream: Tensor, all_arguments: bool
+) -> SoftShapeGradients:
+    return soft_simplices.gradients(given, upstream, all_arguments)
 
 
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:

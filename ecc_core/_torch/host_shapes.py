@@ -1,36 +1,54 @@
 """Soft transforms of simplicial complexes on the CPU, and checks of those on any device."""
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ecc_core._backends.cpu.soft.points import DOUBLE_REACH
 from ecc_core._backends.cpu.soft.simplex_kernels import (
     APART,
+    DIRECTIONS_NOT_FINITE,
+    LEVELS_NOT_NUMBERS,
     OUTSIDE,
+    POINTS_NOT_FINITE,
     REPEATED,
+    SHAPE_OUTSIDE,
+    WEIGHTS_NOT_FINITE,
     check_simplices,
+    examine,
 )
 from ecc_core._backends.cpu.soft.simplices import SoftComplexes
-from ecc_core._backends.soft import SoftShapes
+from ecc_core._backends.soft import SoftShapeGradients, SoftShapes
 from ecc_core._request.simplicial import apart_error, outside_error, repeated_error
 from ecc_core._torch.threads import threads
 
+MESSAGES = {
+    POINTS_NOT_FINITE: "`points` must be finite",
+    WEIGHTS_NOT_FINITE: "`weights` must be finite",
+    DIRECTIONS_NOT_FINITE: "`directions` must be finite and not zero",
+    LEVELS_NOT_NUMBERS: "`thresholds` must not contain NaN, got NaN",
+}
+NO_WEIGHTS = np.empty(0)
 
-def simplicial_curves(given: SoftShapes, derivatives: bool) -> tuple[Tensor, Tensor, Tensor]:
-    complexes = _complexes(given)
-    _check(complexes)
-    curves, slopes, spreads = map(torch.from_numpy, complexes.curves(derivatives))
-    return curves, slopes, spreads
+
+def simplicial_curves(given: SoftShapes) -> Tensor:
+    return torch.from_numpy(_complexes(given).curves())
 
 
 def simplicial_gradients(
-    given: SoftShapes, upstream: Tensor, of_weights: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    arrays = _complexes(given).gradients(upstream.numpy(), of_weights)
-    points, weights, vectors = (torch.from_numpy(x).to(given.points.dtype) for x in arrays)
-    return points, weights, vectors
+    given: SoftShapes, upstream: Tensor, all_arguments: bool
+) -> SoftShapeGradients:
+    complexes = _complexes(given)
+    flow = upstream.contiguous().numpy()
+    if not all_arguments:
+        found = complexes.gradients(flow)
+        return SoftShapeGradients(torch.from_numpy(found.points), torch.from_numpy(found.vectors))
+    found = complexes.all_gradients(flow)
+    like = given.points
+    return SoftShapeGradients(*(torch.as_tensor(part, dtype=like.dtype) for part in found))
 
 
 def raise_for_values(given: SoftShapes) -> None:
@@ -46,47 +64,64 @@ def raise_for_values(given: SoftShapes) -> None:
         batch=given.batch.cpu(),
         shapes=given.shapes,
     )
-    _check(_complexes(host))
+    _complexes(host)
 
 
 def _complexes(given: SoftShapes) -> SoftComplexes:
-    """Return what kernels take; tensors must be on the CPU."""
-    weights = given.weights
+    """Return what kernels take, with checked values; tensors must be on the CPU."""
+    points = _array(given.points)
+    weights = None if given.weights is None else _array(given.weights)
+    vectors = _array(given.vectors)
+    levels = given.levels.numpy().astype(np.float64)
+    shapes = _array(given.batch)
+    offsets = np.empty(given.shapes + 1, np.int64)
+    own = NO_WEIGHTS if weights is None else weights
+    found = examine(points, own, vectors, levels, shapes, offsets)
+    wrong, highest, in_order, increasing = found
+    if wrong:
+        raise _value_error(wrong, given)
+    sharpness = float(given.sharpness)
+    if not 0 < sharpness < math.inf:
+        raise ValueError(f"`sharpness` must be positive and finite, got {sharpness:g}")
+    simplices = [_array(rows) for rows in given.simplices]
+    for rows in simplices:
+        _check_rows(rows, shapes)
+    order = None
+    if not increasing:
+        order = levels.argsort()
+        levels = levels[order]
+    # Infinite levels are put beyond all heights.
+    beyond = highest + 2 * DOUBLE_REACH / sharpness
+    np.clip(levels, -beyond, beyond, out=levels)
+    members = np.arange(len(shapes)) if in_order else np.argsort(shapes, kind="stable")
     return SoftComplexes(
-        points=given.points.contiguous().numpy(),
-        weights=None if weights is None else weights.contiguous().numpy(),
-        simplices=[rows.contiguous().numpy() for rows in given.simplices],
-        vectors=given.vectors.contiguous().numpy(),
-        levels=given.levels.numpy().astype(np.float64),
-        sharpness=float(given.sharpness),
-        shapes=given.batch.contiguous().numpy(),
-        shape_count=given.shapes,
+        points=points,
+        weights=weights,
+        simplices=simplices,
+        vectors=vectors,
+        levels=levels,
+        order=order,
+        sharpness=sharpness,
+        members=members,
+        offsets=offsets,
         workers=threads(),
     )
 
 
-def _check(given: SoftComplexes) -> None:
-    """Check values, which kernels rely on."""
-    if not np.isfinite(given.points).all():
-        raise ValueError("`points` must be finite")
-    if given.weights is not None and not np.isfinite(given.weights).all():
-        raise ValueError("`weights` must be finite")
-    if not np.isfinite(given.vectors).all():
-        raise ValueError("`directions` must be finite and not zero")
-    if np.isnan(given.levels).any():
-        raise ValueError("`thresholds` must not contain NaN, got NaN")
-    if not 0 < given.sharpness < np.inf:
-        raise ValueError(f"`sharpness` must be positive and finite, got {given.sharpness:g}")
-    if given.shapes.size:
-        first = int(given.shapes.min())
-        last = int(given.shapes.max())
-        if first < 0 or last >= given.shape_count:
-            raise ValueError(
-                f"`batch` must hold numbers of shapes from 0 to {given.shape_count - 1}, got "
-                f"{first if first < 0 else last}"
-            )
-    for rows in given.simplices:
-        _check_rows(rows, given.shapes)
+def _array(tensor: Tensor) -> Any:
+    return tensor.contiguous().numpy()
+
+
+def _value_error(wrong: int, given: SoftShapes) -> ValueError:
+    """Return the error of a value that `examine` has found."""
+    if wrong != SHAPE_OUTSIDE:
+        return ValueError(MESSAGES[wrong])
+    first = int(given.batch.min())
+    last = int(given.batch.max())
+    return ValueError(
+        f"`batch` must hold numbers of shapes from 0 to {given.shapes - 1}, got "
+        f"{first if first < 0 else last}"
+    )
 
 
 def _check_rows(rows: Any, shapes: Any) -> None:

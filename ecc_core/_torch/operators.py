@@ -20,14 +20,16 @@ def _save_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Set up derivatives that only raise an error."""
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Save the results after the first, which have no derivatives, and the arguments."""
     ctx.set_materialize_grads(False)
-    ctx.mark_non_differentiable(*output[1:])
+    others: tuple[Tensor, ...] = () if isinstance(output, Tensor) else output[1:]
+    if others:
+        ctx.mark_non_differentiable(*others)
     tensors = [x for x in inputs if x is None or isinstance(x, Tensor)]
     ctx.options = inputs[len(tensors) :]
-    ctx.save_for_backward(*output[1:], *tensors)
-    ctx.save_for_forward(*output[1:], *tensors)
+    ctx.save_for_backward(*others, *tensors)
+    ctx.save_for_forward(*others, *tensors)
 
 
 def operator(

@@ -11,7 +11,6 @@ from torch import Tensor
 from ecc_core._arrays.origin import origin_of
 from ecc_core._request.simplicial import as_simplices
 from ecc_core._torch.simplicial import soft_simplices
-from ecc_core._torch.transform import unit
 from ecc_core.errors import BackendError
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
@@ -122,13 +121,10 @@ def soft_simplicial_transform(
         own = arguments.numbers_of(weights, "weights", given, dtype, count)
     members, number = _shapes(batch, shapes, given)
     rows = _rows(simplices, given)
-    along = unit(vectors) * factor
-    derivatives = levels.requires_grad or slope.requires_grad
-    values, *_ = soft_simplices(
-        given, own, along, levels, slope, members, number, rows, derivatives
+    values: Tensor = soft_simplices(
+        given, own, vectors, factor, levels, slope, members, number, rows
     )
-    found: Tensor = values if batch is not None else values[0]
-    return found
+    return values if batch is not None else values[0]
 
 
 def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int]:

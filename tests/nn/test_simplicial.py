@@ -105,6 +105,15 @@ def test_infinite_thresholds_and_shapes_without_points():
     assert not soft_simplicial_transform(*nothing, sharpness=5.0).any()
 
 
+def test_a_scale_moves_heights_beyond_the_coordinates():
+    """Steep levels far above all coordinates, but not above all scaled heights."""
+    points = torch.tensor([[1.0, 0], [0, 1], [-1, 0]])
+    found = soft_simplicial_transform(
+        points, [], [[1.0, 0]], [-15.0, 5.0, 15.0, 25.0], sharpness=100.0, scale=20.0
+    )
+    assert_array_equal(found.numpy(), [[1, 2, 2, 3]])
+
+
 def test_gradients_of_all_arguments():
     directions = torch.from_numpy(DIRECTIONS[:5])
     numbers = torch.tensor(3.0, dtype=torch.float64), torch.tensor(0.7, dtype=torch.float64)

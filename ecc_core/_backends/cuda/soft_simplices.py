@@ -15,7 +15,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.kernels import Struct
-from ecc_core._backends.soft import SoftShapes
+from ecc_core._backends.soft import SoftShapeGradients, SoftShapes
 from ecc_core.errors import BackendError
 
 SHAPES = Struct("soft_simplices.cu", "SoftShapes")
@@ -24,6 +24,7 @@ THREADS = 128
 MOST_BLOCKS = 1 << 14
 MOST_SHAPES = 1 << 15  # the third axis of a grid
 POINTS_A_CHUNK = 256
+ITEMS_A_THREAD = 8
 MOST_CHUNKS = 64
 SIZES = 8  # of simplices that kernels take
 REFUSED = 1
@@ -105,8 +106,8 @@ class Launches:
             self.run("add_simplices", most * self.directions, self.shapes)
 
 
-def curves(given: SoftShapes, derivatives: bool) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Curves (shapes, k, n), and derivatives by the level and by the sharpness, if asked for.
+def curves(given: SoftShapes) -> Tensor | None:
+    """Curves (shapes, k, n).
 
     Returns None for arguments that kernels must not take. Waits for the device to check them,
     unless the call is captured in a graph.
@@ -123,48 +124,62 @@ def curves(given: SoftShapes, derivatives: bool) -> tuple[Tensor, Tensor, Tensor
             return None
         if state & UNSORTED:
             launches.order_members()
-        shape = given.shapes, launches.directions, len(given.levels)
-        kinds = 3 if derivatives else 1
-        found = given.points.new_zeros((kinds, *shape))
+        found = given.points.new_zeros((given.shapes, launches.directions, len(given.levels)))
         if found.numel() and len(given.points):
             launches.project()
             _sum(launches, found)
-    if derivatives:
-        return found[0].clone(), found[1].clone(), found[2].clone()
-    return found[0], found.new_empty((0, *shape[1:])), found.new_empty((0, *shape[1:]))
+    return found
 
 
 def _sum(launches: Launches, found: Tensor) -> None:
-    """Write the sums over points, (kinds, shapes, k, n)."""
-    kinds, shapes, directions, _ = found.shape
+    """Write the sums over points, (shapes, k, n)."""
+    shapes, directions, _ = found.shape
     chunks = ceil_div(len(launches.given.points), shapes * POINTS_A_CHUNK)
     chunks = min(max(chunks, 1), MOST_CHUNKS)
     sums = found.new_empty((chunks, *found.shape), dtype=torch.float64)
     grid = chunks, ceil_div(directions, 32), min(shapes, MOST_SHAPES)
-    launches.run("sum_curves", 0, launches.shapes, np.int32(kinds), sums.data_ptr(), grid=grid)
+    launches.run("sum_curves", 0, launches.shapes, sums.data_ptr(), grid=grid)
     size = found.numel()
     launches.run("add_chunks", size, sums.data_ptr(), size, np.int32(chunks), found.data_ptr())
 
 
-def gradients(
-    given: SoftShapes, upstream: Tensor, of_weights: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of points, of weights (zero unless `of_weights`) and of vectors."""
-    by_weights = torch.zeros(len(given.points), dtype=torch.float64, device=given.points.device)
+def gradients(given: SoftShapes, upstream: Tensor, all_arguments: bool) -> SoftShapeGradients:
+    """Gradients by those of the curves; of points and vectors alone unless `all_arguments`."""
     with soft.launching(given.points) as (device, stream):
         launches = Launches(given, device, stream)
         by_coefficients = torch.zeros_like(launches.heights)
         by_heights = torch.zeros_like(launches.heights)
-        if by_heights.numel() and upstream.numel():
+        flow = upstream.transpose(1, 2).contiguous()
+        terms = by_heights.numel() and upstream.numel()
+        if terms:
             launches.project()
-            flow = upstream.transpose(1, 2).contiguous()
             both = by_coefficients.data_ptr(), by_heights.data_ptr()
             items = by_heights.numel()
             launches.run("differentiate", items, launches.shapes, flow.data_ptr(), *both)
-            if of_weights:
-                most = max([len(given.points), *map(len, given.simplices)])
+        found = SoftShapeGradients(by_heights @ given.vectors, by_heights.T @ given.points)
+        if not all_arguments:
+            return found
+        by_weights = torch.zeros(len(given.points), dtype=torch.float64, device=flow.device)
+        by_levels = given.points.new_zeros((len(given.levels), 2))
+        if terms:
+            most = max([len(given.points), *map(len, given.simplices)])
+            if given.weights is not None:
                 addresses = by_coefficients.data_ptr(), by_weights.data_ptr()
                 launches.run("differentiate_weights", most, launches.shapes, *addresses)
-        by_points = by_heights @ given.vectors
-        by_vectors = by_heights.T @ given.points
-    return by_points, by_weights.to(given.points.dtype), by_vectors
+            by_levels = _by_levels(launches, flow)
+    dtype = given.points.dtype
+    slopes, spreads = by_levels.unbind(1)
+    return found._replace(weights=by_weights.to(dtype), levels=slopes, sharpness=spreads.sum())
+
+
+def _by_levels(launches: Launches, flow: Tensor) -> Tensor:
+    """Gradients of the levels, and the parts of that of the sharpness, (n, 2)."""
+    given = launches.given
+    chunks = min(ceil_div(launches.heights.numel(), THREADS * ITEMS_A_THREAD), MOST_CHUNKS)
+    levels = len(given.levels)
+    sums = flow.new_empty((chunks, levels, 2), dtype=torch.float64)
+    grid = chunks, min(levels, MOST_SHAPES)
+    launches.run(
+        "differentiate_levels", 0, launches.shapes, flow.data_ptr(), sums.data_ptr(), grid=grid
+    )
+    return sums.sum(0).to(flow.dtype)

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices
-from ecc_core._backends.cpu.soft.points import DOUBLE_REACH
 from ecc_core._backends.cpu.soft.simplex_kernels import (
     add_to_heaviest,
-    find_offsets,
+    write_all_gradients,
     write_curves,
     write_gradients,
 )
@@ -30,10 +29,20 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class SoftComplexes(NamedTuple):
-    """Points (n, d) of shapes, their simplices and weights, and unit vectors (k, d).
+class SoftGradients(NamedTuple):
+    """Gradients of the arguments of soft transforms."""
 
-    Numbers are floats of one dtype, whose precision sums have.
+    points: Array
+    vectors: Array
+    weights: Array | None = None
+    levels: Array | None = None
+    sharpness: float | None = None
+
+
+class SoftComplexes(NamedTuple):
+    """Points (n, d) of shapes, their simplices and weights, and vectors (k, d).
+
+    Numbers are floats of one dtype, whose precision sums have. They are valid.
     """
 
     points: Array
@@ -42,93 +51,104 @@ class SoftComplexes(NamedTuple):
     simplices: Sequence[Integers]
     vectors: Array
     levels: Floats
+    """Finite, and increasing."""
+    order: NDArray[np.intp] | None
+    """The places of these levels among the given ones; None if those increase."""
     sharpness: float
-    shapes: Integers
-    """The shape of each point."""
-    shape_count: int
-    """Number of shapes."""
+    members: Integers
+    """The points in the order of their shapes."""
+    offsets: Integers
+    """Where the points of each shape begin among the members, and the number of points."""
     workers: int | None
 
-    def curves(self, derivatives: bool) -> tuple[Array, Array, Array]:
-        """Curves (shapes, k, n), and their derivatives by the level and by the sharpness.
-
-        Unless `derivatives`, these are empty: (0, k, n).
-        """
-        order, levels = self._levels()
-        members, offsets = self._members()
+    def curves(self) -> Array:
+        """Curves (shapes, k, n)."""
         heaviest = self._heaviest()
-        one = len(self.vectors), levels.size
-        counts = self.shape_count, *[self.shape_count if derivatives else 0] * 2
-        results = tuple(np.empty((count, *one), self.points.dtype) for count in counts)
+        one = len(self.vectors), self.levels.size
+        curves = np.empty((len(self.offsets) - 1, *one), self.points.dtype)
 
         def work(starts: Iterator[int]) -> None:
             for start in starts:
-                part = start, min(start + LANES, len(self.vectors))
+                part = self._part(start)
                 heights = self._heights(part)
                 own = self._coefficients(heights, heaviest)
-                given = heights, own, members, levels, self.sharpness
-                write_curves(given, offsets, part, results)
+                write_curves(self._given(heights, own), self.offsets, part, curves)
 
         self._share(work)
-        if order is not None:
-            places = np.argsort(order)
-            results = tuple(found[..., places] for found in results)
-        curves, slopes, spreads = results
-        return curves, slopes, spreads
+        return curves if self.order is None else curves[..., np.argsort(self.order)]
 
-    def gradients(self, upstream: Array, of_weights: bool) -> tuple[Array, Array, Array]:
-        """Gradients of points, of weights (zero unless `of_weights`) and of vectors."""
-        order, levels = self._levels()
-        members, offsets = self._members()
+    def gradients(self, upstream: Array) -> SoftGradients:
+        """Gradients of points and vectors alone, by those of the curves."""
+        upstream = self._sorted(upstream)
         heaviest = self._heaviest()
-        by_vectors = np.zeros(self.vectors.shape, self.points.dtype)
-        sorted_upstream = upstream if order is None else upstream[..., order]
+        by_vectors = np.empty_like(self.vectors)
 
-        def work(starts: Iterator[int]) -> tuple[Array, Array]:
-            by_points = np.zeros(self.points.shape)
-            by_weights = np.zeros(len(self.points))
+        def work(starts: Iterator[int]) -> Array:
+            by_points = np.zeros_like(self.points)
             for start in starts:
-                part = start, min(start + LANES, len(self.vectors))
-                lanes = part[1] - part[0]
+                part = self._part(start)
+                heights = self._heights(part)
+                own = self._coefficients(heights, heaviest)
+                rates = np.empty_like(own)
+                write_gradients(self._given(heights, own), self.offsets, part, upstream, rates)
+                self._add_rates(rates, part, by_points, by_vectors)
+            return by_points
+
+        parts = self._share(work)
+        return SoftGradients(sum(parts[1:], parts[0]), by_vectors)
+
+    def all_gradients(self, upstream: Array) -> SoftGradients:
+        """Gradients of all arguments, by those of the curves."""
+        upstream = self._sorted(upstream)
+        heaviest = self._heaviest()
+        by_vectors = np.empty_like(self.vectors)
+
+        def work(starts: Iterator[int]) -> tuple[Array, ...]:
+            by_points = np.zeros_like(self.points)
+            by_weights = np.zeros(len(self.points))
+            by_levels = np.zeros((self.levels.size + 1, LANES))
+            by_sharpness = np.zeros(LANES)
+            for start in starts:
+                part = self._part(start)
                 heights = self._heights(part)
                 own = self._coefficients(heights, heaviest)
                 entered = np.empty_like(own)
                 rates = np.empty_like(own)
-                given = heights, own, members, levels, self.sharpness
-                write_gradients(given, offsets, part, sorted_upstream, entered, rates)
-                by_points += rates[:, :lanes] @ self.vectors[slice(*part)]
-                by_vectors[slice(*part)] = rates[:, :lanes].T @ self.points
-                if of_weights:
-                    by_weights += entered[:, :lanes].sum(axis=1)
-                    for rows, top in zip(self.simplices, heaviest, strict=True):
-                        sign = _sign_of(rows)
-                        add_to_heaviest(rows, top, sign, heights, lanes, entered, by_weights)
-            return by_points, by_weights
+                found = entered, rates, by_levels, by_sharpness
+                write_all_gradients(self._given(heights, own), self.offsets, part, upstream, found)
+                self._add_rates(rates, part, by_points, by_vectors)
+                lanes = part[1] - part[0]
+                by_weights += entered[:, :lanes].sum(axis=1)
+                for rows, top in zip(self.simplices, heaviest, strict=False):
+                    sign = _sign_of(rows)
+                    add_to_heaviest(rows, top, sign, heights, lanes, entered, by_weights)
+            return by_points, by_weights, by_levels.sum(axis=1), by_sharpness.sum()
 
         parts = self._share(work)
-        points, weights = (sum(found[1:], found[0]) for found in zip(*parts, strict=True))
-        return points, weights, by_vectors
+        columns = zip(*parts, strict=True)
+        points, weights, levels, spread = (sum(found[1:], found[0]) for found in columns)
+        by_levels = np.empty(self.levels.size)
+        by_levels[slice(None) if self.order is None else self.order] = self.sharpness * levels[:-1]
+        return SoftGradients(points, by_vectors, weights, by_levels, float(spread))
 
-    def _levels(self) -> tuple[NDArray[np.intp] | None, Floats]:
-        """The order of the levels, and the sorted levels; infinite ones are beyond all heights.
+    def _sorted(self, upstream: Array) -> Array:
+        return upstream if self.order is None else upstream[..., self.order]
 
-        The order is None if levels increase.
-        """
-        reach = float(np.abs(self.points).max(initial=0)) * self.points.shape[1]
-        beyond = reach + 2 * DOUBLE_REACH / self.sharpness
-        order = None
-        levels = self.levels
-        if (levels[1:] < levels[:-1]).any():
-            order = levels.argsort()
-            levels = levels[order]
-        return order, levels.clip(-beyond, beyond)
+    def _part(self, start: int) -> tuple[int, int]:
+        """The directions from one on that are computed together."""
+        return start, min(start + LANES, len(self.vectors))
 
-    def _members(self) -> tuple[Integers, Integers]:
-        """The points in the order of their shapes, and where those of each shape begin."""
-        offsets = np.empty(self.shape_count + 1, np.int64)
-        if find_offsets(self.shapes, offsets):
-            return np.arange(len(self.shapes)), offsets
-        return np.argsort(self.shapes, kind="stable"), offsets
+    def _given(self, heights: Array, coefficients: Array) -> tuple[Any, ...]:
+        """What kernels take besides shapes."""
+        return heights, coefficients, self.members, self.levels, self.sharpness
+
+    def _add_rates(
+        self, rates: Array, part: tuple[int, int], by_points: Array, by_vectors: Array
+    ) -> None:
+        """Add the gradients of points, and write those of vectors, by those of heights."""
+        own = rates[:, : part[1] - part[0]]
+        by_points += own @ self.vectors[slice(*part)]
+        by_vectors[slice(*part)] = own.T @ self.points
 
     def _heaviest(self) -> list[Integers]:
         """The heaviest point of each simplex, by dimension; empty lists without weights."""
@@ -143,9 +163,10 @@ class SoftComplexes(NamedTuple):
     def _heights(self, part: tuple[int, int]) -> Array:
         """Heights (n, LANES) in some directions, of which the first is repeated."""
         vectors = self.vectors[slice(*part)]
-        chosen = np.zeros(LANES, np.intp)
-        chosen[: len(vectors)] = np.arange(len(vectors))
-        heights: Array = self.points @ np.ascontiguousarray(vectors[chosen].T)
+        missing = LANES - len(vectors)
+        if missing:
+            vectors = np.concatenate([vectors, vectors[:1].repeat(missing, axis=0)])
+        heights: Array = self.points @ vectors.T
         return heights
 
     def _coefficients(self, heights: Array, heaviest: Sequence[Integers]) -> Array:

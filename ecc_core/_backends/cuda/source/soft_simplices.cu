@@ -7,8 +7,6 @@
 
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kLevels = 4;  // that a lane sums at a time
-constexpr int kKinds =
-    3;  // of sums: curves, and their derivatives by the level and by the sharpness
 
 struct SoftShapes {
     const Real* points;   // (count, axes)
@@ -139,10 +137,10 @@ ECC_DEVICE long long first_member(const SoftShapes& given, long long shape) {
     return low;
 }
 
-// Writes sums over a chunk of the points of a shape, (chunks, kinds, shapes, directions, levels). The axes
+// Writes sums over a chunk of the points of a shape, (chunks, shapes, directions, levels). The axes
 // of the grid are chunks, groups of 32 directions, and shapes.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    sum_curves(const SoftShapes given, int kinds, double* sums) {
+    sum_curves(const SoftShapes given, double* sums) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int direction = blockIdx.y * 32 + lane;
     const Real l = *given.sharpness;
@@ -150,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (long long shape = blockIdx.z; shape < given.shapes; shape += gridDim.z) {
         const long long begin = first_member(given, shape), end = first_member(given, shape + 1);
         for (int first = warp * kLevels; first < given.levels_count; first += kWarps * kLevels) {
-            double totals[kKinds][kLevels] = {};
+            double totals[kLevels] = {};
             for (long long i = begin + blockIdx.x; i < end; i += gridDim.x) {
                 const long long at = given.member(i) * given.directions + direction;
                 const Real height = given.heights[at], coefficient = given.coefficients[at];
@@ -158,24 +156,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
                 for (int j = 0; j < kLevels; ++j) {
                     const Real level = given.levels[min(first + j, given.levels_count - 1)];
-                    const Real distance = level - height;
-                    const Sigmoid step(l * distance);
-                    const Real change = coefficient * step.slope;
-                    totals[0][j] += coefficient * step.s;
-                    totals[1][j] += change * l;
-                    totals[2][j] += change == 0 ? 0 : change * distance;
+                    totals[j] += coefficient * Sigmoid(l * (level - height)).s;
                 }
             }
-            for (int kind = 0; kind < kinds; ++kind)
+            const long long line =
+                ((long long)blockIdx.x * given.shapes + shape) * given.directions + direction;
 #pragma unroll
-                for (int j = 0; j < kLevels; ++j) {
-                    const long long line =
-                        (((long long)blockIdx.x * kinds + kind) * given.shapes + shape) *
-                            given.directions +
-                        direction;
-                    if (first + j < given.levels_count)
-                        sums[line * given.levels_count + first + j] = totals[kind][j];
-                }
+            for (int j = 0; j < kLevels; ++j)
+                if (first + j < given.levels_count)
+                    sums[line * given.levels_count + first + j] = totals[j];
         }
     }
 }
@@ -211,6 +200,42 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         }
         by_coefficients[item.at] = entered;
         by_heights[item.at] = -l * given.coefficients[item.at] * rate;
+    }
+}
+
+// Writes sums over a chunk of all points and directions, (chunks, levels, 2): the gradient of a level, and its
+// part of the gradient of the sharpness. `upstream` is that of `differentiate`, and the axes of the grid are
+// chunks and levels.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    differentiate_levels(const SoftShapes given, const Real* upstream, double* sums) {
+    __shared__ double of_warps[kWarps][2];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const Real l = *given.sharpness;
+    for (int j = blockIdx.y; j < given.levels_count; j += gridDim.y) {
+        const Real level = given.levels[j];
+        double by_level = 0, by_sharpness = 0;
+        for (Items item; item.at < given.count * given.directions; item.at += item.step) {
+            const long long shape = given.batch[item.at / given.directions];
+            const Real flow = upstream[(shape * given.levels_count + j) * given.directions +
+                                       item.at % given.directions];
+            const Real distance = level - given.heights[item.at];
+            const Real change = given.coefficients[item.at] * flow * Sigmoid(l * distance).slope;
+            by_level += change * l;
+            by_sharpness += change == 0 ? 0 : change * distance;
+        }
+        by_level = warp_sum(by_level);
+        by_sharpness = warp_sum(by_sharpness);
+        __syncthreads();  // the last level has been written
+        if (!lane) {
+            of_warps[warp][0] = by_level;
+            of_warps[warp][1] = by_sharpness;
+        }
+        __syncthreads();
+        if (threadIdx.x < 2) {
+            double total = 0;
+            for (int i = 0; i < kWarps; ++i) total += of_warps[i][threadIdx.x];
+            sums[((long long)blockIdx.x * given.levels_count + j) * 2 + threadIdx.x] = total;
+        }
     }
 }
 
