@@ -48,13 +48,18 @@ def _boxes(image: Any, mask: Any, filtration: Filtration) -> Iterator[tuple[int,
                 yield sign * other, smaller
 
     box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
-    for sign, part in taken(box, filtration.ndim) if image.size else [(1, box)]:
-        yield sign, tuple(array if array.ndim > 1 else array[:, None] for array in part)
+    boxes = taken(box, filtration.ndim) if image.size else iter([(1, box)])
+    for sign, part in boxes:
+        if part[0].ndim > 1:
+            yield sign, part
+        else:
+            yield sign, tuple(array[:, None] for array in part)
 
 
 def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
     before = (slice(None),) * axis
-    first, last = (tuple(part[(*before, end)] for part in box) for end in (0, -1))
+    first = tuple(part[(*before, 0)] for part in box)
+    last = tuple(part[(*before, -1)] for part in box)
     if take != "joined":
         return first if take == "first" else last
     low = first[0]
@@ -114,7 +119,9 @@ def bordered_exact_curve(
     found = []
     for _, (values, *shown) in _boxes(image, mask, filtration):
         flat = closed(filtration, values.ndim - 1)
-        found.append(exact_curve(values, flat, mask=shown[0] if shown else None, **options)[0])
+        own = shown[0] if shown else None
+        changing, _ = exact_curve(values, flat, mask=own, **options)
+        found.append(changing)
     levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
     return changes(levels, values, filtration.superlevel)

@@ -38,8 +38,10 @@ def signed_sum(terms: Sequence[Term], compute: Callable[..., Any]) -> Any:
     """
     shapes = [box[0].shape for _, box in terms]
     images, *largest = map(max, zip(*shapes, strict=True))
-    parts = zip(*(box for _, box in terms), strict=True)
-    batch = [np.concatenate([stretch(part, largest) for part in same]) for same in parts]
+    batch = []
+    for same in zip(*[box for _, box in terms], strict=True):
+        stretched = [stretch(part, largest) for part in same]
+        batch.append(np.concatenate(stretched))
     values = compute(*batch).reshape((len(terms), images, -1))
     return sum(sign * part for (sign, _), part in zip(terms, values, strict=True))
 

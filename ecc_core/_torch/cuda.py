@@ -276,7 +276,8 @@ class _FusedTransform(torch.autograd.Function):
         with soft.launching(kept) as (_, stream):
             work = kept.new_empty(ctx.steps.work, dtype=torch.float64)
             given = Given(*[t.data_ptr() for t in tensors])
-            wanted = Wanted(*[0 if t is None else t.data_ptr() for t in found])
+            places = [0 if tensor is None else tensor.data_ptr() for tensor in found]
+            wanted = Wanted(*places)
             addresses = kept.data_ptr(), upstream.data_ptr(), wanted, work.data_ptr()
             ctx.steps.backward(stream, given, *addresses)
         return *found, None, None, None
@@ -288,7 +289,8 @@ def _gradients_in_torch(
     """Gradients of tensors by operators, which can be batched and are recorded."""
     wanted = [tensor for tensor, is_needed in zip(tensors, needed, strict=True) if is_needed]
     found = iter(torch.autograd.grad(values, wanted, gradient, create_graph=True))
-    return tuple([next(found) if is_needed else None for is_needed in needed])
+    gradients = [next(found) if is_needed else None for is_needed in needed]
+    return tuple(gradients)
 
 
 def adds_heights(images: Tensor, directions: Tensor, scales: Tensor) -> bool:

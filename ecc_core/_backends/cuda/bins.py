@@ -102,7 +102,9 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     else:
         upload("thresholds", keys, bins)
     pair_bins = bins.copy()
+    cell_count = 0
     if cells is not None:
+        cell_count = cells.size
         upload("table", cells, bins)
     if rule == TABLE:
         pairs: PairRule | None = PairRule(TABLE, 256)
@@ -115,12 +117,13 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
             pair_bins[name] = value
         if (tables := pairs.memory()).size:
             upload("table", tables, pair_bins)
+    last = values[:1] if superlevel else values[-1:]
     return Prepared(
-        rules=Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *of_pairs),
+        rules=Rules(rule, count, keys.itemsize, cell_count, *of_pairs),
         bins=bins.view(np.int64),
         pair_bins=pair_bins.view(np.int64),
         pick=_pick(levels),
-        reaches_last=bool(np.isinf(values[:1] if superlevel else values[-1:]).any()),
+        reaches_last=bool(np.isinf(last).any()),
         memory=tuple(memory),
     )
 

@@ -110,7 +110,8 @@ def _ends_of(shape: tuple[int, ...], kept: Any, inlet: Any, outlet: Any) -> list
         last = length - 1
         if kept is not None:
             across = tuple(other for other in range(len(shape)) if other != axis)
-            slices = np.flatnonzero((kept.any(axis=across) if across else kept).get())
+            in_slices = kept.any(axis=across) if across else kept
+            slices = np.flatnonzero(in_slices.get())
             first, last = (int(slices[0]), int(slices[-1])) if slices.size else (length, length)
         before = (slice(None),) * axis
         found.append((*before, slice(first, first + 1)) if inlet is None else inlet)

@@ -71,8 +71,10 @@ def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any)
             given.append(np.atleast_1d(argument).tolist())
     sizes = tuple(len(words) for words in given)
     call = _exact_call(name, dtype.kind == "f", sizes, cupy.cuda.runtime.getDevice())
-    places = zip(call.places, given, strict=True)
-    call.launch(itertools.chain(*(enumerate(w, place) for place, w in places)), blocks=blocks)
+    placed: list[tuple[int, int]] = []
+    for place, words in zip(call.places, given, strict=True):
+        placed += enumerate(words, place)
+    call.launch(placed, blocks=blocks)
 
 
 @programs.plan

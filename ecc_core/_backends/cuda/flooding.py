@@ -228,7 +228,8 @@ class _Flood:
     def merged_into(self, labels: Any) -> NDArray[np.int32]:
         """Return the label of the component that each one joins when it dies, or 0, (k,)."""
         ends = self.deaths[self.deaths >= 0]
-        order = cupy.lexsort(cupy.stack([ends, self.keys.ravel()[ends].astype(np.int64)]))
+        keys = self.keys.ravel()[ends].astype(np.int64)
+        order = cupy.lexsort(cupy.stack([ends, keys]))
         places = ends[order]
         _, height, width = self.forests.shape
         offsets = cupy.asarray(np.indices((3, 3, 3)).reshape(3, CUBE) - 1)

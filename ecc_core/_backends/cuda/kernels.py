@@ -151,8 +151,10 @@ def variant_of(filtration: Filtration, element: str, mask: Any = None) -> Varian
 @programs.fact
 def _digest() -> str:
     """Return a hash of all sources; CuPy's cache depends on the main file and the options only."""
-    files = sorted(SOURCE.iterdir())
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for file in sorted(SOURCE.iterdir()):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def function(source: str, name: str, device: int, macros: Mapping[str, Any]) -> Any:

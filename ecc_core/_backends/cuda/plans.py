@@ -110,7 +110,8 @@ def _run(runs: list[Run], device: int, image: Any, *others: Any) -> Any:
             break
     if own or not isinstance(found, tuple):
         return found
-    return tuple([None if array is None else as_tensor(array) for array in found])
+    arrays = [None if array is None else as_tensor(array) for array in found]
+    return tuple(arrays)
 
 
 def _plan_number(
@@ -120,14 +121,14 @@ def _plan_number(
         return None
     view, filtration = without_flat_axes(view, None, filtration)
     scan = scan_for(Arrangement.of(Images.of(view, filtration)), levels.array)
-    if isinstance(scan, Number):
-        return lambda image: None if programs.is_capturing() else scan.number(address_of(image))
-    if scan is None or scan.flags_wanted:
+    if scan is None or (not isinstance(scan, Number) and scan.flags_wanted):
         return None
 
     def run(image: Any) -> int | None:
         if programs.is_capturing():
             return None
+        if isinstance(scan, Number):
+            return scan.number(address_of(image))
         values, _ = run_scan(scan, address_of(image))
         return int(on_host(values)[0, 0])
 
@@ -221,7 +222,10 @@ def _raise_for_nan(geometry: Geometry, flag: Any, image: Any, mask: Any) -> None
 @contextmanager
 def _stacked(geometry: Geometry, image: Any, mask: Any) -> Iterator[tuple[ArrayView, Any]]:
     """View an image and its mask, or None, as batches (images, *spatial)."""
-    hidden = None if mask is None else as_cupy(geometry.stack(geometry.spread(mask)))
+    hidden = None
+    if mask is not None:
+        spread = geometry.spread(mask)
+        hidden = as_cupy(geometry.stack(spread))
     with adopt(geometry.stack(image)) as view:
         yield view, hidden
 

@@ -113,8 +113,9 @@ def _on_sheets(
     del memory
     counts = []
     for sides in zip(*events, strict=True):
-        rows = (cupy.concatenate(side) for side in zip(*sides, strict=True))
-        born, died = (cupy.bincount(r, minlength=(len(boxes) + 1) * (levels + 1)) for r in rows)
+        size = (len(boxes) + 1) * (levels + 1)
+        rows = [cupy.concatenate(side) for side in zip(*sides, strict=True)]
+        born, died = (cupy.bincount(row, minlength=size) for row in rows)
         alive = (born - died).reshape(-1, levels + 1)[1:]
         counts.append(at_thresholds(alive, prepared, filtration.superlevel))
     if least == 0:
@@ -183,10 +184,13 @@ def _lasting_events(
     found = lasting_points(
         laid_out, shown, dimensions=range(filtration.ndim), filtration=sets, least=least
     )
-    return [
-        [regions[at].astype(np.int64) * (levels + 1) + keys[origins[at]] for at in points]
-        for points in found
-    ]
+
+    def bins(at: Any) -> Any:
+        """The bins of points, in a histogram for each region."""
+        first = regions[at].astype(np.int64) * (levels + 1)
+        return first + keys[origins[at]]
+
+    return [[bins(at) for at in points] for points in found]
 
 
 def _laid_out(

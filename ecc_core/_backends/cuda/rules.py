@@ -79,7 +79,8 @@ def guesses(keys: Array, *lines: Line) -> NDArray[np.int64]:
 def is_near(keys: Array, line: Line, first: int = 0) -> bool:
     """Return whether the guesses of keys are `first` and so on, by a good margin."""
     places = _units(keys, line).astype(np.float64) * line[2]
-    return bool(np.abs(places - first - np.arange(keys.size)).max() < 0.25)
+    errors = places - first - np.arange(keys.size)
+    return bool(np.abs(errors).max() < 0.25)
 
 
 def multiply_add(a: Array, b: np.float32 | Array, c: np.float32 | Array) -> NDArray[np.float32]:
@@ -116,7 +117,8 @@ class PairRule(NamedTuple):
     def memory(self) -> NDArray[np.uint8]:
         """Return what the kernels read from global memory."""
         parts = self.table, self.bins, self.pieces
-        return np.concatenate([part.ravel().view(np.uint8) for part in parts])
+        as_bytes = [part.ravel().view(np.uint8) for part in parts]
+        return np.concatenate(as_bytes)
 
     def guesses(self, keys: Array) -> NDArray[np.int64]:
         """Return the codes that the device guesses."""
@@ -275,7 +277,8 @@ def _affine_fit(
     if not (np.isfinite(past).all() and np.isfinite(wide).all()):
         return None
     count = keys.size
-    codes = (np.arange(count) + 1.0 if superlevel else count - np.arange(float(count))) / span
+    places = np.arange(float(count))
+    codes = (places + 1 if superlevel else count - places) / span
     steps = [1.0]
     if count > 1:
         steps = [width / (count - 1) for width in widths(values, thresholds)]

@@ -191,7 +191,8 @@ def plain_samples(
 def _heights(direction: Direction, _device: int) -> Any:
     """Return the heights of slices, rows and columns, on the device; 0 along missing axes."""
     along = direction.terms
-    return programs.upload(np.concatenate([np.zeros(3 - len(along)), *along]))
+    missing = np.zeros(3 - len(along))
+    return programs.upload(np.concatenate([missing, *along]))
 
 
 def find_range(images: Images) -> tuple[Any, Any, bool]:

@@ -311,8 +311,8 @@ class Number:
         across = ceil_div(width, COLUMNS_A_LANE * lanes)
         down = ceil_div(height, 2 * ROWS * (32 // lanes))
         columns = layout.images * across * down
-        chunk = max(LEAST_SLICES, ceil_div(depth, max(1, RESIDENT * processors(device) // columns)))
-        chunk = min(chunk, depth)
+        chunks = max(1, RESIDENT * processors(device) // columns)
+        chunk = min(depth, max(LEAST_SLICES, ceil_div(depth, chunks)))
         self._blocks = ceil_div(columns * ceil_div(depth, chunk), THREADS // 32)
         least, flip = _least_byte(variant, thresholds)
         sign = -1 if variant.cubes and ndim == 3 else 1

@@ -76,7 +76,10 @@ def simplicial_transform(
     codes = cupy.empty((layout.groups(len(directions)), count, layout.lanes), np.uint32)
     given = points, count, np.int32(axes), vectors, sampling, codes, 0, 0, 0
     _encode("encode_heights", layout.macros("double"), codes, given)
-    scaled = None if weights is None else _scaled(weights, count + sum(map(len, simplices)))
+    scaled = None
+    if weights is not None:
+        cells = count + sum(map(len, simplices))
+        scaled = _scaled(weights, cells)
     return _curves(codes, simplices, scaled, shape, layout)
 
 

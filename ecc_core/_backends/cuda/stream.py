@@ -98,7 +98,8 @@ def curve(
             return total.get()[0], ends, nan
 
     with ThreadPoolExecutor(len(devices)) as pool:
-        curves, found, nan = zip(*pool.map(run, range(len(devices))), strict=True)
+        runs = pool.map(run, range(len(devices)))
+        curves, found, nan = zip(*runs, strict=True)
     if filtration.nan == "raise" and any(nan):
         raise ValueError(NAN_MESSAGE)
     ends = [end for part in found for end in part]

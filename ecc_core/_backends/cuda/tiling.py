@@ -94,6 +94,9 @@ def plan_pairs(
 def plan_batch(steps: int) -> Tiling:
     """Cut images of which there are many, and of one warp's width, for a block each, in pairs."""
     rows = ceil_div(steps, PAIR_ROWS)
-    choices = 4, 8, RESIDENT_WARPS["pairs2d"]
-    warps = min(choices, key=lambda warps: (ceil_div(rows, warps) + BATCH_BLOCK) * warps)
+
+    def cost(warps: int) -> float:
+        return (ceil_div(rows, warps) + BATCH_BLOCK) * warps
+
+    warps = min(4, 8, RESIDENT_WARPS["pairs2d"], key=cost)
     return Tiling(across=1, down=1, chunk=ceil_div(rows, warps) * PAIR_ROWS, warps=warps, blocks=1)

@@ -208,7 +208,8 @@ def _jobs(
     def times(jobs: NDArray[np.int32]) -> Floats:
         return FINDING + WARP / (WARP // (jobs[:, 1] - jobs[:, 0]))
 
-    jobs = min((split(starts, size) for size in range(most, 0, -1)), key=lambda j: times(j).sum())
+    choices = [split(starts, size) for size in range(most, 0, -1)]
+    jobs = min(choices, key=lambda jobs: times(jobs).sum())
     shares = times(jobs) / times(jobs).sum()
     taken = np.clip(np.floor(blocks * shares), fewest, max(units, fewest)).astype(int)
     ranks = [(*job, rank, n) for job, n in zip(jobs, taken, strict=True) for rank in range(n)]

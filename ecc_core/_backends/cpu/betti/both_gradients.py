@@ -58,8 +58,13 @@ NO_CLASS = -1
 END_BITS_OF_ROW = 3
 """Bits of an end in the number of a class of edges."""
 
-BESIDE = np.array([[w for w in range(EDGES) if AXES[w] != AXES[v]] for v in range(EDGES)])
-"""The ends that have a square with another one."""
+
+def _beside(end: int) -> list[int]:
+    """Return the ends that have a square with another one."""
+    return [other for other in range(EDGES) if AXES[other] != AXES[end]]
+
+
+BESIDE = np.array([_beside(end) for end in range(EDGES)])
 
 
 def _corner_bits() -> Array:

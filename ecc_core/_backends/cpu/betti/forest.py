@@ -90,7 +90,9 @@ class Forest:
         self.volume = volume
         self.surface: dict[Plane, Array] = {}
         for axis, at in grid.planes:
-            plane = np.empty([1 if i == axis else n for i, n in enumerate(grid.shape)], np.int32)
+            lengths = list(grid.shape)
+            lengths[axis] = 1
+            plane = np.empty(lengths, np.int32)
             steps = [0 if i == axis else step for i, step in enumerate(plane.strides)]
             self.surface[axis, at] = as_strided(plane, grid.shape, steps)
         self.parts: list[Part] = []
@@ -350,6 +352,8 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
         return np.zeros(places.shape, np.int64) if histogram.size else staged.in_image(places)
 
     edge_keys = edges.keys[left].astype(np.uint64) + np.uint64(shift)
+    chains = [part if forest.volume is None else part[left] for part in edges[3:]]
+    loop_places = in_image(loops.places).astype(index_type(math.prod(grid.shape)))
     return Part(
         first=first,
         births=nodes.births[kept] + np.uint64(shift),
@@ -359,10 +363,8 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
             numbers[edges.nodes[left]],
             edge_keys,
             in_image(edges.places[left]),
-            *(part if forest.volume is None else part[left] for part in edges[3:]),
+            *chains,
         ),
         pairs=in_image(pairs),
-        loops=loops._replace(
-            places=in_image(loops.places).astype(index_type(math.prod(grid.shape)))
-        ),
+        loops=loops._replace(places=loop_places),
     )

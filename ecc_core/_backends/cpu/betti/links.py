@@ -36,6 +36,11 @@ class Link(NamedTuple):
     """For each member, the set of members adjacent to it, uint32."""
 
 
+def _axes_crossed(member: Offset) -> int:
+    """Return along how many axes a neighbour is apart from the point."""
+    return sum(map(abs, member))
+
+
 def _link(ndim: int, connectivity: int) -> Link:
     """Return the link of points adjacent along axes (1), or along diagonals too (`ndim`)."""
 
@@ -43,9 +48,14 @@ def _link(ndim: int, connectivity: int) -> Link:
         gaps = [abs(i - j) for i, j in zip(a, b, strict=True)]
         return (sum(gaps) if connectivity == 1 else max(gaps)) == 1
 
-    cube = itertools.product((-1, 0, 1) if ndim == 3 else (0,), (-1, 0, 1), (-1, 0, 1))
-    members = [m for m in cube if m != ORIGIN and (connectivity > 1 or sum(map(abs, m)) <= 2)]
-    near = [sum(adjacent(a, b) << j for j, b in enumerate(members)) for a in members]
+    def adjacent_to(member: Offset) -> int:
+        """The members adjacent to one, as bits."""
+        return sum(1 << j for j, other in enumerate(members) if adjacent(member, other))
+
+    slices = (-1, 0, 1) if ndim == 3 else (0,)
+    around = [m for m in itertools.product(slices, (-1, 0, 1), (-1, 0, 1)) if m != ORIGIN]
+    members = [m for m in around if connectivity > 1 or _axes_crossed(m) <= 2]
+    near = [adjacent_to(member) for member in members]
     ends = [i for i, m in enumerate(members) if adjacent(m, ORIGIN)]
     return Link(members, ends, np.array(near, np.uint32))
 
@@ -57,8 +67,14 @@ _BY_SIZE = {len(link.ends): link for link in LINKS.values()}  # 4, 8, 6, 26
 def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return the neighbours of a point, nearest first, and the set not adjacent to each of them."""
     link = LINKS[3 if ndim == 3 else 2, connectivity]
-    ends = sorted(link.ends, key=lambda i: sum(map(abs, link.members[i])))
-    apart = [sum((~link.near[i] >> j & 1) << k for k, j in enumerate(ends)) for i in ends]
+    ends = sorted(link.ends, key=lambda i: _axes_crossed(link.members[i]))
+
+    def apart_from(end: int) -> int:
+        """The ends that are not adjacent to one, as bits in the order of `ends`."""
+        far = ~link.near[end]
+        return sum((far >> other & 1) << bit for bit, other in enumerate(ends))
+
+    apart = [apart_from(end) for end in ends]
     return np.array([link.members[i] for i in ends]), np.array(apart, np.uint64)
 
 
@@ -108,10 +124,8 @@ def lower_neighbours(
     `labels`.
     """
     keys, at, steps, sides, borders, frames = around
-    missing, framed = (
-        [builder.and_(*pair) for pair in zip(sides, words, strict=True)]
-        for words in (borders, frames)
-    )
+    missing = [builder.and_(*pair) for pair in zip(sides, borders, strict=True)]
+    framed = [builder.and_(*pair) for pair in zip(sides, frames, strict=True)]
     own = keys.load(at, LANES)
     lowest: Any = own
     code: list[Any] = [llvm.I64(0)] * len(link.ends).bit_length()  # bits of numbers of ends
@@ -120,10 +134,8 @@ def lower_neighbours(
     # over a plateau are short.
     for i in reversed(range(len(link.members))):
         crossed = [2 * axis + (step > 0) for axis, step in enumerate(link.members[i]) if step]
-        out, beyond = (
-            functools.reduce(builder.or_, [words[side] for side in crossed])
-            for words in (missing, framed)
-        )
+        out = functools.reduce(builder.or_, [missing[side] for side in crossed])
+        beyond = functools.reduce(builder.or_, [framed[side] for side in crossed])
         exists = builder.not_(out)
         key = neighbour_keys(builder, keys, at, steps, link.members[i])
         before = "<=" if link.members[i] < ORIGIN else "<"
@@ -161,7 +173,7 @@ def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
     """
     seen: Any = llvm.I64(0)
     reached: list[Any] = [llvm.I64(0)] * len(lower)
-    nearest = sorted(range(len(lower)), key=lambda i: sum(map(abs, link.members[i])))
+    nearest = sorted(range(len(lower)), key=lambda i: _axes_crossed(link.members[i]))
     for i in nearest:
         if i in link.ends:
             reached[i] = builder.and_(lower[i], builder.not_(seen))

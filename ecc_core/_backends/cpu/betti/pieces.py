@@ -192,7 +192,8 @@ def _reduced(
     kept, pairs, _ = join(nodes, joined, np.argsort(keys, kind="stable"), counted)
     if counting.least > 0:
         lives = nodes.births[pairs[:, 0]], keys[pairs[:, 1]]
-        histogram = histogram + counting.ended(kind, *(counting.of_keys(k, kind) for k in lives))
+        born, dead = (counting.of_keys(ends, kind) for ends in lives)
+        histogram = histogram + counting.ended(kind, born, dead)
     numbers, roots = (np.empty(nodes.tree.size, np.int32) for _ in range(2))
     roots = roots[: number_nodes(nodes.merged, numbers, roots)]
     left = {side: numbers[end] for side, end in ends.items()}
@@ -358,13 +359,15 @@ def unpack(values: NDArray[np.int64]) -> tuple[list[Side], list[Array]]:
     at = 0
     arrays = []
     while at < values.size:
-        dtype = np.dtype(values[at : at + 1].tobytes().decode().strip())
+        word = values[at : at + 1].tobytes()
+        dtype = np.dtype(word.decode().strip())
         ndim = int(values[at + 1])
         at += 2 + ndim
         shape = values[at - ndim : at].tolist()
         count = int(np.prod(shape, dtype=np.int64))
         words = ceil_div(count * dtype.itemsize, WORD)
-        arrays.append(values[at : at + words].view(dtype)[:count].reshape(shape))
+        flat = values[at : at + words].view(dtype)
+        arrays.append(flat[:count].reshape(shape))
         at += words
     return [(axis, side) for axis, side in arrays[0].tolist()], arrays[1:]
 

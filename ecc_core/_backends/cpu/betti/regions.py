@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -155,13 +155,16 @@ class _Sheets(NamedTuple):
             return [self._events(sheet) for sheet in queue]
 
         found = itertools.chain(*share(sheets, work, worker_count(workers, points, 1)))
+
+        def entered(side: Sequence[tuple[Array, Array]]) -> Values:
+            """Count the events of all sheets, given the values and the regions of each."""
+            values, numbers = zip(*side, strict=True)
+            return self._entered(thresholds, np.concatenate(values), np.concatenate(numbers))
+
         totals = []
         for events in zip(*found, strict=True):
-            born, dead = (
-                self._entered(thresholds, *map(np.concatenate, zip(*side, strict=True)))
-                for side in zip(*events, strict=True)
-            )
-            totals.append(born - dead)
+            born, dead = zip(*events, strict=True)
+            totals.append(entered(born) - entered(dead))
         return totals
 
     def _events(self, sheet: Sheet) -> list[Any]:

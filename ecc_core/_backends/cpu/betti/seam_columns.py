@@ -61,7 +61,8 @@ class Points(NamedTuple):
 
     def along(self, axis: int) -> tuple[Points, Points]:
         """Return the first and the second points along an axis of length 2."""
-        first, second = (Points(*(part.take(i, axis) for part in self)) for i in range(2))
+        first = Points(*[part.take(0, axis) for part in self])
+        second = Points(*[part.take(1, axis) for part in self])
         return first, second
 
     def later(self, axis: int) -> tuple[Points, NDArray[np.bool_]]:
@@ -152,7 +153,8 @@ class Surroundings:
         ordered = self.pairing.ordered(keys[:-SPARE]).astype(np.uint64).reshape(values.shape)
         indices = [np.arange(*span) % n for span, n in zip(all_spans, self.box.whole, strict=True)]
         along = zip(indices, self.box.steps, strict=True)
-        places = sum(np.ix_(*(index * step for index, step in along)))
+        terms = [index * step for index, step in along]
+        places = sum(np.ix_(*terms))
         return Points(ordered, np.asarray(places, np.int64))
 
     def gap(self, side: Side) -> Span:
@@ -182,7 +184,8 @@ def face_seam(around: Surroundings, side: Side) -> FaceSeam:
     """Return the seam between a box and the one beyond a side."""
     axis, _ = side
     points, high = around.points({axis: around.gap(side)}).later(axis)
-    framed = tuple(around.framed(end) for end in itertools.product(_others(axis), range(2)))
+    ends = itertools.product(_others(axis), range(2))
+    framed = tuple(around.framed(end) for end in ends)
     directions = np.empty(high.shape, np.int8)
     saddles = np.empty((high.size + 1, 2), np.int64)  # of so few points that are no extrema
     minima = np.empty(high.size, np.int64)
@@ -311,7 +314,9 @@ def _ends_of(axis: int) -> list[int]:
 
 def _minima(line: Points, framed_low: bool, framed_high: bool) -> Array:
     """Return the points of an image in 1-D that have no neighbour before them."""
-    rises = Points(*(part[:-1] for part in line)).before(Points(*(part[1:] for part in line)))
+    all_but_last = Points(*[part[:-1] for part in line])
+    all_but_first = Points(*[part[1:] for part in line])
+    rises = all_but_last.before(all_but_first)
     low = np.concatenate([[framed_low], rises])  # the neighbour on the low side is before
     high = np.concatenate([~rises, [framed_high]])
     return np.flatnonzero(~low & ~high)
@@ -320,7 +325,8 @@ def _minima(line: Points, framed_low: bool, framed_high: bool) -> Array:
 def _together(parts: list[tuple[Array, Array, Array]]) -> tuple[Array, Array]:
     """Return the edges of both chains of each column, and where they end."""
     counts = [np.diff(ends, prepend=0) for _, ends, _ in parts]
-    column_of = np.concatenate([np.repeat(np.arange(count.size), count) for count in counts])
+    columns = [np.repeat(np.arange(count.size), count) for count in counts]
+    column_of = np.concatenate(columns)
     order = np.argsort(column_of, kind="stable")
     edges = np.concatenate([part[0] for part in parts])[order]
     return edges, np.cumsum(sum(counts))

@@ -83,7 +83,8 @@ class _Image(NamedTuple):
         left = float(points)
         steps = []
         for axis, length in enumerate(self.values.shape[:-1]):
-            steps.append(min(length, max(1, round(usual[axis] * scale))))
+            step = max(1, round(usual[axis] * scale))
+            steps.append(min(length, step))
             left /= steps[-1]
         return [*steps, max(1, round(left))]
 
@@ -263,7 +264,8 @@ def _joined_extent(low: Growth, high: Growth, axis: int) -> tuple[Values, list[G
 def _without_inner_ends(piece: Growth, extent: Values, whole: Values) -> Growth:
     """Take back what was counted for slices that are the first or last of a box, not of both."""
     inner = extent[:, :2] != whole[:, :2]
-    bits = sum(1 << (2 * axis + end) for axis, end in np.argwhere(inner).tolist())
+    ends = np.argwhere(inner).tolist()
+    bits = sum(1 << (2 * axis + end) for axis, end in ends)
     if not bits:
         return piece
     changes = piece.changes.copy()

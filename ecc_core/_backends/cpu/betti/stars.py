@@ -49,26 +49,39 @@ PARENT_BITS = 3
 ROUNDS = 3
 ROW = np.uint8(255)
 
-AXES = [next(axis for axis in range(3) if end[axis]) for end in ENDS]
+AXES = [[step != 0 for step in end].index(True) for end in ENDS]
 
 
 def _sum(ends: tuple[int, ...]) -> tuple[int, int, int]:
     """Return the neighbour at the corner of a cell that is opposite to the point."""
-    z, y, x = (sum(along) for along in zip(*(ENDS[v] for v in ends), strict=True))
+    steps = [ENDS[v] for v in ends]
+    z, y, x = map(sum, zip(*steps, strict=True))
     return z, y, x
 
 
 END_BITS = np.array(LINK.ends)
-SQUARE_BITS = np.array([LINK.members.index(_sum(side)) for side in SIDES])
+OPPOSITE = [_sum(side) for side in SIDES]
+SQUARE_BITS = np.array([LINK.members.index(corner) for corner in OPPOSITE])
 PAIRS = np.array(SIDES)
-CUBES_AT = np.array([[k for k, c in enumerate(CORNERS) if set(side) <= set(c)] for side in SIDES])
+
+
+def _cubes_at(side: tuple[int, int]) -> list[int]:
+    """Return the cubes with both ends of a square."""
+    return [cube for cube, ends in enumerate(CORNERS) if set(side) <= set(ends)]
+
+
+CUBES_AT = np.array([_cubes_at(side) for side in SIDES])
 SHARED = np.array([WIDE_LINK.members.index(member) for member in LINK.members])
 
 
 def _cube_with(member: tuple[int, int, int]) -> int:
     """Return a cube that contains a neighbour."""
-    inside = [all(a in (0, b) for a, b in zip(member, _sum(c), strict=True)) for c in CORNERS]
-    return inside.index(True)
+
+    def contains(ends: tuple[int, ...]) -> bool:
+        pairs = zip(member, _sum(ends), strict=True)
+        return all(step in (0, far) for step, far in pairs)
+
+    return [contains(ends) for ends in CORNERS].index(True)
 
 
 _CUBE_WITH = np.array([_cube_with(member) for member in WIDE_LINK.members], np.uint8)

@@ -258,10 +258,10 @@ def _expanded(builder: Any, words: list[Any]) -> Any:
 @llvm.operation()
 def expand_coefficients(builder, coefficients, row, out, at):
     """Write the 64 coefficients of row `row` of a coefficient word to ``out[at:at + 64]``."""
-    words = [
-        builder.load(coefficients.one(builder.add(row, llvm.I64(ROWS * i))))
-        for i in range(COEFFICIENT_PLANES)
-    ]
+    words = []
+    for plane in range(COEFFICIENT_PLANES):
+        place = builder.add(row, llvm.I64(ROWS * plane))
+        words.append(builder.load(coefficients.one(place)))
     out.store(_expanded(builder, words), at)
 
 

@@ -36,7 +36,8 @@ def _adder(size: int) -> Any:
         first = builder.mul(row, ir.IntType(64)(size))
         places = []
         for j in range(size):
-            number = builder.load(rows.one(builder.add(first, ir.IntType(64)(j))))
+            place = builder.add(first, ir.IntType(64)(j))
+            number = builder.load(rows.one(place))
             number = builder.sext(number, lanes.type) if number.type != lanes.type else number
             places.append(builder.mul(number, lanes))
         best = codes.load(places[0], LANES)

@@ -145,7 +145,8 @@ def _count_ends(rows, counts):
 @llvm.operation(types.boolean)
 def _is_full(builder, lists, starts, point):
     """Whether the list of a point has no room."""
-    start, stop = (builder.load(starts.one(builder.add(point, llvm.I64(i)))) for i in (0, 1))
+    start = builder.load(starts.one(point))
+    stop = builder.load(starts.one(builder.add(point, llvm.I64(1))))
     taken = builder.add(builder.add(start, llvm.I64(1)), _entry(builder, lists, start))
     return builder.icmp_unsigned(">=", taken, stop)
 
