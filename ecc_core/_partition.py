@@ -150,9 +150,11 @@ class Partition:
     @cached_property
     def lengths(self) -> tuple[tuple[int, ...], ...]:
         """The lengths of blocks along each axis."""
-        return tuple(
-            tuple(stop - start for start, stop in itertools.pairwise(along)) for along in self.edges
-        )
+        found = []
+        for along in self.edges:
+            pairs = itertools.pairwise(along)
+            found.append(tuple(stop - start for start, stop in pairs))
+        return tuple(found)
 
     def indices(self) -> Iterator[Index]:
         """Yield the blocks in C order, in which they are numbered."""
@@ -259,7 +261,8 @@ class Partition:
             return None
         along = np.asarray(self.edges[axis])
         middle = (along[first] + along[stop]) / 2
-        cut = first + 1 + int(np.argmin(np.abs(along[first + 1 : stop] - middle)))
+        inner = np.abs(along[first + 1 : stop] - middle)
+        cut = first + 1 + int(np.argmin(inner))
         return axis, with_range(box, axis, (first, cut)), with_range(box, axis, (cut, stop))
 
     def in_halves(self, box: Ranges) -> Iterator[Index]:

@@ -255,10 +255,13 @@ def whole_component_curves(
     request = lazy_request(image, thresholds, options)
     geometry = request.geometry
     given = check_dask_image(image)
-    ends = [
-        None if end is None else chunked_mask(end, given, geometry, name).transpose(geometry.order)
-        for name, end in (("inlet", own.inlet), ("outlet", own.outlet))
-    ]
+
+    def in_chunks(name: str, end: Any) -> Any:
+        if end is None:
+            return None
+        return chunked_mask(end, given, geometry, name).transpose(geometry.order)
+
+    ends = [in_chunks("inlet", own.inlet), in_chunks("outlet", own.outlet)]
     at, values = _joined(COMPONENTS, request, own, ends)
     ndim = request.filtration.ndim
     facts = curve_facts(request.filtration)
@@ -298,7 +301,7 @@ def _joined(
     def of_halves(first: Task, second: Task, axis: int) -> Task:
         return BoxPieces.joined, betti.key, first, second, axis
 
-    for images in itertools.product(*(range(len(n)) for n in batch)):
+    for images in itertools.product(*map(range, image.numblocks[:lead])):
         lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
         boxes = (f"{name}-box", *images)
         whole = add_halves(

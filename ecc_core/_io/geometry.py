@@ -55,7 +55,8 @@ SPACES = {
     "left-posterior-superior": (-1, -1, 1),
 }
 """Signs of the coordinates of anatomical spaces, in the first of them."""
-SPACES |= {"".join(word[0] for word in name.split("-")): signs for name, signs in SPACES.items()}
+for _name, _signs in tuple(SPACES.items()):
+    SPACES["".join(word[0] for word in _name.split("-"))] = _signs  # such as "ras"
 ANATOMICAL = "right-anterior-superior"
 
 

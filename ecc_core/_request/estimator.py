@@ -46,8 +46,11 @@ class Cells:
     @property
     def extents(self) -> list[Offset]:
         """Steps that each kind spans along each axis."""
-        along_axes = [zip(*group, strict=True) for group in self.groups]
-        return [tuple(max(steps) for steps in along) for along in along_axes]
+        found = []
+        for group in self.groups:
+            along_axes = zip(*group, strict=True)
+            found.append(tuple(map(max, along_axes)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,8 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
 
     def add(group: tuple[Offset, ...], measure: int, weight: float) -> None:
         moved = np.array(group) - np.min(group, axis=0)  # begins at 0 along each axis
-        placed = tuple(sorted(tuple(point) for point in moved.tolist()))
+        points = [tuple(point) for point in moved.tolist()]
+        placed = tuple(sorted(points))
         found.setdefault(placed, np.zeros(ndim + 1))[measure] += weight
 
     steps = _half_of_neighbours(ndim)

@@ -13,12 +13,15 @@ from ecc_core.nn._arguments import plain
 from ecc_core.transforms import euler_transform
 
 
+def _without_gradient(argument: Any) -> Any:
+    return plain(argument).detach() if isinstance(argument, Tensor) else argument
+
+
 def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
     """Apply an exact operator to a batch of images, with the gradients of the soft values."""
     if torch.onnx.is_in_onnx_export():
         raise RuntimeError('ONNX has no operators for layers with hard="forward"')
-    fixed = [plain(a).detach() if isinstance(a, Tensor) else a for a in arguments]
-    found = operator(*fixed).reshape(soft.shape)
+    found = operator(*map(_without_gradient, arguments)).reshape(soft.shape)
     exact: Tensor = found.to(soft.dtype)
     return exact + (soft - soft.detach())
 

@@ -70,7 +70,8 @@ class CellValues(BoxValues):
         return count(*arrays, self.thresholds, self.estimator.cells, flat, **options)
 
     def with_terms(self, own: Values, terms: list[Term]) -> Values:
-        return add([own, *(sign * self.of_box(*box) for sign, box in terms)])
+        of_terms = [sign * self.of_box(*box) for sign, box in terms]
+        return add([own, *of_terms])
 
     def faces(self, place: Place) -> tuple[list[Face], ...]:
         """Return what the share adds: that of V serves T and groups of points too.

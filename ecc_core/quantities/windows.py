@@ -42,7 +42,8 @@ class OfWindows(BoxValues):
     windows: ClassVar[bool] = True
 
     def with_terms(self, own: Values, terms: list[Term]) -> Values:
-        return add([own, *(sign * self.of_box(*box) for sign, box in terms)])
+        of_terms = [sign * self.of_box(*box) for sign, box in terms]
+        return add([own, *of_terms])
 
 
 class OfLowestCorners(OfWindows):

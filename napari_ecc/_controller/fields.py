@@ -275,7 +275,11 @@ def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iter
 
 def _widened(box: tuple[slice, ...], width: int) -> tuple[slice, ...]:
     """Return a box with more room around it, within an array."""
-    return tuple(slice(max(at.start - width, 0), at.stop + width) for at in box)
+    grown = []
+    for at in box:
+        start = max(at.start - width, 0)
+        grown.append(slice(start, at.stop + width))
+    return tuple(grown)
 
 
 def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> Iterator[Step]:

@@ -58,7 +58,7 @@ def open_pair(path: Path, _: Request) -> Opened:
     return Opened(
         array,
         Description.of(
-            axes if len(axes) == len(shape) else unnamed_axes(len(shape)),
+            axes,
             steps=steps,
             units=_unit(header, is_nifti=is_nifti),
             place=_affine(header) if is_nifti else None,
