@@ -25,12 +25,23 @@ from ecc_core._backends.cpu.betti.cells import tunnel_pairs
 from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Tunnels, Union, image_pairs
 from ecc_core._backends.cpu.betti.launch import order_plan
+from ecc_core._backends.cpu.betti.matching_classes import (
+    Classes,
+    Matched,
+    match_components,
+    match_holes,
+)
 from ecc_core._backends.cpu.betti.matching_images import NEVER, Image, Images, images_of
 from ecc_core._backends.cpu.betti.memory import check_memory
+from ecc_core._backends.cpu.betti.planar_trees import (
+    extrema,
+    forks_of,
+    trees_above,
+    trees_below,
+)
 from ecc_core._backends.cpu.betti.trees import (
-    JOINED,
-    NOBODY,
     EntryOrder,
+    Joined,
     Trees,
     VolumeBasins,
     loops_of,
@@ -45,34 +56,17 @@ from ecc_core._request.filtration import Filtration
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-NO_CLASS = -1
-
-
-class Classes(NamedTuple):
-    """Classes of one dimension, by the points at which they are born and die, or `NEVER`."""
-
-    births: Points
-    deaths: Points
-
-
-class Matched(NamedTuple):
-    """The classes of one dimension of two images, and the pairs that match, by number, (m, 2)."""
-
-    prediction: Classes
-    target: Classes
-    matches: Points
-
 
 class _Grown(NamedTuple):
     """Trees of components, and of those of the complement if these are classes, too."""
 
-    below: list[Trees]
+    below: list[Joined]
     """Of both images."""
     union: Trees
     """Of the union, with the nodes of the minima of both images."""
     maxima: Points
     """Of the union, the eldest first."""
-    above: list[Trees]
+    above: list[Joined]
     """Of the complements of both images, with the nodes of the maxima of the union."""
     tunnels: list[Tunnels]
     """Of both images, if they are volumes."""
@@ -112,12 +106,12 @@ def _matched(images: Images) -> list[Matched]:
         values = images.union.values
         check_memory(values.shape, values.dtype, [1], images.filtration, 1)
     grown = _grow_volumes(images) if ndim == 3 else _grow_planes(images)
-    found = [_components(images, grown)]
+    found = [match_components(images, grown.below, grown.union)]
     if ndim == 3:
         assert grown.union_loops is not None
         found.append(_tunnels(images, grown.tunnels, grown.union_loops))
     if ndim > 1:
-        found.append(_holes(images, grown))
+        found.append(match_holes(images, grown.maxima, grown.above))
     return found
 
 
@@ -127,15 +121,17 @@ def _grow_planes(images: Images) -> _Grown:
     of_union = images.scan(images.union)
     of_union.keep()
     if images.filtration.ndim > 1:
-        maxima = of_union.extrema(1)
+        maxima = extrema(of_union, 1)
     below = []
     above = []
     for image in images[:2]:
         scan = images.scan(image)
-        below.append(scan.trees(0, []))
+        forks = forks_of(scan)
+        below.append(trees_below(scan, forks, []).joined())
         if images.filtration.ndim > 1:
-            above.append(scan.trees(1, [maxima]))
-    union = of_union.trees(0, [trees.starts for trees in below])
+            above.append(trees_above(scan, forks, below[-1], [maxima]).joined())
+    minima = [joined.trees.starts for joined in below]
+    union = trees_below(of_union, forks_of(of_union), minima)
     return _Grown(below, union, maxima, above, [], None)
 
 
@@ -150,21 +146,21 @@ def _grow_volumes(images: Images) -> _Grown:
         union_order = _kept(above_union.order)
     else:
         union_loops = squares_that_close(above_union)
-    below: list[Trees] = []
-    above: list[Trees] = []
+    below: list[Joined] = []
+    above: list[Joined] = []
     tunnels = []
     for image in images[:2]:
         loops = {}
         for kind, trees, others in ((own, below, []), (around, above, [maxima])):
             found = _basins(images, image, kind)
-            trees.append(trees_of(found, others))
+            trees.append(trees_of(found, others).joined())
             loops[kind.connectivity] = loops_of(found)
             if kind.connectivity == 1:
                 order = _kept(found.order)
                 volume = found.volume
         tunnels.append(_tunnels_of(images, image, order, loops, volume))
     below_union = _basins(images, images.union, own)
-    union_trees = trees_of(below_union, [trees.starts for trees in below])
+    union_trees = trees_of(below_union, [joined.trees.starts for joined in below])
     if not cubes:
         union_order = _kept(below_union.order)
     return _Grown(below, union_trees, maxima, above, tunnels, Union(union_order, union_loops))
@@ -191,101 +187,6 @@ def _tunnels_of(
     )
     lasts = image.levels.lasts(births, image.levels, deaths)
     return Tunnels(births[lasts], deaths[lasts], order, loops)
-
-
-def _components(images: Images, grown: _Grown) -> Matched:
-    """Match components."""
-    classes = []
-    numbers = []
-    eldest = []
-    for image, own in zip(images[:2], grown.below, strict=True):
-        births, deaths = _components_of(own)
-        lasts = image.levels.lasts(births, image.levels, deaths)
-        if images.sets:
-            lasts &= _is_inside(image, births)
-        classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
-        numbers.append(_numbers(lasts))
-        eldest.append(births)
-    ends, places = _ends_in_union(images, grown.union)
-    known = ((ends != JOINED) & (ends != NOBODY)).all(axis=0)
-    ends = ends[:, known]
-    places = places[known]
-    lasts = np.ones(places.size, np.bool_)
-    for image, births, ages_of in zip(images[:2], eldest, ends, strict=True):
-        lasts &= image.levels.lasts(births[ages_of], images.union.levels, places)
-        if images.sets:
-            lasts &= _is_inside(image, births[ages_of])
-    matches = [own[ages_of[lasts]] for own, ages_of in zip(numbers, ends, strict=True)]
-    if images.sets:
-        classes = [Classes(own.births, np.full_like(own.deaths, NEVER)) for own in classes]
-    return Matched(classes[0], classes[1], np.stack(matches, axis=1))
-
-
-def _ends_in_union(images: Images, trees: Trees) -> tuple[Array, Points]:
-    """Return the ages of the eldest points of both images that end together in the union, (2, n).
-
-    And where they end. Those of a component that never ends are together, too. Components that meet
-    at points that never enter, or at those of a mask that join no components, are different ones.
-    """
-    entering = np.ones(trees.places.size, np.bool_)
-    shown = images.union.levels.shown
-    if images.sets:
-        entering = _is_inside(images.union, trees.places)
-    elif shown is not None:
-        entering = shown[trees.places]
-    places = trees.places[entering]
-    ended, ages, roots = trees._replace(ends=trees.ends[entering], places=places).joined()
-    lasting = ages[1:, np.unique(roots)]
-    if images.sets:
-        return lasting, np.full(lasting.shape[1], NEVER)
-    never = np.full(lasting.shape[1], NEVER)
-    return np.append(ended[1:], lasting, axis=1), np.append(places, never)
-
-
-def _components_of(trees: Trees) -> tuple[Points, Points]:
-    """Return where the components of an image begin and end, oldest first, even at one value."""
-    (ended,), _, _ = trees.joined()
-    deaths = np.full(trees.starts.size, NEVER)
-    ends = ended != JOINED
-    deaths[ended[ends]] = trees.places[ends]
-    return trees.starts, deaths
-
-
-def _is_inside(image: Image, points: Points) -> NDArray[np.bool_]:
-    """Return whether points of a mask are among those that enter first."""
-    levels = image.levels
-    inside: NDArray[np.bool_] = levels.levels[points] == 0
-    return inside if levels.shown is None else inside & levels.shown[points]
-
-
-def _numbers(chosen: NDArray[np.bool_]) -> Points:
-    """Return the numbers of those that are chosen among them, and `NO_CLASS` for others."""
-    return np.where(chosen, np.cumsum(chosen) - 1, NO_CLASS)
-
-
-def _holes(images: Images, grown: _Grown) -> Matched:
-    """Match the components of the complement: holes of a plane, cavities of a volume."""
-    union = images.union
-    maxima = grown.maxima
-    classes = []
-    numbers = []
-    for image, trees in zip(images[:2], grown.above, strict=True):
-        (own, others), _, _ = trees.joined()
-        ends = own != JOINED
-        births = trees.places[ends]
-        own = own[ends]
-        others = others[ends]
-        deaths = trees.starts[own - 1]
-        lasts = image.levels.lasts(births, image.levels, deaths)
-        classes.append(Classes(births[lasts], _dying(images, deaths[lasts])))
-        number = np.full(maxima.size, NO_CLASS)
-        known = others != NOBODY
-        of_union = maxima[others[known] - 1]
-        image_lasts = image.levels.lasts(births[known], union.levels, of_union)
-        number[others[known][image_lasts] - 1] = _numbers(lasts)[known][image_lasts]
-        numbers.append(number)
-    both = (numbers[0] != NO_CLASS) & (numbers[1] != NO_CLASS)
-    return Matched(classes[0], classes[1], np.stack([own[both] for own in numbers], axis=1))
 
 
 def _dying(images: Images, deaths: Points) -> Points:

@@ -15,6 +15,7 @@ from ecc_core._backends.cpu.betti.matching_keys import (
     values_below_none,
 )
 from ecc_core._backends.cpu.betti.planar import Scan
+from ecc_core._backends.cpu.compiling import subroutine
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
 
@@ -40,6 +41,22 @@ class Levels(NamedTuple):
         if self.shown is None:
             return ends
         return self.shown[births] & (ends | ~self.shown[deaths])
+
+
+@subroutine()
+def enters_later(levels, birth, others, death, shown):
+    """Return whether a point enters in one image before another one does in another, if it does.
+
+    `shown` is empty if all points enter. As :meth:`Levels.lasts`, of one pair of points, without
+    branches: levels are in no order.
+    """
+    dies = death != NEVER
+    birth = np.uint64(birth)
+    death = np.uint64(death) if dies else np.uint64(0)
+    lasts = (not dies) | (levels[birth] < others[death])
+    if shown.size == 0:
+        return lasts
+    return shown[birth] & (lasts | (not shown[death]))
 
 
 class Image(NamedTuple):

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import Edges
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
-from ecc_core._backends.cpu.betti.rings import list_edges, nodes_at, scan_rings, star_of, tables_of
-from ecc_core._backends.cpu.betti.trees import Trees
+from ecc_core._backends.cpu.betti.rings import list_edges, scan_rings, tables_of
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import (
@@ -183,32 +182,6 @@ def list_pairs(step, short, hides, never, births, deaths, found):
     return count
 
 
-@kernel()
-def write_points(places, step, points):
-    """Write places of an image, whose rows have two more, as points in C order."""
-    places = bare(places)
-    points = bare(points)
-    rows = 1 / np.float64(step)
-    for i in range(places.size):
-        points[i] = point_at(np.int64(places[i]), step, rows)
-
-
-@kernel()
-def write_in_order(edges, order, backwards, step, ends, points):
-    """Write the ends of edges in an order, and the points with which they enter."""
-    order = bare(order)
-    nodes = bare(edges.nodes)
-    places = bare(edges.places)
-    ends = bare(ends)
-    points = bare(points)
-    rows = 1 / np.float64(step)
-    for k in range(order.size):
-        edge = np.uint64(order[np.uint64(order.size - 1 - k if backwards else k)])
-        ends[k, 0] = nodes[edge, 0]
-        ends[k, 1] = nodes[edge, 1]
-        points[k] = point_at(np.int64(places[edge]), step, rows)
-
-
 class Scan:
     """An image whose rings, minima, maxima and forks are found.
 
@@ -237,7 +210,6 @@ class Scan:
             places[:count] for places, count in zip(listed, counts, strict=True)
         )
         self.tables = tables_of(self.step, wide_below)
-        self._order: Array | None = None
 
     def keep(self) -> None:
         """Take arrays of its own, which other scans of the thread do not overwrite."""
@@ -249,11 +221,7 @@ class Scan:
 
         Nodes of the upper side are the border of the array and all maxima, numbered from the last.
         """
-        places, keys, labels = self._numbered(side)
-        return self._edges(side, keys, labels, self.tables[side]), places, keys
-
-    def _edges(self, side: int, keys: Array, labels: Array, table: Any) -> Edges:
-        """Return the edges between nodes with these keys, whose points are labelled."""
+        places, keys, labels = self.numbered(side)
         room = 3 * self.forks.size
         index = labels.dtype
         edges = Edges(
@@ -261,12 +229,13 @@ class Scan:
             scratch.take("edge keys", room, keys.dtype),
             scratch.take("edge places", room, index),
         )
+        table = self.tables[side]
         count = list_edges(self.keys, self.rings, self.forks, table, side == 0, labels, edges)
-        return Edges(*(part[:count] for part in edges))
+        return Edges(*(part[:count] for part in edges)), places, keys
 
-    def _numbered(self, side: int) -> tuple[Array, Array, Array]:
+    def numbered(self, side: int) -> tuple[Array, Array, Array]:
         """Return the places and keys of the nodes of a side, and the labels of their points."""
-        places, keys = self._oldest(side)
+        places, keys = self.oldest(side)
         labels = scratch.take("labels", self.rings.size, places.dtype)
         labels[:] = -1
         border = labels[:-SPARE].reshape(-1, self.step)
@@ -274,7 +243,7 @@ class Scan:
         label_nodes(places, side, labels)
         return places, keys, labels
 
-    def _oldest(self, side: int) -> tuple[Array, Array]:
+    def oldest(self, side: int) -> tuple[Array, Array]:
         """Return the places and keys of the nodes of a side, oldest first."""
         extrema = self.maxima if side else self.minima
         count = extrema.size
@@ -284,45 +253,6 @@ class Scan:
         keys = scratch.take(f"node keys {side}", count + side, own.dtype)
         number_nodes(self.keys, extrema, sort_keys(own), bool(side), places, keys)
         return places, keys
-
-    def trees(self, side: int, others: Sequence[Array]) -> Trees:
-        """Return the trees of a side, and the nodes to which steps lead from other points."""
-        places, keys, labels = self._numbered(side)
-        table = self.tables[side]
-        star = not side and not self.wide_below
-        if star:
-            table = *star_of(self.step), table[2]
-        edges = self._edges(side, keys, labels, table)
-        nodes = []
-        for points in others:
-            found = np.empty(points.size, np.int64)
-            nodes_at(self.rings, self.tables[side][2], labels, self._places(points), found)
-            nodes.append(found)
-        order = self._order
-        if star or order is None:
-            order = sort_keys(edges.keys)
-        if not star:  # as many edges of both sides are chained at the same forks
-            self._order = order
-        ends = np.empty_like(edges.nodes)
-        at = np.empty(order.size, np.int64)
-        write_in_order(edges, order, bool(side), self.step, ends, at)
-        return Trees(self._points(places[side:]), bool(side), ends, at, nodes)
-
-    def extrema(self, side: int) -> Array:
-        """Return the points of the minima, or of the maxima, oldest first."""
-        return self._points(self._oldest(side)[0][side:])
-
-    def _points(self, places: Array) -> Array:
-        """Return places as points in C order."""
-        points = np.empty(places.size, np.int64)
-        write_points(places, self.step, points)
-        return points
-
-    def _places(self, points: Array) -> Array:
-        """Return the places of points."""
-        rows = (points / (self.step - 2)).astype(np.int64)
-        found: Array = points + self.step + 1 + 2 * rows
-        return found
 
     def pairs(self, short: bool, births: tuple[Array, ...], deaths: tuple[Array, ...]) -> Any:
         """Return pairs as points in C order."""

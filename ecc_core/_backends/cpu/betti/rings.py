@@ -113,17 +113,37 @@ def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
 
 @functools.lru_cache(maxsize=8)
 def star_of(step: int) -> tuple[Array, Array]:
-    """Return the lower neighbours of a fork on the narrow side, in the order of :data:`STAR`.
+    """Return a lower neighbour in each component of the narrow side of a fork, by its neighbours.
 
-    These are their number and steps to them, for each of the 256 sets of neighbours.
+    These are the number of components and steps to the first neighbour of each, in the order of
+    :data:`STAR`, for each of the 256 sets of neighbours.
     """
     counts = np.zeros(256, np.uint8)
     members = np.zeros((256, 4), np.int64)
     for ring in range(256):
-        steps = [RING[i][0] * step + RING[i][1] for i in STAR if ring >> i & 1]
-        counts[ring] = len(steps)
-        members[ring, : len(steps)] = steps
+        inside = [bool(ring >> i & 1) for i in range(8)]
+        known: set[int] = set()
+        for i in STAR:
+            if not inside[i] or i in known:
+                continue
+            known |= _joined_sides(inside, i)
+            y, x = RING[i]
+            members[ring, counts[ring]] = y * step + x
+            counts[ring] += 1
     return counts, members
+
+
+def _joined_sides(inside: list[bool], side: int) -> set[int]:
+    """Return the sides of a ring that corners on the way join with one of them, and this one."""
+    found = {side}
+    for way in (-1, 1):
+        corner = (side + way) % 8
+        beside = (side + 2 * way) % 8
+        while inside[corner] and inside[beside] and beside not in found:
+            found.add(beside)
+            corner = (beside + way) % 8
+            beside = (beside + 2 * way) % 8
+    return found
 
 
 @subroutine()
@@ -231,10 +251,15 @@ def list_edges(keys, rings, forks, tables, chained, labels, edges):
 
 
 @kernel()
-def nodes_at(rings, ways, labels, starts, nodes):
-    """Write the nodes to which steps lead from points."""
+def nodes_at(rings, ways, labels, step, points, nodes):
+    """Write the nodes to which steps lead from points in C order."""
     rings = bare(rings)
     ways = bare(ways)
     labels = bare(labels)
-    for i in range(starts.size):
-        nodes[i] = node_of(rings, ways, labels, starts[i])
+    points = bare(points)
+    nodes = bare(nodes)
+    columns = np.uint64(step - 2)
+    for i in range(points.size):
+        point = np.uint64(points[i])
+        place = point + np.uint64(step) + ONE + np.uint64(2) * (point // columns)
+        nodes[i] = node_of(rings, ways, labels, place)

@@ -23,8 +23,6 @@ from ecc_core._backends.cpu.sources import Source
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-NOBODY = np.iinfo(np.int64).max
-"""The age of the eldest point of a component that has none."""
 JOINED = -1
 """In place of the age of what ends at an edge within a component."""
 
@@ -40,50 +38,86 @@ class Trees(NamedTuple):
     """The two nodes of each edge, numbered by age, (n, 2)."""
     places: Points
     """The point with which each edge enters."""
-    others: list[Points]
+    others: list[Array]
     """The nodes of other points that were asked for."""
 
-    def joined(self) -> tuple[Points, Points, Points]:
-        """Join the nodes along all edges.
-
-        Returns what ends at each edge, (1 + others, n): for the image itself and for each of the
-        others, the age of the younger one of the eldest points of both components, counted from the
-        frame. Then the ages of the eldest point of each root, (1 + others, nodes), and the roots of
-        the nodes.
-        """
+    def joined(self) -> Joined:
+        """Join the nodes along all edges."""
+        index = self.ends.dtype
         nodes = self.starts.size + self.framed
-        eldest = np.full((1 + len(self.others), nodes), NOBODY)
-        eldest[0] = np.arange(nodes)
-        for ages, own in zip(eldest[1:], self.others, strict=True):
-            np.minimum.at(ages, own, np.arange(own.size) + self.framed)
-            if self.framed:
-                ages[0] = 0
-        ended = np.empty((eldest.shape[0], self.places.size), np.int64)
-        parents = np.arange(nodes)
-        join_eldest(self.ends, parents, eldest, ended)
-        return ended, eldest, parents
+        parents = np.arange(nodes, dtype=index)
+        eldest = np.full((nodes, len(self.others)), nobody(index))
+        for other, own in enumerate(self.others):
+            write_eldest(own, self.framed, other, eldest)
+        younger = np.empty(self.places.size, index)
+        ended = np.empty((self.places.size, len(self.others)), index)
+        join_eldest(self.ends, parents, eldest, younger, ended)
+        return Joined(self, younger, ended, eldest, parents)
+
+
+class Joined(NamedTuple):
+    """What ends where the components of trees meet, in the order of edges."""
+
+    trees: Trees
+    younger: Array
+    """The node at which the younger one of both components begins, or `JOINED`."""
+    ended: Array
+    """For each of the others, the age of the younger one of the eldest points of both components,
+    counted from the frame, or :func:`nobody`; `JOINED` for edges that join none, (edges, others)"""
+    eldest: Array
+    """The ages of the eldest points of components, known at their roots, (nodes, others)."""
+    parents: Array
+
+    def lasting(self) -> Array:
+        """Return the ages of the eldest points of the components that never end, (n, others)."""
+        roots = np.flatnonzero(self.parents == np.arange(self.parents.size))
+        found: Array = self.eldest[roots]
+        return found
+
+
+def nobody(index: np.dtype[Any]) -> Any:
+    """Return the age of the eldest point of a component that has none."""
+    return index.type(np.iinfo(index).max)
 
 
 @kernel()
-def join_eldest(ends, parents, eldest, ended):
-    """Join components along edges, and write which eldest points end with the younger ones."""
+def write_eldest(nodes, framed, other, eldest):
+    """Write the ages of the eldest of other points in each node, whose nodes are oldest first."""
+    nodes = bare(nodes)
+    for i in range(nodes.size):
+        age = i + framed
+        node = np.uint64(nodes[i])
+        if age < eldest[node, other]:
+            eldest[node, other] = age
+    if framed:
+        eldest[0, other] = 0
+
+
+@kernel()
+def join_eldest(ends, parents, eldest, younger, ended):
+    """Join components along edges, and write which nodes and eldest points are younger.
+
+    Nodes are numbered by age: the one with the smaller number goes on.
+    """
     parents = bare(parents)
     ends = bare(ends)
+    younger = bare(younger)
     for k in range(ends.shape[0]):
         first = find(parents, ends[k, 0])
         second = find(parents, ends[k, 1])
         if first == second:
-            ended[:, k] = JOINED
+            younger[k] = JOINED
+            for a in range(eldest.shape[1]):
+                ended[k, a] = JOINED
             continue
         root, other = (first, second) if first < second else (second, first)
         parents[other] = root
-        for a in range(eldest.shape[0]):
-            one = eldest[a, root]
-            two = eldest[a, other]
-            eldest[a, root] = min(one, two)
-            ended[a, k] = max(one, two)
-    for node in range(parents.size):
-        parents[node] = find(parents, node)
+        younger[k] = other
+        for a in range(eldest.shape[1]):
+            one = eldest[root, a]
+            two = eldest[other, a]
+            eldest[root, a] = min(one, two)
+            ended[k, a] = max(one, two)
 
 
 @kernel()
@@ -210,7 +244,7 @@ def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
     framed = int(kind.complement)
     begin = basins.starts[framed : basins.minima].copy()
     by_age = sort_keys(order.keys[begin])
-    ages = np.arange(basins.minima)
+    ages = np.arange(basins.minima, dtype=np.int32 if order.size < 1 << 31 else np.int64)
     ages[framed + by_age] = np.arange(framed, basins.minima)
     joins = basins.edges.nodes
     forks = basins.edges.places

@@ -28,11 +28,11 @@ def component_pairs(
     entered = ends.max(axis=1)
     sequence = sort_keys(entered.astype(np.uint32 if order.size < 2**32 else np.uint64))
     parents = np.arange(order.size)
-    eldest = np.arange(order.size)[None]
-    ended = np.empty((1, len(ends)), np.int64)
-    join_eldest(ends[sequence], parents, eldest, ended)
-    joining = ended[0] != JOINED
-    young = ended[0][joining]
+    younger = np.empty(len(ends), np.int64)
+    nothing = np.empty((0, 0), np.int64)
+    join_eldest(ends[sequence], parents, eldest=nothing, younger=younger, ended=nothing)
+    joining = younger != JOINED
+    young = younger[joining]
     deaths = np.full(order.size, -1)
     deaths[young] = order[entered[sequence][joining]]
     lives = np.ones(order.size, np.bool_)

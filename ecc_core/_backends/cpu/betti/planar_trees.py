@@ -1,0 +1,176 @@
+"""Trees of the components of a plane, and of those of its complement.
+
+Around a fork as many components of the lower side alternate with those of the upper one. The edges
+at it that close loops in the trees of one side join components of the other side: only forks with
+such edges have edges in the trees of the complement that join anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.betti.planar import Scan, point_at, write_keys
+from ecc_core._backends.cpu.betti.rings import node_of, nodes_at, star_of
+from ecc_core._backends.cpu.betti.trees import JOINED, Joined, Trees
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import ONE, bare
+from ecc_core._backends.cpu.order import sort_keys
+from ecc_core._backends.cpu.sources import scratch
+
+Array = NDArray[Any]
+Points = NDArray[np.int64]
+
+
+class Forks(NamedTuple):
+    """The forks of a plane, in the order in which they enter."""
+
+    order: Array
+    kept: Array
+    """1 at those whose edges are listed, in the order of places."""
+
+
+def forks_of(scan: Scan) -> Forks:
+    """Return all forks of a plane."""
+    keys = scratch.take("keys of forks", scan.forks.size, scan.keys.dtype)
+    write_keys(scan.keys, scan.forks, keys)
+    return Forks(sort_keys(keys), np.ones(scan.forks.size, np.uint8))
+
+
+def trees_below(scan: Scan, forks: Forks, others: Sequence[Points]) -> Trees:
+    """Return the trees of components, which know the nodes of other points.
+
+    Where more than two components meet along axes, they are joined in the order of the edges to
+    neighbours: by their lowest corner, then by axis.
+    """
+    counts, members, ways = scan.tables[0]
+    if not scan.wide_below:
+        counts, members = star_of(scan.step)
+    return _trees(scan, 0, forks, (counts, members, ways), others)
+
+
+def trees_above(scan: Scan, forks: Forks, below: Joined, others: Sequence[Points]) -> Trees:
+    """Return the trees of the complement, without edges at forks that join components only."""
+    kept = np.zeros_like(forks.kept)
+    keep_closing(scan.rings, scan.forks, scan.tables[0][0], forks.order, below.younger, kept)
+    return _trees(scan, 1, Forks(forks.order, kept), scan.tables[1], others)
+
+
+def extrema(scan: Scan, side: int) -> Points:
+    """Return the points of the minima, or of the maxima, oldest first."""
+    return _points(scan, scan.oldest(side)[0][side:])
+
+
+def _trees(scan: Scan, side: int, forks: Forks, tables: Any, others: Sequence[Points]) -> Trees:
+    """Return the trees of a side, and the nodes to which steps lead from other points."""
+    places, _, labels = scan.numbered(side)
+    index = labels.dtype
+    firsts = scratch.take("first edges", scan.forks.size + 1, index)
+    listed = scratch.take("edge ends", 6 * scan.forks.size, index).reshape(-1, 2)
+    count = list_joins(
+        scan.rings, scan.forks, forks.kept, tables, side == 0, labels, firsts, listed
+    )
+    nodes = []
+    for points in others:
+        found = np.empty(points.size, index)
+        nodes_at(scan.rings, tables[2], labels, scan.step, points, found)
+        nodes.append(found)
+    ends = np.empty((count, 2), index)
+    at = np.empty(count, np.int64)
+    write_in_order(forks.order, bool(side), scan.forks, scan.step, firsts, listed, ends, at)
+    return Trees(_points(scan, places[side:]), bool(side), ends, at, nodes)
+
+
+def _points(scan: Scan, places: Array) -> Points:
+    """Return places as points in C order."""
+    points = np.empty(places.size, np.int64)
+    write_points(places, scan.step, points)
+    return points
+
+
+@kernel()
+def write_points(places, step, points):
+    """Write places of an image, whose rows have two more, as points in C order."""
+    places = bare(places)
+    points = bare(points)
+    rows = 1 / np.float64(step)
+    for i in range(places.size):
+        points[i] = point_at(np.int64(places[i]), step, rows)
+
+
+@kernel()
+def list_joins(rings, forks, kept, tables, chained, labels, firsts, ends):
+    """List the edges at forks that are kept, and the number of the first one of each fork.
+
+    They form a chain through all components of a side around a fork, or a star from the first.
+    Returns their number.
+    """
+    counts = bare(tables[0])
+    members = bare(tables[1])
+    ways = bare(tables[2])
+    rings = bare(rings)
+    forks = bare(forks)
+    kept = bare(kept)
+    labels = bare(labels)
+    firsts = bare(firsts)
+    ends = bare(ends)
+    edge = np.uint64(0)
+    for f in range(forks.size):
+        firsts[f] = edge
+        if not kept[f]:
+            continue
+        place = np.int64(forks[f])
+        ring = np.uint64(rings[np.uint64(place)])
+        first = node_of(rings, ways, labels, place + members[ring, 0])
+        for i in range(1, counts[ring]):
+            node = node_of(rings, ways, labels, place + members[ring, np.uint64(i)])
+            ends[edge, 0] = first
+            ends[edge, 1] = node
+            first = node if chained else first
+            edge += ONE
+    firsts[forks.size] = edge
+    return edge
+
+
+@kernel()
+def write_in_order(order, backwards, forks, step, firsts, listed, ends, points):
+    """Write the ends of edges in the order of forks, and the points with which they enter."""
+    order = bare(order)
+    forks = bare(forks)
+    firsts = bare(firsts)
+    listed = bare(listed)
+    ends = bare(ends)
+    points = bare(points)
+    rows = 1 / np.float64(step)
+    count = np.uint64(0)
+    for k in range(order.size):
+        fork = np.uint64(order[np.uint64(order.size - 1 - k if backwards else k)])
+        first = np.int64(firsts[fork])
+        beyond = np.int64(firsts[fork + ONE])
+        point = point_at(np.int64(forks[fork]), step, rows)
+        for i in range(beyond - first):
+            edge = np.uint64(beyond - 1 - i if backwards else first + i)
+            ends[count, 0] = listed[edge, 0]
+            ends[count, 1] = listed[edge, 1]
+            points[count] = point
+            count += ONE
+
+
+@kernel()
+def keep_closing(rings, forks, counts, order, younger, kept):
+    """Keep forks with an edge that joins nothing, of all edges in the order of forks."""
+    rings = bare(rings)
+    forks = bare(forks)
+    counts = bare(counts)
+    order = bare(order)
+    younger = bare(younger)
+    kept = bare(kept)
+    edge = np.uint64(0)
+    for k in range(order.size):
+        fork = np.uint64(order[k])
+        for _ in range(1, counts[np.uint64(rings[np.uint64(forks[fork])])]):
+            kept[fork] |= younger[edge] == JOINED
+            edge += ONE
