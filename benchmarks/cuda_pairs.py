@@ -29,6 +29,7 @@ from cupyx.scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from benchmarks.pages import cuda_device, markdown_table, paragraph_of
 from ecc_core.nn import PersistenceLoss
+from ecc_core.nn._classes import classes_of
 
 CALLS = 3
 HEAD = "| case | device ms | pairs | bytes a point | one core s | core / device | equal |"
@@ -126,11 +127,25 @@ class _Host:
         self.death_points = deaths
 
 
-def loss_row(count: int, side: int) -> dict[str, Any]:
-    """The time of a loss of smooth probabilities against masks, forward and backward."""
+def probabilities(count: int, side: int) -> torch.Tensor:
+    """Smooth images (count, 1, side, side) between 0 and 1."""
     smooth = cupy.stack([field((side, side), 4) for _ in range(count)])
     smooth -= smooth.min()
-    images = torch.from_dlpack(smooth / smooth.max())[:, None].requires_grad_()
+    return torch.from_dlpack(smooth / smooth.max())[:, None]
+
+
+def batch_row(count: int, side: int) -> dict[str, Any]:
+    """The time of the pairs of a batch, as layers find them."""
+    images = probabilities(count, side)[:, 0]
+    found = classes_of(images, None, connectivity=2, superlevel=True)
+    taken = seconds(lambda: classes_of(images, None, connectivity=2, superlevel=True))
+    title = f"{count} x {side}^2 sigma 4, all dimensions, in layers"
+    return {"case": title, "pairs": len(found.births), "device_ms": 1e3 * taken}
+
+
+def loss_row(count: int, side: int) -> dict[str, Any]:
+    """The time of a loss of smooth probabilities against masks, forward and backward."""
+    images = probabilities(count, side).requires_grad_()
     targets = (images.detach() > 0.5).float()
     loss = PersistenceLoss()
 
@@ -167,7 +182,7 @@ def main() -> None:
         for case in cases:
             case.measure()
             print(case.row, flush=True)
-        losses = [loss_row(8, 256), loss_row(32, 512)]
+        losses = [batch_row(32, 512), loss_row(8, 256), loss_row(32, 512)]
         print(losses, flush=True)
         for case in cases:
             case.finish()

@@ -48,6 +48,10 @@ class Tree(NamedTuple):
     """The kernel's edges in the order in which they enter."""
     joined: Any
     """The kernel's forest: for each minimum this edge in the upper half, and an older minimum."""
+    of_minima: Any
+    """The kernel's entries of minima, in their order."""
+    of_edges: Any
+    """Those of edges."""
 
     @property
     def links(self) -> Any:
@@ -146,15 +150,7 @@ class Forests:
         complement = self.kinds[index].complement
         nodes = len(tree.minima)
         listed = len(tree.edges)
-        forest = ORDERED(
-            keys=self.codes.data.ptr,
-            minima=tree.minima.data.ptr,
-            joined=tree.joined.data.ptr,
-            edges=tree.edges.data.ptr,
-            nodes=nodes,
-            listed=listed,
-            never=self.levels,
-        )
+        forest = self._ordered(tree)
         marked = cupy.zeros(listed if complement else nodes, np.int32)
         if nodes:
             self._run_ordered("mark_classes", index, nodes, forest, marked)
@@ -179,41 +175,39 @@ class Forests:
         of_minima = cupy.empty(nodes, np.uint64)
         of_edges = cupy.empty(listed, np.uint64)
         points = self.codes.size
+        firsts = cupy.empty(points, np.uint32)
         where = self.codes, labels, np.int64(points), raw, np.uint32(listed)
-        self._run_ordered("list_entries", index, max(points, listed), *where, of_minima, of_edges)
+        entries = of_minima, of_edges, firsts
+        self._run_ordered("list_entries", index, max(points, listed), *where, *entries)
         of_minima.sort()
-        order = cupy.argsort(of_edges)
+        of_edges.sort()
         minima = cupy.empty(nodes, np.int64)
         edges = cupy.empty((listed, 2), np.int32)
         joined = cupy.empty(basins, np.uint64)
-        in_space = listed > FEW_EDGES
-        ranks = cupy.empty(listed, np.uint32) if in_space else None
-        ages = cupy.empty(basins, np.uint32) if in_space else None
-        entries = of_minima, np.uint32(nodes), raw, order, np.uint32(listed)
-        numbers = address_of(ranks), address_of(ages)
-        given = *entries, minima, labels, edges, joined, *numbers
+        ranks = cupy.empty(listed, np.uint32)
+        ages = cupy.empty(basins, np.uint32)
+        tree = Tree(minima, edges, joined[first:], of_minima, of_edges)
+        given = self._ordered(tree), raw, firsts, labels, minima, edges, joined, ranks, ages
         self._run_ordered("number_entries", index, max(basins, listed), *given)
-        del order, of_minima, of_edges
-        if in_space:
-            joined = self._join_in_space(index, minima, joined, ranks, ages)
-        else:
-            self._join(index, self._forest(index, edges), self.volume(listed), joined)
-        return self._trees.setdefault(index, Tree(minima, edges, joined[first:]))
-
-    def _join_in_space(self, index: int, minima: Any, joined: Any, ranks: Any, ages: Any) -> Any:
-        """Add many edges in the order of memory, and return the forest of nodes as they enter.
-
-        Nodes that are near each other are near in memory, too, as long as they keep the numbers of
-        their basins.
-        """
-        listed = len(ranks)
-        forest = self._forest(index, self.edges[index], ranks=ranks, ages=ages)
+        forest = self._forest(index, raw, ranks=ranks, ages=ages)
         self._join(index, forest, self.volume(listed), joined)
+        # Until now nodes had the numbers of basins, of which those near each other are alike.
         numbered = cupy.empty_like(joined)
-        blocks = max(1, ceil_div(len(minima), THREADS))
-        given = forest, minima, np.uint32(len(minima)), joined, numbered
-        self._run("number_nodes", [self.kinds[index]], blocks, given)
-        return numbered
+        blocks = max(1, ceil_div(nodes, THREADS))
+        found = forest, minima, np.uint32(nodes), joined, numbered
+        self._run("number_nodes", [self.kinds[index]], blocks, found)
+        return self._trees.setdefault(index, tree._replace(joined=numbered[first:]))
+
+    def _ordered(self, tree: Tree) -> NDArray[Any]:
+        """Return the kernels' Ordered."""
+        return ORDERED(
+            of_minima=tree.of_minima.data.ptr,
+            joined=tree.joined.data.ptr,
+            of_edges=tree.of_edges.data.ptr,
+            nodes=len(tree.of_minima),
+            listed=len(tree.of_edges),
+            never=self.levels,
+        )
 
     def _run_ordered(self, name: str, index: int, threads: int, *given: Any) -> None:
         """Run a kernel on the order in which nodes and edges of a kind enter."""

@@ -34,7 +34,7 @@ struct Forest {
     long long* histogram;  // minima less edges of the forest, by key
     Word* counts;
     long long room;
-    // Of pairs: the numbers of edges and nodes as they enter; null where they have these numbers.
+    // For pairs: the numbers of edges and nodes as they enter.
     const unsigned* ranks;
     const unsigned* ages;
 };
@@ -183,7 +183,7 @@ __device__ unsigned turn_of(Word link) { return kTurns ? (unsigned)link >> kNode
 
 __device__ bool is_older(const Forest& forest, unsigned a, unsigned b) {
     if (!kPairs) return a * 0x9E3779B1u < b * 0x9E3779B1u;
-    return forest.ages ? forest.ages[a] < forest.ages[b] : a < b;
+    return forest.ages[a] < forest.ages[b];
 }
 
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
@@ -251,11 +251,6 @@ __device__ int basin_of(const Volume& volume, const int* labels, int place, int 
     return -1 - label;
 }
 
-// The key of an edge for pairs.
-__device__ unsigned key_of_edge(const Forest& forest, unsigned index) {
-    return forest.ranks ? forest.ranks[index] : index;
-}
-
 // Adds the edges whose rank is below `end` and was not below `begin`, the end of the call before. A
 // thread looks at `each` edges, at most kMost; those to be added are gathered, so that all threads of a
 // block have some.
@@ -271,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (int i = 0; i < each; ++i) {
         const long long index = first + i * kThreads;
         const int rank = index >= size ? -1
-                         : kPairs      ? rank_of(volume, key_of_edge(forest, index))
+                         : kPairs      ? rank_of(volume, forest.ranks[index])
                                        : forest.edges[index].ends >> 16;
         if (rank >= begin && rank < end) chosen[atomicAdd(&count, 1)] = index;
     }
@@ -280,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const RawEdge edge = forest.edges[chosen[i]];
         const unsigned own = key_of(volume, volume.codes[edge.place]);
         const unsigned of_place = kOutside ? volume.top - own : own;
-        const unsigned key = kPairs ? key_of_edge(forest, chosen[i]) : of_place;
+        const unsigned key = kPairs ? forest.ranks[chosen[i]] : of_place;
         unsigned turn = 0;
         const int a = basin_of(volume, forest.labels, edge.place, edge.ends & 255, turn);
         const int b = basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255, turn);

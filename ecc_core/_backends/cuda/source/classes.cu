@@ -12,13 +12,12 @@ struct Edge {
     int place, ends;
 };
 
-// The forest of an image of keys. Its `nodes` are the minima, and its `listed` edges are numbered as they
+// A forest. `of_minima` are the entries of its nodes and `of_edges` those of edges, both numbered as they
 // enter. The upper half of `joined` is the edge at which the component of a node ends.
 struct Ordered {
-    const Code* keys;
-    const long long* minima;
+    const Word* of_minima;
     const Word* joined;
-    const Edge* edges;
+    const Word* of_edges;
     unsigned nodes, listed, never;
 };
 
@@ -27,39 +26,46 @@ ECC_DEVICE Word entry_of(const Code* keys, unsigned place) {
     const Word entry = (Word)keys[place] << 32 | place;
     return kComplement ? ~entry : entry;
 }
+ECC_DEVICE unsigned place_of(Word entry) { return (unsigned)(kComplement ? ~entry : entry); }
+ECC_DEVICE unsigned key_of(Word entry) { return (kComplement ? ~entry : entry) >> 32; }
 
-// Writes the entries of minima, by the number of their basin, and those of edges.
+// Writes the entries of minima, by the number of their basin, and those of edges. Of each place with edges,
+// `firsts` become the number of the first; the others follow it.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_entries(const Code* keys, const int* labels, const long long points, const Edge* edges,
-                 const unsigned listed, Word* of_minima, Word* of_edges) {
+                 const unsigned listed, Word* of_minima, Word* of_edges, unsigned* firsts) {
     const long long i = (long long)blockIdx.x * ECC_THREADS + threadIdx.x;
-    if (i < listed) of_edges[i] = entry_of(keys, edges[i].place);
+    if (i < listed) {
+        const int place = edges[i].place;
+        of_edges[i] = entry_of(keys, place);
+        if (i == 0 || edges[i - 1].place != place) firsts[place] = i;
+    }
     if (i >= points) return;
     const int basin = -1 - labels[i] - kComplement;
     if (basin >= 0) of_minima[basin] = entry_of(keys, (unsigned)i);
 }
 
-// Numbers minima as they enter, puts edges in order, and begins a forest without any of them. If there are
-// `ranks` and `ages`, these numbers are written there; labels and the forest keep their numbers of basins.
+// Writes the places of minima, and edges, in the order of their entries; the numbers that edges (`ranks`) and
+// basins (`ages`) have in it; and a forest without any of these edges.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    number_entries(const Word* of_minima, const unsigned nodes, const Edge* edges,
-                   const long long* order, const unsigned listed, long long* minima, int* labels,
-                   Edge* ordered, Word* joined, unsigned* ranks, unsigned* ages) {
+    number_entries(const Ordered order, const Edge* edges, const unsigned* firsts,
+                   const int* labels, long long* minima, Edge* ordered, Word* joined,
+                   unsigned* ranks, unsigned* ages) {
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
-    if (i < listed) {
-        ordered[i] = edges[order[i]];
-        if (ranks) ranks[order[i]] = i;
+    if (i < order.listed) {
+        const Word entry = order.of_edges[i];
+        unsigned slot = 0;  // among the edges of one place
+        while (slot < i && order.of_edges[i - slot - 1] == entry) ++slot;
+        const unsigned index = firsts[place_of(entry)] + slot;
+        ordered[i] = edges[index];
+        ranks[index] = i;
     }
-    if (i < nodes + kComplement) joined[i] = kRoot;
-    if (kComplement && ages && i == 0) ages[0] = 0;  // the frame
-    if (i >= nodes) return;
-    const int place = (int)(unsigned)(kComplement ? ~of_minima[i] : of_minima[i]);
-    const int own = kComplement + (int)i;
+    if (i < order.nodes + kComplement) joined[i] = kRoot;
+    if (kComplement && i == 0) ages[0] = 0;  // the frame
+    if (i >= order.nodes) return;
+    const unsigned place = place_of(order.of_minima[i]);
     minima[i] = place;
-    if (ages)
-        ages[-1 - labels[place]] = own;
-    else
-        labels[place] = -1 - own;
+    ages[-1 - labels[place]] = kComplement + i;
 }
 
 // Where the class of a node is born and dies, or -1.
@@ -68,12 +74,15 @@ struct Class {
     unsigned born, died;  // keys; `never` of classes that do not die
 
     ECC_DEVICE Class(const Ordered& forest, unsigned node) {
-        const Word link = forest.joined[node] >> 32;
-        const long long end = link < forest.listed ? forest.edges[link].place : -1;
-        birth = kComplement ? end : forest.minima[node];
-        death = kComplement ? forest.minima[node] : end;
-        born = birth < 0 ? forest.never : forest.keys[birth];
-        died = death < 0 ? forest.never : forest.keys[death];
+        const Word minimum = forest.of_minima[node], link = forest.joined[node] >> 32;
+        const bool ends = link < forest.listed;
+        const Word edge = ends ? forest.of_edges[link] : 0;
+        const long long end = ends ? (long long)place_of(edge) : -1;
+        const unsigned key_of_end = ends ? key_of(edge) : forest.never;
+        birth = kComplement ? end : place_of(minimum);
+        death = kComplement ? place_of(minimum) : end;
+        born = kComplement ? key_of_end : key_of(minimum);
+        died = kComplement ? key_of(minimum) : key_of_end;
         if (died == forest.never) death = -1;
     }
 };
