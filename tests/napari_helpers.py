@@ -129,3 +129,9 @@ def measure(qtbot, panel):
     """Measure the objects of the dock Objects, and wait for the result."""
     push(panel, "Measure")
     settle(qtbot, panel)
+
+
+def noise(seed, sigma):
+    """An image of smooth noise, uint8."""
+    values = gaussian_filter(np.random.default_rng(seed).standard_normal((40, 40)), sigma)
+    return (values / values.std() * 20 + 128).astype(np.uint8)
