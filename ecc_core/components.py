@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -306,12 +306,8 @@ def persistent_regions(
             rel_height=rel_height,
             **options.given(),
         )
-    level = None if threshold is None else real_number(threshold, "threshold")
-    if level is not None and math.isnan(level):
-        raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
-    height = None if rel_height is None else real_number(rel_height, "rel_height")
-    if height is not None and not 0 <= height <= 1:
-        raise ValueError(f"`rel_height` must be from 0 to 1, got {rel_height!r}")
+    level = _checked_threshold(threshold)
+    height = _checked_height(rel_height)
     if is_lazy(image):
         from ecc_core._dask.regions import whole_persistent_regions
 
@@ -319,26 +315,64 @@ def persistent_regions(
             image, least, threshold=level, rel_height=height, options=options
         )
     request = single_request(image, options)
-    origin = request.origin
     size = math.prod(request.geometry.spatial)
     if size > MOST_POINTS:
         raise ValueError(f"`image` must have fewer than 2**31 - 1 points, got {size}")
+    return _regions_of(request, least, threshold=level, rel_height=height)
+
+
+def _checked_threshold(given: float | None) -> float | None:
+    """Return the argument `threshold`."""
+    if given is None:
+        return None
+    threshold = real_number(given, "threshold")
+    if math.isnan(threshold):
+        raise ValueError(f"`threshold` must not be NaN, got {given!r}")
+    return threshold
+
+
+def _checked_height(given: float | None) -> float | None:
+    """Return the argument `rel_height`."""
+    if given is None:
+        return None
+    height = real_number(given, "rel_height")
+    if not 0 <= height <= 1:
+        raise ValueError(f"`rel_height` must be from 0 to 1, got {given!r}")
+    return height
+
+
+def _points_that_enter(request: Request, array: Any) -> Any:
+    """Return which points of an image enter: those of the mask, without NaN."""
+    shown = np.ones_like(array, dtype=bool)
+    if request.mask is not None:
+        with request.origin.transforms().numbers(request.mask) as given:
+            shown = as_booleans(given[0])
+    if array.dtype.kind != "f":
+        return shown
+    missing = np.isnan(array)
+    if request.filtration.nan == "raise" and (missing & shown).any():
+        raise ValueError(NAN_MESSAGE)
+    return shown & ~missing
+
+
+def _regions_of(
+    request: Request, least: float, *, threshold: float | None, rel_height: float | None
+) -> PersistentRegions:
+    """Return the regions of an image in memory."""
+    origin = request.origin
     compute = request.topology("persistent_regions")
     filtration = request.filtration
-    numbers = origin.transforms().numbers
-    with numbers(request.images) as images:
+    with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
-        shown = np.ones_like(array, dtype=bool)
-        if request.mask is not None:
-            with numbers(request.mask) as given:
-                shown = as_booleans(given[0])
-        if array.dtype.kind == "f":
-            missing = np.isnan(array)
-            if filtration.nan == "raise" and (missing & shown).any():
-                raise ValueError(NAN_MESSAGE)
-            shown = shown & ~missing
+        shown = _points_that_enter(request, array)
         regions, born, died, merged = compute(
-            array, shown, least, level, filtration, rel_height=height, workers=request.workers
+            array,
+            shown,
+            least,
+            threshold,
+            filtration,
+            rel_height=rel_height,
+            workers=request.workers,
         )
         flat = array.reshape(-1)
         dtype = array.dtype.newbyteorder("=")
@@ -353,6 +387,6 @@ def persistent_regions(
             birth_points=origin.wrap(points),
             merged_into=origin.wrap(merged),
             min_persistence=least,
-            rel_height=height,
+            rel_height=rel_height,
             **curve_facts(filtration),
         )

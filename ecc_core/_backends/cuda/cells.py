@@ -1,6 +1,7 @@
 """Numbers of cells of images and of labelled regions, from histograms of recoded samples."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import cupy
 import numpy as np
@@ -145,6 +146,40 @@ def _entered(
     return np.append(0, admitted + 1)[levels.entered]
 
 
+class _Tables(NamedTuple):
+    """How a block counts in shared memory."""
+
+    copies: int
+    """Tables of a block; 0 if it counts in global memory, as it does for regions."""
+    paired: bool
+    """Whether a word counts two kinds of groups."""
+
+    @classmethod
+    def of(cls, cells: Cells, bins: int, device: int) -> Self:
+        kinds = len(cells.groups)
+        if cells.boxes:
+            copies = _copies(kinds // 2, bins, device)
+            if copies >= PAIRED_COPIES:
+                return cls(copies, True)
+        return cls(_copies(kinds, bins, device), False)
+
+
+def _corner_places(
+    sizes: Sequence[int], cells: Cells, filtration: Filtration
+) -> tuple[tuple[int, int], ...]:
+    """Return the range of places of the highest corner of a unit cube along each axis of a volume.
+
+    A group never enters if all of its points are outside the image, or if it enters with the last
+    of them and any is outside. Therefore one range serves groups of every extent (``_tables`` in
+    ``cpu/cells.py``).
+    """
+    places = []
+    for length, border in zip(sizes, filtration.boundary.axes, strict=True):
+        begin = 0 if border.is_closed and not cells.every else 1
+        places.append((begin, length + 1 - border.missing))
+    return _as_volume(tuple(places), (1, 2))
+
+
 @programs.plan
 def _plan(
     placement: Placement,
@@ -162,15 +197,8 @@ def _plan(
     images, *sizes = placement.shape
     device = placement.device
     steps = [step // code.itemsize for step in placement.strides]
-    # The range of places of the highest corner of a unit cube, for each axis. A group never enters
-    # if all of its points are outside the image, or if it enters with the last of them and any is
-    # outside. Therefore one range serves groups of every extent (``_tables`` in
-    # ``cpu/cells.py``).
-    places = []
-    for length, border in zip(sizes, filtration.boundary.axes, strict=True):
-        begin = 0 if border.is_closed and not cells.every else 1
-        places.append((begin, length + 1 - border.missing))
-    (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
+    places = _corner_places(sizes, cells, filtration)
+    (top, bottom), (first, last), (left, right) = places
     lines = last - first
     slices = bottom - top
     if lines <= 0 or slices <= 0 or right <= left:
@@ -178,14 +206,7 @@ def _plan(
     kinds = len(cells.groups)
     bins = levels + 1
     labelled = label is not None
-    copies = 0
-    paired = False
-    if not labelled:
-        if cells.boxes:
-            copies = _copies(kinds // 2, bins, device)
-            paired = copies >= PAIRED_COPIES
-        if not paired:
-            copies = _copies(kinds, bins, device)
+    copies, paired = _Tables(0, False) if labelled else _Tables.of(cells, bins, device)
     threads = THREADS[copies > 0]
     across = ceil_div(right - (1 if paired else left), COLUMNS_A_THREAD)
     resident = ceil_div(processors(device), images)
