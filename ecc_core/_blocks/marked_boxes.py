@@ -30,7 +30,17 @@ Marks = NDArray[np.int32]
 NONE = np.empty(0, np.int64)
 MOST_SHELLS = 64
 """Boxes the keys of whose outermost points are held."""
+BYTES_HELD = 6
+"""What a point of a box in memory takes with its mark and links, besides its key."""
+BYTES_OF_RANK = 4
+"""What it takes more in a periodic image, in which keys alone do not tell the order of points."""
 LOST = "partial results of an earlier run are damaged or missing: run it again without --resume"
+
+
+def held_bytes(dtype: np.dtype[Any], wraps: tuple[bool, ...]) -> int:
+    """Return what a point of a box in memory takes."""
+    ranks = BYTES_OF_RANK if any(wraps) else 0
+    return dtype.itemsize + BYTES_HELD + ranks
 
 
 class Window(NamedTuple):
@@ -46,9 +56,14 @@ class Window(NamedTuple):
 class Held:
     """A box that is in memory."""
 
-    window: Window
-    later: NDArray[np.uint32]
+    keys: Array
+    order: Array
+    """Numbers of its points in the order in which they enter; they may be the keys."""
+    marks: Marks
+    """Those of the window of the box."""
     links: Any
+    is_known: bool
+    """Whether marks have spread in it before, in this run or in an earlier one."""
     is_new: bool = True
     """Whether its marks have not spread since it was read."""
 
@@ -135,32 +150,25 @@ class MarkedBoxes:
         """Keep the marks of boxes, those used longest ago first, until so many are in memory."""
         own = [number for number in self.held if number not in running]
         for number in own[: max(0, len(own) - most)]:
-            marks = self.held.pop(number).window.marks[self.grid.inner]
+            marks = self.held.pop(number).marks[self.grid.inner]
             self.kept.keep(self.kind, number, runs_of(np.ascontiguousarray(marks)))
             self.kept.keep(f"{self.kind}-shell", number, self.shells.pop(number))
 
     def _visit(self, number: int, held: Held | None) -> set[int]:
         """Spread the labels within a box, and return which others can change now."""
         held = held or self._read(number)
-        window = held.window
-        marks = window.marks
+        marks = held.marks
         entries = self._entries(number, held)
         before = [(at, marks[at].copy()) for at in self._halos(number)]
-        self.flood.spread_marks(
-            held.later,
-            window.keys,
-            marks,
-            self.filtration,
-            entries,
-            held.links,
-            self.levels,
-        )
+        spread = self.flood.spread_marks if held.is_known else self.flood.first_marks
+        spread(held.order, held.keys, marks, self.filtration, entries, held.links, self.levels)
+        held.is_known = True
         held.is_new = False
         self.held[number] = held
         self.shells[number] = shell_of(marks[self.grid.inner])
         neighbours = zip(self.grid.neighbours(number), before, strict=True)
         changed = {other for (_, other), (at, old) in neighbours if (marks[at] < old).any()}
-        return changed | self._note_ends(number, window)
+        return changed | self._note_ends(number, marks)
 
     def _halos(self, number: int) -> Iterator[tuple[slice, ...]]:
         """Yield where neighbours lie in the window of a box."""
@@ -170,9 +178,14 @@ class MarkedBoxes:
         """Return a box that was not in memory."""
         window = self.window(number)
         births, deaths = self._kept("short", number).astype(np.int64)
-        links = self.flood.Links.of(births, deaths)
-        later = self.flood.later_neighbours(*window[:2], self.filtration, links)
-        return Held(window, later, links)
+        links = self.flood.Links.of(births, deaths, window.keys.size)
+        order = self.flood.order_of(window.keys, window.places)
+        return Held(window.keys, order, window.marks, links, self._is_known(window.marks))
+
+    def _is_known(self, marks: Marks) -> bool:
+        """Whether any point of a box has a mark."""
+        own = marks[self.grid.inner]
+        return bool(((own != self.flood.NEVER) & (own != self.flood.UNKNOWN)).any())
 
     def window(self, number: int) -> Window:
         """Return a box and its halo, with the marks that are known so far."""
@@ -233,17 +246,17 @@ class MarkedBoxes:
     def _entries(self, number: int, held: Held) -> tuple[Points, Marks]:
         """Return the places of a window whose marks spread, and these marks."""
         grid = self.grid
-        marks = held.window.marks.reshape(-1)
+        marks = held.marks.reshape(-1)
         begin = self._begin(number)
         births = grid.in_window(number, self.found.births[begin])
         if held.is_new:
-            known = self._around(held.window.marks)
+            known = self._around(number, held.marks)
             seeds = self._seeds(number)
             own = grid.in_window(number, self.found.lasting.birth_places[seeds])
-            given = [marks[known], self._seed_marks(seeds, own, held.window)]
+            given = [marks[known], self._seed_marks(seeds, own, held.keys)]
             places = [known, own]
         else:
-            known = self._changed(number, held.window.marks)
+            known = self._changed(number, held.marks)
             given = [marks[known]]
             places = [known]
         at = np.concatenate([*places, births])
@@ -251,47 +264,53 @@ class MarkedBoxes:
         is_known = found != self.flood.UNKNOWN
         return at[is_known], found[is_known]
 
-    def _around(self, marks: Marks) -> Points:
-        """Return the places of the outermost points of a box and of its halo."""
-        around = np.ones(marks.shape, np.bool_)
-        depth = self.grid.margin + 1
-        around[(slice(depth, -depth),) * around.ndim] = False
-        return np.flatnonzero(around & (marks != self.flood.NEVER))
+    def _around(self, number: int, marks: Marks) -> Points:
+        """Return the places of the points around a box whose marks are known."""
+        found = [NONE]
+        for at in self._halos(number):
+            known = (marks[at] != self.flood.NEVER) & (marks[at] != self.flood.UNKNOWN)
+            found.append(_places(known, at, marks.shape))
+        return np.concatenate(found)
 
     def _changed(self, number: int, marks: Marks) -> Points:
         """Copy the marks of neighbours to the halo; return the places of those that are new."""
         changed = [NONE]
-        places = np.ravel_multi_index
         for offset, other in self.grid.neighbours(number):
             at = self.grid.halo(number, offset)
             new = np.asarray(self._beside(other, offset))
-            index = np.nonzero(np.less(new, marks[at]))
-            first = (along + part.start for along, part in zip(index, at, strict=True))
-            changed.append(places(tuple(first), marks.shape))
+            changed.append(_places(np.less(new, marks[at]), at, marks.shape))
             marks[at] = np.minimum(marks[at], new)
         return np.concatenate(changed)
 
-    def _seed_marks(self, seeds: Points, places: Points, window: Window) -> Marks:
+    def _seed_marks(self, seeds: Points, places: Points, keys: Array) -> Marks:
         marks = 2 * (seeds + 1)
         if self.levels.size:
-            keys = window.keys.reshape(-1)[places].astype(np.uint64)
-            marks += keys > self.levels[seeds + 1]
+            entered = keys.reshape(-1)[places].astype(np.uint64)
+            marks += entered > self.levels[seeds + 1]
         return marks.astype(np.int32)
 
-    def _note_ends(self, number: int, window: Window) -> set[int]:
+    def _note_ends(self, number: int, found: Marks) -> set[int]:
         """Note the marks of points where components of several boxes end.
 
         Returns the boxes in which those begin whose marks have changed.
         """
         own = self._end(number)
         at = self.grid.in_window(number, self.found.deaths[own])
-        marks = window.marks.reshape(-1)[at]
+        marks = found.reshape(-1)[at]
         new = own[marks < self.end_marks[own]]
         self.end_marks[own] = marks
         if not new.size:
             return set()
         numbers = self.grid.numbers_of(self.found.births[new])
         return set(numbers.tolist())
+
+
+def _places(flags: Array, at: tuple[slice, ...], shape: tuple[int, ...]) -> Points:
+    """Return the places in a window of the points of a part of it whose flag is set."""
+    index = np.nonzero(flags)
+    first = (along + part.start for along, part in zip(index, at, strict=True))
+    found: Points = np.ravel_multi_index(tuple(first), shape)
+    return found
 
 
 def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:

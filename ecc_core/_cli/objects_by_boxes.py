@@ -16,6 +16,7 @@ from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.marked_boxes import held_bytes
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
 from ecc_core._cli.errors import blame
@@ -39,8 +40,6 @@ BYTES_IN_MEMORY = 32
 """What a point takes while objects of an image in memory are found, besides its value."""
 BYTES_OF_WORK = 60
 """What a point takes while its box is looked at."""
-BYTES_HELD = 14
-"""What a point of a box in memory takes with its neighbours and links, besides its value."""
 MOST_POINTS = 1 << 25
 """Of a box."""
 SHARE_OF_WORK = 2
@@ -134,7 +133,8 @@ def _found(
     )
     threshold = None if arguments.threshold is None else arguments.threshold[0]
     most = max(map(math.prod, map(grid.window_of, range(grid.size))), default=1)
-    room = _memory(arguments) // SHARE_OF_WORK // (most * (dtype.itemsize + BYTES_HELD))
+    held = held_bytes(dtype, filtration.boundary.wraps)
+    room = _memory(arguments) // SHARE_OF_WORK // (most * held)
     boxes = RegionBoxes(tree, threshold, arguments.cut, max(room, tree.workers))
     with bar(total=PASSES * grid.size, unit=" boxes") as shown:
 

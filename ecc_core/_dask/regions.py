@@ -25,6 +25,7 @@ from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.marked_boxes import held_bytes
 from ecc_core._blocks.pair_boxes import PairTree, Read
 from ecc_core._blocks.region_boxes import MARKS, KeptLabels, RegionBoxes
 from ecc_core._dask.arguments import single_image
@@ -40,8 +41,6 @@ Array = NDArray[Any]
 
 MEMORY = 1 << 29
 """Bytes of chunks that are held while labels spread, if there are so few."""
-BYTES_HELD = 14
-"""What a point of a chunk that is held takes with its neighbours and links, besides its value."""
 FAST = 1
 """The level at which arrays are compressed."""
 RESUMED = "group"
@@ -135,7 +134,8 @@ class LazyRegions:
             workers=threads,
         )
         most = max(map(math.prod, map(grid.window_of, range(grid.size))))
-        room = MEMORY // (most * (self.options.dtype.itemsize + BYTES_HELD))
+        held = held_bytes(self.options.dtype, grid.wraps)
+        room = MEMORY // (most * held)
         boxes = RegionBoxes(tree, self.threshold, self.rel_height, max(room, threads))
         found = boxes.regions(boxes.found(_no_step), _no_step)
         kept.drop_all_but(MARKS)

@@ -205,19 +205,12 @@ class FloodBoxes(Protocol):
     def ends_of(self, image: DeviceArray, shown: DeviceArray | None, superlevel: bool, /) -> Any:
         """Return the least and largest finite value, and the last one, in the order of entry."""
 
-    def later_neighbours(
-        self,
-        keys: DeviceArray,
-        places: DeviceArray | None,
-        filtration: Filtration,
-        links: Any,
-        /,
-    ) -> DeviceArray:
-        """Return for each point of a window the set of its neighbours that enter after it."""
+    def order_of(self, keys: DeviceArray, places: DeviceArray | None, /) -> DeviceArray:
+        """Return numbers of the points of a window in the order in which they enter."""
 
-    def spread_marks(
+    def first_marks(
         self,
-        later: DeviceArray,
+        order: DeviceArray,
         keys: DeviceArray,
         marks: DeviceArray,
         filtration: Filtration,
@@ -226,7 +219,20 @@ class FloodBoxes(Protocol):
         levels: DeviceArray,
         /,
     ) -> None:
-        """Spread marks of entries within a window, to all points from which steps lead to them."""
+        """Mark the points of a window from which steps lead to entries, as if none had a mark."""
+
+    def spread_marks(
+        self,
+        order: DeviceArray,
+        keys: DeviceArray,
+        marks: DeviceArray,
+        filtration: Filtration,
+        entries: tuple[DeviceArray, DeviceArray],
+        links: Any,
+        levels: DeviceArray,
+        /,
+    ) -> None:
+        """Spread marks of entries within a window, to the points that have older ones by them."""
 
     def lower_labels(
         self,

@@ -140,12 +140,13 @@ def _flood(
         wrap_halo(inside, near.wraps)
         halo = near.home != np.arange(near.home.size)
     weak = weak[:, shown.reshape(-1)[weak[1]]]
-    seeds, *ends = (_padded(points, shown.shape) for points in (births, *weak))
+    places, *ends = (_padded(points, shown.shape) for points in (births, *weak))
+    seeds = places, np.arange(1, places.size + 1, dtype=np.int32)
     following = np.empty(ends[0].size, np.int32)
     lead = ceil_div(int(near.steps.max()), LANES) + 1
     waiting = spreading_of(inside, halo, lead)
     flat = labels.reshape(-1)
-    spread(later, near.rows, near.home, lead, seeds, *ends, flat, following, waiting)
+    spread(later, near.rows, near.home, lead, seeds, *ends, flat, following, waiting, None)
     return labels
 
 

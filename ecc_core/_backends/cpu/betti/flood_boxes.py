@@ -10,7 +10,8 @@ A *mark* stands for a label, and for whether the point enters after the level at
 cut. It is ``2 * label``, and 1 more beyond this level, so that the least mark of those that a point
 could have is the one of the oldest component.
 
-Points spread one by one, unlike in `flood_words.py`: the marks that they have may change again.
+In a box without marks they spread in words (`flood_words.py`). When it is looked at again, few of
+them change, one by one, and no neighbours are compared but theirs.
 """
 
 from __future__ import annotations
@@ -20,11 +21,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.flood import merge_labels, near_of
+from ecc_core._backends.cpu.betti.flood_words import (
+    BIT,
+    WORD,
+    Words,
+    cut_of,
+    later_words,
+    spread,
+    spreading_of,
+    words_of,
+)
 from ecc_core._backends.cpu.betti.relative_height import cut_levels
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
-from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import LANES, ONE, bare
 from ecc_core._backends.cpu.order import entry_values
 from ecc_core._backends.pair_options import Pairs
 from ecc_core._request.filtration import Filtration
@@ -40,11 +52,6 @@ UNKNOWN = np.int32(np.iinfo(np.int32).max)
 MOST_LABELS = int(UNKNOWN) // 2 - 1
 MARGIN = 2
 """Points around a box in its window: the halo, and one that is in the image nowhere."""
-ENDS = np.uint32(1 << 31)
-"""Bit of a set of neighbours: a component that does not last ends at this point."""
-
-
-CHUNK = 4096  # points that stay in the first-level cache
 
 
 class Links(NamedTuple):
@@ -52,11 +59,16 @@ class Links(NamedTuple):
 
     deaths: Points
     births: Points
+    ends: Words
+    """A bit for each point of the window: whether one ends there."""
 
     @classmethod
-    def of(cls, births: Points, deaths: Points) -> Links:
+    def of(cls, births: Points, deaths: Points, points: int) -> Links:
+        """Return the links of a window of so many points."""
         order = np.argsort(deaths, kind="stable")
-        return cls(deaths[order], births[order])
+        ends = np.zeros(points, np.bool_)
+        ends[deaths] = True
+        return cls(deaths[order], births[order], words_of(ends, 0))
 
 
 def entered_values(image: Array, superlevel: bool) -> Array:
@@ -121,25 +133,18 @@ def cut_keys(
     return ordered_keys(np.ascontiguousarray(levels)).astype(np.uint64)
 
 
-def later_neighbours(
-    keys: Array, places: Points | None, filtration: Filtration, links: Links
-) -> NDArray[np.uint32]:
-    """Return for each point of a window the set of its neighbours that enter after it.
+def order_of(keys: Array, places: Points | None) -> Array:
+    """Return numbers of the points of a window in the order in which they enter.
 
     `keys` have the shape of the window. `places` are those of its points in the whole image, and
-    None if those of equal keys are in the order of the window.
+    None if those of equal keys are in the order of the window, so that keys are numbers enough.
     """
     flat = keys.reshape(-1)
-    near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
-    later = np.zeros(keys.size, np.uint32)
-    order = flat if places is None else _ranks(flat, places.reshape(-1))
-    compare_points(order, near.steps, near.bits, later)
-    later[links.deaths] |= ENDS
-    return later
+    return flat if places is None else _ranks(flat, places.reshape(-1))
 
 
-def spread_marks(
-    later: NDArray[np.uint32],
+def first_marks(
+    order: Array,
     keys: Array,
     marks: Marks,
     filtration: Filtration,
@@ -147,24 +152,68 @@ def spread_marks(
     links: Links,
     levels: NDArray[np.uint64],
 ) -> None:
-    """Spread marks of entries within a window, to all points from which steps lead to them.
+    """Mark the points of a window from which steps lead to entries, as if none had a mark.
+
+    The arguments are those of `spread_marks`.
+    """
+    near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
+    later = later_words(order, near.steps, near.bits, near.places.size)
+    flat = marks.reshape(-1)
+    free = flat != NEVER
+    flat[free] = UNKNOWN
+    lead = ceil_div(int(near.steps.max()), LANES) + 1
+    following = np.empty(links.deaths.size, np.int32)
+    spread(
+        later,
+        near.rows,
+        None,
+        lead,
+        _by_mark(entries),
+        links.births,
+        links.deaths,
+        flat,
+        following,
+        spreading_of(free, None, lead),
+        cut_of(keys, levels, lead),
+    )
+    ends = flat[links.deaths]
+    flat[links.deaths] = np.where(ends < 0, UNKNOWN, ends)  # what held numbers of deaths
+
+
+def spread_marks(
+    order: Array,
+    keys: Array,
+    marks: Marks,
+    filtration: Filtration,
+    entries: tuple[Points, Marks],
+    links: Links,
+    levels: NDArray[np.uint64],
+) -> None:
+    """Spread marks of entries within a window, to the points that have older ones by them.
 
     `keys` and `marks` have the shape of the window. The `entries` are places in it and marks that
     they can have, `levels` the keys after which labels are cut, by label, or none.
     """
     near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
-    first = np.argsort(entries[1], kind="stable")
-    stack = np.empty(keys.size + 1, np.int32 if keys.size < 2**31 else np.int64)
+    points, given = _by_mark(entries)
+    if not points.size:
+        return
     _spread(
-        later,
-        near.places,
+        order,
+        near.steps,
         keys.reshape(-1),
         levels,
-        (entries[0][first], entries[1][first]),
+        (points, given),
         links,
         marks.reshape(-1),
-        stack,
+        np.empty(keys.size + 1, np.int64),
     )
+
+
+def _by_mark(entries: tuple[Points, Marks]) -> tuple[Points, Marks]:
+    """Return entries in the order of their marks."""
+    first = np.argsort(entries[1], kind="stable")
+    return entries[0][first], entries[1][first]
 
 
 def _ranks(keys: Array, places: Points) -> NDArray[np.uint32]:
@@ -178,43 +227,22 @@ def _ranks(keys: Array, places: Points) -> NDArray[np.uint32]:
 
 
 @kernel()
-def compare_points(keys, steps, bits, later):
-    """Write for each point the set of its neighbours that enter after it."""
-    border = steps.max()
-    none = later.dtype.type(0)
-    for first in range(border, keys.size - border, CHUNK):
-        last = min(first + CHUNK, keys.size - border)
-        own = keys[first:last]
-        found = later[first:last]
-        for k in range(steps.size):
-            step = steps[k]
-            bit = later.dtype.type(1 << bits[k])
-            beside = keys[first + step : last + step]
-            if step > 0:
-                for i in range(own.size):
-                    found[i] |= bit if beside[i] >= own[i] else none
-            else:
-                for i in range(own.size):
-                    found[i] |= bit if beside[i] > own[i] else none
-
-
-@kernel()
-def _spread(later, places, keys, levels, entries, links, marks, stack):
+def _spread(order, steps, keys, levels, entries, links, marks, stack):
     """Give each entry its mark if that is less than its own, and spread the marks of entries.
 
     Entries come in the order of their marks, so that no point is given a second mark.
     """
-    later = bare(later)
-    places = bare(places)
+    order = bare(order)
+    steps = bare(steps)
     keys = bare(keys)
     levels = bare(levels)
     marks = bare(marks)
     stack = bare(stack)
     points = bare(entries[0])
     given = bare(entries[1])
-    deaths = bare(links[0])
-    births = bare(links[1])
-    neighbours = np.uint32(~ENDS)
+    ends = bare(links.ends)
+    deaths = bare(links.deaths)
+    births = bare(links.births)
     for k in range(points.size):
         first = np.uint64(points[k])
         if marks[first] < given[k]:
@@ -224,10 +252,9 @@ def _spread(later, places, keys, levels, entries, links, marks, stack):
         size = np.uint64(1)
         while size:
             size -= ONE
-            place = np.int64(stack[size])
+            place = stack[size]
             mark = marks[np.uint64(place)]
-            around = later[np.uint64(place)]
-            if around & ENDS:
+            if ends[np.uint64(place) >> WORD] >> (np.uint64(place) & BIT) & ONE:
                 at = np.searchsorted(deaths, place)
                 while at < deaths.size and deaths[at] == place:
                     birth = np.uint64(births[at])
@@ -238,11 +265,13 @@ def _spread(later, places, keys, levels, entries, links, marks, stack):
                     at += 1
             uncut = mark & np.int32(1) == 0 and levels.size > 0
             level = levels[np.uint64(mark >> 1)] if uncut else np.uint64(0)
-            near = np.uint64(around & neighbours)
-            while near:
-                beside = np.uint64(place + places[count_trailing_zeros(near)])
-                near &= near - ONE
+            entered = order[np.uint64(place)]
+            for step in steps:
+                beside = np.uint64(place + step)
                 if marks[beside] <= mark:
+                    continue
+                after = order[beside]
+                if after < entered or (after == entered and step < 0):
                     continue
                 own = mark
                 if uncut and np.uint64(keys[beside]) > level:

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import (
+    ALL,
     I64,
     LANES,
     NONE,
     ONE,
     bare,
     count_trailing_zeros,
+    each,
     operation,
 )
 
@@ -47,6 +49,33 @@ class Spreading(NamedTuple):
     """Points from which labels have yet to spread."""
     queue: Any
     """Numbers of words with such points, in a circle; a power of two of them."""
+
+
+class Cut(NamedTuple):
+    """Where the regions of labels end. A mark is twice a label, and 1 more beyond the end."""
+
+    keys: Any
+    """In the order of places, with those of a whole word at the end."""
+    levels: Any
+    """The last keys of regions, by label, of the dtype of keys; none if regions do not end."""
+    beyond: Any
+    """Points of each word that the label at hand has reached beyond the end of its region."""
+    words: Any
+    """Numbers of the words with such points."""
+    count: Any
+    """How many words these are, (1,)."""
+
+
+def cut_of(keys: Array, levels: Array, lead: int) -> Cut:
+    """Return where regions end, before any label has reached the end of its region."""
+    words = 2 * lead + ceil_div(keys.size, LANES)
+    return Cut(
+        np.pad(keys.reshape(-1), (0, LANES)),
+        np.minimum(levels, np.iinfo(keys.dtype).max).astype(keys.dtype),
+        np.zeros(words, np.uint64),
+        np.empty(words, np.int64),
+        np.zeros(1, np.int64),
+    )
 
 
 def words_of(flags: Array, lead: int) -> Words:
@@ -98,6 +127,15 @@ is_greater = _comparison(">")
 is_not_less = _comparison(">=")
 
 
+@operation(types.uint64)
+def are_beyond(builder, keys, at, level):
+    """Tell which of 64 keys are greater than a level of the same dtype."""
+    level = builder.trunc(level, keys.element) if keys.element != I64 else level
+    return builder.bitcast(
+        builder.icmp_unsigned(">", keys.load(at, LANES), each(builder, level, LANES)), I64
+    )
+
+
 @kernel()
 def compare_words(keys, first, steps, bits, later):
     """Write which points have neighbours that enter after them; those with equal keys by place."""
@@ -112,8 +150,45 @@ def compare_words(keys, first, steps, bits, later):
 
 
 @subroutine(forceinline=True)
-def reach(word, bits, home, base, spreading, tail):
-    """Take points of a word that are free, and let the word wait; return the end of the queue."""
+def leave_beyond(word, bits, base, cut, level):
+    """Put the points of a word that enter after a level aside; return the others."""
+    beyond = bits & are_beyond(cut.keys, (word << WORD) - base, level)
+    if beyond:
+        if not cut.beyond[word]:
+            cut.words[cut.count[0]] = word
+            cut.count[0] += 1
+        cut.beyond[word] |= beyond
+    return bits & ~beyond
+
+
+@subroutine()
+def bare_cut(cut):
+    """Return where regions end, in arrays without an owner."""
+    if cut is None:
+        return None
+    return Cut(
+        bare(cut.keys),
+        bare(cut.levels),
+        bare(cut.beyond),
+        bare(cut.words),
+        bare(cut.count),
+    )
+
+
+@subroutine(forceinline=True)
+def leave_free(bits, at, cut, level):
+    """Return the points of a word that do not enter after a level."""
+    if cut is not None and level != ALL:
+        return bits & ~are_beyond(cut.keys, at << WORD, level)
+    return bits
+
+
+@subroutine(forceinline=True)
+def reach(word, bits, home, base, spreading, cut, level, tail):
+    """Take points of a word that are free, and let the word wait; return the end of the queue.
+
+    With `cut` points beyond a level are put aside, if there is one.
+    """
     new = bits & spreading.free[word]
     if not new:
         return tail
@@ -125,6 +200,8 @@ def reach(word, bits, home, base, spreading, tail):
             place = (word << WORD) + np.uint64(count_trailing_zeros(away)) - base
             away &= away - ONE
             tail = reach_inside(np.uint64(home[place]) + base, spreading, tail)
+    if cut is not None and level != ALL:
+        new = leave_beyond(word, new, base, cut, level)
     return reach_new(word, new, spreading, tail)
 
 
@@ -144,6 +221,19 @@ def reach_new(word, new, spreading, tail):
         spreading.queue[tail & np.uint64(spreading.queue.size - 1)] = word
         tail += ONE
     spreading.pending[word] |= new
+    return tail
+
+
+@subroutine(forceinline=True)
+def reach_beyond(cut, spreading, tail):
+    """Let the words wait whose points were put aside; return the end of the queue."""
+    if cut is None:
+        return tail
+    for k in range(cut.count[0]):
+        word = np.uint64(cut.words[k])
+        tail = reach_new(word, cut.beyond[word], spreading, tail)
+        cut.beyond[word] = NONE
+    cut.count[0] = 0
     return tail
 
 
@@ -193,7 +283,7 @@ def reach_births(ended, at, base, births, labels, following, spreading, tail):
 
 
 @subroutine(forceinline=True)
-def reach_row(word, own, later, r, rows, home, base, spreading, tail):
+def reach_row(word, own, later, r, rows, home, base, spreading, cut, level, tail):
     """Take what points of a word lead to in a row of neighbours; return the end of the queue.
 
     `later` are the points of the word whose neighbours enter after them.
@@ -211,25 +301,44 @@ def reach_row(word, own, later, r, rows, home, base, spreading, tail):
         return tail
     first = start >> WORD
     shift = start & BIT
-    tail = reach(first, low << shift, home, base, spreading, tail)
+    tail = reach(first, low << shift, home, base, spreading, cut, level, tail)
     over = low >> ONE >> (BIT - shift) | high << shift
     if over:
-        tail = reach(first + ONE, over, home, base, spreading, tail)
+        tail = reach(first + ONE, over, home, base, spreading, cut, level, tail)
     if high:
         last = high >> ONE >> (BIT - shift)
-        tail = reach(first + np.uint64(2), last, home, base, spreading, tail)
+        tail = reach(first + np.uint64(2), last, home, base, spreading, cut, level, tail)
     return tail
 
 
-@kernel()
-def spread(later, rows, home, lead, seeds, births, deaths, labels, following, spreading):
-    """Label the points from which steps lead to seeds, by the number of the first of these.
+@subroutine()
+def level_of(mark, cut):
+    """Return the key after which points with a mark are put aside; the largest one if none are."""
+    if cut is not None and cut.levels.size and mark & 1 == 0:
+        return np.uint64(cut.levels[np.uint64(mark >> 1)])
+    return ALL
 
-    `births` and `deaths` are those of the components that do not last. Before a point of death gets
-    a label it holds ``-1 - k`` for the last of them, and `following` the same for the next ones.
+
+@subroutine(forceinline=True)
+def label_word(at, own, labels, mark):
+    """Label some points of a word."""
+    while own:
+        labels[(at << WORD) + np.uint64(count_trailing_zeros(own))] = mark
+        own &= own - ONE
+
+
+@kernel()
+def spread(later, rows, home, lead, seeds, births, deaths, labels, following, spreading, cut):
+    """Label the points from which steps lead to seeds, by the least label of these.
+
+    `seeds` are places and their labels, which do not become less; `births` and `deaths` those of
+    the components that do not last. Before a point of death gets a label it holds ``-1 - k`` for
+    the last of them, and `following` the same for the next ones. With a `cut` labels are marks.
     """
     later = bare(later)
     rows = bare(rows)
+    places = bare(seeds[0])
+    given = bare(seeds[1])
     births = bare(births)
     deaths = bare(deaths)
     labels = bare(labels)
@@ -241,15 +350,27 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
         bare(spreading.pending),
         bare(spreading.queue),
     )
+    cut = bare_cut(cut)
     base = np.uint64(lead) << WORD
     note_deaths(deaths, base, labels, following, spreading.ending)
     middle = np.uint64(3 * (rows.size // 2))
     around = np.uint64(spreading.queue.size - 1)
     head = NONE
     tail = NONE
-    for number in range(seeds.size):
-        tail = reach_inside(np.uint64(seeds[number]) + base, spreading, tail)
-        while head != tail:
+    number = 0
+    while number < places.size:
+        mark = given[number]
+        while number < places.size and given[number] == mark:
+            tail = reach_inside(np.uint64(places[number]) + base, spreading, tail)
+            number += 1
+        level = level_of(mark, cut)
+        while True:
+            if head == tail:
+                tail = reach_beyond(cut, spreading, tail)
+                if head == tail:
+                    break
+                mark += np.int32(1)
+                level = ALL
             word = np.uint64(spreading.queue[head & around])
             head += ONE
             at = word - np.uint64(lead)
@@ -258,13 +379,13 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
             allowed = spreading.free[word]
             if home is not None:
                 allowed &= ~spreading.halo[word]
+            allowed = leave_free(allowed, at, cut, level)
             own = fill_row(own, later[at, middle], later[at, middle + np.uint64(2)], allowed)
             spreading.free[word] &= ~own
             ended = own & spreading.ending[word]
             tail = reach_births(ended, at, base, births, labels, following, spreading, tail)
-            left = own
-            while left:
-                labels[(at << WORD) + np.uint64(count_trailing_zeros(left))] = number + 1
-                left &= left - ONE
+            label_word(at, own, labels, mark)
             for r in range(rows.size):
-                tail = reach_row(word, own, later[at], r, rows, home, base, spreading, tail)
+                tail = reach_row(
+                    word, own, later[at], r, rows, home, base, spreading, cut, level, tail
+                )
