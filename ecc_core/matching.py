@@ -285,10 +285,12 @@ def _pairs(classes: Sequence[Any], image: Array, request: Request) -> Persistenc
     """Return the classes of an image of all dimensions."""
     births = np.concatenate([own.births for own in classes])
     deaths = np.concatenate([own.deaths for own in classes])
+    from ecc_core._backends.cpu.gathering import values_at
+
     flat = image.reshape(-1)
     dtype = image.dtype.newbyteorder("=")
-    born = flat[births].astype(dtype)
-    died = flat[deaths].astype(dtype)
+    born = values_at(flat, births)
+    died = values_at(flat, deaths)
     died[deaths < 0] = last_value(dtype, request.filtration.superlevel)
     wrap = request.origin.wrap
     return PersistencePairs(

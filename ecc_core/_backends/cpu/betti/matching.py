@@ -131,7 +131,7 @@ def _grow_planes(images: Images) -> _Grown:
         if images.filtration.ndim > 1:
             above.append(trees_above(scan, forks, below[-1], [maxima]).joined())
     minima = [joined.trees.starts for joined in below]
-    union = trees_below(of_union, forks_of(of_union), minima)
+    union = trees_below(of_union, forks_of(of_union), minima, by_age=False)
     return _Grown(below, union, maxima, above, [], None)
 
 

@@ -54,6 +54,7 @@ def match_components(images: Images, below: list[Joined], union: Trees) -> Match
         numbers.append(number)
     of_union = _entering(images, union).joined()
     lasting = of_union.lasting()
+    lasting = lasting[np.argsort(lasting[:, 0])]
     births = tuple(joined.trees.starts for joined in below)
     all_levels = tuple(image.levels.levels for image in images[:3])
     matches = np.empty((of_union.younger.size + len(lasting), 2), np.int64)

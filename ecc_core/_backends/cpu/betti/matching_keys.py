@@ -11,6 +11,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_key, unsigned
 from ecc_core._backends.cpu.llvm import bare
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed
+from ecc_core._backends.cpu.sources import scratch
 
 Array = NDArray[Any]
 
@@ -27,13 +28,14 @@ def ordering_keys(own: Array, other: Array, narrow: bool) -> tuple[Array, Array]
     """Return the levels of the union, and keys of two levels for both images and the union, (3, n).
 
     Keys are as short as the levels allow if they may be `narrow`, since it takes as long to compare
-    two keys of 64 bits as eight of 16.
+    two keys of 64 bits as eight of 16. Both arrays lie in the thread's memory.
     """
     most = max(own.max(), other.max())
     bits = int(most).bit_length()
     half = NARROW_HALF if narrow and bits <= NARROW_HALF else HALF_KEY
-    keys = np.empty((3, own.size), np.uint16 if half == NARROW_HALF else np.uint64)
-    union = np.empty_like(own)
+    dtype = np.uint16 if half == NARROW_HALF else np.uint64
+    keys = scratch.take("keys of both images", 3 * own.size, dtype).reshape(3, -1)
+    union = scratch.take("levels of the union", own.size, own.dtype)
     write_keys(own, other, np.uint64(half), union, keys)
     return union, keys
 

@@ -233,9 +233,9 @@ class Scan:
         count = list_edges(self.keys, self.rings, self.forks, table, side == 0, labels, edges)
         return Edges(*(part[:count] for part in edges)), places, keys
 
-    def numbered(self, side: int) -> tuple[Array, Array, Array]:
+    def numbered(self, side: int, by_age: bool = True) -> tuple[Array, Array, Array]:
         """Return the places and keys of the nodes of a side, and the labels of their points."""
-        places, keys = self.oldest(side)
+        places, keys = self.oldest(side, by_age)
         labels = scratch.take("labels", self.rings.size, places.dtype)
         labels[:] = -1
         border = labels[:-SPARE].reshape(-1, self.step)
@@ -243,15 +243,16 @@ class Scan:
         label_nodes(places, side, labels)
         return places, keys, labels
 
-    def oldest(self, side: int) -> tuple[Array, Array]:
-        """Return the places and keys of the nodes of a side, oldest first."""
+    def oldest(self, side: int, by_age: bool = True) -> tuple[Array, Array]:
+        """Return the places and keys of the nodes of a side, oldest first, or by place."""
         extrema = self.maxima if side else self.minima
         count = extrema.size
         own = scratch.take("keys of extrema", count, self.keys.dtype)
         write_keys(self.keys, extrema, own)
         places = scratch.take(f"nodes {side}", count + side, extrema.dtype)
         keys = scratch.take(f"node keys {side}", count + side, own.dtype)
-        number_nodes(self.keys, extrema, sort_keys(own), bool(side), places, keys)
+        order = sort_keys(own) if by_age else np.arange(count, dtype=np.uint32)
+        number_nodes(self.keys, extrema, order, bool(side), places, keys)
         return places, keys
 
     def pairs(self, short: bool, births: tuple[Array, ...], deaths: tuple[Array, ...]) -> Any:

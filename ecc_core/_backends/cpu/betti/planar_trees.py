@@ -31,32 +31,39 @@ class Forks(NamedTuple):
     order: Array
     kept: Array
     """1 at those whose edges are listed, in the order of places."""
+    firsts: Array
+    """The numbers of their first edges in the trees that were made last, in the order of places."""
 
 
 def forks_of(scan: Scan) -> Forks:
     """Return all forks of a plane."""
     keys = scratch.take("keys of forks", scan.forks.size, scan.keys.dtype)
     write_keys(scan.keys, scan.forks, keys)
-    return Forks(sort_keys(keys), np.ones(scan.forks.size, np.uint8))
+    kept = np.ones(scan.forks.size, np.uint8)
+    firsts = np.empty(scan.forks.size + 1, scan.forks.dtype)
+    return Forks(sort_keys(keys), kept, firsts)
 
 
-def trees_below(scan: Scan, forks: Forks, others: Sequence[Points]) -> Trees:
+def trees_below(
+    scan: Scan, forks: Forks, others: Sequence[Points], *, by_age: bool = True
+) -> Trees:
     """Return the trees of components, which know the nodes of other points.
 
     Where more than two components meet along axes, they are joined in the order of the edges to
-    neighbours: by their lowest corner, then by axis.
+    neighbours: by their lowest corner, then by axis. If they are not wanted `by_age`, the first
+    nodes are those at the first places, which need not be sorted.
     """
     counts, members, ways = scan.tables[0]
     if not scan.wide_below:
         counts, members = star_of(scan.step)
-    return _trees(scan, 0, forks, (counts, members, ways), others)
+    return _trees(scan, 0, forks, (counts, members, ways), others, by_age)
 
 
 def trees_above(scan: Scan, forks: Forks, below: Joined, others: Sequence[Points]) -> Trees:
     """Return the trees of the complement, without edges at forks that join components only."""
     kept = np.zeros_like(forks.kept)
-    keep_closing(scan.rings, scan.forks, scan.tables[0][0], forks.order, below.younger, kept)
-    return _trees(scan, 1, Forks(forks.order, kept), scan.tables[1], others)
+    keep_closing(forks.order, forks.firsts, below.younger, kept)
+    return _trees(scan, 1, forks._replace(kept=kept), scan.tables[1], others)
 
 
 def extrema(scan: Scan, side: int) -> Points:
@@ -64,14 +71,20 @@ def extrema(scan: Scan, side: int) -> Points:
     return _points(scan, scan.oldest(side)[0][side:])
 
 
-def _trees(scan: Scan, side: int, forks: Forks, tables: Any, others: Sequence[Points]) -> Trees:
+def _trees(
+    scan: Scan,
+    side: int,
+    forks: Forks,
+    tables: Any,
+    others: Sequence[Points],
+    by_age: bool = True,
+) -> Trees:
     """Return the trees of a side, and the nodes to which steps lead from other points."""
-    places, _, labels = scan.numbered(side)
+    places, _, labels = scan.numbered(side, by_age)
     index = labels.dtype
-    firsts = scratch.take("first edges", scan.forks.size + 1, index)
     listed = scratch.take("edge ends", 6 * scan.forks.size, index).reshape(-1, 2)
     count = list_joins(
-        scan.rings, scan.forks, forks.kept, tables, side == 0, labels, firsts, listed
+        scan.rings, scan.forks, forks.kept, tables, side == 0, labels, forks.firsts, listed
     )
     nodes = []
     for points in others:
@@ -80,7 +93,7 @@ def _trees(scan: Scan, side: int, forks: Forks, tables: Any, others: Sequence[Po
         nodes.append(found)
     ends = np.empty((count, 2), index)
     at = np.empty(count, np.int64)
-    write_in_order(forks.order, bool(side), scan.forks, scan.step, firsts, listed, ends, at)
+    write_in_order(forks.order, bool(side), scan.forks, scan.step, forks.firsts, listed, ends, at)
     return Trees(_points(scan, places[side:]), bool(side), ends, at, nodes)
 
 
@@ -160,17 +173,15 @@ def write_in_order(order, backwards, forks, step, firsts, listed, ends, points):
 
 
 @kernel()
-def keep_closing(rings, forks, counts, order, younger, kept):
+def keep_closing(order, firsts, younger, kept):
     """Keep forks with an edge that joins nothing, of all edges in the order of forks."""
-    rings = bare(rings)
-    forks = bare(forks)
-    counts = bare(counts)
     order = bare(order)
+    firsts = bare(firsts)
     younger = bare(younger)
     kept = bare(kept)
     edge = np.uint64(0)
     for k in range(order.size):
         fork = np.uint64(order[k])
-        for _ in range(1, counts[np.uint64(rings[np.uint64(forks[fork])])]):
+        for _ in range(firsts[fork], firsts[fork + ONE]):
             kept[fork] |= younger[edge] == JOINED
             edge += ONE

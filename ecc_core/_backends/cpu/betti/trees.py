@@ -13,6 +13,7 @@ from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import OUTSIDE, end_of, find
 from ecc_core._backends.cpu.betti.blocks import Field, Staged, grid_of
 from ecc_core._backends.cpu.betti.forest import Basins, Loops, list_basins
+from ecc_core._backends.cpu.betti.planar import root_of
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
@@ -103,8 +104,8 @@ def join_eldest(ends, parents, eldest, younger, ended):
     ends = bare(ends)
     younger = bare(younger)
     for k in range(ends.shape[0]):
-        first = find(parents, ends[k, 0])
-        second = find(parents, ends[k, 1])
+        first = root_of(parents, ends[k, 0])
+        second = root_of(parents, ends[k, 1])
         if first == second:
             younger[k] = JOINED
             for a in range(eldest.shape[1]):
