@@ -61,7 +61,7 @@ class PersistenceLoss(SegmentationLoss):
     or class indices, and points that are left out. Of a target of probabilities the objects are the
     points of at least 0.5. The result is a scalar, or has shape (...) with ``reduction="none"``; it
     is float64 for a prediction of float64, otherwise float32. Errors are summed in float64. Pairs
-    of a batch of fewer than 2**17 points are found in host memory, whatever its device.
+    of a batch of fewer than 2**16 points are found in host memory, whatever its device.
 
     A call is an operator of torch, which ``torch.compile``, ``torch.func`` and forward mode take.
     There are no second derivatives: a call that needs them raises an error.
