@@ -40,21 +40,22 @@ def planned_transform(
 
     A call without a plan must be made in full, and so must one whose arguments are not valid.
     """
-    if type(points) is np.ndarray or not isinstance(simplices, list | tuple) or not simplices:
+    if type(points) is np.ndarray:
         return None
+    alone = not isinstance(simplices, list | tuple)
+    parts = [simplices] if alone else simplices
     adapter = adapter_of(points)
-    if any(adapter_of(part) is not adapter for part in simplices):
+    if not parts or any(adapter_of(part) is not adapter for part in parts):
         return None
     numbers = numbers_key(directions), numbers_key(thresholds), numbers_key(bounds)
-    layouts = adapter.layout(points), *map(adapter.layout, simplices)
+    layouts = adapter.layout(points), *map(adapter.layout, parts)
     if None in layouts or None in numbers:
         return None
-    call = _Call(
-        (adapter.name, layouts, numbers), points, simplices, directions, thresholds, bounds
-    )
+    key = adapter.name, layouts, numbers, alone
+    call = _Call(key, points, parts, directions, thresholds, bounds, alone)
     run = _plan(call)
     call.given = None  # since a cache may keep the call
-    return None if run is None else run(points, simplices)
+    return None if run is None else run(points, parts)
 
 
 def numbers_key(given: Any) -> Hashable:
@@ -76,7 +77,7 @@ def numbers_key(given: Any) -> Hashable:
 def _plan(call: _Call) -> Run | None:
     """Return the plan of a backend, or None if it has none for such a call."""
     assert call.given is not None
-    points, simplices, directions, thresholds, bounds = call.given
+    points, simplices, directions, thresholds, bounds, alone = call.given
     if len(points.shape) != 2 or any(len(part.shape) != 2 for part in simplices):
         return None
     backend = origin_of(points, "points").simplicial_complexes()
@@ -92,4 +93,4 @@ def _plan(call: _Call) -> Run | None:
             heights = spread_heights(count, bounds, None)
     except (TypeError, ValueError):
         return None  # The call in full raises it.
-    return plan(points, simplices, vectors, heights)
+    return plan(points, simplices, vectors, heights, alone)

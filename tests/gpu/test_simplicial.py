@@ -168,6 +168,29 @@ def test_planned_transforms(put, dtype, index):
         ecc.simplicial_transform(*given)
 
 
+@PUT
+def test_triangles_that_come_again(put):
+    """Their edges are kept, and added anew for other triangles at the same address."""
+    triangles = SIMPLICES[1].copy()
+    rows = put(triangles)
+    points = put(POINTS)
+    spread = 40, np.linspace(-4, 4, 90)
+    for turn in range(6):
+        if turn % 3 == 2:
+            triangles[:9] = triangles[9:18, ::-1]
+            rows[:] = put(triangles)
+        moved = POINTS / (1 + turn)
+        points[:] = put(moved)
+        known = ecc.simplicial_transform(moved, triangles, *spread)
+        found = ecc.simplicial_transform(points, rows, *spread)
+        for part, expected in zip(found, known, strict=True):
+            assert_arrays_equal(part, expected, like=points)
+    rows[3, 1] = COUNT
+    for _ in range(2):
+        with pytest.raises(ValueError, match="from 0 to 699"):
+            ecc.simplicial_transform(points, rows, *spread)
+
+
 def test_arrays_of_both_places_are_refused():
     with pytest.raises(ValueError, match="`simplices` must be on"):
         ecc.simplicial_transform(cupy.asarray(POINTS), SIMPLICES[1], 4, 5)

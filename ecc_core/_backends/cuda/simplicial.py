@@ -16,6 +16,8 @@ from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.complexes import make_complex as make_complex
 from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.simplicial_layout import (
+    BEGUN,
+    COPIES,
     ENCODING_THREADS,
     HISTOGRAM,
     MOST_BLOCKS,
@@ -29,7 +31,7 @@ from ecc_core._backends.cuda.simplicial_layout import (
     shares,
     side_by_side,
 )
-from ecc_core._backends.cuda.simplicial_plans import plan_transform as plan_transform
+from ecc_core._backends.cuda.simplicial_memory import plan_transform as plan_transform
 from ecc_core._backends.cuda.transform_sampling import accumulate
 from ecc_core._backends.cuda.wide_sums import Scales, join_parts, scales_of
 from ecc_core._request.levels import Levels
@@ -74,7 +76,7 @@ def simplicial_transform(
     vectors = on_device(side_by_side(directions, layout))
     sampling = sampling_of(heights, levels)
     codes = cupy.empty((layout.groups(len(directions)), count, layout.lanes), np.uint32)
-    given = points, count, np.int32(axes), vectors, sampling, codes, 0, 0, 0
+    given = points, count, np.int32(axes), vectors, sampling, codes, 0, BEGUN(), COPIES()
     _encode("encode_heights", layout.macros("double"), codes, given)
     scaled = None
     if weights is not None:

@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 
 SIMPLICES = Struct("simplicial.cu", "Simplices")
 HISTOGRAM = Struct("simplicial.cu", "Histogram")
+BEGUN = Struct("simplicial.cu", "Begun")
+COPIES = Struct("simplicial.cu", "Copies")
 THREADS = 1024  # that share a histogram
 ENCODING_THREADS = 256
 WARP = 32

@@ -1,10 +1,11 @@
 """Transforms of complexes of one layout: the arguments of their launches are laid out once.
 
-The simplices are checked by kernels while the transform is computed. A call whose arguments are not
-as they should be is left to the functions in full, which say what is wrong.
+The simplices are checked by kernels while the transform is computed (`CheckedTransform`), or are
+compared with copies of those of an earlier call, which have been checked (`KnownTransform`). A call
+whose arguments are not as they should be is left to the functions in full, which say what is wrong.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cupy
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
-from ecc_core._backends.cuda.arrays import address_of, adopt, as_cupy, copy_of
+from ecc_core._backends.cuda.arrays import address_of
 from ecc_core._backends.cuda.calls import plan_call, take_reply
-from ecc_core._backends.cuda.complexes import MOST_ROWS, plan_rows, table_entries
+from ecc_core._backends.cuda.complexes import plan_rows, table_entries
 from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.simplicial_layout import (
+    BEGUN,
+    COPIES,
     ENCODING_THREADS,
     HISTOGRAM,
     MOST_BLOCKS,
@@ -33,48 +36,30 @@ from ecc_core._backends.cuda.simplicial_layout import (
 from ecc_core._backends.cuda.transform_sampling import accumulate
 
 Floats = NDArray[np.float64]
-Run = Callable[[Any, Sequence[Any]], tuple[Any, Any, Any] | None]
+Found = tuple[Any, Any, Any] | None
 
 ROWS, CODES, WRONG, REPLY = map(SIMPLICES.word, ("rows", "codes", "wrong", "reply"))
 VALUES = HISTOGRAM.word("values")
+CLEARED, COPIED = map(BEGUN.word, ("cleared", "copied"))
+GIVEN = COPIES.word("given")
 LINE = 16  # bytes to which parts of memory are aligned
 EMPTY_BYTE = 0xFF  # of tables, and of the word that tells what is wrong
 
 
-def plan_transform(
-    points: Any, simplices: Sequence[Any], directions: Floats, heights: Floats
-) -> Run | None:
-    """Return a function of points and simplices in the layout of these, or None.
-
-    Points (n, d) are floats. Simplices are integers, one array for each number of points from 2 on.
-    The function returns directions, heights and the transform, or None.
-    """
-    with adopt(points) as view:
-        own = view.array
-        rows = [as_cupy(part) for part in simplices]
-        sizes = [part.shape[1] for part in rows]
-        counts = [len(part) for part in rows]
-        types = {part.dtype.name for part in rows}
-        contiguous = all(array.flags.c_contiguous for array in (own, *rows))
-        in_order = sizes == list(range(2, 2 + len(sizes)))
-        known = view.element in ("float32", "float64") and types in ({"int32"}, {"int64"})
-        if 0 in (own.size, *counts, heights.size, len(directions)):
-            return None
-        if not (contiguous and in_order and known):
-            return None
-        if len(sizes) > SIZES or max([*counts, len(own)]) > MOST_ROWS:
-            return None
-        return _Transform(own, types.pop(), counts, directions, heights)
-
-
 class _Transform:
-    """The launches of a transform, and where they find what they read in one block of memory.
+    """The launches of transforms of points and of so many simplices of each size.
 
-    A call returns directions, heights and the transform, or None if it has to be made in full.
+    Memory of a call begins with the word that tells what is wrong. `copies` are those that given
+    simplices are compared with.
     """
 
     def __init__(
-        self, points: Any, index: str, counts: list[int], directions: Floats, heights: Floats
+        self,
+        points: Any,
+        counts: dict[int, int],
+        directions: Floats,
+        heights: Floats,
+        copies: Any,
     ) -> None:
         self._device = device = points.device.id
         count, axes = points.shape
@@ -82,37 +67,28 @@ class _Transform:
         groups = layout.groups(len(directions))
         self._shape = len(directions), heights.size
         self._directions = directions.shape
-        self._facts = programs.upload(np.concatenate([directions.ravel(), heights]))
-        levels = self._facts[directions.size :]
+        facts = np.concatenate([directions.ravel(), heights])
+        self._facts = programs.upload(facts)
         self._vectors = programs.upload(side_by_side(directions, layout))
 
-        self._entries = [table_entries(number) for number in counts]
-        sizes = range(2, 2 + len(counts))
-        self._enter = [
-            plan_rows("enter_rows", size, number, 7, index, device)
-            for size, number in zip(sizes, counts, strict=True)
-        ]
-        self._find = [
-            plan_rows("find_faces", size, number * (size + 1), 6, index, device)
-            for size, number in zip(sizes, counts[1:], strict=False)
-        ]
-        self._points = count
-        self._counts = counts
-
         blocks = min(ceil_div(count * layout.lanes, ENCODING_THREADS), MOST_BLOCKS)
-        sampling = sampling_of(heights, levels)
-        cleared = 0, len(directions) * heights.size
-        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0, *cleared
+        sampling = sampling_of(heights, self._facts[directions.size :])
+        begun = BEGUN(
+            facts=self._facts.data.ptr,
+            facts_count=facts.size,
+            cleared_count=len(directions) * heights.size,
+        )
+        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0, begun, copies
         macros = layout.macros(ELEMENTS[points.dtype.name])
         self._encode = plan_call(
             "simplicial", "encode_heights", macros, (blocks, groups), ENCODING_THREADS, given
         )
         macros, shared = counting(layout, 1, heights.size, device)
-        grid, taken = shares(max([count, *counts]), groups, layout, device)
+        grid, taken = shares(max([count, *counts.values()]), groups, layout, device)
         missing = [0] * (SIZES - len(counts))
         struct = SIMPLICES(
-            counts=[*counts, *missing],
-            sizes=[*sizes, *missing],
+            counts=[*counts.values(), *missing],
+            sizes=[*counts, *missing],
             kinds=len(counts),
             with_points=1,
             taken=taken,
@@ -125,10 +101,79 @@ class _Transform:
             "simplicial", "count_simplices", macros, grid, THREADS, (struct, histogram), shared
         )
         self._sum = accumulate(0, *self._shape)
-        self._lay_out(groups * count * layout.lanes)
+        self._codes_bytes = 4 * groups * count * layout.lanes
 
-    def _lay_out(self, codes: int) -> None:
-        """Find the places in memory of what is wrong, tables, rows, and so many codes."""
+    def _compute(
+        self,
+        points: Any,
+        memory: int,
+        codes: int,
+        rows: Iterable[int],
+        compared: Iterable[int],
+        stream: int,
+    ) -> Found:
+        """Compute the transform of rows at these addresses; None if anything is wrong."""
+        values, directions, heights = self._results()
+        reply = take_reply(self._device)
+        own, *_, codes_at, wrong, begun, copies = self._encode.places
+        words = [
+            (own, address_of(points)),
+            (codes_at, codes),
+            (wrong, memory),
+            (begun + CLEARED, values.data.ptr),
+            (begun + COPIED, directions.data.ptr),
+            *enumerate(compared, copies + GIVEN),
+        ]
+        self._encode.launch(words, stream)
+        simplices, histogram = self._count.places
+        words = [
+            *enumerate(rows, simplices + ROWS),
+            (simplices + CODES, codes),
+            (simplices + WRONG, memory),
+            (simplices + REPLY, reply.address),
+            (histogram + VALUES, values.data.ptr),
+        ]
+        self._count.launch(words, stream)
+        self._sum.launch([(self._sum.places[0], values.data.ptr)], stream)
+        (is_wrong,) = reply.wait(1)
+        reply.release()
+        return None if is_wrong else (directions, heights, values)
+
+    def _results(self) -> tuple[Any, Any, Any]:
+        """Return memory for values, and behind it for directions and heights."""
+        orders, levels = self._shape
+        size = 8 * orders * levels
+        memory = cupy.cuda.alloc(size + self._facts.nbytes)
+        values = cupy.ndarray(self._shape, np.int64, memory)
+        directions = cupy.ndarray(self._directions, np.float64, memory + size)
+        behind = memory + (size + directions.nbytes)
+        return values, directions, cupy.ndarray((levels,), np.float64, behind)
+
+
+class CheckedTransform(_Transform):
+    """The transform of listed simplices, of one array for each number of points from 2 on.
+
+    The memory of a call has tables, rows, and codes behind the word that tells what is wrong.
+    """
+
+    def __init__(
+        self, points: Any, index: str, counts: list[int], directions: Floats, heights: Floats
+    ) -> None:
+        sizes = range(2, 2 + len(counts))
+        by_size = dict(zip(sizes, counts, strict=True))
+        super().__init__(points, by_size, directions, heights, COPIES())
+        device = self._device
+        self._entries = [table_entries(number) for number in counts]
+        self._enter = [
+            plan_rows("enter_rows", size, number, 7, index, device)
+            for size, number in by_size.items()
+        ]
+        self._find = [
+            plan_rows("find_faces", size, number * (size + 1), 6, index, device)
+            for size, number in zip(sizes, counts[1:], strict=False)
+        ]
+        self._points = len(points)
+        self._counts = counts
         place = LINE
         self._tables = []
         for entries in self._entries:
@@ -136,40 +181,21 @@ class _Transform:
             place += 4 * entries
         self._empty_bytes = place
         self._rows = []
-        for size, number in enumerate(self._counts, start=2):
+        for size, number in by_size.items():
             self._rows.append(place)
             place += ceil_div(4 * size * number, LINE) * LINE
         self._codes = place
-        self._bytes = place + 4 * codes
 
-    def __call__(self, points: Any, simplices: Sequence[Any]) -> tuple[Any, Any, Any] | None:
-        if cupy.cuda.runtime.getDevice() != self._device or programs.is_capturing():
-            return None
-        with adopt(points) as view:
-            stream = cupy.cuda.get_current_stream().ptr
-            memory = cupy.cuda.alloc(self._bytes)
-            values = cupy.ndarray(self._shape, np.int64)
-            cupy.cuda.runtime.memsetAsync(memory.ptr, EMPTY_BYTE, self._empty_bytes, stream)
-            reply = take_reply(self._device)
-            self._check(memory.ptr, [address_of(rows) for rows in simplices], stream)
-            self._launch(memory.ptr, address_of(points), values.data.ptr, reply.address, stream)
-            directions, heights = self._copy_facts()
-            (is_wrong,) = reply.wait(1)
-            reply.release()
-            if is_wrong:
-                return None
-            return view.wrap(directions), view.wrap(heights), view.wrap(values)
+    def __call__(self, points: Any, simplices: Sequence[Any], stream: int) -> Found:
+        memory = cupy.cuda.alloc(self._codes + self._codes_bytes)
+        start = memory.ptr
+        cupy.cuda.runtime.memsetAsync(start, EMPTY_BYTE, self._empty_bytes, stream)
+        rows = [start + place for place in self._rows]
+        self._check(start, [address_of(part) for part in simplices], rows, stream)
+        return self._compute(points, start, start + self._codes, rows, (), stream)
 
-    def _copy_facts(self) -> tuple[Any, Any]:
-        """Return new arrays of the directions and of the heights."""
-        memory = copy_of(self._facts).data
-        directions = cupy.ndarray(self._directions, np.float64, memory)
-        heights = cupy.ndarray(self._shape[1:], np.float64, memory + directions.nbytes)
-        return directions, heights
-
-    def _check(self, memory: int, simplices: list[int], stream: int) -> None:
+    def _check(self, memory: int, simplices: list[int], rows: list[int], stream: int) -> None:
         """Write simplices with increasing points, and tell if they are no complex."""
-        rows = [memory + place for place in self._rows]
         tables = [memory + place for place in self._tables]
         for k, enter in enumerate(self._enter):
             given = simplices[k], self._counts[k], self._points, rows[k], tables[k]
@@ -180,19 +206,37 @@ class _Transform:
             faces = rows[k], tables[k], self._entries[k] - 1
             find.launch(zip(find.places, (*larger, *faces, memory), strict=True), stream)
 
-    def _launch(self, memory: int, points: int, values: int, reply: int, stream: int) -> None:
-        """Compute the transform of points, and of the rows in memory."""
-        codes = memory + self._codes
-        own, *_, codes_at, wrong, cleared, _ = self._encode.places
-        words = [(own, points), (codes_at, codes), (wrong, memory), (cleared, values)]
-        self._encode.launch(words, stream)
-        simplices, histogram = self._count.places
-        words = [
-            *enumerate((memory + place for place in self._rows), simplices + ROWS),
-            (simplices + CODES, codes),
-            (simplices + WRONG, memory),
-            (simplices + REPLY, reply),
-            (histogram + VALUES, values),
-        ]
-        self._count.launch(words, stream)
-        self._sum.launch([(self._sum.places[0], values)], stream)
+
+class KnownTransform(_Transform):
+    """The transform of simplices that were checked, whose complex and copies are kept.
+
+    The memory of a call has the codes behind the word that tells what is wrong.
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        simplices: Sequence[Any],
+        complex_: Sequence[Any],
+        directions: Floats,
+        heights: Floats,
+    ) -> None:
+        copies = [programs.lasting(part.copy()) for part in simplices]
+        rows = [programs.lasting(part.copy()) for part in complex_]
+        missing = [0] * (SIZES - len(copies))
+        expected = COPIES(
+            kept=[*(part.data.ptr for part in copies), *missing],
+            words=[*(part.nbytes // 4 for part in copies), *missing],
+            kinds=len(copies),
+        )
+        by_size = {part.shape[1]: len(part) for part in rows}
+        super().__init__(points, by_size, directions, heights, expected)
+        self._kept = copies, rows
+        self._addresses = [part.data.ptr for part in rows]
+
+    def __call__(self, points: Any, simplices: Sequence[Any], stream: int) -> Found:
+        memory = cupy.cuda.alloc(LINE + self._codes_bytes)
+        start = memory.ptr
+        cupy.cuda.runtime.memsetAsync(start, EMPTY_BYTE, LINE, stream)
+        compared = map(address_of, simplices)
+        return self._compute(points, start, start + LINE, self._addresses, compared, stream)

@@ -76,7 +76,7 @@ def planned(part, given, points=None, directions=5):
     points = RNG.normal(size=(POINTS, 3)) if points is None else points
     vectors, heights = ecc.sample_directions(directions, 3), np.linspace(-2, 2, 40)
     arrays = [guarded(np.ascontiguousarray(rows)) for rows in given]
-    run = part.plan_transform(guarded(points), arrays, vectors, heights)
+    run = part.plan_transform(guarded(points), arrays, vectors, heights, False)
     return run(guarded(points), arrays), points, vectors, heights
 
 
@@ -107,6 +107,35 @@ def test_plans_leave_what_is_wrong_to_others(part, case):
     if case == "no edges":
         rows[1] = np.array([[0, 1, 3]])
     assert planned(part, rows, points)[0] is None
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_plans_remember_complexes(part, emulator, alone):
+    """Simplices that come again are compared with copies; others are checked, or refused."""
+    edges, triangles = map(np.asarray, complex_of(part))
+    given = [triangles] if alone else [edges, triangles]
+    arrays = [guarded(rows.astype(np.int64)) for rows in given]
+    points = guarded(RNG.normal(size=(POINTS, 3)))
+    spread = ecc.sample_directions(5, 3), np.linspace(-2, 2, 40)
+    run = part.plan_transform(points, arrays, *spread, alone)
+    assert (run(points, arrays) is None) == alone  # the first call of triangles is made in full
+
+    def assert_equal():
+        rows = [np.asarray(part).copy() for part in arrays]
+        known = ecc.simplicial_transform(np.asarray(points), rows[0] if alone else rows, *spread)
+        for part_, expected in zip(run(points, arrays), known, strict=True):
+            assert_array_equal(part_, expected)
+
+    assert_equal()  # and is remembered
+    points[:] = np.asarray(points)[::-1].copy()
+    memory = emulator.backend.simplicial_memory
+    with mock.patch.object(memory.CheckedTransform, "__call__", side_effect=AssertionError):
+        assert_equal()
+    arrays[-1][0] = np.asarray(arrays[-1][0])[::-1].copy()  # the same triangle
+    assert_equal()
+    arrays[-1][3] = -1
+    assert run(points, arrays) is None
+    assert run(points, arrays) is None
 
 
 # Directions and levels: one lane, several simplices at a time, packed codes, bins in global memory.

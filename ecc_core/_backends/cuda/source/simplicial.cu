@@ -19,16 +19,57 @@ constexpr int kAtOnce = 32 / kLanes;    // simplices that a warp takes at a time
 
 constexpr double kMostReach = 1e150;  // coordinates are below it
 
+// What is given, and copies of what was given before, which has been checked.
+struct Copies {
+    const int* given[8];
+    const int* kept[8];
+    long long words[8];
+    int kinds;
+};
+
+// Results that are complete with what is copied, and those that other kernels add to.
+struct Begun {
+    Sum* cleared;
+    const double* facts;
+    double* copied;
+    long long cleared_count, facts_count;
+};
+
+struct Threads {
+    long long first, step;  // of the numbers that a thread takes
+
+    ECC_DEVICE Threads()
+        : first((long long)blockIdx.x * blockDim.x + threadIdx.x),
+          step((long long)gridDim.x * blockDim.x) {}
+};
+
+ECC_DEVICE void begin_results(const Begun& begun) {
+    const Threads own;
+    for (long long at = own.first; at < begun.cleared_count; at += own.step) begun.cleared[at] = 0;
+    for (long long at = own.first; at < begun.facts_count; at += own.step)
+        begun.copied[at] = begun.facts[at];
+}
+
+ECC_DEVICE bool equals_copies(const Copies& copies) {
+    const Threads own;
+    bool equal = true;
+    for (int kind = 0; kind < copies.kinds; ++kind)
+        for (long long at = own.first; at < copies.words[kind]; at += own.step)
+            equal &= copies.given[kind][at] == copies.kept[kind][at];
+    return equal;
+}
+
 // Writes the bins of the heights of points, (groups, points, kLanes). Vectors are (axes, orders), the
 // last one repeated to fill a group. Groups are the second axis of the grid. `wrong`, unless it is null,
-// becomes 0 if a coordinate is not finite or too large. `cleared` numbers become 0.
+// becomes 0 if a coordinate is not finite or too large, or if what is given is not what was copied.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     encode_heights(const Value* points, long long count, int axes, const double* vectors,
                    const Sampling sampling, unsigned* codes, unsigned long long* wrong,
-                   Sum* cleared, long long cleared_count) {
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-         blockIdx.y == 0 && at < cleared_count; at += (long long)gridDim.x * blockDim.x)
-        cleared[at] = 0;
+                   const Begun begun, const Copies copies) {
+    if (blockIdx.y == 0) {
+        begin_results(begun);
+        if (!equals_copies(copies)) atomicMin(wrong, 0ull);
+    }
     const int orders = (int)gridDim.y * kOrders;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count * kLanes;
          at += (long long)gridDim.x * blockDim.x) {
