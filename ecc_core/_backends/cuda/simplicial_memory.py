@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +19,11 @@ from ecc_core._backends.cuda.simplicial_plans import CheckedTransform, Found, Kn
 Floats = NDArray[np.float64]
 Run = Callable[[Any, Sequence[Any]], Found]
 
-MOST_BYTES = 1 << 24  # of the simplices of a plan that are remembered
+MOST_BYTES = 1 << 26  # of the simplices of a plan that are remembered
+MOST_KEPT = 8  # complexes that are remembered
 MOST_FORGOTTEN = 3  # complexes of a plan, after which others are not remembered
+
+_remembering: deque[_Remembering] = deque(maxlen=MOST_KEPT)
 
 
 def plan_transform(
@@ -114,4 +118,7 @@ class _Remembering:
             complex_ = make_complex([part.astype(np.int64) for part in rows], len(points), complete)
         except ValueError:
             return
+        if len(_remembering) == MOST_KEPT:
+            _remembering[0]._known = None
         self._known = KnownTransform(points, rows, complex_, *self._spread)
+        _remembering.append(self)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import address_of
-from ecc_core._backends.cuda.calls import plan_call, take_reply
+from ecc_core._backends.cuda.calls import Reply, plan_call, take_reply
 from ecc_core._backends.cuda.complexes import plan_rows, table_entries
 from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.simplicial_layout import (
@@ -43,14 +43,15 @@ VALUES = HISTOGRAM.word("values")
 CLEARED, COPIED = map(BEGUN.word, ("cleared", "copied"))
 GIVEN = COPIES.word("given")
 LINE = 16  # bytes to which parts of memory are aligned
+ALL_BITS = 2**64 - 1
 EMPTY_BYTE = 0xFF  # of tables, and of the word that tells what is wrong
 
 
 class _Transform:
     """The launches of transforms of points and of so many simplices of each size.
 
-    Memory of a call begins with the word that tells what is wrong. `copies` are those that given
-    simplices are compared with.
+    `copies` are those that given simplices are compared with, and `right` is the content of the
+    word that tells what is wrong, if nothing is.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class _Transform:
         directions: Floats,
         heights: Floats,
         copies: Any,
+        right: int,
     ) -> None:
         self._device = device = points.device.id
         count, axes = points.shape
@@ -78,7 +80,8 @@ class _Transform:
             facts_count=facts.size,
             cleared_count=len(directions) * heights.size,
         )
-        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0, begun, copies
+        mark = int(not right)
+        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0, mark, begun, copies
         macros = layout.macros(ELEMENTS[points.dtype.name])
         self._encode = plan_call(
             "simplicial", "encode_heights", macros, (blocks, groups), ENCODING_THREADS, given
@@ -95,6 +98,7 @@ class _Transform:
             points=count,
             first_scale=1.0,
             second_scale=1.0,
+            right=right,
         )
         histogram = HISTOGRAM(orders=len(directions), bins=heights.size)
         self._count = plan_call(
@@ -106,22 +110,25 @@ class _Transform:
     def _compute(
         self,
         points: Any,
-        memory: int,
+        wrong: int,
         codes: int,
         rows: Iterable[int],
         compared: Iterable[int],
+        reply: Reply,
         stream: int,
     ) -> Found:
         """Compute the transform of rows at these addresses; None if anything is wrong."""
-        values, directions, heights = self._results()
-        reply = take_reply(self._device)
-        own, *_, codes_at, wrong, begun, copies = self._encode.places
+        orders, levels = self._shape
+        size = 8 * orders * levels
+        results = cupy.cuda.alloc(size + self._facts.nbytes)  # the facts are behind the values
+        values = results.ptr
+        own, *_, codes_at, wrong_at, _, begun, copies = self._encode.places
         words = [
             (own, address_of(points)),
             (codes_at, codes),
-            (wrong, memory),
-            (begun + CLEARED, values.data.ptr),
-            (begun + COPIED, directions.data.ptr),
+            (wrong_at, wrong),
+            (begun + CLEARED, values),
+            (begun + COPIED, values + size),
             *enumerate(compared, copies + GIVEN),
         ]
         self._encode.launch(words, stream)
@@ -129,31 +136,30 @@ class _Transform:
         words = [
             *enumerate(rows, simplices + ROWS),
             (simplices + CODES, codes),
-            (simplices + WRONG, memory),
+            (simplices + WRONG, wrong),
             (simplices + REPLY, reply.address),
-            (histogram + VALUES, values.data.ptr),
+            (histogram + VALUES, values),
         ]
         self._count.launch(words, stream)
-        self._sum.launch([(self._sum.places[0], values.data.ptr)], stream)
+        self._sum.launch([(self._sum.places[0], values)], stream)
+        found = self._arrays(results, size)
         (is_wrong,) = reply.wait(1)
         reply.release()
-        return None if is_wrong else (directions, heights, values)
+        return None if is_wrong else found
 
-    def _results(self) -> tuple[Any, Any, Any]:
-        """Return memory for values, and behind it for directions and heights."""
-        orders, levels = self._shape
-        size = 8 * orders * levels
-        memory = cupy.cuda.alloc(size + self._facts.nbytes)
-        values = cupy.ndarray(self._shape, np.int64, memory)
+    def _arrays(self, memory: Any, size: int) -> tuple[Any, Any, Any]:
+        """Return directions, heights and values in memory, in which `size` bytes are values."""
         directions = cupy.ndarray(self._directions, np.float64, memory + size)
         behind = memory + (size + directions.nbytes)
-        return values, directions, cupy.ndarray((levels,), np.float64, behind)
+        heights = cupy.ndarray(self._shape[1:], np.float64, behind)
+        return directions, heights, cupy.ndarray(self._shape, np.int64, memory)
 
 
 class CheckedTransform(_Transform):
     """The transform of listed simplices, of one array for each number of points from 2 on.
 
-    The memory of a call has tables, rows, and codes behind the word that tells what is wrong.
+    The memory of a call has tables, rows, and codes behind the word that tells what is wrong. All
+    bits of this word are set if nothing is.
     """
 
     def __init__(
@@ -161,7 +167,7 @@ class CheckedTransform(_Transform):
     ) -> None:
         sizes = range(2, 2 + len(counts))
         by_size = dict(zip(sizes, counts, strict=True))
-        super().__init__(points, by_size, directions, heights, COPIES())
+        super().__init__(points, by_size, directions, heights, COPIES(), ALL_BITS)
         device = self._device
         self._entries = [table_entries(number) for number in counts]
         self._enter = [
@@ -192,7 +198,8 @@ class CheckedTransform(_Transform):
         cupy.cuda.runtime.memsetAsync(start, EMPTY_BYTE, self._empty_bytes, stream)
         rows = [start + place for place in self._rows]
         self._check(start, [address_of(part) for part in simplices], rows, stream)
-        return self._compute(points, start, start + self._codes, rows, (), stream)
+        reply = take_reply(self._device)
+        return self._compute(points, start, start + self._codes, rows, (), reply, stream)
 
     def _check(self, memory: int, simplices: list[int], rows: list[int], stream: int) -> None:
         """Write simplices with increasing points, and tell if they are no complex."""
@@ -208,10 +215,7 @@ class CheckedTransform(_Transform):
 
 
 class KnownTransform(_Transform):
-    """The transform of simplices that were checked, whose complex and copies are kept.
-
-    The memory of a call has the codes behind the word that tells what is wrong.
-    """
+    """The transform of simplices that were checked, whose complex and copies are kept."""
 
     def __init__(
         self,
@@ -230,13 +234,13 @@ class KnownTransform(_Transform):
             kinds=len(copies),
         )
         by_size = {part.shape[1]: len(part) for part in rows}
-        super().__init__(points, by_size, directions, heights, expected)
+        super().__init__(points, by_size, directions, heights, expected, 0)
         self._kept = copies, rows
         self._addresses = [part.data.ptr for part in rows]
 
     def __call__(self, points: Any, simplices: Sequence[Any], stream: int) -> Found:
-        memory = cupy.cuda.alloc(LINE + self._codes_bytes)
-        start = memory.ptr
-        cupy.cuda.runtime.memsetAsync(start, EMPTY_BYTE, LINE, stream)
+        codes = cupy.cuda.alloc(self._codes_bytes)
+        reply = take_reply(self._device)
+        wrong = reply.memory.data.ptr
         compared = map(address_of, simplices)
-        return self._compute(points, start, start + LINE, self._addresses, compared, stream)
+        return self._compute(points, wrong, codes.ptr, self._addresses, compared, reply, stream)

@@ -61,14 +61,14 @@ ECC_DEVICE bool equals_copies(const Copies& copies) {
 
 // Writes the bins of the heights of points, (groups, points, kLanes). Vectors are (axes, orders), the
 // last one repeated to fill a group. Groups are the second axis of the grid. `wrong`, unless it is null,
-// becomes 0 if a coordinate is not finite or too large, or if what is given is not what was copied.
+// becomes `mark` if a coordinate is not finite or too large, or if what is given is not what was copied.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     encode_heights(const Value* points, long long count, int axes, const double* vectors,
                    const Sampling sampling, unsigned* codes, unsigned long long* wrong,
-                   const Begun begun, const Copies copies) {
+                   unsigned long long mark, const Begun begun, const Copies copies) {
     if (blockIdx.y == 0) {
         begin_results(begun);
-        if (!equals_copies(copies)) atomicMin(wrong, 0ull);
+        if (!equals_copies(copies)) *wrong = mark;
     }
     const int orders = (int)gridDim.y * kOrders;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count * kLanes;
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const Value* const own = points + at / kLanes * axes;
         if (wrong && at % kLanes == 0 && blockIdx.y == 0) {
             for (int axis = 0; axis < axes; ++axis)
-                if (!(fabs((double)own[axis]) < kMostReach)) atomicMin(wrong, 0ull);
+                if (!(fabs((double)own[axis]) < kMostReach)) *wrong = mark;
         }
         unsigned word = 0;
 #pragma unroll
@@ -128,9 +128,10 @@ struct Simplices {
     const unsigned* codes;  // (groups, points, kLanes)
     const Weight* weights;  // of points
     double first_scale, second_scale;
-    // Whether something is wrong with the simplices: all bits of `wrong` are set unless there is. The host
-    // is told so at `reply`, if it is not null, as soon as this kernel begins.
-    const unsigned long long* wrong;
+    // Whether something is wrong with the simplices: `wrong` is `right` unless there is, and afterwards. The
+    // host is told so at `reply`, if it is not null, as soon as this kernel begins.
+    unsigned long long* wrong;
+    unsigned long long right;
     volatile long long* reply;
 };
 
@@ -262,8 +263,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     extern __shared__ uint4 memory[];
     const Bins bins = {memory, histogram, (int)blockIdx.y * kOrders};
     const unsigned* const codes = given.codes + blockIdx.y * given.points * kLanes;
-    if (given.reply && threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0)
-        *given.reply = *given.wrong != ~0ull;
+    if (given.reply && threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0) {
+        const bool is_wrong = *given.wrong != given.right;
+        *given.wrong = given.right;
+        __threadfence_system();
+        *given.reply = is_wrong;
+    }
     if (kShared) bins.clear();
     __syncthreads();
     if (given.with_points) add_simplices<1>(given, nullptr, given.points, 1, codes, bins);
