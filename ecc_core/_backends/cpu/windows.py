@@ -148,7 +148,16 @@ class _Counter:
         if nan and self.rejects_nan:
             self._check_nan(box, own)
         latest = scratch.take("latest", own.shape[2], keys.dtype)
-        count_window(keys, own, room, strides, tuple(self.groups), self.every, latest, found)
+        count_window(
+            keys=keys,
+            numbers=own,
+            room=room,
+            strides=strides,
+            groups=tuple(self.groups),
+            every=self.every,
+            latest=latest,
+            histograms=found,
+        )
 
     def _check_nan(self, box: Block, own: Array) -> None:
         """Raise an error if a point of a window, or one that completes its cells, is NaN."""

@@ -255,7 +255,15 @@ def _plan(
         block = 4, 8, CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
     high = ceil_div(height, fold)  # with two, sixteen rows of half a warp each
     tiling = batch or plan_pairs(
-        images, deep, steps, high, width, count, block, sliced, channels > 1
+        images=images,
+        deep=deep,
+        steps=steps,
+        height=high,
+        width=width,
+        processors=count,
+        block=block,
+        sliced=sliced,
+        channels=channels > 1,
     )
     samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
     if sliced:

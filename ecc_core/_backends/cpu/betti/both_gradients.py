@@ -99,15 +99,15 @@ def match_both(rows: EntryOrder, columns: EntryOrder) -> Special:
     links = np.empty((2, width), np.uint32)
     edges = edge_offsets(staged.steps, width)
     count = scan_both(
-        (rows.keys, columns.keys),
-        staged.layout,
-        borders,
-        framed,
-        np.empty(2 * MOST, np.uint64),
-        (tree_words(), edges),
-        volume.gradient,
-        special,
-        links,
+        keys=(rows.keys, columns.keys),
+        layout=staged.layout,
+        borders=borders,
+        framed=framed,
+        planes=np.empty(2 * MOST, np.uint64),
+        stars=(tree_words(), edges),
+        gradient=volume.gradient,
+        special=special,
+        links=links,
     )
     special = special[:count]
     moves = np.array(ENDS) @ staged.steps

@@ -251,17 +251,17 @@ def list_basins(
     if volume is not None and kind.connectivity == 1:
         stars = staged_stars(staged.steps, staged.size + SPARE)
     minima, count, room = scan_links(
-        keys,
-        labels,
-        staged.layout,
-        borders,
-        framed,
-        frame,
-        (ways.ends, ways.end_set, ways.near),
-        planes,
-        (starts, forks, links),
-        lower_links,
-        stars,
+        keys=keys,
+        labels=labels,
+        layout=staged.layout,
+        borders=borders,
+        framed=framed,
+        frame=frame,
+        link=(ways.ends, ways.end_set, ways.near),
+        planes=planes,
+        listed=(starts, forks, links),
+        lower_links=lower_links,
+        stars=stars,
     )
     if volume is not None and stars is not None:
         keep_gradient(volume, block, stars.gradient, staged.shape)
@@ -281,7 +281,15 @@ def list_basins(
         lower_links=links_of_edges,
     )
     total, count, looped = list_edges(
-        keys, paths, ways.offsets, forks[:count], links, lower_links, starts, minima, edges
+        keys=keys,
+        paths=paths,
+        offsets=ways.offsets,
+        forks=forks[:count],
+        links=links,
+        lower_links=lower_links,
+        places=starts,
+        nodes=minima,
+        edges=edges,
     )
     first = room - looped
     loops = Loops(places[first:], members[first:], links_of_edges[first:])

@@ -154,16 +154,16 @@ def reduce_at_once(volume: Volume, rows: Rows, columns: Columns) -> Array:
     """Reduce all columns of a volume in one thread, and return the list of reduced ones."""
     order, _ = _near_order(columns.places, volume.shape, np.array([0, volume.shape[0]]), 1)
     listed, size, _ = reduce_columns(
-        volume,
-        _tables(volume),
-        rows,
-        order,
-        Columns(columns.places[order], columns.cycles[order]),
-        (0, rows.owners.size),
-        np.empty(0, np.int64),
-        np.empty(ROOM + ROOM_OF_COLUMN * order.size, np.uint32),
-        0,
-        np.zeros(volume.gradient.size, np.uint8),
+        volume=volume,
+        tables=_tables(volume),
+        rows=rows,
+        chosen=order,
+        columns=Columns(columns.places[order], columns.cycles[order]),
+        within=(0, rows.owners.size),
+        given=np.empty(0, np.int64),
+        listed=np.empty(ROOM + ROOM_OF_COLUMN * order.size, np.uint32),
+        size=0,
+        states=np.zeros(volume.gradient.size, np.uint8),
     )
     found: Array = listed[:size]
     return found
@@ -248,16 +248,16 @@ def reduce_sorted(chosen: Array, counts: Array, rows: Array, owners: Array) -> t
     numbers = np.arange(owners.size, dtype=np.uint32)
     volume = empty_volume((1, 1, 1))
     listed, _, _ = reduce_columns(
-        volume,
-        _tables(volume),
-        Rows(np.zeros(1, np.uint32), numbers, owners, of_rows),
-        chosen.astype(np.uint32),
-        Columns(np.empty(0, np.int32), np.empty(0, np.uint16)),
-        (0, owners.size),
-        firsts[chosen],
-        listed,
-        listed.size,
-        np.empty(0, np.uint8),
+        volume=volume,
+        tables=_tables(volume),
+        rows=Rows(np.zeros(1, np.uint32), numbers, owners, of_rows),
+        chosen=chosen.astype(np.uint32),
+        columns=Columns(np.empty(0, np.int32), np.empty(0, np.uint16)),
+        within=(0, owners.size),
+        given=firsts[chosen],
+        listed=listed,
+        size=listed.size,
+        states=np.empty(0, np.uint8),
     )
     return listed, of_rows
 

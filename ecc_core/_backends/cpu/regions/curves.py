@@ -341,17 +341,17 @@ def _count(
         _, rows, columns, lead, _, _ = layout.geometry
         words = lead + ceil_div(columns, 64) + 1
         scan_regions(
-            keys[FRONT:],
-            regions[FRONT:],
-            layout.geometry,
-            directions,
-            filtration.cubes,
-            scratch.take("planes", 4 * directions * words * (rows + 2), np.uint64),
-            owned,
-            scratch.take("event keys", EVENT_ROOM, plan.key_dtype),
-            scratch.take("event regions", EVENT_ROOM, regions.dtype),
-            scratch.take("event coefficients", EVENT_ROOM, np.int8),
-            histograms,
+            keys=keys[FRONT:],
+            labels=regions[FRONT:],
+            geometry=layout.geometry,
+            directions=directions,
+            cubes=filtration.cubes,
+            planes=scratch.take("planes", 4 * directions * words * (rows + 2), np.uint64),
+            owned=owned,
+            event_keys=scratch.take("event keys", EVENT_ROOM, plan.key_dtype),
+            event_labels=scratch.take("event regions", EVENT_ROOM, regions.dtype),
+            event_coefficients=scratch.take("event coefficients", EVENT_ROOM, np.int8),
+            histograms=histograms,
         )
         if needed * bins > most:
             break
