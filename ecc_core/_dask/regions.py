@@ -134,7 +134,7 @@ class LazyRegions:
             workers=threads,
         )
         most = max(map(math.prod, map(grid.window_of, range(grid.size))))
-        held = held_bytes(self.options.dtype, grid.wraps)
+        held = held_bytes(self.options.dtype, self.options.filtration.boundary.wraps)
         room = MEMORY // (most * held)
         boxes = RegionBoxes(tree, self.threshold, self.rel_height, max(room, threads))
         found = boxes.regions(boxes.found(_no_step), _no_step)
