@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ecc_core._backends import betti_numbers
 from ecc_core._blocks.box_grid import Array, BoxGrid, Points, shell_of
 from ecc_core._blocks.pair_boxes import Found, Kept, PairTree, that_enter
-from ecc_core._blocks.runs import read_runs, runs_of
 from ecc_core._partition import Offset
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import InputFileError
@@ -29,7 +28,7 @@ from ecc_core.errors import InputFileError
 Marks = NDArray[np.int32]
 NONE = np.empty(0, np.int64)
 MOST_SHELLS = 64
-"""Boxes the keys of whose outermost points are held."""
+"""Boxes that are not in memory, of whose outermost points the keys or the marks are."""
 BYTES_HELD = 6
 """What a point of a box in memory takes with its mark and links, besides its key."""
 BYTES_OF_RANK = 4
@@ -83,7 +82,7 @@ class MarkedBoxes:
     held: dict[int, Held] = field(default_factory=dict)
     """Boxes in memory, the one that was used last at the end."""
     shells: dict[int, Marks] = field(default_factory=dict)
-    """Marks of the outermost points of these."""
+    """Marks of the outermost points of these, and of boxes that were in memory before."""
     shell_keys: dict[int, Array] = field(default_factory=dict)
     """Keys of the outermost points of other boxes."""
 
@@ -148,11 +147,19 @@ class MarkedBoxes:
 
     def _keep_all_but(self, most: int, running: set[int]) -> None:
         """Keep the marks of boxes, those used longest ago first, until so many are in memory."""
-        own = [number for number in self.held if number not in running]
+        own = [number for number in list(self.held) if number not in running]
         for number in own[: max(0, len(own) - most)]:
-            marks = self.held.pop(number).marks[self.grid.inner]
-            self.kept.keep(self.kind, number, runs_of(np.ascontiguousarray(marks)))
-            self.kept.keep(f"{self.kind}-shell", number, self.shells.pop(number))
+            marks = np.ascontiguousarray(self.held[number].marks[self.grid.inner])
+            runs = betti_numbers("cpu").mark_runs.runs_of(marks)
+            shell = self.shells[number]
+            self.kept.keep(self.kind, number, runs)
+            self.kept.keep(f"{self.kind}-shell", number, shell)
+            del self.held[number]
+            del self.shells[number]
+            self.shells[number] = shell  # the last one
+        away = [number for number in list(self.shells) if number not in {*self.held, *running}]
+        for number in away[: max(0, len(away) - MOST_SHELLS)]:
+            del self.shells[number]
 
     def _visit(self, number: int, held: Held | None) -> set[int]:
         """Spread the labels within a box, and return which others can change now."""
@@ -208,7 +215,7 @@ class MarkedBoxes:
         """Return what is known of a box."""
         runs = self.kept.load(self.kind, number)
         if runs is not None:
-            return read_runs(runs, self.grid.shape_of(number))
+            return betti_numbers("cpu").mark_runs.read_runs(runs, self.grid.shape_of(number))
         if there is None:
             return self.flood.UNKNOWN
         return np.where(there, self.flood.UNKNOWN, self.flood.NEVER)

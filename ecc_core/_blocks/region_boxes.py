@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from ecc_core._backends.pair_options import Pairs
 from ecc_core._blocks.box_grid import Array, Points
 from ecc_core._blocks.marked_boxes import LOST, MarkedBoxes, by_box
 from ecc_core._blocks.pair_boxes import Found, PairTree, in_order, that_enter
-from ecc_core._blocks.runs import lengths_of, read_runs
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
 
@@ -138,7 +138,7 @@ class RegionBoxes:
         for number in range(tree.grid.size):
             values, shown = tree.read(tree.grid.box(number))
             runs: Any = tree.kept.load(UNCUT, number)
-            labels = read_runs(runs, values.shape) >> 1
+            labels = betti_numbers("cpu").mark_runs.read_runs(runs, values.shape) >> 1
             there = that_enter(values, shown)
             own = slice(None) if there is None else there
             entered = self._flood.entered_values(values, tree.options.filtration.superlevel)
@@ -180,12 +180,12 @@ class RegionBoxes:
     def _points(self, count: int) -> NDArray[np.int64]:
         """Return how many points have each label."""
         grid = self.tree.grid
+        functions = betti_numbers("cpu").mark_runs
         points = np.zeros(count + 1, np.int64)
         for number in range(grid.size):
             runs: Any = self.tree.kept.load(MARKS, number)
-            marks, lengths = lengths_of(runs, grid.shape_of(number))
-            found = np.bincount(labels_of(marks, count), lengths).astype(np.int64)
-            points[: found.size] += found
+            marks, lengths = functions.lengths_of(runs, grid.shape_of(number))
+            functions.add_lengths(labels_of(marks, count), lengths, points)
         return points[1:]
 
 
@@ -216,6 +216,8 @@ class KeptLabels:
     def __getitem__(self, box: tuple[slice, ...]) -> NDArray[np.int32]:
         grid = self.tree.grid
         labels = np.zeros([part.stop - part.start for part in box], np.int32)
+        read_runs = betti_numbers("cpu").mark_runs.read_runs
+        change = partial(labels_of, count=self.count)
         for number in grid.that_meet(box):
             inside = []
             here = []
@@ -224,8 +226,9 @@ class KeptLabels:
                 last = min(part.stop, own.stop)
                 inside.append(slice(first - own.start, last - own.start))
                 here.append(slice(first - part.start, last - part.start))
-            marks = read_runs(self._runs_of(number), grid.shape_of(number), inside)
-            labels[tuple(here)] = labels_of(marks, self.count)
+            labels[tuple(here)] = read_runs(
+                self._runs_of(number), grid.shape_of(number), inside, change
+            )
         return labels
 
     def _runs_of(self, number: int) -> Any:

@@ -59,7 +59,8 @@ class Packed(NamedTuple):
         return cls(zlib.compress(values.tobytes(), FAST), values.dtype, values.shape)
 
     def array(self) -> Array:
-        return np.frombuffer(zlib.decompress(self.words), self.dtype).reshape(self.shape)
+        words = bytearray(zlib.decompress(self.words))  # which can be written to
+        return np.frombuffer(words, self.dtype).reshape(self.shape)
 
 
 class HeldArrays:

@@ -11,12 +11,12 @@ from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
+from ecc_core._backends.cpu.betti.mark_runs import lengths_of, read_runs, runs_of
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks import pair_boxes
 from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
-from ecc_core._blocks.runs import lengths_of, read_runs, runs_of
 from ecc_core._partition import Partition
 from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import strategies

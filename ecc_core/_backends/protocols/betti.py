@@ -7,6 +7,7 @@ from ecc_core._backends.protocols.arrays import DeviceArray, Levels
 from ecc_core._backends.protocols.pieces import (
     BettiPieces,
     FloodBoxes,
+    MarkRuns,
     PairPieces,
     SizePieces,
     TunnelPieces,
@@ -117,6 +118,8 @@ class HostBettiNumbers(BettiNumbers, Protocol):
     """The same for tunnels of volumes."""
     flood_boxes: "FloodBoxes"
     """Boxes of an image for regions of components that last."""
+    mark_runs: "MarkRuns"
+    """Labels of a box in little memory."""
     size_pieces: "SizePieces"
     """Boxes of an image for component curves, (pairs + 2, n) of a whole image."""
 

@@ -258,3 +258,27 @@ class FloodBoxes(Protocol):
         /,
     ) -> DeviceArray:
         """Return the keys of the last values at which points of a component are in its region."""
+
+
+class MarkRuns(Protocol):
+    """Arrays of int32 as runs of equal values."""
+
+    def runs_of(self, values: DeviceArray, /) -> DeviceArray:
+        """Return the runs of an array, which end at the end of its rows."""
+
+    def lengths_of(self, runs: DeviceArray, shape: Sequence[int], /) -> Any:
+        """Return the value of each run of an array, and how many points it has."""
+
+    def add_lengths(
+        self, labels: DeviceArray, lengths: DeviceArray, points: DeviceArray, /
+    ) -> None:
+        """Add the lengths of runs to the number of points that their labels have."""
+
+    def read_runs(
+        self,
+        runs: DeviceArray,
+        shape: Sequence[int],
+        box: Sequence[slice] | None = None,
+        change: Any = None,
+    ) -> DeviceArray:
+        """Return the array of some runs, or a box of it, of values that are changed before."""

@@ -1,6 +1,6 @@
 """Betti numbers on the CPU: forests over the minima of an image and of its complement."""
 
-from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces, tunnel_pieces
+from ecc_core._backends.cpu.betti import flood_boxes, mark_runs, pair_pieces, tunnel_pieces
 from ecc_core._backends.cpu.betti import pieces as betti_pieces
 from ecc_core._backends.cpu.betti import sizes as size_pieces
 from ecc_core._backends.cpu.betti.flood import persistent_regions
@@ -20,6 +20,7 @@ __all__ = [
     "component_curves",
     "exact_betti_curves",
     "flood_boxes",
+    "mark_runs",
     "pair_pieces",
     "persistence_pairs",
     "persistent_regions",
