@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import OUTSIDE
+from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.llvm import ALL, NONE
+from ecc_core._backends.cpu.llvm import ALL, NONE, bare
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._partition import Partition
@@ -86,9 +87,15 @@ class Staged:
 
     def in_image(self, places: Array) -> Array:
         """Convert staged places to places in the image in C order; the frame is at -1."""
-        _, rows, columns = self.field.source.shape
-        z, y, x = self.points(np.maximum(places, 0))
-        return np.where(places < 0, -1, (z * rows + y) * columns + x)
+        found = np.empty(places.shape, np.int64)
+        _convert_places(
+            np.ascontiguousarray(places).reshape(-1),
+            self.shape,
+            self.first,
+            self.field.source.shape,
+            found.reshape(-1),
+        )
+        return found
 
     def mark_halo(self, labels: Array, framed: Words) -> None:
         """Label the points around the block, after its own points have been scanned.
@@ -114,6 +121,25 @@ class Staged:
                 borders: tuple[Index, Index] = ((*before, slice(2)), (*before, slice(-2, None)))
                 sides.append(((*before, 0), (*before, -1), borders))
         return sides
+
+
+@kernel()
+def _convert_places(places, staged_shape, first, shape, found):
+    """Convert places of staged points to those in an image; negative ones are at -1."""
+    staged_rows = np.uint64(staged_shape[1])
+    staged_columns = np.uint64(staged_shape[2])
+    places = bare(places)
+    found = bare(found)
+    for i in range(places.size):
+        place = places[i]
+        if place < 0:
+            found[i] = -1
+            continue
+        line = np.uint64(place) // staged_columns
+        x = first[2] + np.int64(np.uint64(place) - line * staged_columns)
+        z = line // staged_rows
+        y = first[1] + np.int64(line - z * staged_rows)
+        found[i] = ((first[0] + np.int64(z)) * shape[1] + y) * shape[2] + x
 
 
 class Grid:

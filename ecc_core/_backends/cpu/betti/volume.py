@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.scan import Stars
 from ecc_core._backends.cpu.betti.stars import Steps, edge_offsets, tree_words
-from ecc_core._backends.cpu.llvm import LANES
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.llvm import LANES, bare
 from ecc_core._backends.cpu.sources import Block, scratch
 
 Array = NDArray[Any]
@@ -60,24 +61,48 @@ def staged_stars(steps: Steps, width: int) -> Stars:
 
 
 def keep_gradient(volume: Volume, block: Block, gradient: Array, shape: Shape) -> None:
-    """Write the gradient of a block, whose staged points have this shape, to that of the volume.
+    """Write the gradient of a block, whose staged points have this shape, to that of the volume."""
+    staged_steps = shape[1] * shape[2], shape[2], 1
+    _keep_edges(
+        volume.gradient, volume.steps, gradient, staged_steps, tuple(block.start), block.shape
+    )
 
-    An edge that leaves the block may belong to a point of the next one: it is 0 here then.
+
+@kernel()
+def _keep_edges(gradient, steps, staged, staged_steps, start, shape):
+    """Copy the bytes of the edges of a block, which begins at `start` and has this shape.
+
+    An edge that leaves the block may belong to a point of the next one: it is 0 here then, and
+    another thread may write it.
     """
     width = gradient.size // 3
+    staged_width = staged.size // 3
+    gradient = bare(gradient)
+    staged = bare(staged)
+    slices, rows, columns = shape
     for axis in range(3):
-        target = volume.gradient[axis * volume.width :][: math.prod(volume.shape)]
-        target = target.reshape(volume.shape)
-        source = gradient[axis * width :][: math.prod(shape)].reshape(shape)
-        inner = []
-        own = []
-        for number, (first, end) in enumerate(zip(block.start, block.stop, strict=True)):
-            last = end if number == axis else end + 1
-            inner.append(slice(first + 1, last))
-            own.append(slice(1, last - first))
-        target[tuple(inner)] = source[tuple(own)]
-        for at in (block.start[axis], block.stop[axis]):
-            inner[axis] = slice(at, at + 1)
-            own[axis] = slice(at - block.start[axis], at - block.start[axis] + 1)
-            leaving = source[tuple(own)]
-            np.copyto(target[tuple(inner)], leaving, where=leaving != 0)
+        first_slice = 0 if axis == 0 else 1
+        first_row = 0 if axis == 1 else 1
+        for z in range(first_slice, slices + 1):
+            for y in range(first_row, rows + 1):
+                there = axis * width + start[2]
+                there += (start[0] + z) * steps[0] + (start[1] + y) * steps[1]
+                here = axis * staged_width + z * staged_steps[0] + y * staged_steps[1]
+                if (axis == 0 and (z == 0 or z == slices)) or (axis == 1 and (y == 0 or y == rows)):
+                    _keep_own(gradient, there, staged, here, 1, columns + 1)
+                    continue
+                inner = columns if axis == 2 else columns + 1
+                for x in range(1, inner):
+                    gradient[np.uint64(there + x)] = staged[np.uint64(here + x)]
+                if axis == 2:
+                    _keep_own(gradient, there, staged, here, 0, 1)
+                    _keep_own(gradient, there, staged, here, columns, columns + 1)
+
+
+@subroutine()
+def _keep_own(gradient, there, staged, here, first, end):
+    """Copy those bytes of a part of a row that are not 0."""
+    for x in range(first, end):
+        byte = staged[np.uint64(here + x)]
+        if byte:
+            gradient[np.uint64(there + x)] = byte
