@@ -26,6 +26,7 @@ from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.image_tunnels import ImagePairs, Tunnels, Union, image_pairs
 from ecc_core._backends.cpu.betti.launch import order_plan
 from ecc_core._backends.cpu.betti.matching_classes import (
+    NO_MASK,
     Classes,
     Matched,
     match_components,
@@ -50,6 +51,9 @@ from ecc_core._backends.cpu.betti.trees import (
 )
 from ecc_core._backends.cpu.betti.union_loops import edges_that_close, squares_that_close
 from ecc_core._backends.cpu.betti.volume import Volume
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import bare
+from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._request.filtration import Filtration
 
@@ -208,7 +212,8 @@ def _tunnels(images: Images, tunnels: list[Tunnels], union: Union) -> Matched:
         own = image_pairs(found, union)
         lasts = image.levels.lasts(own.births, images.union.levels, own.deaths)
         own = ImagePairs(*(part[lasts] for part in own))
-        by_length = _by_birth_and_length(images, image, (births, found.deaths))
+        all_of_image = ImagePairs(births, found.deaths, np.arange(births.size))
+        by_length = _by_birth_and_length(images, image, all_of_image)
         of_image = _by_birth_and_length(images, images.union, own)
         begin = own.births[of_image]
         first = np.searchsorted(births[by_length], begin)
@@ -222,17 +227,45 @@ def _tunnels(images: Images, tunnels: list[Tunnels], union: Union) -> Matched:
     return Matched(classes[0], classes[1], np.stack(matches, axis=1))
 
 
-def _by_birth_and_length(images: Images, image: Image, pairs: tuple[Points, ...]) -> Points:
+def _by_birth_and_length(images: Images, image: Image, pairs: ImagePairs) -> Points:
     """Return the order of classes by points of birth, and from the last death in an image.
 
-    What is known besides births and deaths decides if both are equal.
+    The killers decide if both are equal.
     """
-    births, deaths, *more = pairs
-    last = np.lexsort((*more, deaths, image.keys[deaths], ~_shown_at(images, deaths)))[::-1]
-    return last[np.argsort(births[last], kind="stable")]
-
-
-def _shown_at(images: Images, points: Points) -> NDArray[np.bool_]:
-    """Return which points enter at all."""
     shown = images.union.levels.shown
-    return np.ones(points.size, np.bool_) if shown is None else shown[points]
+    places = images.union.levels.levels.size
+    order = sort_keys(pairs.births.astype(np.uint64), places.bit_length())
+    shown = NO_MASK if shown is None else shown
+    order_by_death(order, *pairs, image.keys, shown)
+    return order.astype(np.int64)
+
+
+@kernel()
+def order_by_death(order, births, deaths, killers, keys, shown):
+    """Order classes that are born at one point, of which there are few, from the last death on."""
+    order = bare(order)
+    births = bare(births)
+    deaths = bare(deaths)
+    killers = bare(killers)
+    keys = bare(keys)
+    shown = bare(shown)
+    for k in range(1, order.size):
+        i = k
+        while i > 0 and births[order[i - 1]] == births[order[i]]:
+            one = order[i - 1]
+            other = order[i]
+            death = deaths[one]
+            later = deaths[other]
+            if shown.size > 0 and shown[death] != shown[later]:
+                swapped = shown[death]
+            elif keys[death] != keys[later]:
+                swapped = keys[death] < keys[later]
+            elif death != later:
+                swapped = death < later
+            else:
+                swapped = killers[one] < killers[other]
+            if not swapped:
+                break
+            order[i - 1] = other
+            order[i] = one
+            i -= 1

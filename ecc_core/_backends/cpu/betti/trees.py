@@ -17,7 +17,7 @@ from ecc_core._backends.cpu.betti.planar import root_of
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
-from ecc_core._backends.cpu.llvm import bare
+from ecc_core._backends.cpu.llvm import ONE, bare
 from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.sources import Source
 
@@ -193,7 +193,7 @@ class EntryOrder(NamedTuple):
 
     def points(self, places: Array) -> Points:
         """Convert places to points of the volume as it was."""
-        points = self.staged.in_image(places.astype(np.int64))
+        points = in_volume(self.staged, places)
         return self.size - 1 - points if self.kind.complement else points
 
     def places(self, points: Points) -> Points:
@@ -202,8 +202,50 @@ class EntryOrder(NamedTuple):
 
     def places_of_vertices(self, vertices: Points) -> Points:
         """Convert points of the volume, which is flipped for complements, to places."""
-        index = np.unravel_index(vertices, self.staged.field.source.shape)
-        return np.ravel_multi_index([along + 1 for along in index], self.staged.shape)
+        found = np.empty(vertices.size, np.int64)
+        given = np.ascontiguousarray(vertices, np.int64)
+        write_staged(given, self.staged.field.source.shape, self.staged.steps[:2], found)
+        return found
+
+
+def in_volume(staged: Staged, places: Array) -> Points:
+    """Convert places of a volume with a layer around to points in C order."""
+    found = np.empty(places.size, np.int64)
+    given = np.ascontiguousarray(places, np.int64)
+    write_unstaged(given, staged.field.source.shape, staged.steps[:2], found)
+    return found
+
+
+@kernel()
+def write_unstaged(places, shape, steps, points):
+    """Write places of a volume with a layer around as points; NumPy's take twice as many passes."""
+    places = bare(places)
+    points = bare(points)
+    slice_step = np.uint64(steps[0])
+    row_step = np.uint64(steps[1])
+    for i in range(places.size):
+        place = np.uint64(places[i])
+        z = place // slice_step
+        within = place - z * slice_step
+        y = within // row_step
+        x = within - y * row_step
+        points[i] = ((z - ONE) * np.uint64(shape[1]) + y - ONE) * np.uint64(shape[2]) + x - ONE
+
+
+@kernel()
+def write_staged(points, shape, steps, places):
+    """Write points of a volume as places of it with a layer around."""
+    points = bare(points)
+    places = bare(places)
+    slice_size = np.uint64(shape[1] * shape[2])
+    columns = np.uint64(shape[2])
+    for i in range(points.size):
+        point = np.uint64(points[i])
+        z = point // slice_size
+        within = point - z * slice_size
+        y = within // columns
+        x = within - y * columns
+        places[i] = (z + ONE) * np.uint64(steps[0]) + (y + ONE) * np.uint64(steps[1]) + x + ONE
 
 
 class VolumeBasins(NamedTuple):
@@ -260,10 +302,30 @@ def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
     return Trees(
         order.points(begin[by_age]),
         kind.complement,
-        ages[joins[by_entry]],
+        ends_by_age(ages, joins, by_entry),
         order.points(forks[by_entry]),
         nodes,
     )
+
+
+def ends_by_age(ages: Array, joins: Array, order: Array) -> Array:
+    """Return the nodes of edges in an order, by age."""
+    found = np.empty((order.size, 2), ages.dtype)
+    write_ends(ages, joins, order, found)
+    return found
+
+
+@kernel()
+def write_ends(ages, joins, order, found):
+    """Write the ages of the nodes of edges in an order, in half the time of indices of NumPy."""
+    ages = bare(ages)
+    joins = bare(joins)
+    order = bare(order)
+    found = bare(found)
+    for k in range(order.size):
+        edge = np.uint64(order[k])
+        found[k, 0] = ages[np.uint64(joins[edge, 0])]
+        found[k, 1] = ages[np.uint64(joins[edge, 1])]
 
 
 def order_of_places(keys: Array, places: Array) -> Array:
@@ -279,7 +341,7 @@ def loops_of(found: VolumeBasins) -> Loops:
     closes = loops_among(found, basins.edges.nodes, basins.edges.places)
     closed = Loops(*(part[closes] for part in basins.edges[2:]))
     places, members, links = map(np.concatenate, zip(basins.loops, closed, strict=True))
-    return Loops(found.order.staged.in_image(places), members, links)
+    return Loops(in_volume(found.order.staged, places), members, links)
 
 
 def loops_among(found: VolumeBasins, nodes: Array, places: Array) -> Array:
