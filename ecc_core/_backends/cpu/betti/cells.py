@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.forest import Loops
 from ecc_core._backends.cpu.betti.halo import index_type
 from ecc_core._backends.cpu.betti.stars import cycles_around, ends_at
+from ecc_core._backends.cpu.betti.trees import write_unstaged
 from ecc_core._backends.cpu.betti.tunnels import Cells, numbered_rows, ordered_columns, reduced
 from ecc_core._backends.cpu.betti.volume import Volume
 from ecc_core._backends.cpu.encoders.plans import Plan
@@ -128,7 +129,5 @@ def _located(
 def _in_image(places: Array, shape: tuple[int, ...], volume: Volume) -> Array:
     """Convert places in a volume with layers to those in the image."""
     found = np.empty(places.size, np.int64)
-    for part in _parts(places.size):
-        index = [along - 1 for along in np.unravel_index(places[part], volume.shape)]
-        found[part] = np.ravel_multi_index(index, shape)
+    write_unstaged(places.astype(np.int64, copy=False), shape, volume.steps[:2], found)
     return found

@@ -164,10 +164,12 @@ def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> t
     """
     places = basins.edges.places
     ends = basins.edges.nodes
-    several = np.zeros(places.size, np.bool_)
-    several[1:] = places[1:] == places[:-1]
-    forks = np.unique(places[several])
-    single = ~np.isin(places, forks)
+    again = np.zeros(places.size, np.bool_)
+    again[1:] = places[1:] == places[:-1]
+    several = again.copy()
+    several[:-1] |= again[1:]
+    forks = places[several & ~again]
+    single = ~several
     offsets = np.array([-steps[0], -steps[1], -steps[2], *steps])
     found = np.empty((forks.size * (offsets.size - 1), 3), np.int64)
     found = found[: list_stars(keys, *basins.paths, offsets, forks, found)]
