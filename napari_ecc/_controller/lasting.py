@@ -14,8 +14,6 @@ from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._workers import Runner, Step, apart
 
 Array = NDArray[Any]
-HUGE = float(np.finfo(np.float32).max)
-"""Stands for infinity, which not every graphics card compares."""
 
 
 class Flooding:
@@ -51,19 +49,6 @@ class Flooding:
             lasts, joins = self._joined(least)
             return np.asarray(lasts | self._is_in_set(joins, at))
         return np.asarray(self._standing_at(at) >= least)
-
-    def without_others(self, values: Array, least: float) -> Array:
-        """Return values of points whose sets have the components that last, and no others.
-
-        They are the given ones, but in components that do not last the values at which these join
-        one that does.
-        """
-        lasts, joins = self._joined(least)
-        ends = np.clip(joins, -HUGE, HUGE) if values.dtype.kind == "f" else joins
-        ends = ends.astype(values.dtype)
-        ends[lasts] = _extreme(values.dtype, highest=self._superlevel)
-        limit = np.minimum if self._superlevel else np.maximum
-        return np.asarray(limit(values, ends[self.labels]))
 
     def _is_in_set(self, values: Array, threshold: np.float64) -> Array:
         """Return which values belong to the set at a threshold."""
@@ -189,13 +174,3 @@ def _framed(field: Field, *, superlevel: bool) -> Array:
     if field.mask is not None:
         values[~field.mask] = never
     return np.pad(values, 1, constant_values=never)
-
-
-def _extreme(dtype: np.dtype[Any], *, highest: bool) -> Any:
-    """Return the highest or the lowest value of a dtype."""
-    if dtype.kind == "f":
-        return np.inf if highest else -np.inf
-    if dtype.kind == "b":
-        return highest
-    info = np.iinfo(dtype)
-    return info.max if highest else info.min

@@ -10,7 +10,7 @@ from napari.utils.colormaps import Colormap
 from napari.utils.colormaps.standardize_color import transform_color
 
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.lasting import Lasting
+from napari_ecc._controller.lasting import Flooding, Lasting
 from napari_ecc._controller.layers import (
     Selection,
     levels_of,
@@ -22,7 +22,7 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 from napari_ecc._controller.places import position_in_view
-from napari_ecc._controller.set_drawing import Contour
+from napari_ecc._controller.set_drawing import Body, Contour, Lookup
 from napari_ecc._model.levels import formatted
 
 LARGEST = 1e38
@@ -36,8 +36,7 @@ class SetOverlay(Overlay):
 
     The graphics card compares with the threshold, so that nothing is computed when it moves: the
     colormap has a step in its middle, and the contrast limits put the threshold there. Which
-    components and holes of the set last is looked up by the card, too, in tables of their labels;
-    in three dimensions, values are those of `Flooding.without_others`.
+    components and holes of the set last is looked up by the card, too, in tables of their labels.
     """
 
     rank = 0
@@ -47,6 +46,7 @@ class SetOverlay(Overlay):
         self._dtype = np.dtype(bool)
         self._superlevel = True
         self._contour: Contour | None = None
+        self._body: Body | None = None
         self._refused = False  # whether the last set was not shown, for its threshold
         self._shown: tuple[Any, Selection, Field, Any] | None = None
         self._lasting: Lasting | None = None
@@ -83,6 +83,7 @@ class SetOverlay(Overlay):
             "contrast_limits": self._limits(model.threshold),
         }
         multiscale = isinstance(content["data"], list)
+        self._lasting = None  # of other data than those that the layer gets now
         self._show(
             image,
             self._viewer.add_image,
@@ -91,6 +92,7 @@ class SetOverlay(Overlay):
             opacity=look["opacity"],
             blending="translucent_no_depth",
             interpolation2d="nearest",
+            interpolation3d="nearest",
             multiscale=multiscale,
         )
         # After a layer that did not fit has been removed, with what it showed
@@ -107,20 +109,22 @@ class SetOverlay(Overlay):
 
     def draw(self, *, outline: bool) -> None:
         """Draw the outline of the set, but that of volumes in three dimensions, or all of it."""
-        if self._contour is not None:
+        if self._contour is not None and self._body is not None:
             self._contour.show(outline=outline)
+            self._body.show(upper=self._superlevel)
 
     def _add(self, add: Callable[..., Any], **content: Any) -> Any:
         layer = super()._add(add, **content)
         window = getattr(self._viewer, "__wrapped__", self._viewer).window
         drawn = window._qt_viewer.canvas.layer_to_visual[layer]
         self._contour = Contour(drawn._layer_node.get_node(2))
+        self._body = Body(drawn._layer_node.get_node(3))
         layer.events.set_data.connect(self._label_slice)
         return layer
 
     def remove(self) -> None:
         """Remove the layer, and forget what it shows."""
-        self._shown = self._contour = self._lasting = None
+        self._shown = self._contour = self._body = self._lasting = None
         super().remove()
 
     def _name(self, image: Any) -> str:
@@ -155,10 +159,8 @@ class SetOverlay(Overlay):
         steps = np.where(shown, step, 1)
         if plain and step <= 1:
             return {"data": levels[0], **placement(image)}
-        if lasting is not None and self._viewer.dims.ndisplay == 3:
-            values = lasting.components.without_others(values, model.least)
-        elif lasting is not None:  # labels are in one texture, while napari divides large planes
-            most = get_max_texture_sizes()[0] or max(values.shape)
+        if lasting is not None:  # labels are in one texture, which is as large as that of the data
+            most = get_max_texture_sizes()[self._is_solid] or max(values.shape)
             least = np.ceil(np.array(values.shape) / most).astype(int)
             steps = np.where(shown, np.maximum(steps, least), 1)
         some = self._some = tuple(slice(None, None, at) for at in steps.tolist())
@@ -180,61 +182,67 @@ class SetOverlay(Overlay):
         """Show the set at another threshold, unless that of another image is about to be shown."""
         if self.layer is not None and not self._ending:
             self.layer.contrast_limits = self._limits(threshold)
-            self._choose_lasting()
+            self.follow_least()
 
     def shows(self, lasting: Lasting | None) -> bool:
         """Whether the layer shows this part of the set, at whatever least persistence."""
         return self.layer is not None and not self._ending and self._lasting is lasting
 
+    @property
+    def _is_solid(self) -> bool:
+        """Whether the layer is drawn in three dimensions."""
+        return bool(self._viewer.dims.ndisplay == 3)
+
     def _leave_out(self) -> None:
         """Draw what lasts alone, or all of the set."""
-        if self._contour is None:
+        if self._contour is None or self._body is None:
             return
         if self._lasting is not None:
             self._label_slice()
-            self._choose_lasting()
+            self.follow_least()
         self._contour.leave_out(others=self._lasting is not None)
+        self._body.leave_out(others=self._lasting is not None)
+
+    def _lookups(self) -> list[tuple[Lookup, Flooding]]:
+        """The tables from which the graphics card draws what lasts, and what they describe."""
+        if self._lasting is None or self._contour is None or self._body is None:
+            return []
+        components, complement = self._lasting
+        if self._is_solid:
+            return [(self._body.components, components)]
+        return [(self._contour.components, components), (self._contour.complement, complement)]
 
     def follow_least(self) -> None:
-        """Show what lasts with the model's least persistence, which is another one."""
-        if self._shown is None or self._lasting is None or self.layer is None:
-            return
-        if self._viewer.dims.ndisplay == 3:
-            self.layer.data = self._data(*self._shown, self._lasting)["data"]
-        else:
-            self._choose_lasting()
-
-    def _choose_lasting(self) -> None:
         """Let the graphics card know which components and holes last at the threshold."""
-        if self._lasting is None or self._shown is None or self._contour is None:
-            return
-        if self._viewer.dims.ndisplay == 3:
+        if self._shown is None or self.layer is None:
             return
         model = self._shown[-1]
         threshold = 0.0 if math.isnan(model.threshold) else model.threshold
-        components, complement = self._lasting
-        self._contour.components.choose(components.lasting(threshold, model.least))
-        self._contour.complement.choose(complement.lasting(threshold, model.least))
-        self._contour.node.update()
+        for lookup, flooding in self._lookups():
+            lookup.choose(flooding.lasting(threshold, model.least))
+        if self._contour is not None and self._body is not None:
+            self._contour.node.update()
+            self._body.node.update()
 
     def _label_slice(self, *_: Any) -> None:
         """Let the graphics card know the labels of the displayed points."""
         layer = self.layer
-        lasting = self._lasting
-        if layer is None or self._shown is None or lasting is None or self._contour is None:
+        lookups = self._lookups()
+        if layer is None or not lookups:
             return
         displayed = shown_axes(self._viewer, layer)
-        if self._viewer.dims.ndisplay == 3 or len(displayed) < 2:
+        if len(displayed) < 2:
             return
         at = nearest_point(layer, position_in_view(self._viewer, layer))
         index = whole_along(displayed, at)
         if (index, displayed) == self._slice:
             return
         self._slice = index, displayed
-        pairs = zip((self._contour.components, self._contour.complement), lasting, strict=True)
-        for lookup, flooding in pairs:
-            labels = flooding.labels[self._some].reshape(layer.data.shape)[index]
-            lookup.set_labels(labels if displayed == sorted(displayed) else labels.T)
+        axes = sorted(displayed)
+        order = [axes.index(axis) for axis in displayed]
+        for lookup, flooding in lookups:
+            labels = flooding.labels[self._some].reshape(layer.data.shape)[index].transpose(order)
+            lookup.set_labels(labels)
 
     def _limits(self, threshold: float) -> tuple[float, float]:
         """Return contrast limits whose middle separates the values of the two sides.
