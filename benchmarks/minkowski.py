@@ -80,6 +80,11 @@ def configurations(points: np.ndarray) -> np.ndarray:
     return TABLE @ np.bincount(code.ravel(), minlength=256)
 
 
+def _has_ends(corner: tuple[int, ...], fixed: list[tuple[int, int]]) -> bool:
+    """Whether a corner of a cube lies at the given ends of axes."""
+    return all(corner[axis] == end for axis, end in fixed)
+
+
 def _table() -> np.ndarray:
     """What each configuration counts for: its corner's share of the cells around it."""
     corners = list(itertools.product((0, 1), repeat=3))
@@ -89,7 +94,7 @@ def _table() -> np.ndarray:
         inside = {c for bit, c in enumerate(corners) if code >> bit & 1}
         for kind in itertools.product((None, 0, 1), repeat=3):  # None: between two points
             fixed = [(axis, end) for axis, end in enumerate(kind) if end is not None]
-            cubes = [c for c in corners if all(c[axis] == end for axis, end in fixed)]
+            cubes = [corner for corner in corners if _has_ends(corner, fixed)]
             if inside.intersection(cubes):
                 dimension = 3 - kind.count(None)
                 share = math.prod(1 if k is None else 0.5 for k in kind)

@@ -124,10 +124,9 @@ def compare(folder: Path, dtype: str, gib: int, rounds: int) -> None:
         for what, results in runs.items():
             results.append(measured(what, path))
     print("| volume | | wall, s | processor, s | memory, MiB |\n|---|---|---|---|---|")
-    least = {
-        what: {key: min(run[key] for run in results) for key in results[0]}
-        for what, results in runs.items()
-    }
+    least = {}
+    for what, results in runs.items():
+        least[what] = {key: min(run[key] for run in results) for key in results[0]}
     for what, best in least.items():
         peak = max(run["memory"] for run in runs[what])
         print(

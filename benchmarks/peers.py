@@ -46,7 +46,11 @@ def scikit_image(image: np.ndarray, connectivity: int) -> Call:
     """`euler_number` at one threshold after the other."""
     from skimage.measure import euler_number
 
-    return lambda: np.array([euler_number(image <= t, connectivity) for t in range(LEVELS)])
+    def curve() -> np.ndarray:
+        numbers = [euler_number(image <= t, connectivity) for t in range(LEVELS)]
+        return np.array(numbers)
+
+    return curve
 
 
 def _alive(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:

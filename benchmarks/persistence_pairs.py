@@ -75,9 +75,8 @@ def smooth_volume(side: int, sigma: float) -> Any:
     volume = np.empty((side, side, side), np.float32)
     for first in range(0, side, SLAB):
         planes = range(first - margin, min(first + SLAB, side) + margin)
-        noise = np.stack(
-            [np.random.default_rng(z % side).random((side, side), np.float32) for z in planes]
-        )
+        generators = [np.random.default_rng(z % side) for z in planes]
+        noise = np.stack([rng.random((side, side), np.float32) for rng in generators])
         smooth = ndimage.gaussian_filter(noise, sigma, mode="wrap")
         volume[first : first + SLAB] = smooth[margin : len(planes) - margin]
     return volume
@@ -136,10 +135,8 @@ def compare_planar(image: Any) -> str:
         lambda: ecc.betti_curves(image, workers=1),
         lambda: ecc.betti_curves(image, workers=1, min_persistence=least),
     ]
-    pairs, gudhi_pairs, plain, filtered = (
-        min(times)
-        for times in zip(*([seconds(call) for call in calls] for _ in range(5)), strict=True)
-    )
+    turns = [[seconds(call) for call in calls] for _ in range(5)]
+    pairs, gudhi_pairs, plain, filtered = map(min, zip(*turns, strict=True))
     return (
         f"pairs {1e3 * pairs:.1f} ms, GUDHI {gudhi_pairs / pairs:.1f} times; Betti curves "
         f"{1e3 * plain:.1f} ms, of what lasts {filtered / plain:.1f} times"

@@ -209,11 +209,10 @@ def compare(case: Case, rounds: int) -> None:
         for what, results in runs.items():
             results.append(measured(what, path))
     assert_true(out, expected, case.what)
-    best = {
-        name: {key: min(run[key] for run in results) for key in ("wall", "cpu")}
-        | {"memory": max(run["memory"] for run in results)}
-        for name, results in zip(("sum", "stack"), runs.values(), strict=True)
-    }
+    best = {}
+    for name, results in zip(("sum", "stack"), runs.values(), strict=True):
+        best[name] = {key: min(run[key] for run in results) for key in ("wall", "cpu")}
+        best[name]["memory"] = max(run["memory"] for run in results)
     add_row({**case.row, "rounds": rounds, **best})
 
 

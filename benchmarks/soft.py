@@ -247,17 +247,21 @@ def measure_calls(shape: tuple[int, ...], count: int) -> dict[str, Any]:
             tensor.grad = None
         loss(compute()).backward()
 
+    def sum_of_squares(curve: Tensor) -> Tensor:
+        return curve.square().sum()
+
     steps = {}
     for name, compute in functions.items():
         steps[f"{name}, gradient given"] = lambda f=compute: torch.autograd.grad(
             f(), numbers, upstream
         )
         steps[f"{name}, sum"] = lambda f=compute: backward(f, torch.sum)
-        steps[f"{name}, sum of squares"] = lambda f=compute: backward(
-            f, lambda curve: curve.square().sum()
-        )
+        steps[f"{name}, sum of squares"] = lambda f=compute: backward(f, sum_of_squares)
     found = [{name: by_clock(step, 40) for name, step in steps.items()} for _ in range(8)]
-    seconds = {name: [min(turn[name][i] for turn in found) for i in (0, 1)] for name in steps}
+    seconds = {}
+    for name in steps:
+        turns = [turn[name] for turn in found]
+        seconds[name] = [min(both) for both in zip(*turns, strict=True)]
     return {"case": "x".join(map(str, shape)), "thresholds": count, "seconds": seconds}
 
 
