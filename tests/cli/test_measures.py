@@ -78,7 +78,11 @@ def points(image: np.ndarray) -> list[float]:
 def faces(image: np.ndarray, at: Any = AT) -> list[float]:
     """Numbers of sides of pixels, or of voxels, at which the sets end."""
     sets = [np.pad(image <= t, 1) for t in at]
-    return [sum(np.count_nonzero(np.diff(x, axis=k)) for k in range(x.ndim)) for x in sets]
+
+    def count(one: np.ndarray) -> int:
+        return sum(np.count_nonzero(np.diff(one, axis=axis)) for axis in range(one.ndim))
+
+    return [count(one) for one in sets]
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])

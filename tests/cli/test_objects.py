@@ -184,22 +184,23 @@ def test_labels_in_an_ome_zarr_image(tmp_path, say):
     np.testing.assert_array_equal(read_image(f"{image}/labels/nuclei"), found.labels)
 
 
-def test_scaled_labels_are_refused(tmp_path, wide, refuse):
+@pytest.mark.parametrize("image", ["image.zarr", "image.ome.tif", "image.nii"])
+def test_scaled_labels_are_refused(tmp_path, wide, refuse, image):
     """Of a format that says the distance of points only."""
     labels = tmp_path / "l.ome.tif"
     write_image(labels, (WIDE > 1000).astype(np.uint8), spacing=(2, 0.5, 0.5), unit="um")
-    for image in ("image.zarr", "image.ome.tif", "image.nii"):
-        said = refuse("curve", wide / image, "--thresholds", "1,", "--labels", labels)
-        assert "its header says it is scaled by 2 along X" in said
+    said = refuse("curve", wide / image, "--thresholds", "1,", "--labels", labels)
+    assert "its header says it is scaled by 2 along X" in said
 
 
-def test_background(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("flags", "times"), [([], 1), (["--threshold", "50"], 0), (["--cut", "half"], 0)]
+)
+def test_background(tmp_path, capsys, flags, times):
     """It is said once that labels have no end, unless there is a threshold."""
     np.save(tmp_path / "i.npy", IMAGE)
-    command = ["objects", str(tmp_path / "i.npy"), "--persistence", "50"]
-    for flags, times in (([], 1), (["--threshold", "50"], 0), (["--cut", "half"], 0)):
-        assert main([*command, *flags]) == 0
-        assert capsys.readouterr().err.count("labels cover the background") == times
+    assert main(["objects", str(tmp_path / "i.npy"), "--persistence", "50", *flags]) == 0
+    assert capsys.readouterr().err.count("labels cover the background") == times
 
 
 @pytest.mark.parametrize(

@@ -313,18 +313,20 @@ def test_functionals_of_regions(boundary, shape):
             np.testing.assert_allclose(found.select(label).values, expected.values, atol=1e-9)
 
 
-def test_a_region_across_opposite_sides_of_a_rolled_image():
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize(
+    "function", [ecc.region_curves, ecc.region_minkowski, ecc.region_betti_curves]
+)
+def test_a_region_across_opposite_sides_of_a_rolled_image(function, connectivity):
     image = image_of((12, 15))
     labels = np.zeros((12, 15), int)
     labels[3:9, 4:10] = 1
     rolled = [np.roll(array, (5, 9), (0, 1)) for array in (image, labels)]
-    for function in (ecc.region_curves, ecc.region_minkowski, ecc.region_betti_curves):
-        for connectivity in (1, 2):
-            options = {"range": (0, 5), "connectivity": connectivity}
-            inside = function(image, labels, 6, **options).values
-            across = function(*rolled, 6, boundary="periodic", **options).values
-            np.testing.assert_array_equal(across[:, : inside.shape[1]], inside)
-            assert not across[:, inside.shape[1] :].any()
+    options = {"range": (0, 5), "connectivity": connectivity}
+    inside = function(image, labels, 6, **options).values
+    across = function(*rolled, 6, boundary="periodic", **options).values
+    np.testing.assert_array_equal(across[:, : inside.shape[1]], inside)
+    assert not across[:, inside.shape[1] :].any()
 
 
 OPEN = Border("open", ((("first", -1), ("last", -1)),) * 2)

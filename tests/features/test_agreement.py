@@ -150,7 +150,11 @@ def test_distances_of_one_functional(name):
     a = ecc.minkowski_curves(IMAGES, T, axis=(1, 2), estimator="crofton-4")
     values = getattr(a, name).astype(float)
     widths = np.diff(T)
-    expected = np.array([[(abs(x - y)[:-1] * widths).sum() for y in values] for x in values])
+
+    def distance(one, other):
+        return np.sum(np.abs(one - other)[:-1] * widths)
+
+    expected = np.array([[distance(one, other) for other in values] for one in values])
     found = distance_matrix(a, metric="L1", functional=name)
     assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     singles = [ecc.minkowski_curves(image, T, estimator="crofton-4") for image in IMAGES]

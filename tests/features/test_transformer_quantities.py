@@ -50,7 +50,12 @@ def expected_of(quantity):
         return {"b0": components, "b1": components - euler}
     if quantity == "minkowski":
         return {"area": each(np.sum) * 6.0, "euler": euler}
-    largest = each(lambda one: np.bincount(label(one, ANY)[0].ravel())[1:].max())
+
+    def largest_of(one):
+        labels, _ = label(one, ANY)
+        return np.bincount(labels.ravel())[1:].max()
+
+    largest = each(largest_of)
     return {"points": each(np.sum), "largest": largest}
 
 

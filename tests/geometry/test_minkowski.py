@@ -64,10 +64,10 @@ def test_windows_of_a_partition_add_up(shape):
         options = {"connectivity": connectivity, "boundary": "half-open", "estimator": estimator}
         whole = ecc.minkowski_curves(image, THRESHOLDS, **options)
         parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]
-        windows = [
-            ecc.minkowski_curves(image[tuple(slice(*p) for p in box)], THRESHOLDS, **options)
-            for box in itertools.product(*parts)
-        ]
+        windows = []
+        for box in itertools.product(*parts):
+            part = image[tuple(slice(*ends) for ends in box)]
+            windows.append(ecc.minkowski_curves(part, THRESHOLDS, **options))
         total = sum(window.values for window in windows)
         np.testing.assert_allclose(total, whole.values, rtol=1e-12, atol=1e-12)
         assert sum(window.window for window in windows) == whole.window

@@ -37,12 +37,14 @@ def test_counts_in_a_line():
     assert coloured.count("color:") == 2
 
 
-def test_right_angles_are_exact():
-    for azimuth, vector in ((0, (1, 0)), (90, (0, 1)), (180, (-1, 0)), (270, (0, -1))):
-        assert_array_equal(unit_vector(azimuth), vector)
-        assert_array_equal(unit_vector(azimuth, 0, 3), (0, *vector))
-        assert_array_equal(unit_vector(azimuth, 90, 3), (1, 0, 0))
-        assert angles(vector) == (azimuth, 0)
+@pytest.mark.parametrize(
+    ("azimuth", "vector"), [(0, (1, 0)), (90, (0, 1)), (180, (-1, 0)), (270, (0, -1))]
+)
+def test_right_angles_are_exact(azimuth, vector):
+    assert_array_equal(unit_vector(azimuth), vector)
+    assert_array_equal(unit_vector(azimuth, 0, 3), (0, *vector))
+    assert_array_equal(unit_vector(azimuth, 90, 3), (1, 0, 0))
+    assert angles(vector) == (azimuth, 0)
 
 
 def test_angles_of_vectors():

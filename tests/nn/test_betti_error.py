@@ -101,10 +101,10 @@ class TestClasses:
     OTHERS = np.random.default_rng(6).integers(0, 4, (2, 14, 15))
 
     def expected(self, classes):
-        errors = [
-            [np.abs(numbers(a == c) - numbers(b == c)) for c in classes]
-            for a, b in zip(self.CLASSES, self.OTHERS, strict=True)
-        ]
+        errors = []
+        for own, other in zip(self.CLASSES, self.OTHERS, strict=True):
+            differences = [numbers(own == c) - numbers(other == c) for c in classes]
+            errors.append(np.abs(differences))
         return np.array(errors)
 
     @pytest.mark.parametrize("background", [True, False])

@@ -34,13 +34,11 @@ def sides_of(triangles):
 def counted(values, edges, triangles, thresholds):
     """Points, distinct edges and distinct triangles of which all points have entered."""
     sets = [np.unique(np.sort(rows, axis=1), axis=0) for rows in (edges, triangles)]
+    of_edges, of_triangles = (values[rows].max(axis=1) for rows in sets)
     found = []
     for t in thresholds:
-        signs = zip((-1, 1), sets, strict=True)
-        found.append(
-            (values <= t).sum()
-            + sum(s * (values[rows].max(axis=1) <= t).sum() for s, rows in signs)
-        )
+        entered = [np.count_nonzero(entry <= t) for entry in (values, of_edges, of_triangles)]
+        found.append(entered[0] - entered[1] + entered[2])
     return found
 
 

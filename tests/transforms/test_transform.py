@@ -223,12 +223,15 @@ def test_empty_results():
     assert ecc.euler_transform(MASK, 4, 0).values.shape == (4, 0)
     assert ecc.euler_transform(MASK, 4, []).values.shape == (4, 0)
     assert_array_equal(ecc.euler_transform(np.zeros((4, 5), bool)).values, 0)
-    for shape in ((0,), (0, 4), (3, 0, 2)):
-        for weighted in (False, True):
-            result = ecc.euler_transform(np.zeros(shape, bool), 4, [0.0, 1.0], weighted=weighted)
-            assert result.values.tolist() == [[0, 0]] * 4
     result = ecc.euler_transform(np.zeros((0, 4), bool), 4, 3, range=(-1, 1))
     assert result.heights.tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shapes_without_points(shape, weighted):
+    result = ecc.euler_transform(np.zeros(shape, bool), 4, [0.0, 1.0], weighted=weighted)
+    assert result.values.tolist() == [[0, 0]] * 4
 
 
 def test_many_heights():
