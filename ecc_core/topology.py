@@ -155,8 +155,8 @@ def betti_curves(
         Count only classes whose values at birth and death differ by at least so much, and those
         that never die: what is less is mostly noise. The pairs of birth and death are computed
         then (:func:`persistence_pairs`), which takes longer. Differences of integers are exact,
-        those of floats are rounded to float64. A dask array must have one or two spatial axes, and
-        no mask if it has 64-bit integers; classes of volumes can be counted from their pairs.
+        those of floats are rounded to float64. A dask array with one or two spatial axes must have
+        no mask if it has 64-bit integers.
 
     Returns
     -------

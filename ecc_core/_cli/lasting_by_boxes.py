@@ -18,7 +18,7 @@ from ecc_core._io.limits import available_bytes
 from ecc_core._optional import import_optional
 from ecc_core._partition import Partition
 from ecc_core._request.boundary import boundary_of
-from ecc_core._request.levels import count_entered, round_to_levels
+from ecc_core._request.levels import count_alive, count_entered, round_to_levels
 from ecc_core.errors import InputFileError
 from ecc_core.quantities import CURVES
 from ecc_core.quantities.registry import quantities_of
@@ -98,9 +98,7 @@ def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
     numbers = []
     for births, deaths, points in found:
         dies = points[:, 0] >= 0
-        born = count_entered(births, levels)
-        died = count_entered(deaths[dies], levels)
-        numbers.append(born - died)
+        numbers.append(count_alive(births, deaths[dies], levels))
     if torus:
         last, is_torus = whole
         births = np.reshape(last, 1) if is_torus else np.empty(0, last.dtype)

@@ -97,10 +97,10 @@ def whole_pairs(
         values.shape,
     )
     facts = curve_facts(filtration) | {"dimension": asked}
-    return PersistencePairs(*_tasks(boxes, values, mask), **facts)
+    return PersistencePairs(*pair_arrays(boxes, values, mask), **facts)
 
 
-def _tasks(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
+def pair_arrays(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
     """Return births, deaths and their points as dask arrays of unknown length."""
     dtype = boxes.options.dtype
     ndim = len(boxes.whole)

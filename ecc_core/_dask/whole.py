@@ -22,6 +22,8 @@ from ecc_core._dask.arguments import (
     paired,
 )
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
+from ecc_core._dask.lasting import lasting_curves
+from ecc_core._dask.pairs import VOLUME
 from ecc_core._partition import Index, Partition
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import check_ids
@@ -241,7 +243,11 @@ def whole_betti_curves(
 ) -> BettiCurves:
     """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
     request = lazy_request(image, thresholds, options)
-    at, values = _joined(BETTI, request, own)
+    if own.min_persistence and request.filtration.ndim == VOLUME:
+        at = request.thresholds()
+        values = lasting_curves(request, own.min_persistence)
+    else:
+        at, values = _joined(BETTI, request, own)
     return BettiCurves(at, values, **curve_facts(request.filtration))
 
 

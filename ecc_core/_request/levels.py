@@ -122,6 +122,14 @@ def count_entered(values: Array, levels: Levels, weights: Array | None = None) -
     return np.concatenate([[0], sums])[levels.entered]
 
 
+def count_alive(births: Array, deaths: Array, levels: Levels) -> NDArray[np.int64]:
+    """Count the classes that have been born and have not died at each threshold.
+
+    `deaths` are those of the classes that die.
+    """
+    return count_entered(births, levels) - count_entered(deaths, levels)
+
+
 def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:
     """Return the value at which the last points enter."""
     if dtype.kind == "f":

@@ -96,11 +96,29 @@ def test_classes_that_last_in_many_blocks():
         at = np.linspace(0, 1, 30)
         lazy = ecc.betti_curves(da.from_array(image, chunks=17), at, **options)
         assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
-    with pytest.raises(ValueError, match="what lasts are known for whole volumes only"):
-        ecc.betti_curves(da.zeros((3, 4, 5)), [1.0], min_persistence=1)
     mask = np.ones((3, 4), bool)
     with pytest.raises(ValueError, match="by blocks for masked int64"):
         ecc.betti_curves(da.zeros((3, 4), dtype=int), [1], min_persistence=1, mask=mask)
+
+
+def test_classes_of_a_batch_of_volumes_that_last():
+    """Of three dimensions, whose numbers differ from those of all classes."""
+    images = np.random.default_rng(9).integers(0, 256, (2, 9, 10, 11), np.uint8)
+    at = np.arange(0, 256, 15)
+    options = {"axis": (1, 2, 3), "min_persistence": 60}
+    known = ecc.betti_curves(images, at, **options)
+    assert (
+        (known.values < ecc.betti_curves(images, at, axis=(1, 2, 3)).values).any(axis=(0, 2)).all()
+    )
+    lazy = ecc.betti_curves(da.from_array(images, chunks=(1, 5, 5, 6)), at, **options)
+    assert lazy.values.shape == (2, 3, at.size)
+    assert lazy.to_numpy() == known
+    masked = {"mask": images[1] % 3 > 0, "superlevel": True, "connectivity": 1}
+    options = {"min_persistence": 60, **masked}
+    lazy = ecc.betti_curves(da.from_array(images[0], chunks=(9, 5, 6)), at, **options)
+    assert lazy.to_numpy() == ecc.betti_curves(images[0], at, **options)
+    none = ecc.betti_curves(da.zeros((0, 4, 5), dtype=np.uint8), [1], min_persistence=1)
+    assert none.to_numpy().values.tolist() == [[0], [0], [0]]
 
 
 @pytest.mark.sweep
