@@ -118,6 +118,11 @@ CASES = {
         {"CODE": CODES, "PLANAR": (0, 1), "REVERSE": (0,), "WIDE": (0, 1), "TORUS": (0, 1)}
         | {"THREADS": (256,)}
     ],
+    "gathering": [
+        {"ITEM": ("unsigned char", "unsigned short", "unsigned", "unsigned long long")}
+        | {"THREADS": (256,)}
+    ],
+    "pair_errors": [{"THREADS": (256,)}],
     "same": [{"THREADS": (256,)}],
     "simplices": [{"SIZE": (2, 3, 4, 7), "NUMBER": ("int", "long long"), "THREADS": (256,)}],
     "simplicial": [
