@@ -11,6 +11,7 @@ from oracles.matching import betti_matching as oracle
 from scipy import ndimage
 
 import ecc_core as ecc
+from ecc_core._backends.cpu.betti.matching import order_by_death
 
 SHAPES = [(7,), (6, 7), (3, 4, 3)]
 
@@ -268,6 +269,23 @@ def _births(found):
     one, other = found.matched
     births = zip(one.birth_points[:, 0], other.birth_points[:, 0], one.dimensions, strict=True)
     return [(np.array(pair), dimension) for *pair, dimension in births]
+
+
+def test_tunnels_that_are_born_at_one_point_begin_with_the_last_to_die():
+    rng = np.random.default_rng(0)
+    births = np.sort(rng.integers(0, 5, 40))
+    deaths = rng.integers(0, 11, 40)
+    killers = rng.permutation(40)
+    keys = rng.integers(0, 4, 11).astype(np.uint64)
+    shown = rng.random(11) < 0.7
+    order = np.arange(40, dtype=np.uint32)
+    order_by_death(order, births, deaths, killers, keys, shown)
+
+    def last_to_die(i):
+        death = deaths[i]
+        return births[i], shown[death], -int(keys[death]), -death, -killers[i]
+
+    assert order.tolist() == sorted(range(40), key=last_to_die)
 
 
 def test_images_of_a_batch():
