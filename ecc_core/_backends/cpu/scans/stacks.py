@@ -90,8 +90,8 @@ def cumulate(histograms, rows, descending, sign, entered, curves):
     or their own if `rows` is None.
     """
     bins = histograms.shape[1]
-    reached = np.zeros(bins + 1, np.int64)
-    places = bins - entered if descending else entered
+    reached = np.empty(bins + 1, np.int64)  # zeros, and sums of arrays, take longer to compile
+    reached[0] = 0
     for i in range(len(curves)):
         row = i if rows is None else rows[i]
         if row < 0:
@@ -102,9 +102,12 @@ def cumulate(histograms, rows, descending, sign, entered, curves):
         for key in range(bins):
             total += histogram[key]
             reached[key + 1] = total
-        start, factor = (sign * total, -sign) if descending else (0, sign)
-        for k in range(places.size):
-            curve[k] += start + factor * reached[np.uint64(places[k])]
+        if descending:
+            for k in range(entered.size):
+                curve[k] += sign * (total - reached[np.uint64(bins - entered[k])])
+        else:
+            for k in range(entered.size):
+                curve[k] += sign * reached[np.uint64(entered[k])]
 
 
 def add_histograms(
