@@ -43,12 +43,12 @@ def simplicial_gradients(
 ) -> SoftShapeGradients:
     complexes = _complexes(given)
     flow = upstream.contiguous().numpy()
-    if not all_arguments:
-        found = complexes.gradients(flow)
-        return SoftShapeGradients(torch.from_numpy(found.points), torch.from_numpy(found.vectors))
-    found = complexes.all_gradients(flow)
-    like = given.points
-    return SoftShapeGradients(*(torch.as_tensor(part, dtype=like.dtype) for part in found))
+    found = complexes.all_gradients(flow) if all_arguments else complexes.gradients(flow)
+    dtype = given.points.dtype
+    known: list[Any] = [
+        None if part is None else torch.as_tensor(part, dtype=dtype) for part in found
+    ]
+    return SoftShapeGradients(*known)
 
 
 def raise_for_values(given: SoftShapes) -> None:

@@ -10,6 +10,7 @@ from scipy.special import expit
 from torch._subclasses import FakeTensorMode
 
 import ecc_core as ecc
+from ecc_core._backends.cpu.soft import simplices
 from ecc_core.errors import BackendError
 from ecc_core.nn import SimplicialTransformLayer
 from ecc_core.nn.functional import soft_simplicial_transform
@@ -140,6 +141,29 @@ def test_gradients_of_all_arguments():
 
 def layer_of(**options):
     return SimplicialTransformLayer(6, 9, range=(-2, 2), **options)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_gradients_do_not_depend_on_what_each_thread_takes(monkeypatch, learned):
+    generator = torch.Generator().manual_seed(1)
+    points = torch.rand(50, 3, generator=generator)
+    directions = torch.randn(300, 3, generator=generator)
+    thresholds = torch.linspace(-1, 1, 8, requires_grad=learned)
+
+    def gradient(threads):
+        def share(items, work, _):
+            return [work(iter(items[i::threads])) for i in range(threads)]
+
+        own = points.clone().requires_grad_()
+        monkeypatch.setattr(simplices, "share", share)
+        values = soft_simplicial_transform(own, [], directions, thresholds, sharpness=20.0)
+        values.square().sum().backward()
+        return own.grad
+
+    alone = gradient(1)
+    assert alone.dtype == torch.float32
+    assert torch.equal(gradient(2), alone)
+    assert torch.equal(gradient(3), alone)
 
 
 def test_the_layer_learns_what_it_is_told():

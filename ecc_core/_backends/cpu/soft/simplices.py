@@ -84,7 +84,7 @@ class SoftComplexes(NamedTuple):
         by_vectors = np.empty_like(self.vectors)
 
         def work(starts: Iterator[int]) -> Array:
-            by_points = np.zeros_like(self.points)
+            by_points = np.zeros(self.points.shape)
             for start in starts:
                 part = self._part(start)
                 heights = self._heights(part)
@@ -104,7 +104,7 @@ class SoftComplexes(NamedTuple):
         by_vectors = np.empty_like(self.vectors)
 
         def work(starts: Iterator[int]) -> tuple[Array, ...]:
-            by_points = np.zeros_like(self.points)
+            by_points = np.zeros(self.points.shape)
             by_weights = np.zeros(len(self.points))
             by_levels = np.zeros((self.levels.size + 1, LANES))
             by_sharpness = np.zeros(LANES)
@@ -145,7 +145,11 @@ class SoftComplexes(NamedTuple):
     def _add_rates(
         self, rates: Array, part: tuple[int, int], by_points: Array, by_vectors: Array
     ) -> None:
-        """Add the gradients of points, and write those of vectors, by those of heights."""
+        """Add the gradients of points, and write those of vectors, by those of heights.
+
+        The former are in double precision. Which thread has which directions changes from call to
+        call, and sums of single precision would change with it.
+        """
         own = rates[:, : part[1] - part[0]]
         by_points += own @ self.vectors[slice(*part)]
         by_vectors[slice(*part)] = own.T @ self.points
