@@ -26,7 +26,7 @@ def lasting_curves(request: Request, least: float) -> Any:
     at = request.thresholds()
     batch = image.shape[: len(request.geometry.batch)]
     if image.size == 0:
-        return da.zeros((*batch, len(DIMENSIONS), at.size), np.int64, chunks=-1)
+        return da.zeros((*batch, len(DIMENSIONS), at.size), dtype=np.int64, chunks=-1)
     dtype = image.dtype.newbyteorder("=")
     levels = round_to_levels(at, dtype, request.filtration.superlevel)
     curves = []

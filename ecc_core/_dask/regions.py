@@ -225,7 +225,7 @@ def _tasks(own: LazyRegions) -> list[Any]:
     points = np.empty((0, image.ndim), np.int64)
     metas = [values, values, points, np.empty(0, np.int32)]
     if image.size == 0:
-        none = da.zeros(image.shape, np.int32, chunks=image.chunks)
+        none = da.zeros(image.shape, dtype=np.int32, chunks=image.chunks)
         return [none, *map(da.from_array, metas)]
     backend = origin_of(image._meta).betti_numbers()
     PairBoxes(own.options, image.shape).functions(backend)  # raises for CuPy arrays

@@ -291,7 +291,7 @@ def _joined(
     batch = image.chunks[:lead]
     meta = np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
-        return at, da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
+        return at, da.zeros((*image.shape[:lead], rows, at.size), dtype=np.int64, chunks=-1)
     betti = dask.delayed(pieces, traverse=False, pure=True)
     name = "ecc-betti-" + dask.base.tokenize(image, mask, *ends, betti.key)
     blocks = Partition.of_blocks(image.chunks[lead:])

@@ -121,6 +121,20 @@ def test_classes_of_a_batch_of_volumes_that_last():
     assert none.to_numpy().values.tolist() == [[0], [0], [0]]
 
 
+def test_numbers_without_points_are_integers():
+    """dask's `zeros` ignores a dtype that is its second argument."""
+    image = np.zeros((0, 4, 5), np.float32)
+    lazy = da.from_array(image, chunks=2)
+    for least in (0, 1):
+        known = ecc.betti_curves(image, [0, 1], min_persistence=least).values
+        found = ecc.betti_curves(lazy, [0, 1], min_persistence=least).values
+        assert found.dtype == known.dtype
+        assert_array_equal(found.compute(), known, strict=True)
+    labels = ecc.persistent_regions(lazy, 0).labels
+    assert labels.dtype == np.int32
+    assert_array_equal(labels.compute(), ecc.persistent_regions(image, 0).labels, strict=True)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
