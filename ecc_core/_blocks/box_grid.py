@@ -124,6 +124,13 @@ class BoxGrid:
             places.append(slice(first, last))
         return tuple(places)
 
+    def sides(self, number: int) -> Iterator[Box]:
+        """Yield where the outermost points of a box lie in its window."""
+        for axis, n in enumerate(self.window_of(number)):
+            for first in (self.margin, n - self.margin - 1):
+                part = slice(first, first + 1)
+                yield (*self.inner[:axis], part, *self.inner[axis + 1 :])
+
     def from_shell(self, shell: Array, number: int, offset: Offset) -> Array:
         """Return what the shell of a box has for its neighbour from which it lies at an offset."""
         axis = next(i for i, step in enumerate(offset) if step)

@@ -157,7 +157,8 @@ class MarkedBoxes:
             del self.held[number]
             del self.shells[number]
             self.shells[number] = shell  # the last one
-        away = [number for number in list(self.shells) if number not in {*self.held, *running}]
+        in_use = {*self.held, *running}
+        away = [number for number in list(self.shells) if number not in in_use]
         for number in away[: max(0, len(away) - MOST_SHELLS)]:
             del self.shells[number]
 
@@ -272,9 +273,13 @@ class MarkedBoxes:
         return at[is_known], found[is_known]
 
     def _around(self, number: int, marks: Marks) -> Points:
-        """Return the places of the points around a box whose marks are known."""
+        """Return the places of its outermost points and of those of its halo with known marks.
+
+        An earlier run may have ended after it kept the marks of a box and before those of its
+        outermost points, so that neighbours do not know them yet.
+        """
         found = [NONE]
-        for at in self._halos(number):
+        for at in (*self._halos(number), *self.grid.sides(number)):
             known = (marks[at] != self.flood.NEVER) & (marks[at] != self.flood.UNKNOWN)
             found.append(_places(known, at, marks.shape))
         return np.concatenate(found)

@@ -122,8 +122,9 @@ def test_cut_of_parts_that_are_not_connected():
     assert KeptLabels(tree, 9)[(slice(0, 7),)].tolist() == [1, 1, 3, 0, 0, 2, 0]
 
 
-def test_what_was_kept_is_used_again():
-    """Also if labels had spread only in part, and groups were joined."""
+@pytest.mark.parametrize("kinds", [("marks", "marks-shell"), ("marks",)])
+def test_what_was_kept_is_used_again(kinds):
+    """Also if labels had spread only in part, and if it ended between the marks and the shell."""
     image = np.random.default_rng(8).integers(0, 50, (24, 25), np.uint8)
     chunks = ((6,) * 4, (5,) * 5)
     tree = assert_alike(image, chunks, 20)
@@ -136,8 +137,8 @@ def test_what_was_kept_is_used_again():
         *((kind, i) for kind in ("short", "keys", "ends") for i in range(20)),
     ]:
         again.kept.arrays[key] = arrays[key]
-    for i in range(0, 20, 3):
-        for kind in ("marks", "marks-shell"):
+    for i in range(1, 20, 4):
+        for kind in kinds:
             again.kept.arrays[kind, i] = arrays[kind, i]
 
     def read(box):
