@@ -238,7 +238,7 @@ class KeptLabels:
             runs = self.tree.kept.load(MARKS, number)
             if runs is None:
                 raise InputFileError(LOST)
-        while len(self._runs) >= MOST_RUNS:
-            del self._runs[next(iter(self._runs))]
         self._runs[number] = runs
+        for other in list(self._runs)[:-MOST_RUNS]:
+            self._runs.pop(other, None)  # which another thread may have removed
         return runs

@@ -154,6 +154,26 @@ def test_what_was_kept_is_used_again(kinds):
     assert_array_equal(KeptLabels(again, 99)[whole], known)
 
 
+class SharedByThreads(dict[int, Any]):
+    """Runs of which another thread removes the first ones just after they were listed."""
+
+    def __iter__(self):
+        listed = list(self.keys())
+        for number in listed[:1]:
+            del self[number]
+        return iter(listed)
+
+
+def test_labels_are_read_by_threads():
+    """As by tasks of dask, which read chunks at the same time."""
+    image = np.random.default_rng(8).integers(0, 50, (24, 25), np.uint8)
+    tree = assert_alike(image, ((6,) * 4, (5,) * 5), 20)
+    known = KeptLabels(tree, 99)[slice(0, 24), slice(0, 25)]
+    labels = KeptLabels(tree, 99, SharedByThreads())
+    for box in tree.grid.partition.boxes():
+        assert_array_equal(labels[box], known[box])
+
+
 def test_pieces_of_pairs_are_packed():
     image = np.random.default_rng(9).integers(0, 50, (9, 8), np.uint8)
     options = tree_of(image, ((9,), (8,)), 0).options
