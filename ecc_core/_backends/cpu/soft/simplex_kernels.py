@@ -144,7 +144,8 @@ def write_curves(given, offsets, part, curves):
 
 @kernel()
 def _whole_blocks(count):
-    return -(-count // BLOCK) * BLOCK
+    """Return a number of levels rounded up to whole blocks."""
+    return (count + BLOCK - 1) // BLOCK * BLOCK
 
 
 @kernel(error_model="numpy")
