@@ -273,13 +273,16 @@ class MarkedBoxes:
         return at[is_known], found[is_known]
 
     def _around(self, number: int, marks: Marks) -> Points:
-        """Return the places of its outermost points and of those of its halo with known marks.
+        """Return the places of the points around a box whose marks are known.
 
-        An earlier run may have ended after it kept the marks of a box and before those of its
-        outermost points, so that neighbours do not know them yet.
+        So are its own outermost points if the box has not been looked at in this run: an earlier
+        one may have ended before neighbours could know their marks.
         """
+        parts = list(self._halos(number))
+        if number not in self.shells:
+            parts += self.grid.sides(number)
         found = [NONE]
-        for at in (*self._halos(number), *self.grid.sides(number)):
+        for at in parts:
             known = (marks[at] != self.flood.NEVER) & (marks[at] != self.flood.UNKNOWN)
             found.append(_places(known, at, marks.shape))
         return np.concatenate(found)
