@@ -26,6 +26,7 @@ from skimage.util import img_as_float
 from ecc_core._io import stored
 from ecc_core._io.description import named_axes
 from ecc_core._io.stored import StoredImage
+from ecc_core._partition import Partition
 from ecc_core.io import ImageFile, open_image, read_file, read_image, select_channel
 
 
@@ -224,7 +225,8 @@ class TestOrder:
         image = noise(5, 4, 3)
         opened = open_image(write_ome_zarr(tmp_path / "a.zarr", [image], "xyz", chunk=2))
         assert opened.chunks == (2, 2, 2)
-        chunks = opened._chunks_of((slice(2, 3), slice(0, 2), slice(4, 5)))
+        stored = Partition.of_chunks(opened.shape, opened.chunks)
+        chunks = stored.that_meet((slice(2, 3), slice(0, 2), slice(4, 5)))
         assert [Path(opened.file_of(chunk)).name for chunk in chunks] == ["2.0.1"]
 
     @pytest.mark.parametrize(
