@@ -8,6 +8,7 @@ from filtrations import omitting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from scipy import ndimage
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
@@ -120,6 +121,13 @@ def test_cut_of_parts_that_are_not_connected():
     mask = np.array([1, 1, 1, 1, 0, 1, 1], bool)
     tree = assert_alike(image, ((2, 2, 2, 1),), 2, cut=0.5, mask=mask)
     assert KeptLabels(tree, 9)[(slice(0, 7),)].tolist() == [1, 1, 3, 0, 0, 2, 0]
+
+
+def test_cut_in_boxes_of_many_words():
+    """Points that enter after a region is cut are put aside by words of 64 points, all of them."""
+    noise = np.random.default_rng(11).random((96, 200))
+    image = (255 * ndimage.gaussian_filter(noise, 1)).astype(np.uint8)
+    assert_alike(image, ((48, 48), (150, 50)), 6, cut=0.5)
 
 
 @pytest.mark.parametrize("kinds", [("marks", "marks-shell"), ("marks",)])

@@ -75,7 +75,7 @@ def _trees(
     scan: Scan,
     side: int,
     forks: Forks,
-    tables: Any,
+    tables: tuple[Array, Array, Array],
     others: Sequence[Points],
     by_age: bool = True,
 ) -> Trees:
