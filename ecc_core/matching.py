@@ -268,17 +268,17 @@ def _check_objects(targets: Array, shown: Array | None) -> None:
 
 def _result(matched: Sequence[Any], images: Sequence[Array], request: Request) -> BettiMatching:
     """Return the result for two images, whose classes of each dimension are matched."""
-    prediction_pairs, target_pairs = (
-        _pairs([of_dimension[i] for of_dimension in matched], image, request)
-        for i, image in enumerate(images)
-    )
     first = np.zeros(2, np.int64)
     matches = []
     for prediction, target, numbers in matched:
         matches.append(numbers + first)
         first = first + np.array([prediction.births.size, target.births.size])
-    numbers = request.origin.wrap(np.concatenate(matches))
-    return BettiMatching(prediction_pairs, target_pairs, numbers)
+    predicted, known, _ = zip(*matched, strict=True)
+    return BettiMatching(
+        _pairs(predicted, images[0], request),
+        _pairs(known, images[1], request),
+        request.origin.wrap(np.concatenate(matches)),
+    )
 
 
 def _pairs(classes: Sequence[Any], image: Array, request: Request) -> PersistencePairs[Any]:

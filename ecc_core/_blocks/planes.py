@@ -85,7 +85,8 @@ def outermost(box: Box, at: slice, crossed: Sequence[bool]) -> tuple[Box, ...]:
     planes: list[Box] = []
     for axis, meets in enumerate(crossed):
         if meets:
-            planes.append(tuple(plane_of(array, axis, at).copy() for array in box))
+            outermost = [plane_of(array, axis, at) for array in box]
+            planes.append(tuple(plane.copy() for plane in outermost))
         else:
             planes.append(())
     return tuple(planes)
@@ -93,7 +94,8 @@ def outermost(box: Box, at: slice, crossed: Sequence[bool]) -> tuple[Box, ...]:
 
 def offsets_of(after: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the steps from a block to itself and its later neighbours, the last axis fastest."""
-    return list(itertools.product(*[range(1 + step) for step in after]))
+    steps = [range(1 + step) for step in after]
+    return list(itertools.product(*steps))
 
 
 def plane_of(array: Array, axis: int, at: slice) -> Array:

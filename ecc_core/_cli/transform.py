@@ -141,7 +141,6 @@ def _plot(
         shapes = {}
         for label, name in names.items():
             region = shape == label
-            places = region.nonzero()
-            box = tuple(slice(at.min(), at.max() + 1) for at in places)
-            shapes[name] = region[box]
+            box = [slice(places.min(), places.max() + 1) for places in region.nonzero()]
+            shapes[name] = region[tuple(box)]
     write_figure(path, plot_transforms(drawn, shapes if shape.ndim > 1 else None))

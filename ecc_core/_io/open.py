@@ -245,11 +245,14 @@ def _in_order(opened: Opened) -> Opened:
     transposed: Any = Lazy(ordered(array.shape), array.dtype, read)
     if isinstance(array, np.ndarray):
         transposed = array.transpose(order)
-    return replace(
+    in_order = replace(
         opened,
         array=transposed,
         description=opened.description.in_order(order),
         chunks=ordered(opened.chunks or rows_of(array)),
-        parts=opened.parts and ordered(opened.parts),
-        file_of=file_of and (lambda chunk: file_of(as_stored(chunk))),
     )
+    if opened.parts:
+        in_order = replace(in_order, parts=ordered(opened.parts))
+    if file_of is not None:
+        in_order = replace(in_order, file_of=lambda chunk: file_of(as_stored(chunk)))
+    return in_order

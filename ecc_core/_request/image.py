@@ -152,7 +152,8 @@ def spatial_axes(
     ndim = len(shape)
     positive = tuple(a + ndim if a < 0 else a for a in axes)
     is_distinct = len(set(positive)) == len(axes)
-    if not 1 <= len(axes) <= 3 or not is_distinct or not set(positive).issubset(range(ndim)):
+    exists = set(positive).issubset(range(ndim))
+    if not (1 <= len(axes) <= 3 and is_distinct and exists):
         raise ValueError(
             f"`axis` must be 1 to 3 distinct axes of an image of shape {shape}, got {axis}"
         )

@@ -200,7 +200,7 @@ def kinematic_curve(u: Floats, counts: Counts, spacing: Floats, moments: Floats)
     for chosen in counts:
         axes = np.flatnonzero(chosen)
         j = axes.size
-        with_these = [n for cell, n in counts.items() if all(cell[axis] for axis in axes)]
+        with_these = [n for cell, n in counts.items() if np.all(np.take(cell, axes))]
         boxes = (-1) ** j * sum(with_these)
         if j == 0:
             expected += boxes * special.ndtr(-u)

@@ -120,6 +120,13 @@ class Aligned(NamedTuple):
         return self.levels, *rows
 
 
+def _first_of(table: Any) -> Any:
+    """Return the first curve of a list, or what is no list as it is."""
+    if isinstance(table, list) and table:
+        return table[0]
+    return table
+
+
 def align(
     given: Mapping[str, Curves],
     superlevel: bool | None,
@@ -136,7 +143,7 @@ def align(
     if metric not in ("L1", "L2", "W1"):
         raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
     tables = {name: from_table(curves, functional, name) for name, curves in given.items()}
-    firsts = [t[0] if isinstance(t, list) and t else t for t in tables.values()]
+    firsts = [_first_of(table) for table in tables.values()]
     first = firsts[0]
     transforms = any(isinstance(one, TransformResult) for one in firsts)
     if metric == "W1" and (transforms or functional == "all"):

@@ -61,8 +61,10 @@ class RegionTracks:
             return NotImplemented
         if self.n_frames != other.n_frames:
             return False
-        names = ("frames", "labels", "tracks", "points", "centroids", "links")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        for name in ("frames", "labels", "tracks", "points", "centroids", "links"):
+            if not np.array_equal(getattr(self, name), getattr(other, name)):
+                return False
+        return True
 
     __hash__ = None  # type: ignore[assignment]
 

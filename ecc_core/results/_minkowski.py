@@ -80,11 +80,13 @@ class _Measured(CurveResult[ArrayT]):
     def measure_units(self) -> tuple[str, ...]:
         """Unit of each functional, such as ``"millimeter^2"``; "" if it has none, or is unknown."""
         unit = self.spacing_units
-        last = len(self.measures) - 1
+        ndim = len(self.measures) - 1
         if not unit:
-            return ("",) * (last + 1)
-        missing = last if vars(self).get("density") else 0
-        return tuple(_power(unit, last - k - missing) for k in range(last + 1))
+            return ("",) * len(self.measures)
+        powers = range(ndim, -1, -1)
+        if vars(self).get("density"):  # of lengths that were divided by the size of the window
+            powers = range(0, -ndim - 1, -1)
+        return tuple(_power(unit, power) for power in powers)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "values" or name not in self.measures:
@@ -222,7 +224,9 @@ def _as_sizes(window: Any) -> Any:
     if is_lazy(window):
         return window
     sizes = np.asarray(window, np.float64)
-    return sizes.item() if sizes.ndim == 0 else tuple(sizes.ravel().tolist())
+    if sizes.ndim == 0:
+        return sizes.item()
+    return tuple(sizes.ravel().tolist())
 
 
 def minkowski_facts(filtration: Filtration, estimator: Estimator) -> dict[str, Any]:

@@ -28,7 +28,9 @@ def check_array_like(array: Any, name: str) -> None:
     NumPy takes every object with a length and items for a sequence: an image of SimpleITK for a row
     of all its pixels.
     """
-    if isinstance(array, Sequence | Number) or any(hasattr(type(array), at) for at in PROTOCOLS):
+    if isinstance(array, Sequence | Number):
+        return
+    if any(hasattr(type(array), protocol) for protocol in PROTOCOLS):
         return
     try:
         memoryview(array)

@@ -70,8 +70,12 @@ def component_curves(
         for i, code in enumerate(codes):
             keys = code[inside]
             keys = cupy.ascontiguousarray(levels - keys if filtration.superlevel else keys)
-            chosen = [None if end is None else _booleans(end[i]) for end in (inlet, outlet)]
-            reached = _ends_of(keys.shape, None if kept is None else kept[i], *chosen)
+            reached = _ends_of(
+                keys.shape,
+                None if kept is None else kept[i],
+                inlet=None if inlet is None else _booleans(inlet[i]),
+                outlet=None if outlet is None else _booleans(outlet[i]),
+            )
             around = _wrapped_axes(filtration) if inlet is None and outlet is None else []
             found = _Growth.of(keys, levels, filtration, around).curves(reached)
             changes = cupy.zeros((2 + pairs, levels + 1), np.int64)
@@ -112,7 +116,11 @@ def _ends_of(shape: tuple[int, ...], kept: Any, inlet: Any, outlet: Any) -> list
             across = tuple(other for other in range(len(shape)) if other != axis)
             in_slices = kept.any(axis=across) if across else kept
             slices = np.flatnonzero(in_slices.get())
-            first, last = (int(slices[0]), int(slices[-1])) if slices.size else (length, length)
+            if slices.size:
+                first = int(slices[0])
+                last = int(slices[-1])
+            else:  # slices behind the image have no points
+                first = last = length
         before = (slice(None),) * axis
         found.append((*before, slice(first, first + 1)) if inlet is None else inlet)
         found.append((*before, slice(last, last + 1)) if outlet is None else outlet)

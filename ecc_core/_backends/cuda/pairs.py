@@ -29,10 +29,13 @@ def pairs_of_keys(
         )
     if filtration.boundary.is_closed:
         forests, outer = _grown(keys, never, dimensions, filtration, torus=False)
-        return [
-            forests.lasting_pairs(outer.index(k)) if k in outer else tunnel_pairs(forests)
-            for k in dimensions
-        ]
+        classes = []
+        for k in dimensions:
+            if k in outer:
+                classes.append(forests.lasting_pairs(outer.index(k)))
+            else:
+                classes.append(tunnel_pairs(forests))
+        return classes
     torus = Torus.of(keys, filtration)
     on_torus = torus.laid_out(keys, never)
     forests, outer = _grown(on_torus, never, dimensions, filtration, torus=True)

@@ -211,6 +211,8 @@ def _jobs(
     choices = [split(starts, size) for size in range(most, 0, -1)]
     jobs = min(choices, key=lambda jobs: times(jobs).sum())
     shares = times(jobs) / times(jobs).sum()
-    taken = np.clip(np.floor(blocks * shares), fewest, max(units, fewest)).astype(int)
-    ranks = [(*job, rank, n) for job, n in zip(jobs, taken, strict=True) for rank in range(n)]
-    return np.array(ranks, np.int32)
+    taken = np.floor(blocks * shares).clip(fewest, max(units, fewest)).astype(int)
+    blocks_of_jobs = []
+    for (first, last), count in zip(jobs, taken, strict=True):
+        blocks_of_jobs += [(first, last, rank, count) for rank in range(count)]
+    return np.array(blocks_of_jobs, np.int32)

@@ -172,15 +172,16 @@ def _without_flat(array: Lazy, axes: list[str]) -> Lazy:
     kept = [i for i, letter in enumerate(axes) if letter]
     if len(kept) == len(axes):
         return array
+    left_out = tuple(i for i, letter in enumerate(axes) if not letter)
 
     def read(box: Box) -> Array:
         whole = [slice(0, 1)] * len(axes)
         for i, part in zip(kept, box, strict=True):
             whole[i] = part
-        flat = tuple(i for i in range(len(axes)) if i not in kept)
-        return array[tuple(whole)].squeeze(flat)
+        return array[tuple(whole)].squeeze(left_out)
 
-    return Lazy(tuple(array.shape[i] for i in kept), array.dtype, read)
+    shape = tuple(array.shape[i] for i in kept)
+    return Lazy(shape, array.dtype, read)
 
 
 def _encoding(unit: Any, dtype: np.dtype[Any]) -> Encoding:

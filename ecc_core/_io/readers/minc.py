@@ -55,13 +55,14 @@ def open_minc(path: Path, _: Request) -> Opened:
         vectors = dict(zip(spatial, image.affine[:3, :3].T, strict=True))
         affine = Affine(vectors, image.affine[:3, 3])
     chunks = stored._image.chunks if second else None
+    encoding = Encoding() if whole else Encoding(str(stored.get_data_dtype()))
     description = Description.of(
         "".join(letters),
         steps=steps,
         units=dict.fromkeys(spatial, UNIT),
         names=names,
         place=affine,
-        encoding=Encoding() if whole else Encoding(str(stored.get_data_dtype())),
+        encoding=encoding,
         notes=[str(warning.message) for warning in said],
     )
     return Opened(Lazy(shape, dtype, read), description, chunks)

@@ -53,13 +53,18 @@ def open_n5(folder: Path, request: Request) -> Opened:
     steps, units = _distances(attributes, described, letters, request.level)
     files = [str(place / ATTRIBUTES) for place in dict.fromkeys((folder, dataset))]
     description = Description.of("".join(letters[::-1]), steps=steps, units=units)
+
+    def file_of(chunk: tuple[int, ...]) -> str:
+        names = map(str, chunk[::-1])
+        return os.path.join(dataset, *names)  # noqa: PTH118
+
     return Opened(
         _values(dataset, shape),
         description,
         blocks[::-1],
         levels=len(levels),
         described=files,
-        file_of=lambda chunk: os.path.join(dataset, *map(str, chunk[::-1])),  # noqa: PTH118
+        file_of=file_of,
         stamp=stamp_of_file,
     )
 

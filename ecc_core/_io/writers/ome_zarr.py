@@ -58,8 +58,8 @@ def write_ome_zarr(path: Path, values: Source, grid: Grid, *, labels: bool) -> N
     with _whole_folder(path) as folder:
         group = zarr.create_group(folder, zarr_format=3 if sharded else 2)
         side = SIDES[len(shape)]
-        chunks = tuple(min(side, max(1, n)) for n in shape)
-        shards = tuple(_shard(chunk, n) for chunk, n in zip(chunks, shape, strict=True))
+        chunks = tuple(np.clip(shape, 1, side).tolist())
+        shards = tuple(map(_shard, chunks, shape))
         options: Json = {"shards": shards, "dimension_names": [*axes.lower()]} if sharded else {}
         array = group.create_array(
             LEVEL,

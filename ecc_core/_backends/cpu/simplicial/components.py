@@ -26,7 +26,8 @@ def component_pairs(
     ages[order] = np.arange(order.size)
     ends = ages[edges]
     entered = ends.max(axis=1)
-    sequence = sort_keys(entered.astype(np.uint32 if order.size < 2**32 else np.uint64))
+    age_dtype = np.uint32 if order.size < 2**32 else np.uint64
+    sequence = sort_keys(entered.astype(age_dtype))
     parents = np.arange(order.size)
     younger = np.empty(len(ends), np.int64)
     nothing = np.empty((0, 0), np.int64)

@@ -137,6 +137,17 @@ def take_totals(builder, sums, entered, levels, totals):
             used.store(nothing, at)
 
 
+def _interleaving(first: int) -> ir.Constant:
+    """Return the shuffle that takes elements of two rows by turns, from the first one of each on.
+
+    Elements of the second row are numbered behind those of the first one.
+    """
+    order = []
+    for i in range(BLOCK // 2):
+        order += [first + i, first + i + BLOCK]
+    return ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), order)
+
+
 @llvm.operation()
 def transpose(builder, source, begin, stride, target, to, step):
     """Transpose BLOCK rows of as many numbers; distances between rows are in elements."""
@@ -145,11 +156,8 @@ def transpose(builder, source, begin, stride, target, to, step):
         at = builder.add(begin, builder.mul(stride, llvm.I64(i)))
         rows.append(source.load(at, BLOCK))
     half = BLOCK // 2
-    index = ir.VectorType(ir.IntType(32), BLOCK)
-    low, high = (
-        ir.Constant(index, [i // 2 + start + i % 2 * BLOCK for i in range(BLOCK)])
-        for start in (0, half)
-    )
+    low = _interleaving(0)
+    high = _interleaving(half)
     for _ in range(BLOCK.bit_length() - 1):
         pairs = zip(rows[:half], rows[half:], strict=True)
         rows = [builder.shuffle_vector(*pair, order) for pair in pairs for order in (low, high)]
