@@ -15,7 +15,7 @@ arrays = pytest.importorskip("ecc_core._backends.cuda.arrays")
 launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 bins = pytest.importorskip("ecc_core._backends.cuda.bins")
 rules = pytest.importorskip("ecc_core._backends.cuda.rules")
-recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
+scan_plans = pytest.importorskip("ecc_core._backends.cuda.scan_plans")
 programs = pytest.importorskip("ecc_core._backends.cuda.programs")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
@@ -191,7 +191,7 @@ def test_volumes_of_16_bits(draw, cubes, superlevel, dtype, shape):
 @pytest.fixture
 def one_processor(monkeypatch):
     """Blocks are as large as on a device with a single multiprocessor."""
-    monkeypatch.setattr(recipe, "processors", lambda _: 1)
+    monkeypatch.setattr(scan_plans, "processors", lambda _: 1)
     programs.forget_plans()
     yield
     programs.forget_plans()

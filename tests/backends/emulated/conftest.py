@@ -39,7 +39,7 @@ KERNEL_FLAGS = ("-Og", "-nostdlib")
 GRID_FLAG = "-O2"
 KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
 MODULES = (
-    "programs arrays bins calls kernels recipe scan samples recode "
+    "programs arrays bins calls kernels scan_plans recipe scan samples recode "
     "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
     "pair_errors gathering region_betti surface cells component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes "
@@ -105,7 +105,7 @@ class Emulator:
         # Without the header g++ must use its compiled form, or fail. It would otherwise read the
         # header again where, say, the name of a macro on its command line occurs there.
         (sources / "cuda.hpp").unlink()
-        self.backend.recipe.SLICED_LEAST = 0  # images of tests are small
+        self.backend.scan_plans.SLICED_LEAST = 0  # images of tests are small
         for module in vars(self.backend).values():
             for name, value in (
                 ("function", self._function),

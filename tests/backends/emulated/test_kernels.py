@@ -105,7 +105,7 @@ def test_curves(emulator, case, side):
     ],
 )
 def test_repeated_tables(emulator, monkeypatch, case):
-    monkeypatch.setattr(emulator.backend.recipe, "SAMPLES_A_TABLE", 1)
+    monkeypatch.setattr(emulator.backend.scan_plans, "SAMPLES_A_TABLE", 1)
     kernel, shape, dtype, levels = CASES[case]
     for images in fields(shape, dtype):
         check(emulator, images, levels, SIDES[1], kernel)
