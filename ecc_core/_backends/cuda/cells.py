@@ -36,7 +36,7 @@ COPIES = 32  # The most copies of a bin in shared memory, one for each lane.
 PAIRED_COPIES = 8  # The fewest copies where one word counts two kinds of cells.
 MOST_SUM = (1 << 16) - 1  # The largest count in half a word.
 DECLARED = 1024  # Bytes of shared memory that are left to what the kernel declares.
-SLICES_A_THREAD = (4, 64)  # Least and most.
+SLICES_A_THREAD = range(4, 65)
 
 
 def cell_counts(
@@ -163,6 +163,39 @@ class _Tables(NamedTuple):
                 return cls(copies, True)
         return cls(_copies(kinds, bins, device), False)
 
+    def shared_bytes(self, kinds: int, bins: int) -> int:
+        """Return the shared memory of a block."""
+        words = kinds // 2 if self.paired else kinds
+        return self.copies * _table_bytes(words, bins)
+
+
+class _Work(NamedTuple):
+    """How the threads of a launch divide the corners of the cells of an image."""
+
+    across: int
+    """Threads side by side along a row, each with some columns."""
+    slices: int
+    """Slices of a thread, which reads one more."""
+    blocks: int
+    """Blocks of an image."""
+
+    @classmethod
+    def of(cls, images: int, volume: tuple[int, int, int], threads: int, device: int) -> Self:
+        """Divide volumes of corners such that the busiest thread does as little as possible."""
+        depth, height, width = volume
+        across = ceil_div(width, COLUMNS_A_THREAD)
+        most_blocks = ceil_div(processors(device), images)
+
+        def turns(slices: int) -> int:
+            return across * height * ceil_div(depth, slices)
+
+        def cost(slices: int) -> int:
+            return ceil_div(turns(slices), most_blocks * threads) * (slices + 1)
+
+        slices = min(SLICES_A_THREAD, key=cost)
+        blocks = min(ceil_div(turns(slices), threads), most_blocks)
+        return cls(across, slices, max(blocks, 1))
+
 
 def _corner_places(
     sizes: Sequence[int], cells: Cells, filtration: Filtration
@@ -196,38 +229,26 @@ def _plan(
     """
     images, *sizes = placement.shape
     device = placement.device
-    steps = [step // code.itemsize for step in placement.strides]
     places = _corner_places(sizes, cells, filtration)
     (top, bottom), (first, last), (left, right) = places
-    lines = last - first
-    slices = bottom - top
-    if lines <= 0 or slices <= 0 or right <= left:
+    if last <= first or bottom <= top or right <= left:
         return None
-    kinds = len(cells.groups)
     bins = levels + 1
-    labelled = label is not None
-    copies, paired = _Tables(0, False) if labelled else _Tables.of(cells, bins, device)
-    threads = THREADS[copies > 0]
-    across = ceil_div(right - (1 if paired else left), COLUMNS_A_THREAD)
-    resident = ceil_div(processors(device), images)
-
-    def cost(chunk: int) -> tuple[int, int]:
-        units = across * lines * ceil_div(slices, chunk)
-        return ceil_div(units, resident * threads) * (chunk + 1), chunk
-
-    chunk = min(range(SLICES_A_THREAD[0], SLICES_A_THREAD[1] + 1), key=cost)
-    units = across * lines * ceil_div(slices, chunk)
+    if label is None:
+        tables = _Tables.of(cells, bins, device)
+    else:
+        tables = _Tables(copies=0, paired=False)
+    threads = THREADS[tables.copies > 0]
+    columns = right - (1 if tables.paired else left)
+    work = _Work.of(images, (bottom - top, last - first, columns), threads, device)
     depth, height, width = _as_volume(tuple(sizes), 1)
-    slice_, row, _ = _as_volume(tuple(steps[1:]), 0)
-    blocks = max(1, min(ceil_div(units, threads), resident))
+    steps = tuple(step // code.itemsize for step in placement.strides)
+    slice_step, row_step, _ = _as_volume(steps[1:], 0)
     superlevel = filtration.superlevel
-    shift = 0
-    if raw:  # from what is in memory to codes
-        shift = (128 if code == np.int8 else 0) + superlevel
     given = CELLS(
         batch=steps[0],
-        slice=slice_,
-        row=row,
+        slice=slice_step,
+        row=row_step,
         labels_slice=height * width,
         depth=depth,
         height=height,
@@ -237,39 +258,61 @@ def _plan(
         wraps=list(_as_volume(filtration.boundary.wraps, False)),
         bins=bins,
         never_enters=0 if superlevel else bins - 1,
-        chunk=chunk,
-        across=across,
-        blocks=blocks,
+        chunk=work.slices,
+        across=work.across,
+        blocks=work.blocks,
         # A thread adds to a kind at most once for each of its columns, and the one beside them.
-        spill=MOST_SUM * copies // (threads * (COLUMNS_A_THREAD + 1) * chunk),
+        spill=MOST_SUM * tables.copies // (threads * (COLUMNS_A_THREAD + 1) * work.slices),
     )
     macros = {
         "CODE": ELEMENTS[code.name],
-        "SHIFT": shift,
-        "LABEL": ELEMENTS["uint8" if label is None else label.name],
-        "GROUPS": ",".join(str(_corners(group)) for group in cells.groups),
-        "LAST": int(cells.every),
+        "SHIFT": _shift(code, superlevel) if raw else 0,
         "SUPER": int(superlevel),
-        "COPIES": copies,
-        "PAIRED": int(paired),
-        "LABELLED": int(labelled),
+        "LABEL": ELEMENTS["uint8" if label is None else label.name],
+        "LABELLED": int(label is not None),
     }
-    shared = 4 * bins * ((kinds // 2 if paired else kinds) | 1) * copies
     return plan_call(
         "cells",
         "count_cells",
-        macros=macros,
-        grid=(images * blocks,),
+        macros=macros | _macros(cells, tables),
+        grid=(images * work.blocks,),
         threads=threads,
         arguments=(given,),
-        shared=shared,
+        shared=tables.shared_bytes(len(cells.groups), bins),
     )
+
+
+def _macros(cells: Cells, tables: _Tables) -> dict[str, Any]:
+    """Return the macros that say which cells are counted, and where."""
+    groups = [str(_corners(group)) for group in cells.groups]
+    return {
+        "GROUPS": ",".join(groups),
+        "LAST": int(cells.every),
+        "COPIES": tables.copies,
+        "PAIRED": int(tables.paired),
+    }
+
+
+def _shift(value: np.dtype[Any], superlevel: bool) -> int:
+    """Return what is added to values of 8 bits to make codes of them."""
+    shift = 128 if value == np.int8 else 0
+    if superlevel:
+        shift += 1
+    return shift
 
 
 def _copies(words: int, bins: int, device: int) -> int:
     """Return how many copies of each bin fit into shared memory, at most 32."""
-    room = (shared_limit(device) - DECLARED) // (4 * bins * (words | 1))
+    room = (shared_limit(device) - DECLARED) // _table_bytes(words, bins)
     return min(COPIES, 1 << room.bit_length() >> 1)
+
+
+def _table_bytes(words: int, bins: int) -> int:
+    """Return the size of a table with so many words for each bin.
+
+    Their number is odd, so that bins begin in different banks of shared memory.
+    """
+    return 4 * bins * (words | 1)
 
 
 def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
