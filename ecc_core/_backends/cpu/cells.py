@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.llvm import ONE, part_of
-from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.pool import add_up, share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, across, fill_halo, load_box
 from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
@@ -266,29 +266,13 @@ def region_cell_counts(
         ids = np.unique(labels)
         ids = ids[ids != 0]
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
-    # The image is encoded with points in no region, which never enter, between its rows.
     dtype = image.dtype.newbyteorder("=")
     plan = curve_plans(
         dtype, thresholds, filtration.superlevel, False, masked=True, points=image.size
     )[-1]
-    shape = (1,) * (3 - image.ndim) + image.shape
-    values = Source(image.reshape(shape))
-    regions = Source(labels.reshape(shape), "labels")
-    shown = Source((labels != 0).reshape(shape), "mask")
-    depth, height, width = values.shape
-    strides = ((height + 1) * (width + SPARE_ELEMENTS), width + SPARE_ELEMENTS)
-    start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
-    size = start + depth * strides[0] + start
-    keys = np.empty(size, plan.key_dtype)
-    box = Block((0, 0, 0), (depth, height, width))
-    nan, _ = load_box(plan, values, shown, box, keys, start, strides)
-    if nan and filtration.nan == "raise":
-        raise ValueError(NAN_MESSAGE)
-    numbering = Numbering(regions.token.dtype)
-    place = start, strides
-    numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), *place)
+    keys, numbers, strides, numbering = _staged_regions(image, labels, plan, filtration.nan)
     ids = numbering.ids
-    rows = np.argsort(numbering.ids)
+    rows = np.argsort(ids)
     groups, _ = _tables(cells, filtration, image.shape, [])
     kinds = len(groups)
     bins = plan.top + 1
@@ -303,14 +287,41 @@ def region_cell_counts(
             count_groups(points, tables, span, cells.every, memory, histograms)
         return histograms
 
-    last = size - int(offsets.max())
-    parts = [
-        (place, min(place + COMPARED_AT_ONCE, last)) for place in range(0, last, COMPARED_AT_ONCE)
-    ]
-    total, *others = share(parts, work, worker_count(workers, size, ids.size * kinds * bins))
-    for other in others:
-        total += other
+    last = keys.size - int(offsets.max())
+    starts = range(0, last, COMPARED_AT_ONCE)
+    parts = [(place, min(place + COMPARED_AT_ONCE, last)) for place in starts]
+    threads = worker_count(workers, keys.size, ids.size * kinds * bins)
+    total = add_up(share(parts, work, threads))
     result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
     curves = result.reshape(-1, thresholds.size)
     cumulate(total.reshape(-1, bins), None, False, 1, plan.entered, curves)
     return ids[rows].astype(labels.dtype), result[rows]
+
+
+def _staged_regions(
+    image: Array, labels: Array, plan: Plan, nan: str
+) -> tuple[Array, Array, tuple[int, int], Numbering]:
+    """Return the keys of an image, the numbers of regions at the same places, and the strides.
+
+    Between rows and slices, and around the image, lie points in no region, which never enter.
+    """
+    shape = (1,) * (3 - image.ndim) + image.shape
+    values = Source(image.reshape(shape))
+    regions = Source(labels.reshape(shape), "labels")
+    shown = Source((labels != 0).reshape(shape), "mask")
+    depth, height, width = values.shape
+    strides = ((height + 1) * (width + SPARE_ELEMENTS), width + SPARE_ELEMENTS)
+    start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
+    size = start + depth * strides[0] + start
+    keys = np.empty(size, plan.key_dtype)
+    box = Block((0, 0, 0), (depth, height, width))
+    has_nan, _ = load_box(plan, values, shown, box, keys, start, strides)
+    if has_nan and nan == "raise":
+        raise ValueError(NAN_MESSAGE)
+    numbering = Numbering(regions.token.dtype)
+
+    def empty(dtype: Any) -> Array:
+        return np.zeros(size, dtype)
+
+    numbers, _ = numbering.stage(regions, box, empty, start, strides)
+    return keys, numbers, strides, numbering

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
 
 from ecc_core._request.resources import AtMost, available_cores
 
@@ -22,6 +24,14 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _size = 0
+
+
+def add_up(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the sum of the arrays that threads have counted, in the memory of the first one."""
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def thread_count(workers: int | None, enough: int) -> int:

@@ -9,7 +9,7 @@ each axis. ``docs/design/surface.md`` derives the formulas.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.llvm import part_of
-from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.pool import add_up, share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box, tiles
 from ecc_core._backends.cpu.scans.planes import HAS_COMPRESS, compress
 from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
@@ -32,6 +32,8 @@ from ecc_core.errors import nan_message
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
+NAMES = ("first", "second")
+"""The arguments with the images."""
 BLOCK_POINTS = 1 << 17  # so that codes, keys and events stay in the second-level cache
 MOST_COLUMNS = 4096
 MOST_ROWS = 64
@@ -344,55 +346,94 @@ def _surface(
     lead = (None,) * (3 - first.ndim)  # the surface does not change when axes are swapped
     sources = [Source(image.transpose(order)[lead]) for image in images]
     shown = None if mask is None else Source(mask.transpose(order)[lead], "mask")
-    shape = sources[0].shape
-    ndim = max(filtration.ndim, 2)
-    cubes = filtration.cubes
-    key_size = max(plan.key_dtype.itemsize for plan in plans)
-    code = np.dtype(f"u{2 * key_size}")
+    counter = _Counter(sources, shown, plans, filtration)
+    threads = worker_count(workers, first.size, counter.last + 1)
+    total = add_up(share(_blocks(sources[0].shape), counter.count, threads))
     tops = [plan.top for plan in plans]
-    bins = (tops[1] + 1, tops[0] * (tops[1] + 1) + tops[1])
-    never = code.type(tops[0] << 8 * key_size | tops[1])
-    room = EVENT_BYTES // code.itemsize
+    reached = np.zeros([top + 2 for top in tops], np.int64)
+    total = total.reshape([top + 1 for top in tops])
+    np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
+    values = reached[np.ix_(*(plan.entered for plan in plans))]
+    if filtration.cubes and filtration.ndim == 3:
+        return -values
+    return values
 
-    def count_cells(queue: Iterator[Block]) -> Values:
+
+def _blocks(shape: tuple[int, int, int]) -> tuple[Block, ...]:
+    """Return blocks of an image, smaller than those of curves: points take more memory here."""
+    depth, height, width = shape
+    width = min(width, MOST_COLUMNS)
+    height = min(height, max(MOST_ROWS, BLOCK_POINTS // (width * depth)))
+    depth = min(depth, max(1, BLOCK_POINTS // (width * height)))
+    return tiles(shape, (depth, height, width))
+
+
+class _Counter:
+    """Counts the cells of two images by their codes."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        shown: Source | None,
+        plans: Sequence[Plan],
+        filtration: Filtration,
+    ) -> None:
+        key_bytes = max(plan.key_dtype.itemsize for plan in plans)
+        first, second = (plan.top for plan in plans)
+        self.sources = sources
+        self.shown = shown
+        self.plans = plans
+        self.filtration = filtration
+        self.ndim = max(filtration.ndim, 2)
+        self.code = np.dtype(f"u{2 * key_bytes}")
+        self.never = self.code.type(first << 8 * key_bytes | second)
+        """The code of points that enter in neither image."""
+        self.row = second + 1
+        """The bins of each rank of the first image: one for each rank of the second."""
+        self.last = first * self.row + second
+        """The last bin."""
+
+    def count(self, queue: Iterator[Block]) -> Values:
         """Return the signed histogram of the cells of some blocks."""
-        total = np.zeros(bins[1] + 1, np.int64)
+        total = np.zeros(self.last + 1, np.int64)
         counts = np.zeros((2, total.size), np.uint32)
         counted = 0
-        lists = scratch.take("plus events", room, code), scratch.take("minus events", room, code)
+        room = EVENT_BYTES // self.code.itemsize
+        plus = scratch.take("plus events", room, self.code)
+        minus = scratch.take("minus events", room, self.code)
         for block in queue:
             if counted > MOST_COUNTED:
                 total += counts[0].astype(np.int64) - counts[1]
                 counts[:] = 0
                 counted = 0
-            box, (at, steps), extents = _place(block, shape, cubes, ndim)
-            slices, rows, columns = box.shape
-            pitch = ceil_div(columns, SPARE) * SPARE
-            keys = []
-            size = slices * rows * pitch + SPARE
-            for plan, source, name in zip(plans, sources, ("first", "second"), strict=True):
-                keys.append(scratch.take(f"{name} keys", size, plan.key_dtype))
-                nan, _ = load_box(plan, source, shown, box, keys[-1], 0, (rows * pitch, pitch))
-                if nan and filtration.nan == "raise":
-                    raise ValueError(nan_message(name))
-            size = (extents[2] + (ndim == 3)) * steps[2]
-            codes = scratch.take("codes", size + SPARE, code)
-            pack_codes(*keys, pitch, box.shape, codes, (at, steps), never)
-            add_cells(codes, extents, steps[:ndim], bins, cubes or None, lists, counts)
-            counted += size
+            codes, extents, steps = self._codes_of(block)
+            add_cells(
+                codes=codes,
+                extents=extents,
+                steps=steps[: self.ndim],
+                bins=(self.row, self.last),
+                cubes=self.filtration.cubes or None,
+                lists=(plus, minus),
+                histograms=counts,
+            )
+            counted += codes.size - SPARE
         total += counts[0].astype(np.int64) - counts[1]
         return total
 
-    depth, height, width = shape  # blocks are smaller than those of curves: points take more memory
-    width = min(width, MOST_COLUMNS)
-    height = min(height, max(MOST_ROWS, BLOCK_POINTS // (width * depth)))
-    depth = min(depth, max(1, BLOCK_POINTS // (width * height)))
-    count = worker_count(workers, first.size, bins[1] + 1)
-    total, *others = share(tiles(shape, (depth, height, width)), count_cells, count)
-    for other in others:
-        total += other
-    reached = np.zeros([top + 2 for top in tops], np.int64)
-    total = total.reshape([top + 1 for top in tops])
-    np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
-    values = reached[np.ix_(*(plan.entered for plan in plans))]
-    return -values if cubes and ndim == 3 else values
+    def _codes_of(self, block: Block) -> Any:
+        """Return the codes of a block, the extents that are counted, and the steps along axes."""
+        box, place, extents = _place(block, self.sources[0].shape, self.filtration.cubes, self.ndim)
+        steps = place[1]
+        slices, rows, columns = box.shape
+        pitch = ceil_div(columns, SPARE) * SPARE
+        keys = []
+        for plan, source, name in zip(self.plans, self.sources, NAMES, strict=True):
+            own = scratch.take(f"{name} keys", slices * rows * pitch + SPARE, plan.key_dtype)
+            nan, _ = load_box(plan, source, self.shown, box, own, 0, (rows * pitch, pitch))
+            if nan and self.filtration.nan == "raise":
+                raise ValueError(nan_message(name))
+            keys.append(own)
+        depth = extents[2] + 1 if self.ndim == 3 else extents[2]
+        codes = scratch.take("codes", depth * steps[2] + SPARE, self.code)
+        pack_codes(*keys, pitch, box.shape, codes, place, self.never)
+        return codes, extents, steps

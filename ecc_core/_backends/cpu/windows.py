@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
-from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.pool import add_up, share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering
 from ecc_core._backends.cpu.scans.blocks import load_box, tiles
 from ecc_core._backends.cpu.scans.stacks import cumulate
@@ -121,10 +121,8 @@ class _Counter:
         ]
         if not blocks or not regions:
             return np.zeros(shape, np.int64)
-        total, *others = share(blocks, work, worker_count(workers, numbers.size, math.prod(shape)))
-        for other in others:
-            total += other
-        return total
+        threads = worker_count(workers, numbers.size, math.prod(shape))
+        return add_up(share(blocks, work, threads))
 
     def _add(
         self, block: Block, values: Source, shown: Source | None, numbers: Array, found: Values
