@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -264,8 +265,13 @@ def expected_gaussian_curve(
     if (covariance is None) == (spectral_moments is None):
         raise ValueError("one of `covariance` and `spectral_moments` must be given, and not both")
     if spectral_moments is not None:
-        reason = "with `spectral_moments`"
-        check_unused(reason, connectivity=connectivity, replicas=replicas, level=level, rng=rng)
+        check_unused(
+            "with `spectral_moments`",
+            connectivity=connectivity,
+            replicas=replicas,
+            level=level,
+            rng=rng,
+        )
         moments = check_moments(spectral_moments, len(sizes))
         steps = check_spacing(spacing, len(sizes))
         scale = 1.0 if variance is None else check_positive(variance, "variance")
@@ -290,13 +296,18 @@ def expected_gaussian_curve(
         return ExpectedCurve(at, expected, error, **facts)
     count = _check_replicas(replicas)
     inside = check_level(0.95 if level is None else level)
-    squares = np.zeros(at.size)
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
-    options |= {"axis": range(len(sizes)), "boundary": boundary, "mask": kept}
-    for image in field.simulate(count, generator):
-        squares += (euler_curve(image + centre, at, **options).values - expected) ** 2
-    special = import_optional("scipy.special", extra="features", purpose="bands")
-    reach = special.stdtrit(count, (1 + inside) / 2) * np.sqrt(squares / count)
+
+    compute = partial(
+        euler_curve,
+        thresholds=at,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        axis=range(len(sizes)),
+        boundary=boundary,
+        mask=kept,
+    )
+    curves = (compute(image + centre).values for image in field.simulate(count, generator))
+    reach = _half_width(curves, expected, count, inside)
     return ExpectedCurve(
         thresholds=at,
         mean=expected,
@@ -305,6 +316,16 @@ def expected_gaussian_curve(
         upper=expected + reach,
         **facts,
     )
+
+
+def _half_width(curves: Iterator[Floats], expected: Floats, count: int, level: float) -> Floats:
+    """Return the half width of the band around an expected curve, by `count` simulated ones."""
+    squares = np.zeros(expected.size)
+    for curve in curves:
+        squares += (curve - expected) ** 2
+    special = import_optional("scipy.special", extra="features", purpose="bands")
+    quantile = special.stdtrit(count, (1 + level) / 2)
+    return np.asarray(quantile * np.sqrt(squares / count))
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,7 +183,17 @@ def gaussian_threshold(
     if residuals is None:
         return GaussianThreshold(*solve(Field(covariance, sizes, spacing, edge).correlation))
     check_unused("with `residuals`", spacing=spacing)
-    products = _corner_products(residuals, sizes, kept)
+    return _jackknife(_corner_products(residuals, sizes, kept), solve)
+
+
+def _jackknife(
+    products: Floats, solve: Callable[[Floats], tuple[float, float]]
+) -> GaussianThreshold:
+    """Return the threshold for correlations of maps, with its error: maps are left out in groups.
+
+    `products` are those of the values of each map at the corners of a cell, and `solve` returns the
+    threshold for correlations with the error of its integration.
+    """
 
     def level_of(sums: Floats) -> tuple[float, float]:
         scale = np.sqrt(sums.diagonal())
