@@ -11,6 +11,7 @@ import ecc_core as ecc
 from napari_ecc._controller.docks import DockController, LayerChoice, call
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
+    RESULT_KEY,
     Part,
     describe,
     fitting_level,
@@ -129,11 +130,15 @@ class ChannelController(DockController):
         return {**super().facts, "second layer": self.model.second}
 
     def _choose_second(self, *_: Any) -> bool:
-        """Make the second layer differ from the first; return whether it had to be changed."""
+        """Make the second layer differ from the first; return whether it had to be changed.
+
+        What a dock has made of an image is no channel, unless the user chooses it.
+        """
         rest = [name for name in self.others.names if name != self.session.explorer.image]
-        needed = bool(rest) and self.model.second not in rest
+        given = [name for name in rest if RESULT_KEY not in self.viewer.layers[name].metadata]
+        needed = bool(given) and self.model.second not in rest
         if needed:
-            self.model.second = rest[-1]
+            self.model.second = given[-1]
         return needed
 
     def _on_layers(self, *_: Any) -> None:

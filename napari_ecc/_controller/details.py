@@ -26,6 +26,7 @@ from napari_ecc._controller.fields import (
     find_whole_objects,
     surroundings,
     why_unpaired,
+    without_holes,
 )
 from napari_ecc._controller.lasting import Lasting, LastingSearch
 from napari_ecc._controller.layers import Selection, can_be_held, describe
@@ -347,7 +348,7 @@ class ObjectProbe:
             self._model.threshold = float(row["death"])
 
     def _outline_chosen(self, *_: Any) -> None:
-        """Outline the chosen classes that the set has at the threshold.
+        """Outline the chosen classes that the set has at the threshold, components from outside.
 
         A single component that it does not have is outlined as it is just before it merges.
         """
@@ -368,12 +369,16 @@ class ObjectProbe:
                 return
             threshold = float(np.nextafter(death, classes.births[chosen[0]]))
         sets = model.sets
+        only_components = not classes.dimensions[list(chosen)].any()
 
         def job() -> Iterator[Step]:
             for step in find_chosen(field, classes, chosen, threshold, **sets):
                 found = step.value
                 yield Step(None)
-            yield Step(surroundings((found.labels > 0).view(np.uint8)))
+            inside = found.labels > 0
+            if only_components:  # lines around the holes of noise would hide what is chosen
+                inside = without_holes(inside)
+            yield Step(surroundings(inside.view(np.uint8)))
 
         self._outline.find(_settled(job), source.layer, source.selection)
 

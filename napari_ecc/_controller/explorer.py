@@ -16,7 +16,7 @@ from napari_ecc._controller.details import Details, ObjectProbe, Source
 from napari_ecc._controller.docks import DockController, LayerChoice, Work
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.lasting import Lasting
-from napari_ecc._controller.layers import contrast_limits, selection_of
+from napari_ecc._controller.layers import RESULT_KEY, contrast_limits, selection_of
 from napari_ecc._controller.loading import warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
@@ -59,6 +59,7 @@ class ExplorerController(DockController):
         self._links.add(self._on_threshold, events.threshold)
         self._links.add(self.details.locate, events.window, events.show_changes)
         self._links.add(self.details.show_histogram, events.show_histogram)
+        self._links.add(self._scale_histogram, events.histogram_log)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self._on_lasting, events.min_persistence, events.classes)
         self._links.add(lambda on: self._set.draw(outline=on), events.contour)
@@ -103,7 +104,25 @@ class ExplorerController(DockController):
 
     def _on_region(self) -> None:
         self._watch()
+        histogram = self._napari_histogram
+        if histogram is not None:
+            self._of_layers.add(self._follow_histogram, histogram.events.log_scale)
+            self._follow_histogram()
         self.request()
+
+    @property
+    def _napari_histogram(self) -> Any:
+        """The histogram in napari's layer controls; None for Labels, which have none."""
+        return getattr(self.layer, "histogram", None)
+
+    def _follow_histogram(self, *_: Any) -> None:
+        """Draw counts at the scale of napari's histogram."""
+        self.model.histogram_log = self._napari_histogram.log_scale
+
+    def _scale_histogram(self, log: bool) -> None:
+        """Let napari's histogram have the same scale."""
+        if self._napari_histogram is not None:
+            self._napari_histogram.log_scale = log
 
     def _clear(self) -> None:
         self.details.examine()
@@ -253,7 +272,8 @@ class ExplorerController(DockController):
             place = embedded(found.labels, shown.layer, shown.selection)
             features = None if found.table is None else placed(found.table)
             title = f"{name}, {len(some):,} chosen" if some else name
-            layer = self.viewer.add_labels(name=title, features=features, **place)
+            made = {RESULT_KEY: {"dock": "Threshold"}}
+            layer = self.viewer.add_labels(name=title, features=features, metadata=made, **place)
             if found.table is not None:
                 model.status = f"{counted(len(found.table), 'label')} in “{layer.name}”"
 

@@ -216,6 +216,14 @@ def surroundings(
     return low, around[tuple(map(slice, low, high))], boxes
 
 
+def without_holes(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a set with all that it surrounds: what is connected with the outside is not in it."""
+    outside, _ = label(~np.pad(inside, 1))
+    corner = (0,) * inside.ndim
+    within = (slice(1, -1),) * inside.ndim
+    return np.asarray(outside != outside[corner])[within]
+
+
 class Objects(NamedTuple):
     """Components of a set that last, the oldest first."""
 

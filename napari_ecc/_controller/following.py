@@ -11,7 +11,7 @@ from ecc_core.features import RegionTracks
 from napari_ecc._controller.curves import request_of
 from napari_ecc._controller.docks import call
 from napari_ecc._controller.frames import Followed, check_followed, follow_frames
-from napari_ecc._controller.layers import placement, selection_of
+from napari_ecc._controller.layers import RESULT_KEY, placement, selection_of
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._model.levels import formatted
 from napari_ecc._model.words import counted
@@ -94,7 +94,8 @@ class Follower:
         place = embedded(found.followed.labels, layer, selection_of(layer, where))
         title = f"{layer.name} {'≥' if found.options['superlevel'] else '≤'} "
         title += formatted(found.options["threshold"])
-        labels = viewer.add_labels(name=f"{title} followed", **place)
+        made = {RESULT_KEY: {"dock": "Series"}}
+        labels = viewer.add_labels(name=f"{title} followed", metadata=made, **place)
         tracks = viewer.add_tracks(
             vertices(found.followed, where),
             graph={child: list(at) for child, at in found.followed.tracks.parents.items()},

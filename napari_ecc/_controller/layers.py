@@ -18,7 +18,9 @@ from napari_ecc._controller.places import (
 )
 
 PLUGIN_KEY = "napari-ecc"
-"""Key in the metadata of layers that the plugin made."""
+"""Key in the metadata of layers that the plugin made to show something, which no dock offers."""
+RESULT_KEY = "napari-ecc result"
+"""Key in the metadata of Labels that the plugin made, with the dock: a user may choose them."""
 MOST_POINTS = 2**28
 """Largest number of points that are loaded into memory."""
 CORNERS = 64
@@ -51,7 +53,7 @@ class Selection(NamedTuple):
 
 
 def names_of(viewer: Any, *kinds: Any) -> list[str]:
-    """Return the names of the layers of some classes, except those made by the plugin."""
+    """Return the names of the layers of some classes, except those that only show something."""
     return [
         layer.name
         for layer in viewer.layers

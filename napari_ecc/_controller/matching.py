@@ -1,5 +1,6 @@
 """Two Labels layers that are compared: what one has and the other has not, at the same place."""
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import ecc_core as ecc
 from napari_ecc._controller.docks import call
 from napari_ecc._controller.fields import PAIRED
 from napari_ecc._controller.layers import (
+    PLUGIN_KEY,
     Part,
     Selection,
     describe,
@@ -175,6 +177,7 @@ class Matcher:
             name=title,
             colormap=DirectLabelColormap(color_dict=colours),
             opacity=1.0,
+            metadata={PLUGIN_KEY: math.inf},
             **embedded(found.labels, target, found.selection),
         )
         outlines.contour = CONTOUR

@@ -269,6 +269,7 @@ class ExplorerModel:
     contour: bool = True  # whether the outline of the set is drawn, not all of it
     show_changes: bool = False  # whether the layer of its critical points is wanted
     show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
+    histogram_log: bool = False  # whether its counts are drawn as log10(1 + count), not as they are
     show_betti: bool = False  # whether the Betti curves are wanted beside the curve
     plot: Plotted = "curve"
     """The curve, births and deaths of all classes, or the merge tree of the objects of the set."""

@@ -12,7 +12,7 @@ from ecc_core.features import descriptor_table
 from napari_ecc._controller.compare import CompareController
 from napari_ecc._model.compare import MOST_NAMED, Comparison
 from napari_ecc._qt import form
-from napari_ecc._qt.canvas import PALETTE
+from napari_ecc._qt.colours import PALETTE
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver, errors_shown

@@ -19,8 +19,9 @@ from napari_ecc._model.levels import decimals, formatted
 from napari_ecc._model.words import counted
 from napari_ecc._qt import form
 from napari_ecc._qt.explorer_rows import CHOICES, LEVELS, OVERLAYS, SETTINGS
+from napari_ecc._qt.merge_tree import NO_TREE, MergeTree
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import BETTI_COLOURS, NO_TREE, CurvePlot, Line, MergeTree, betti_lines
+from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.scatter import Scatter
 
@@ -131,7 +132,7 @@ class EulerExplorer(Panel):
         self.show(self._show_threshold, events.threshold)
         self.show(self._show_lines, events.betti, events.show_betti)
         self.show(self._show_readout, events.betti, events.show_betti, events.classes)
-        self.show(lambda: self.plot.set_bars(self.model.histogram), events.histogram)
+        self.show(self._show_histogram, events.histogram, events.histogram_log)
         self.show(self._show_changes, events.changes, events.show_changes, events.window)
         self.show(self._show_undo, controller.session.history.changed)
         self.show(self._show_least, controller.details.counting.busy)
@@ -305,7 +306,9 @@ class EulerExplorer(Panel):
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         points = np.stack([births, ends], axis=1)
         names = ("birth", "death")
-        self.diagram.set_points(points, shades, texts, names, diagonal=True)
+        each_kind = zip(BETTI_NAMES[classes.ndim], BETTI_COLOURS, strict=False)
+        legend = [(many, QColor(colour)) for (_, many), colour in each_kind]
+        self.diagram.set_points(points, shades, texts, names, diagonal=True, legend=legend)
         self._show_chosen()
 
     def _show_tree(self) -> None:
@@ -351,6 +354,9 @@ class EulerExplorer(Panel):
         if model.classes is not None:
             words = chosen_in_words(model.classes, model.chosen, model.threshold)
         self.object.setText(model.pointed or words)
+
+    def _show_histogram(self) -> None:
+        self.plot.set_bars(self.model.histogram, log=self.model.histogram_log)
 
     def _show_changes(self) -> None:
         shown, total = self.model.changes

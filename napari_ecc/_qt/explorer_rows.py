@@ -12,7 +12,7 @@ CHOICES: form.Rows = {
     "Sets": (form.SUPERLEVEL, form.SCOPE),
     "Show": (
         form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
-        form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
+        form.check("show_histogram", "Histogram", "Of the values from which the curve is computed"),
     ),
 }
 LEVELS = {
@@ -38,6 +38,11 @@ SETTINGS = {
         "contour",
         "How the set is drawn; all of it in three dimensions",
         {"Contour": True, "Fill": False},
+    ),
+    "Histogram": form.choice(
+        "histogram_log",
+        "Scale of the counts, as in the histogram of napari's layer controls",
+        {"Linear": False, "Logarithmic": True},
     ),
     "Window": form.number("window", "Of what changes, ± % of the range", 0.1, 50, step=0.5),
 }

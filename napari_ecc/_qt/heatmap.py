@@ -8,7 +8,8 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QRectF, Qt, Signal
 
-from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
+from napari_ecc._qt.canvas import Axis, Plot, symlog
+from napari_ecc._qt.colours import PlotColours
 
 Floats = NDArray[np.float64]
 COLOURS = 255

@@ -8,26 +8,23 @@ from typing import Any, ClassVar
 
 from napari.utils.notifications import show_info
 from qtpy import QtWidgets
-from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QSize, Qt, QTimer
 
-from napari_ecc._controller.docks import LayerChoice, Work
+from napari_ecc._controller.docks import LayerChoice
 from napari_ecc._controller.session import Links
-from napari_ecc._qt.canvas import Plot, colours_of
+from napari_ecc._qt.canvas import Plot
 from napari_ecc._qt.canvas_guard import guard
+from napari_ecc._qt.colours import colours_of
 from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.saving import Saver, errors_shown, load_settings, save_settings
+from napari_ecc._qt.work_line import BESIDE, PREPARING, WorkLine
 
 HEIGHT_A_DOCK = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
-PREPARING = "Preparing, first use only …"
 NARROW_TABS = "QTabBar::tab { padding: 3px 2px; }"
 """Six docks are side by side in a window of 1280 pixels."""
-SHOWN_AFTER = 250
-"""Milliseconds until progress is shown, because showing it causes a new layout."""
-BESIDE = 6
-"""Pixels at the right of widgets, which keep them apart from a scroll bar."""
 GUIDE_SIZE = 620, 640
 PICTURE = r"!\[.*?\]\(.*?\)"
 
@@ -57,7 +54,7 @@ class Panel(QtWidgets.QWidget):
         self.undo_button = ("Undo", "Undo the last change to layers", self._undo)
         self.copy_button = ("Copy Python", "The code that gives what is shown", self.copy_python)
         self.destroyed.connect(partial(Links.close, self._links))  # holds them
-        self.work = _WorkLine(controller)
+        self.work = WorkLine(controller)
         self.heading = QtWidgets.QLabel(wordWrap=True)
         self.heading.linkActivated.connect(self._follow_link)
         self.subject = QtWidgets.QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
@@ -297,91 +294,6 @@ class Panel(QtWidgets.QWidget):
         if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [HEIGHT_A_DOCK] * len(docks), Qt.Orientation.Vertical)
-
-
-class _WorkLine(QtWidgets.QWidget):
-    """Status text; while a job runs, its progress and a Cancel button, and then a Resume button."""
-
-    changed = Signal()
-    """The state has changed."""
-
-    def __init__(self, controller: Any) -> None:
-        super().__init__()
-        self._works: tuple[Work, ...] = controller.works
-        self._now = self._works[0]
-        self._last = self._works[0]
-        """What is shown now, and what was cancelled last."""
-        self.text = QtWidgets.QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
-        self.bar = QtWidgets.QProgressBar(maximumWidth=90, textVisible=False)
-        both = buttons(
-            cancel=("Cancel", "Stop; what is known stays", self._stop),
-            resume=("Resume", "Go on where it was cancelled", self._resume),
-            details=("Copy details", "The trace of what went wrong, to report it", self._copy),
-        )
-        self.cancel = both["cancel"]
-        self.resume = both["resume"]
-        self.details = both["details"]
-        layout = QtWidgets.QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, BESIDE, 0)
-        layout.addWidget(self.text, stretch=1)
-        for widget in (self.bar, self.cancel.native, self.resume.native, self.details.native):
-            layout.addWidget(widget)
-            widget.hide()
-        self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
-        self._soon.timeout.connect(self._show_work)
-        self.state = ""  # what is being done
-        for work in self._works:
-            self._show_busy(work, work.runner.running)
-            work.runner.busy.connect(partial(self._show_busy, work))
-            work.runner.preparing.connect(self._show_work)
-            work.runner.progressed.connect(self._show_progress)
-            work.runner.stopped.connect(partial(self._show_stopped, work))
-            work.runner.failed.connect(lambda _: self.details.native.show())
-
-    def _stop(self) -> None:
-        for work in self._works:
-            work.runner.stop()
-
-    def _resume(self) -> None:
-        self._last.resume()
-
-    def _copy(self) -> None:
-        texts = [work.runner.details for work in self._works if work.runner.details]
-        QtWidgets.QApplication.clipboard().setText("\n".join(texts))
-
-    def _show_stopped(self, work: Work) -> None:
-        self._last = work
-        self.resume.native.show()
-
-    def _show_busy(self, work: Work, busy: bool) -> None:
-        running = [at for at in self._works if at.runner.running]
-        if busy:
-            self._now = work
-            self.resume.native.hide()
-            self.details.native.hide()
-            self._soon.start()
-        elif running:
-            self._now = running[0]
-        else:
-            self._soon.stop()
-            self.bar.hide()
-            self.bar.reset()
-            self.cancel.native.hide()
-            self.state = ""
-            self.changed.emit()
-
-    def _show_work(self, preparing: bool = False) -> None:
-        """Say what is being done; `preparing`: kernels are being compiled for it."""
-        self._soon.stop()
-        self.cancel.native.show()
-        self.bar.setVisible(self.bar.value() > 0)
-        self.state = PREPARING if preparing else self._now.title
-        self.changed.emit()
-
-    def _show_progress(self, done: int, total: int) -> None:
-        self.bar.setRange(0, total)
-        self.bar.setValue(done)
-        self.bar.setVisible(self.cancel.native.isVisibleTo(self))
 
 
 class _Column(QtWidgets.QScrollArea):

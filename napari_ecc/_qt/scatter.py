@@ -13,7 +13,8 @@ from skimage.measure import points_in_poly
 
 from napari_ecc._controller.regions import MORE
 from napari_ecc._model.regions import toggled
-from napari_ecc._qt.canvas import PALETTE, Plot, polygon
+from napari_ecc._qt.canvas import Plot, polygon
+from napari_ecc._qt.colours import PALETTE
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +52,7 @@ class Scatter(Plot):
         self._shades: list[QColor] = []
         self._texts: list[str] = []
         self._classes: Sequence[str] = ()
+        self._kinds: Sequence[tuple[str, QColor]] = ()
         self._lasso: list[tuple[float, float]] = []
         self._corners: list[QPointF] = []
         """The lasso in pixels, and in coordinates of the axes."""
@@ -84,11 +86,13 @@ class Scatter(Plot):
         names: tuple[str, str],
         *,
         diagonal: bool = False,
+        legend: Sequence[tuple[str, QColor]] = (),
     ) -> None:
         """Show (n, 2) points in colours, with their names and those of the axes.
 
-        With a `diagonal`, both axes have the same range.
+        With a `diagonal`, both axes have the same range. The `legend` says what colours mean.
         """
+        self._kinds = legend
         self._diagonal.setVisible(diagonal)
         self._equal_axes = diagonal
         self._points = points
@@ -190,8 +194,11 @@ class Scatter(Plot):
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
         return [
-            (f"{name} ({self._classes.count(name):,})", QColor(colour))
-            for name, colour in self._rings().items()
+            *self._kinds,
+            *(
+                (f"{name} ({self._classes.count(name):,})", QColor(colour))
+                for name, colour in self._rings().items()
+            ),
         ]
 
     def _rings(self) -> dict[str, str]:

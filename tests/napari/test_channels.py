@@ -123,3 +123,20 @@ def test_clear_messages(channels, qtbot):
     assert "second image" in panel.map.state
     viewer.layers.clear()
     assert "Open an image" in panel.work.text.text()
+
+
+def test_labels_that_a_dock_makes_are_no_channel(open_panel, qtbot):
+    """They can be chosen, but nothing is shown of them before."""
+    viewer, channels = open_panel("Two channels", smooth(40, 60))
+    _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Threshold")
+    settle(qtbot, panel)
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    made = viewer.layers[-1].name
+    assert made.endswith("128")
+    settle(qtbot, channels)
+    assert channels.model.surface is None
+    assert "second image" in channels.map.state
+    channels.form["second"].value = made
+    settle(qtbot, channels)
+    assert channels.model.surface is not None

@@ -5,7 +5,7 @@ import pytest
 from napari_helpers import TIMEOUT, overlays, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import Qt
-from scipy.ndimage import label
+from scipy.ndimage import binary_fill_holes, label
 from skimage.data import coins
 
 from napari_ecc._controller.choice import find_chosen
@@ -92,6 +92,7 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     assert len(panel.tree.selected) == 5
     panel.tabs.setCurrentWidget(panel.diagram)
     assert set(panel.diagram.selected) == set(model.chosen)
+    assert panel.diagram._head.toPlainText().split() == ["●", "components", "●", "holes"]
     assert panel.actions["make_labels"].text == "Label chosen"
     panel.actions["make_labels"].native.click()
     settle(qtbot, panel)
@@ -100,6 +101,10 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     every = label(coins() >= 128, np.ones((3, 3)))[0]
     wanted = every[tuple(classes.birth_points[list(model.chosen)].T)]
     assert_array_equal(layer.data > 0, np.isin(every, wanted))
+    outline = viewer.layers["chosen"]
+    points = np.argwhere(outline.data) + outline.translate.astype(int)
+    assert len(points) > 300
+    assert not binary_fill_holes(layer.data > 0)[tuple(points.T)].any()  # nor at holes of noise
     assert sorted(layer.features["birth"][1:]) == sorted(classes.births[list(model.chosen)])
     assert set(layer.features["kind"][1:]) == {"component"}
     assert "5 labels in" in model.status

@@ -23,7 +23,8 @@ from scipy.ndimage import label
 
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
-from napari_ecc._qt.canvas import Plot, colours_of
+from napari_ecc._qt.canvas import Plot
+from napari_ecc._qt.colours import colours_of
 from napari_ecc._qt.saving import errors_shown, load_settings
 
 

@@ -4,7 +4,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 from napari_helpers import TIMEOUT, assert_curve_of, coloured, overlays, settle, smooth
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter, label
 
@@ -87,6 +87,33 @@ def test_betti_curves_are_drawn_beside_the_curve(explorer, qtbot):
     settle(qtbot, panel)
     assert model.counts.numbers == ecc.betti_numbers(image >= between)
     assert f"{model.counts.numbers[1]:,} hole" in panel.readout.text()
+
+
+def test_the_histogram_is_that_of_napari(explorer, qtbot):
+    """Bars behind the curve are as high as in napari's layer controls, at one scale for both."""
+    viewer, panel = explorer(smooth(30, 40))
+    layer = viewer.layers[0]
+    panel.form["show_histogram"].value = True
+    settle(qtbot, panel)
+    layer.contrast_limits_range = panel.model.histogram.edges[[0, -1]].tolist()
+    layer.histogram.bins = panel.model.histogram.counts.size
+
+    def heights():
+        bars = panel.plot._histogram
+        return bars.getData()[1] - bars.opts["fillLevel"]
+
+    for log in (False, True):
+        layer.histogram.log_scale = log
+        assert panel.settings["histogram_log"].value == ("Logarithmic" if log else "Linear")
+        counts = layer.histogram.counts
+        assert_allclose(heights() / heights().max(), counts / counts.max(), rtol=1e-6)
+    panel.settings["histogram_log"].value = "Linear"
+    assert not layer.histogram.log_scale
+    layer.histogram.log_scale = True
+    viewer.add_image(smooth(20, 30, seed=1), name="other")
+    panel.form["image"].value = "other"
+    assert not panel.model.histogram_log
+    assert layer.histogram.log_scale
 
 
 def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor
 
-from napari_ecc._qt.canvas import PAPER, Axis, colours_of, symlog
+from napari_ecc._qt.canvas import Axis, symlog
+from napari_ecc._qt.colours import PAPER, colours_of
 from napari_ecc._qt.heatmap import HeatMap, colour_table
 from napari_ecc._qt.plot import CurvePlot, Line
 

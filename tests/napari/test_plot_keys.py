@@ -10,7 +10,7 @@ from qtpy.QtGui import QColor
 from napari_ecc._model.explorer import Tree
 from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
-from napari_ecc._qt.plot import MergeTree
+from napari_ecc._qt.merge_tree import MergeTree
 from napari_ecc._qt.saving import load_settings, save_settings
 from napari_ecc._qt.scatter import Scatter, inside
 

@@ -17,7 +17,7 @@ from qtpy.QtGui import QColor
 from scipy.ndimage import binary_dilation
 
 import ecc_core as ecc
-from napari_ecc._qt.canvas import colours_of
+from napari_ecc._qt.colours import colours_of
 
 
 def square(x, y, half=8):
