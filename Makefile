@@ -6,10 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 BASE := $(VENV)/base
 READY := $(VENV)/ready
+# Tests of the kernels of devices on the CPU which do not name torch.
+EMULATED := $(shell grep -L torch tests/backends/emulated/test_*.py)
 CUDA := $(wildcard ecc_core/_backends/cuda/source/*.cu* tests/backends/emulated/*.cuh tests/backends/emulated/*pp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-gui test suite bytecode system kernels lint docs bench clean
+.PHONY: help demo demo-gui test emulated suite bytecode system kernels lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
@@ -26,18 +28,23 @@ demo: $(BASE)
 demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
-# Linters run beside the suite, which has three processes, so that two cores are busy while some tests
-# wait. Each process takes whole files; kernels that one has compiled are read by the others from
-# numba's cache. Tests marked as slow run once a week.
+# Two jobs at a time keep two cores busy: kernels are compiled and emulated, which needs few tools, while
+# pip installs the others, which takes one core, and linters run beside the rest. A job that fails does not
+# end the others. Tests marked as slow run once a week.
 test:
-	$(MAKE) --jobs 2 lint suite
+	$(MAKE) --jobs 2 --keep-going lint emulated suite
 
-suite bytecode kernels: export PYTHONDONTWRITEBYTECODE :=
+emulated suite bytecode kernels: export PYTHONDONTWRITEBYTECODE :=
 # Threads of OpenMP, of which torch and others start one for each core in each process, would wait for
 # each other without sleeping.
-suite: export OMP_NUM_THREADS := 1
+emulated suite: export OMP_NUM_THREADS := 1
+# Three processes keep two cores busy while some tests wait. Each takes whole files; kernels that one has
+# compiled are read by the others from numba's cache.
 suite: bytecode kernels
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15 $(EMULATED:%=--ignore=%)
+
+emulated: kernels system
+	$(BIN)/python -m pytest --no-xvfb -m "not slow" $(EMULATED)
 
 # All modules that tests import are compiled once; processes of the suite that find no byte code compile
 # the same ones at the same time. It is written even where the shell's settings say otherwise. What goes
@@ -74,13 +81,13 @@ clean:
 	rm -rf demo-output site docs/gallery docs/api/generated docs/benchmark-figures build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
-# The environment, in two parts: what the demo needs, and everything else. Each is made once, and again
-# when its requirements change.
+# The environment, in two parts: what the demo and the emulated kernels need, and everything else. Each is
+# made once, and again when its requirements change.
 $(BASE): pyproject.toml constraints.txt tools/ensure_venv.sh
 	@echo "Installing the package into $(VENV), which takes about a minute"
 	sh tools/ensure_venv.sh $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[io]" --group demo
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[io]" --group demo --group emulated
 	touch $@
 
 $(READY): $(BASE)
