@@ -11,24 +11,22 @@ import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import soft, soft_simplices, soft_units
+from ecc_core._backends.cuda import soft, soft_heights, soft_parameters, soft_simplices
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._backends.cuda.soft_transforms import by_orthant as by_orthant
 from ecc_core._backends.cuda.soft_transforms import gradients_by_orthant as gradients_by_orthant
 from ecc_core._backends.cuda.soft_transforms import projection_gradients as projection_gradients
 from ecc_core._backends.cuda.soft_transforms import projections as projections
-from ecc_core._backends.cuda.soft_units import Units
-from ecc_core._backends.cuda.transform_steps import Given, Wanted, plan_steps
 from ecc_core._backends.soft import SoftImages, SoftShapeGradients, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.cuda_small_curves import small_curve, steps_of
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
-from ecc_core._torch.operators import is_plain
+from ecc_core._torch.operators import gradients_in_torch, is_plain
 from ecc_core._torch.plain import weighted_curves as weighted_curves
-from ecc_core._torch.transform import Transformed, add_heights, shape_of, transform, unit
+from ecc_core._torch.transform import add_heights, unit
 
 
 def arguments(images: SoftImages, fill: bool = False) -> Arguments:
@@ -222,131 +220,62 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
     return slopes.view(images, -1), spreads.view(images, -1), weights.view(images, points)
 
 
-def fuses_transform(given: Transformed) -> bool:
-    """Whether `fused_transform` takes these: float32, not empty, and no negated views."""
-    tensors = given[:4]
-    if any(tensor.dtype != torch.float32 or tensor.is_neg() for tensor in tensors):
-        return False
-    return all(tensor.numel() for tensor in tensors)
-
-
-def fused_transform(given: Transformed) -> Tensor:
-    """Transforms (..., k, n) of weights (..., spatial), with gradients, in few launches.
-
-    Compiled graphs, `torch.func` and subclasses do not come here.
-    """
-    found: Tensor = _FusedTransform.apply(*given)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _FusedTransform(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        given = Transformed(*args)
-        weights, directions, heights, sharpness = (t.contiguous() for t in given[:4])
-        counts = directions.shape[0], heights.shape[0]
-        with soft.launching(weights) as (device, stream):
-            options = given.connectivity, given.extension, *counts, given.spacing
-            steps = plan_steps(weights.shape, *options, device)
-            curves = weights.new_empty(shape_of(given))
-            kept = weights.new_empty(steps.kept)
-            sums = weights.new_empty(steps.sums, dtype=torch.float64)
-            tensors = weights, directions, heights, sharpness
-            addresses = Given(*[t.data_ptr() for t in tensors])
-            steps.forward(stream, addresses, curves.data_ptr(), kept.data_ptr(), sums.data_ptr())
-        ctx.save_for_backward(*args[:4], *tensors, kept)
-        ctx.options = args[4:]
-        ctx.steps = steps
-        return curves
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        saved = ctx.saved_tensors
-        needed = ctx.needs_input_grad[:4]
-        if not is_plain(gradient):
-            with torch.enable_grad():
-                values = transform(Transformed(*saved[:4], *ctx.options))
-            return *_gradients_in_torch(values, saved[:4], needed, gradient), None, None, None
-        *tensors, kept = saved[4:]
-        upstream = gradient.contiguous()
-        found = [
-            torch.empty_like(tensor) if is_needed else None
-            for tensor, is_needed in zip(tensors, needed, strict=True)
-        ]
-        with soft.launching(kept) as (_, stream):
-            work = kept.new_empty(ctx.steps.work, dtype=torch.float64)
-            given = Given(*[t.data_ptr() for t in tensors])
-            places = [0 if tensor is None else tensor.data_ptr() for tensor in found]
-            wanted = Wanted(*places)
-            addresses = kept.data_ptr(), upstream.data_ptr(), wanted, work.data_ptr()
-            ctx.steps.backward(stream, given, *addresses)
-        return *found, None, None, None
-
-
-def _gradients_in_torch(
-    values: Tensor, tensors: Sequence[Tensor], needed: Sequence[bool], gradient: Tensor
-) -> tuple[Tensor | None, ...]:
-    """Gradients of tensors by operators, which can be batched and are recorded."""
-    wanted = [tensor for tensor, is_needed in zip(tensors, needed, strict=True) if is_needed]
-    found = iter(torch.autograd.grad(values, wanted, gradient, create_graph=True))
-    gradients = [next(found) if is_needed else None for is_needed in needed]
-    return tuple(gradients)
-
-
-def adds_heights(images: Tensor, directions: Tensor, scales: Tensor) -> bool:
+def adds_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool:
     """Whether `with_heights` takes these: floats of one type with 32 or 64 bits, and not empty."""
-    tensors = images, directions, scales
+    tensors = images, directions, log_scales
     if images.dtype not in (torch.float32, torch.float64) or not images.numel():
         return False
-    if len(directions) > soft_units.MOST_DIRECTIONS:
+    if len(directions) > soft_heights.MOST_DIRECTIONS:
         return False
     return all(t.dtype == images.dtype and not t.is_neg() for t in tensors)
 
 
 def with_heights(
-    images: Tensor, directions: Tensor, scales: Tensor, spacing: tuple[float, ...]
+    images: Tensor, directions: Tensor, log_scales: Tensor, spacing: tuple[float, ...]
 ) -> Tensor:
     """Images (..., k, spatial): images (..., spatial) and their heights, with gradients.
 
-    Heights are those along directions (k, d), times scales (k,). Compiled graphs, `torch.func` and
-    subclasses do not come here.
+    Heights are those along directions (k, d), times scales (k,), which are given by their
+    logarithms. Compiled graphs, `torch.func` and subclasses do not come here.
     """
-    found: Tensor = _WithHeights.apply(images, directions, scales, spacing)  # type: ignore[no-untyped-call]
+    found: Tensor = _WithHeights.apply(images, directions, log_scales, spacing)  # type: ignore[no-untyped-call]
     return found
 
 
 class _WithHeights(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, images: Tensor, directions: Tensor, scales: Tensor, spacing: Any) -> Any:
-        units = Units(directions.contiguous(), scales.contiguous(), spacing)
+    def forward(
+        ctx: Any, images: Tensor, directions: Tensor, log_scales: Tensor, spacing: Any
+    ) -> Any:
         batch = images.shape[: -len(spacing)]
         grid = images.shape[-len(spacing) :]
         flat = images.reshape(-1, *grid).contiguous()
-        found = soft_units.add_heights(flat, soft_units.vectors(units))
-        ctx.save_for_backward(images, directions, scales)
+        along = soft_parameters.vectors(directions.contiguous(), log_scales.contiguous(), spacing)
+        found = soft_heights.add_heights(flat, along)
+        ctx.save_for_backward(images, directions, log_scales)
         ctx.spacing = spacing
         return found.view(*batch, len(directions), *grid)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        images, directions, scales = ctx.saved_tensors
+        images, directions, log_scales = ctx.saved_tensors
         spacing = ctx.spacing
         needed = ctx.needs_input_grad[:3]
         if not is_plain(gradient):
             with torch.enable_grad():
-                values = add_heights(images, unit(directions), scales, spacing)
-            return *_gradients_in_torch(values, ctx.saved_tensors, needed, gradient), None
+                values = add_heights(images, unit(directions), log_scales.exp(), spacing)
+            return *gradients_in_torch(values, ctx.saved_tensors, needed, gradient), None
         upstream = gradient.reshape(-1, len(directions), *images.shape[-len(spacing) :])
         upstream = upstream.contiguous()
         by_images = by_directions = by_scales = None
         if needed[0]:
-            by_images = soft_units.height_totals(upstream).view(images.shape)
+            by_images = soft_heights.height_totals(upstream).view(images.shape)
         if needed[1]:
             by_directions = torch.empty_like(directions, memory_format=torch.contiguous_format)
         if needed[2]:
-            by_scales = torch.empty_like(scales, memory_format=torch.contiguous_format)
+            by_scales = torch.empty_like(log_scales, memory_format=torch.contiguous_format)
         if needed[1] or needed[2]:
-            units = Units(directions.contiguous(), scales.contiguous(), spacing)
-            sums = soft_units.height_sums(upstream)
-            soft_units.unit_gradients(units, sums, by_directions, by_scales)
+            given = directions.contiguous(), log_scales.contiguous(), spacing
+            sums = soft_heights.height_sums(upstream)
+            soft_parameters.vector_gradients(*given, sums, by_directions, by_scales)
         return by_images, by_directions, by_scales, None

@@ -75,7 +75,8 @@ class _Small(torch.autograd.Function):
         by_sharpness = torch.empty_like(sharpness) if needed[2] else None
         with soft.launching(image) as (_, stream):
             given = Given(image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr())
-            upstream = gradient.data_ptr(), gradient.stride(0), gradient.stride(1)
+            of_image, of_level = gradient.stride()
+            upstream = gradient.data_ptr(), of_image, of_level, 0
             wanted = Wanted(*map(_address, (by_image, by_thresholds, by_sharpness)))
             steps.backward(stream, given, kept.data_ptr(), upstream, wanted)
         return by_image, by_thresholds, by_sharpness, None, None, None

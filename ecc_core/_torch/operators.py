@@ -4,7 +4,7 @@ Implementations are registered with the functions of `torch.library`, since `cus
 in every call that no result shares memory with an argument, which takes longer than the kernels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -160,6 +160,16 @@ def is_plain(gradient: Tensor) -> bool:
         or gradient.is_neg()
         or torch._C._functorch.is_legacy_batchedtensor(gradient)
     ) and bypasses_torch((gradient,))
+
+
+def gradients_in_torch(
+    values: Tensor, tensors: Sequence[Tensor], needed: Sequence[bool], gradient: Tensor
+) -> tuple[Tensor | None, ...]:
+    """Gradients of tensors by operators, which can be batched and are recorded."""
+    wanted = [tensor for tensor, is_needed in zip(tensors, needed, strict=True) if is_needed]
+    found = iter(torch.autograd.grad(values, wanted, gradient, create_graph=True))
+    gradients = [next(found) if is_needed else None for is_needed in needed]
+    return tuple(gradients)
 
 
 def _vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:

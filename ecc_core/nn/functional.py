@@ -257,8 +257,8 @@ def soft_euler_transform(
         return zero.expand(shape_of(given))
     by_kernels = weights.is_cuda and bypasses_torch(given)
     if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
-        from ecc_core._torch import cuda
+        from ecc_core._torch import cuda_transforms
 
-        if cuda.fuses_transform(given):
-            return cuda.fused_transform(given)
+        if cuda_transforms.fuses_transform(given):
+            return cuda_transforms.fused_transform(given)
     return transform(given)

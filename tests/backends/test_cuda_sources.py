@@ -133,9 +133,9 @@ CASES = {
         {"LANES": (4, 32), "PACKED": (1,), "SHARED": (0, 1), "PARTS": (2,), "WEIGHTED": (1,)}
         | {"VALUE": ("double",), "WEIGHT": ("double",), "THREADS": (1024,)},
     ],
-    "soft_increasing": [{"REAL": ("float", "double")}],
+    "soft_parameters": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (32,)}],
     "soft_windows": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (256,)}],
-    "soft_units": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
+    "soft_heights": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],
     "soft_small": [{"ELEMENT": FLOATS[:3], **SOFT}],
@@ -143,7 +143,9 @@ CASES = {
     "soft_values": [SAMPLES | {"NAN": (0,), "VALUE": ("float", "double")}],
     "soft_orthants": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_simplices": [{"REAL": ("float", "double"), "THREADS": (128,)}],
-    "soft_project": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
+    "soft_project": [
+        {"REAL": ("float", "double"), "AXES": (1, 2, 3), "IMAGES": (1, 8), "THREADS": (128,)}
+    ],
     "sums": [{"SUPER": (0, 1), "THREADS": (256,)}],
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import torch
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import programs, soft
-from ecc_core._backends.cuda import soft_plans as plans
+from ecc_core._backends.cuda import programs, soft, soft_plans
 
 
 class Given(NamedTuple):
@@ -36,6 +35,9 @@ class CurveSteps:
     ----------
     shape : tuple of int
         Of the curves: images and thresholds.
+    positions : int
+        The number of images that are windows of the same image. Curves are (images / positions, n,
+        positions).
     spatial : tuple of int
     sizes : tuple of int
         Floats that the forward pass keeps: windows, each of two derivatives, and coefficients,
@@ -51,23 +53,31 @@ class CurveSteps:
         connectivity: int,
         superlevel: bool,
         levels: int,
+        positions: int,
         device: int,
     ) -> None:
         points = self._points = math.prod(spatial)
         self.shape = images, levels
         self.spatial = spatial
-        self.sizes = plans.window_words(levels), images * levels, ceil_div(images * points, 4)
+        self.positions = positions
+        self.sizes = soft_plans.window_words(levels), images * levels, ceil_div(images * points, 4)
         key = (images, *spatial), dtype, place, False, connectivity, superlevel, device
-        self._coefficients, *places = plans.coefficients(*key)
+        self._coefficients, *places = soft_plans.coefficients(*key)
         self._values_at, _, self._coefficients_at = places
-        scan = plans.scan(images, points, dtype, superlevel, levels, device)
+        scan = soft_plans.scan(images, points, dtype, superlevel, levels, device)
         kind = points, dtype, superlevel, levels, dtype
-        gather, has_table = plans.gather(images, *kind, False, device)
-        with_totals, _ = plans.gather(images, *kind, True, device)
+        gather, has_table = soft_plans.gather(images, *kind, False, device)
+        with_totals, _ = soft_plans.gather(images, *kind, True, device)
         self.is_small = scan.small and not has_table
         self._scan = scan.call
         self._gather = {False: gather, True: with_totals}
-        self._totals = plans.tabulation(0, 0, images, levels, True, superlevel, device)
+        self._totals = soft_plans.tabulation(0, 0, images, levels, True, superlevel, device)
+
+    @property
+    def kept(self) -> int:
+        """The floats that the forward pass keeps, coefficients included."""
+        windows, rows, words = self.sizes
+        return windows + 2 * rows + words
 
     def kept_places(self, kept: int) -> tuple[int, int, int, int]:
         """Return the addresses of windows, slopes, spreads and coefficients in what is kept."""
@@ -83,19 +93,25 @@ class CurveSteps:
         words = (self._values_at, given.images), (self._coefficients_at, to)
         self._coefficients.launch(words, stream)
         read = given.images, to, self._points, 0, given.thresholds, given.sharpness
-        soft.launch(self._scan, stream, (*read, curves, slopes, spreads, windows))
+        written = curves, slopes, spreads, self.positions, windows
+        soft.launch(self._scan, stream, (*read, *written))
 
     def backward(
         self,
         stream: int,
         given: Given,
         kept: int,
-        upstream: tuple[int, int, int],
+        upstream: tuple[int, int, int, int],
         wanted: Wanted,
     ) -> None:
-        """Write the gradients that are wanted, by those of the curves: an address and strides."""
+        """Write the gradients that are wanted, by those of the curves: an address and strides.
+
+        The strides are those from an image to the next, from a level to the next, and between
+        positions.
+        """
         windows, slopes, spreads, coefficients = self.kept_places(kept)
-        totals = (*upstream, slopes, spreads, wanted.thresholds, wanted.sharpness)
+        rows = *upstream, self.positions, slopes, spreads
+        totals = (*rows, wanted.thresholds, wanted.sharpness)
         has_totals = bool(wanted.thresholds or wanted.sharpness)
         if wanted.images:
             read = given.images, coefficients, self._points, 0, windows, given.sharpness, 0
@@ -119,6 +135,6 @@ def plan_curves(
     """Return the launches for images, at an address modulo 16; None if they are not small."""
     images = math.prod(shape[: len(shape) - n_spatial])
     spatial = tuple(shape[len(shape) - n_spatial :])
-    options = connectivity, superlevel, levels, device
+    options = connectivity, superlevel, levels, soft_plans.WITHOUT_POSITIONS, device
     steps = CurveSteps(images, spatial, dtype, place, *options)
     return steps if steps.is_small else None

@@ -105,7 +105,7 @@ def curves(given: Arguments, out: Forward) -> None:
         _write_coefficients(given, weights, device, stream)
         plan = plans.scan(images, *options, device)
         if plan.small:
-            results = out.curves, out.slopes, out.spreads, out.windows
+            results = out.curves, out.slopes, out.spreads, plans.WITHOUT_POSITIONS, out.windows
             own = values.data_ptr(), weights, points, mask
             launch(plan.call, stream, (*own, *numbers, *results))
             return
@@ -163,7 +163,8 @@ def gradients(
     levels = given.thresholds.numel()
     total = [0 if t is None else t.data_ptr() for t in (by_threshold, by_sharpness)]
     totals = any(total)
-    struct = (upstream.data_ptr(), *upstream.stride(), forward.slopes, forward.spreads, *total)
+    strides = *upstream.stride(), 0, plans.WITHOUT_POSITIONS
+    struct = (upstream.data_ptr(), *strides, forward.slopes, forward.spreads, *total)
     with launching(values) as (device, stream):
         if by_image is None:
             if totals:
@@ -193,24 +194,6 @@ def gradients(
             own = data, weights + first * points, points, 0
             to = out + first * points * by_image.itemsize
             launch(gather, stream, (*own, forward.windows, 0, table.data_ptr(), to))
-
-
-def increasing(free: Tensor, step: Tensor) -> Tensor:
-    """Compute increasing levels from a first number and gaps without constraints, contiguous."""
-    return _by_numbers("soft_increasing", free, step)
-
-
-def increasing_gradients(free: Tensor, step: Tensor, upstream: Tensor) -> Tensor:
-    """Compute the gradient of the numbers by that of the levels; all are contiguous."""
-    return _by_numbers("soft_increasing_gradients", free, step, upstream)
-
-
-def _by_numbers(name: str, free: Tensor, *others: Tensor) -> Tensor:
-    found = torch.empty_like(free)
-    with launching(free) as (device, stream):
-        call = plans.increasing(name, free.numel(), free.dtype, device)
-        launch(call, stream, [t.data_ptr() for t in (free, *others, found)])
-    return found
 
 
 def coefficients(given: Arguments) -> Tensor:

@@ -32,6 +32,9 @@ RESIDENT_THREADS = 1024  # Threads on a multiprocessor, whose shared memory its 
 EVALUATION_BYTES = 24
 RESERVED = 1024  # bytes of shared memory that the driver takes from each block
 
+WITHOUT_POSITIONS = 1
+"""The positions of curves (images, n), which those of windows have at the end."""
+
 FLUSH_POINTS = 1 << 16
 # An image within these limits is summed by one block.
 SMALL_POINTS = 15 << 10
@@ -169,14 +172,6 @@ def tabulation(
     return plan_call(
         "soft_levels", "soft_tabulate", macros=macros, grid=grid, threads=256, arguments=given
     )
-
-
-@programs.plan
-def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
-    """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
-    given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
-    macros = {"REAL": ELEMENTS[element_of(dtype)]}
-    return plan_call("soft_increasing", name, macros=macros, grid=(1,), threads=32, arguments=given)
 
 
 class Scan(NamedTuple):

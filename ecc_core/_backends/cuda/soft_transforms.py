@@ -20,7 +20,9 @@ from ecc_core._backends.soft import Projected
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
 POINTS = Struct("soft_project.cu", "ProjectedPoints")
 THREADS = 128
-MOST_CHUNKS = 64  # The most chunks of points.
+MOST_CHUNKS = 64  # The most chunks of points, of which each has its own sums of curves.
+MOST_POINT_CHUNKS = 256  # As many blocks as keep a device busy, in four orthants.
+MOST_IMAGES = 8  # The most images for which a block computes steps once.
 
 
 def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
@@ -80,7 +82,7 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     shape = len(weights), len(given.vectors), given.heights.numel()
     found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
     with soft.launching(weights) as (device, stream):
-        calls = _calls(given, device)
+        calls = _calls(given, True, device)
         partial = weights.new_empty(calls.sums, dtype=torch.float64)
         soft.launch(calls.curves, stream, _addresses(given), (partial.data_ptr(),))
         soft.launch(calls.totals, stream, [t.data_ptr() for t in (partial, *found)])
@@ -100,7 +102,7 @@ def projection_gradients(
     by_weights = torch.empty_like(weights)
     by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
     with soft.launching(weights) as (device, stream):
-        calls = _calls(given, device)
+        calls = _calls(given, True, device)
         partial = upstream.new_empty(calls.vector_sums, dtype=torch.float64)
         wanted = by_weights.data_ptr() if of_weights else 0
         addresses = (upstream.data_ptr(),), (wanted,), (partial.data_ptr(),)
@@ -109,10 +111,11 @@ def projection_gradients(
     return by_weights, by_vectors
 
 
-def _calls(given: Projected, device: int) -> "Projection":
+def _calls(given: Projected, by_image: bool, device: int) -> "Projection":
     weights = given.weights
     shape = tuple(weights.shape)
-    return plan_projection(shape, weights.dtype, len(given.vectors), given.heights.numel(), device)
+    counts = len(given.vectors), given.heights.numel()
+    return plan_projection(shape, weights.dtype, *counts, by_image, device)
 
 
 def _contiguous(given: Projected) -> Projected:
@@ -143,32 +146,52 @@ class Projection(NamedTuple):
 
 @programs.plan
 def plan_projection(
-    shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, _device: int
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    vectors: int,
+    levels: int,
+    by_image: bool,
+    _device: int,
 ) -> Projection:
+    """Return the launches for weights (images, orthants, *grid).
+
+    With `by_image` the gradients of vectors are summed for each image.
+    """
     images, orthants, *grid = shape
     axes = len(grid)
     points = math.prod(grid)
-    chunk = THREADS * ceil_div(points, THREADS * MOST_CHUNKS)
-    chunks = ceil_div(points, chunk)
+    together = min(MOST_IMAGES, 1 << (images - 1).bit_length())
+    groups = ceil_div(images, together)
+    chunk, chunks = _chunks(points, MOST_CHUNKS)
+    point_chunk, point_chunks = _chunks(points, MOST_POINT_CHUNKS)
+    rows = point_chunks * (images if by_image else groups)
     sizes = {"points": points, "grid": [*grid, *[0] * (3 - axes)], "chunk": chunk}
-    struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
+    counts = {"images": images, "directions_count": vectors, "levels_count": levels}
+    struct = POINTS(**sizes, **counts)
 
     def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
-        macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
+        macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes, "IMAGES": together}
         return plan_call("soft_project", name, macros, blocks, THREADS, arguments)
 
-    def total(parts: int, size: int) -> Call:
-        numbers = np.int64(size), np.int32(chunks)
+    def total(parts: int, size: int, summands: int) -> Call:
+        numbers = np.int64(size), np.int32(summands)
         return plan("soft_total", (ceil_div(size, THREADS), parts), *[0] * 4, *numbers)
 
     size = images * vectors * levels
+    numbers = np.int32(point_chunk), np.int32(by_image)
     return Projection(
         size,
         3 * chunks * size,
-        chunks * images * vectors * axes,
-        chunks * images,
-        plan("soft_project", (chunks, vectors, images), struct, 0),
-        plan("soft_by_points", (chunks, orthants, images), struct, 0, 0, 0),
-        total(3, size),
-        total(1, images * vectors * axes),
+        rows * vectors * axes,
+        rows,
+        plan("soft_project", (chunks, vectors, groups), struct, 0),
+        plan("soft_by_points", (point_chunks, orthants, groups), struct, 0, 0, 0, *numbers),
+        total(3, size, chunks),
+        total(1, images * vectors * axes, point_chunks),
     )
+
+
+def _chunks(points: int, most: int) -> tuple[int, int]:
+    """Return the points of a chunk, and the number of chunks."""
+    chunk = THREADS * ceil_div(points, THREADS * most)
+    return chunk, ceil_div(points, chunk)

@@ -55,12 +55,12 @@ def _launch(
     name: str, given: Tensor, found: Tensor, cut: Cut, shape: torch.Size, count: int
 ) -> None:
     with soft.launching(given) as (device, stream):
-        call = _plan(name, shape, cut, given.dtype, count, device)
+        call = plan(name, shape, cut, given.dtype, count, device)
         soft.launch(call, stream, (), (given.data_ptr(),), (found.data_ptr(),))
 
 
 @programs.plan
-def _plan(
+def plan(
     name: str, shape: tuple[int, ...], cut: Cut, dtype: torch.dtype, count: int, _device: int
 ) -> Call:
     axes = len(cut.positions)

@@ -22,8 +22,8 @@ from ecc_core._arrays import given_on_host
 from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._torch.increasing import free_increasing, increasing
 from ecc_core.nn import _arguments
-from ecc_core.nn.layers._increasing import free_increasing, increasing
 
 Range = tuple[float, float]
 Hard = Literal["forward"]

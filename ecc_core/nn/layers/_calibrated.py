@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends import has_kernels
 from ecc_core._request.thresholds import as_count
+from ecc_core._torch.increasing import free_increasing
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core.nn import _arguments, functional
 from ecc_core.nn.layers._base import EulerLayer, Range
-from ecc_core.nn.layers._increasing import free_increasing
 
 Normalize = Literal["side", "batch"]
 MOST_SAMPLED = 1 << 20  # values that quantiles are estimated from
@@ -173,6 +175,37 @@ class CalibratedLayer(EulerLayer):
     def thresholds(self) -> Tensor:
         """Increasing thresholds, of shape (n,)."""
         return self._levels("thresholds")
+
+    def _by_kernels(
+        self, image: Any, mask: Tensor | None, cut: tuple[Any, ...] | None = None
+    ) -> Tensor | None:
+        """Curves in a few launches on a CUDA device, of windows if a cut is given, else None."""
+        if mask is not None or self.hard is not None or not isinstance(image, Tensor):
+            return None
+        if not image.is_cuda or image.dim() < self.n_spatial:
+            return None
+        fixed: Tensor | None = getattr(self, "fixed_thresholds", None)
+        levels, step = fixed, None
+        if levels is None:
+            levels, step = self.free_thresholds, self.thresholds_step
+        directions = log_scales = None
+        if self.directed:
+            directions, log_scales = self.free_directions, self.log_direction_scale
+        parameters = levels, step, self.log_sharpness, directions, log_scales
+        # torch.compile can trace neither `has_kernels` nor what follows.
+        if not (bypasses_torch((image, *parameters)) and has_kernels("cuda")):
+            return None
+        from ecc_core._torch import cuda_layers
+
+        return cuda_layers.layer_curves(
+            image,
+            cuda_layers.Parameters(*parameters),
+            n_spatial=self.n_spatial,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            spacing=tuple(self.spacing),
+            cut=None if cut is None else cuda_layers.Cut(*cut),
+        )
 
     def _soft(self, image: Tensor, mask: Tensor | None, **direction: Any) -> Tensor:
         """Soft curves (..., n) of images (..., spatial)."""

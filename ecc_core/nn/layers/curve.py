@@ -188,7 +188,10 @@ class EulerCurveLayer(CalibratedLayer):
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
         self._calibrate_if_needed(image)
-        if not self.directed:
+        by_kernels = self._by_kernels(image, mask)
+        if by_kernels is not None:
+            curves = by_kernels
+        elif not self.directed:
             curves = self._curve(image, mask)
         elif self._adds_directions(image):
             curves = self._curve(*self._directed(image, mask))
@@ -220,13 +223,14 @@ class EulerCurveLayer(CalibratedLayer):
         """Images (..., k, spatial), to which the heights along each direction are added."""
         dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
         image = image.to(dtype)
-        scales = self.direction_scale.to(dtype)
+        log_scales = self.log_direction_scale.to(dtype)
         free = self.free_directions.to(dtype)
-        if image.is_cuda and bypasses_torch((image, free, scales)) and has_kernels("cuda"):
+        if image.is_cuda and bypasses_torch((image, free, log_scales)) and has_kernels("cuda"):
             from ecc_core._torch import cuda
 
-            if cuda.adds_heights(image, free, scales):
-                return cuda.with_heights(image, free, scales, tuple(self.spacing))
+            if cuda.adds_heights(image, free, log_scales):
+                return cuda.with_heights(image, free, log_scales, tuple(self.spacing))
+        scales = self.direction_scale.to(dtype)
         return add_heights(image, self.directions.to(dtype), scales, self.spacing)
 
     def _curve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -171,6 +172,12 @@ class EulerCurveMap(CalibratedLayer):
             mask = _arguments.check_mask(mask, image, spatial).reshape(mask.shape)
             mask = mask.expand(image.shape)
         before, positions = self._placed(spatial)
+        if len(self.window) == 1 and self.normalize != "batch":
+            side = self.window[0]
+            cut = tuple(before), tuple(positions), side, self.stride, self._never
+            by_kernels = self._by_kernels(image, mask, cut)
+            if by_kernels is not None:
+                return by_kernels / side if self.normalize == "side" else by_kernels
         maps = [self._map(image, mask, side, before, positions) for side in self.window]
         # (..., channel, *positions, scales, n), without a copy for one scale
         features = maps[0].unsqueeze(-2) if len(maps) == 1 else torch.stack(maps, -2)
@@ -179,6 +186,11 @@ class EulerCurveMap(CalibratedLayer):
             features = self._normalized(features.flatten(-2), 1).reshape(shape)
         features = features.flatten(-2).movedim(-1, first)
         return features.flatten(first - 1, first)
+
+    @property
+    def _never(self) -> float:
+        """The value of points that never enter."""
+        return -math.inf if self.superlevel else math.inf
 
     def _placed(self, spatial: torch.Size) -> tuple[list[int], list[int]]:
         """Points to add before each axis, and the number of windows along it."""
@@ -212,10 +224,10 @@ class EulerCurveMap(CalibratedLayer):
             (count - 1) * self.stride + side - start - length
             for count, start, length in zip(positions, starts, spatial, strict=True)
         ]
-        never = -math.inf if self.superlevel else math.inf
-        image = windows(image, starts, after=ends, value=never, side=side, stride=self.stride)
+        cut = partial(windows, before=starts, after=ends, side=side, stride=self.stride)
+        image = cut(image, value=self._never)
         if mask is not None:
-            mask = windows(mask, starts, after=ends, value=False, side=side, stride=self.stride)
+            mask = cut(mask, value=False)
         found = self._soft(image, mask)
         return found / side if self.normalize == "side" else found
 

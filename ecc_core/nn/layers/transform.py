@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from ecc_core._backends import has_kernels
+from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.transform import Transformed
 from ecc_core.nn import _exact, functional
 from ecc_core.nn.layers._base import EulerLayer, Hard, Range
 
@@ -85,6 +88,8 @@ class EulerTransformLayer(EulerLayer):
     torch.Size([4, 1, 8, 24])
     """
 
+    free_heights: Tensor
+    heights_step: Tensor
     described: ClassVar = {"directions": None, "heights": None, "extension": "max"}
 
     def __init__(
@@ -129,6 +134,10 @@ class EulerTransformLayer(EulerLayer):
 
     def forward(self, weights: Tensor) -> Tensor:
         """Compute transforms (..., k, n) of weights (..., spatial)."""
+        if self.hard is None:
+            by_kernels = self._by_kernels(weights)
+            if by_kernels is not None:
+                return by_kernels
         heights = self.heights
         soft = functional.soft_euler_transform(
             weights,
@@ -151,3 +160,31 @@ class EulerTransformLayer(EulerLayer):
             self.spacing,
             self.connectivity,
         )
+
+    def _by_kernels(self, weights: Any) -> Tensor | None:
+        """Transforms in a few launches on a CUDA device, in one function of autograd, else None."""
+        if not (isinstance(weights, Tensor) and weights.is_cuda):
+            return None
+        if weights.dim() < self.n_spatial or not weights.is_floating_point():
+            return None
+        fixed: Tensor | None = getattr(self, "fixed_heights", None)
+        levels, step = fixed, None
+        if levels is None:
+            levels, step = self.free_heights, self.heights_step
+        given = Transformed(
+            weights=weights,
+            directions=self.free_directions,  # are normalized there
+            heights=levels,
+            sharpness=self.log_sharpness,
+            connectivity=self.connectivity,
+            extension=self.extension,
+            spacing=tuple(self.spacing),
+        )
+        # torch.compile can trace neither `has_kernels` nor what follows.
+        if not (bypasses_torch((*given, step)) and has_kernels("cuda")):
+            return None
+        from ecc_core._torch import cuda_transforms
+
+        if not cuda_transforms.fuses_transform(given):
+            return None
+        return cuda_transforms.fused_transform(given, step, is_logarithm=True)

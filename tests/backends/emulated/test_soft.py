@@ -1,53 +1,18 @@
 """Soft curves by the CUDA kernels, with memory of the CPU, against the CPU backend."""
 
-import importlib
 import itertools
-import sys
-from contextlib import nullcontext
-from types import SimpleNamespace
-from unittest import mock
 
 import pytest
 import torch
-from fake_cupy import fake_cupy
+from soft_modules import drawn
 
 import ecc_core._backends.cuda as cuda_backend
-import ecc_core._torch.curve  # noqa: F401, registers the operators once
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
+from ecc_core._torch.increasing import increasing
 from ecc_core._torch.transform import Transformed, add_heights, transform, unit
 from ecc_core._torch.windows import _Windows, cut_in_torch
 from ecc_core.nn.functional import soft_euler_curve
-from ecc_core.nn.layers._increasing import increasing
-
-
-@pytest.fixture
-def soft(emulator):
-    """The modules of soft curves, for tensors of the CPU."""
-    parts = "soft_plans", "soft", "soft_units", "soft_transforms", "soft_simplices"
-    parts = *parts, "transform_steps", "soft_windows", "curve_steps"
-    packages = (
-        *(f"_backends.cuda.{part}" for part in parts),
-        *("_torch.cuda_small_curves", "_torch.cuda"),
-    )
-    backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
-    with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
-        names = [package.split(".")[-1] for package in packages]
-        found = [importlib.import_module(f"ecc_core.{package}") for package in packages]
-    modules = SimpleNamespace(**dict(zip(names, found, strict=True)))
-    modules.soft_plans.function = emulator._function
-    modules.soft_plans.processors = lambda _: 1
-    modules.soft.launching = lambda _: nullcontext((0, 0))
-    modules.soft_simplices.is_current_stream_capturing = lambda: False
-    modules.launched = emulator.launched
-    return modules
-
-
-def drawn(shape, dtype=torch.float32):
-    """Distinct values between 0 and 1."""
-    count = torch.Size(shape).numel()
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
-    return (order / count).reshape(shape).to(dtype)
 
 
 def gradients(curve, inputs, strided=False):
@@ -141,8 +106,8 @@ def test_increasing_levels(soft, dtype, count):
     wanted = increasing(free, step)
     upstream = torch.linspace(-1, 2, count, dtype=dtype)
     (slopes,) = torch.autograd.grad(wanted, free, upstream)
-    torch.testing.assert_close(soft.soft.increasing(free.detach(), step), wanted)
-    found = soft.soft.increasing_gradients(free.detach(), step, upstream)
+    torch.testing.assert_close(soft.soft_parameters.increasing(free.detach(), step), wanted)
+    found = soft.soft_parameters.increasing_gradients(free.detach(), step, upstream)
     torch.testing.assert_close(found, slopes)
 
 
@@ -174,7 +139,7 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
 
 
 @pytest.mark.parametrize(
-    ("shape", "learned"), [((2, 3, 5, 7), (True,) * 4), ((3, 4, 5), (False, True, False, True))]
+    ("shape", "learned"), [((2, 5, 5, 7), (True,) * 4), ((3, 4, 5), (False, True, False, True))]
 )
 def test_fused_transforms_equal_operators(soft, shape, learned):
     """The last two or three axes are spatial; there are strides, and a direction is not unit."""
@@ -184,7 +149,7 @@ def test_fused_transforms_equal_operators(soft, shape, learned):
     tensors = *tensors, torch.tensor(2.0)
     options = ndim, "min", (1.0, 0.5, 2.0)[:ndim]
     curves, slopes = [], []
-    for path in (soft.cuda.fused_transform, transform):
+    for path in (soft.cuda_transforms.fused_transform, transform):
         own = [t.clone().requires_grad_(k) for t, k in zip(tensors, learned, strict=True)]
         given = Transformed(*own, *options)
         curves.append(path(given))
@@ -195,11 +160,11 @@ def test_fused_transforms_equal_operators(soft, shape, learned):
     for found, known in zip(*slopes, strict=True):
         torch.testing.assert_close(found, known, rtol=1e-4, atol=1e-4)
     assert soft.launched == [
-        *("soft_orthants", "soft_units", "soft_project", "soft_project"),
+        *("soft_parameters", "soft_orthants", "soft_project", "soft_project"),
         "soft_project",
         *(("soft_orthants",) if learned[0] else ()),
-        *(("soft_units",) if learned[1] else ()),
         *(("soft_levels",) if any(learned[2:]) else ()),
+        *(("soft_parameters",) if learned[1] else ()),
     ]
 
 
@@ -257,7 +222,7 @@ def test_heights_equal_those_of_operators(soft, shape, learned):
     """Of more points than a block adds up, with strides, and of a volume without batch axes."""
     ndim = 2 if len(shape) == 4 else 3
     directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
-    tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(0.2, 0.5, ndim)
+    tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(-2, 0.5, ndim)
     spacing = (1.0, 0.5, 2.0)[:ndim]
     images, slopes = [], []
     for by_kernels in (True, False):
@@ -265,14 +230,14 @@ def test_heights_equal_those_of_operators(soft, shape, learned):
         if by_kernels:
             images.append(soft.cuda.with_heights(*own, spacing))
         else:
-            images.append(add_heights(own[0], unit(own[1]), own[2], spacing))
+            images.append(add_heights(own[0], unit(own[1]), own[2].exp(), spacing))
         wanted = [t for t in own if t.requires_grad]
         upstream = drawn(images[0].shape)
         slopes.append(torch.autograd.grad(images[-1], wanted, upstream))
     torch.testing.assert_close(*images)
     for found, known in zip(*slopes, strict=True):
         torch.testing.assert_close(found, known, rtol=1e-4, atol=1e-3)
-    assert set(soft.launched) == {"soft_units"}
+    assert set(soft.launched) == {"soft_heights", "soft_parameters"}
 
 
 SIMPLICES = [

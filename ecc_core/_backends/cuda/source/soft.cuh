@@ -218,26 +218,34 @@ struct Evaluation {
     }
 };
 
-// Curves and their derivatives, (images, levels); null where they are not wanted.
+// Curves (images / positions, levels, positions), and their derivatives (images, levels), which are null
+// where they are not wanted.
 struct Curves {
     float *curves, *slopes, *spreads;
+    int positions;
 
-    ECC_DEVICE void write(long long at, const Evaluation& found, double l, bool nan) const {
+    ECC_DEVICE void write(int image, int levels, int j, const Evaluation& found, double l,
+                          bool nan) const {
         const double spoilt = __longlong_as_double(0x7FF8000000000000ll);
-        curves[at] = (float)(nan ? spoilt : found.sum);
+        const long long group = image / positions;
+        const int position = image % positions;
+        curves[(group * levels + j) * positions + position] = (float)(nan ? spoilt : found.sum);
         if (!slopes) return;
+        const long long at = (long long)image * levels + j;
         slopes[at] = (float)(nan ? spoilt : found.by_level * l * (kSuper ? -1.0 : 1.0));
         spreads[at] = (float)(nan ? spoilt : found.by_sharpness / l);
     }
 };
 
-// The gradient of the loss by curves, with any strides.
+// The gradient of the loss by curves (images / positions, levels, positions), with any strides.
 struct Upstream {
     const float* data;
-    long long by_image, by_level;
+    long long by_group, by_level, by_position;
+    int positions;
 
-    ECC_DEVICE float get(long long image, int j) const {
-        return data[image * by_image + j * by_level];
+    ECC_DEVICE float get(int image, int j) const {
+        const long long group = image / positions;
+        return data[group * by_group + j * by_level + image % positions * by_position];
     }
 };
 

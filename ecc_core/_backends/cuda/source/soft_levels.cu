@@ -35,10 +35,9 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
     const auto all = [=](int moment, int slot) { return moments[moment * room + slot]; };
     found.add(windows, head, l, level, scale, all, 0, head.slots, lane);
     found = found.total();
-    const Curves out = {curves, slopes, spreads};
+    const Curves out = {curves, slopes, spreads, 1};
     if (lane == 0)
-        out.write((long long)image * levels + j, found, l,
-                  head.count < 0 || moments[kMoments * room]);
+        out.write(image, levels, j, found, l, head.count < 0 || moments[kMoments * room]);
 }
 
 // The first `totals.blocks` blocks sum the gradients of thresholds and sharpness. The others, `blocks`

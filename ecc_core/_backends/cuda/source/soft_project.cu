@@ -1,10 +1,12 @@
 // Soft curves of the heights of weighted points in several directions, and their gradients.
 //
 // Sums run over all points and levels directly, without windows or tables. Each block writes the sums of
-// a chunk of points, and these are added in order, so results do not depend on the schedule.
+// a chunk of points, and these are added in order, so results do not depend on the schedule. The steps of a
+// direction depend on points and levels only, so a block computes them once for several images.
 #include "sigmoid.cuh"
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
+constexpr int kImages = ECC_IMAGES;  // images of a block
 
 struct ProjectedPoints {
     const Real* weights;  // (images, orthants, points)
@@ -12,8 +14,8 @@ struct ProjectedPoints {
     const Real *levels, *sharpness;
     long long points;
     int grid[3];
-    int directions_count, levels_count;
-    int chunk;  // points per block
+    int images, directions_count, levels_count;
+    int chunk;  // points per block of curves
 
     // Indices relative to the centre.
     ECC_DEVICE void places(long long point, Real* at) const {
@@ -66,13 +68,26 @@ ECC_DEVICE double sum_of_parts(double value, const Division& parts, double* scra
     return value;
 }
 
+// The weights of a point in the images of a block, which are read together.
+struct alignas(sizeof(Real) * (kImages < 4 ? kImages : 4)) Weights {
+    Real of[kImages];
+};
+
+// Sums of an image over the points that a thread takes.
+template <class Number>
+struct Sums {
+    Number curve, by_level, by_sharpness;
+};
+
 // Partial sums (chunks, 3, images, directions, levels) of the curves and of their derivatives by the level
 // and by the sharpness.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_project(const ProjectedPoints points, double* partial) {
-    __shared__ Real heights[kThreads], weights[kThreads];
+    __shared__ Real heights[kThreads];
+    __shared__ Weights weights[kThreads];
     __shared__ double scratch[kThreads];
-    const int direction = blockIdx.y, image = blockIdx.z, images = gridDim.z;
+    const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
+    const int images = points.images;
     const long long begin = (long long)blockIdx.x * points.chunk,
                     end = min(begin + points.chunk, points.points);
     const Real l = points.sharpness[0];
@@ -82,36 +97,56 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int first = 0; first < points.levels_count; first += parts.levels) {
         const int j = first + threadIdx.x % parts.levels;
         const Real level = j < points.levels_count ? points.levels[j] : 0;
-        double sum = 0, by_level = 0, by_sharpness = 0;
+        Sums<double> totals[kImages] = {};
         for (long long tile = begin; tile < end; tile += kThreads) {
             const long long point = tile + threadIdx.x;
             __syncthreads();
-            weights[threadIdx.x] = point < end ? points.weight(image, direction, point) : 0;
+#pragma unroll
+            for (int k = 0; k < kImages; ++k) {
+                const bool inside = point < end && first_image + k < images;
+                weights[threadIdx.x].of[k] =
+                    inside ? points.weight(first_image + k, direction, point) : 0;
+            }
             Real at[kAxes];
             points.places(point, at);
             heights[threadIdx.x] = points.height(direction, at);
             __syncthreads();
-            Real a = 0, b = 0, c = 0;
+            Sums<Real> sums[kImages] = {};
             for (int i = part; i < kThreads; i += parts.count) {
-                if (weights[i] == 0) continue;
+                const Weights own = weights[i];
+                bool is_empty = true;
+#pragma unroll
+                for (int k = 0; k < kImages; ++k) is_empty = is_empty && own.of[k] == 0;
+                if (is_empty) continue;
                 const Real distance = level - heights[i];
                 const Sigmoid s(l * distance);
-                a += weights[i] * s.s;
-                b += weights[i] * s.slope;
-                c += weights[i] * s.slope * distance;
+                const Real by_sharpness = s.slope * distance;
+#pragma unroll
+                for (int k = 0; k < kImages; ++k) {
+                    sums[k].curve += own.of[k] * s.s;
+                    sums[k].by_level += own.of[k] * s.slope;
+                    sums[k].by_sharpness += own.of[k] * by_sharpness;
+                }
             }
-            sum += a;
-            by_level += b;
-            by_sharpness += c;
+#pragma unroll
+            for (int k = 0; k < kImages; ++k) {
+                totals[k].curve += sums[k].curve;
+                totals[k].by_level += sums[k].by_level;
+                totals[k].by_sharpness += sums[k].by_sharpness;
+            }
         }
-        sum = sum_of_parts(sum, parts, scratch);
-        by_level = sum_of_parts(by_level, parts, scratch);
-        by_sharpness = sum_of_parts(by_sharpness, parts, scratch);
-        if ((int)threadIdx.x < parts.levels && j < points.levels_count) {
-            const long long at = ((long long)blockIdx.x * 3 * images + image) *
-                                     points.directions_count * points.levels_count +
-                                 (long long)direction * points.levels_count + j;
-            partial[at] = sum;
+        const bool writes = (int)threadIdx.x < parts.levels && j < points.levels_count;
+#pragma unroll
+        for (int k = 0; k < kImages; ++k) {
+            if (first_image + k >= images) break;
+            const double curve = sum_of_parts(totals[k].curve, parts, scratch);
+            const double by_level = sum_of_parts(totals[k].by_level, parts, scratch);
+            const double by_sharpness = sum_of_parts(totals[k].by_sharpness, parts, scratch);
+            if (!writes) continue;
+            const long long row =
+                (long long)(first_image + k) * points.directions_count + direction;
+            const long long at = (long long)blockIdx.x * 3 * size + row * points.levels_count + j;
+            partial[at] = curve;
             partial[at + size] = by_level * (double)l;
             partial[at + 2 * size] = by_sharpness;
         }
@@ -134,63 +169,96 @@ ECC_DEVICE void write_block_sums(double (&sums)[kAxes], double* out) {
     out[threadIdx.x] = total;
 }
 
-// A level, and the gradient of the curve there.
-struct Step {
-    Real level, gradient;
-};
+// The gradients of the curves of the images of a block at a level.
+typedef Weights Gradients;
 
-// The gradients of weights, where they are wanted, and partial sums (chunks, images, directions, axes) of
-// those of vectors, where these are. A block takes a chunk of points in all directions of an orthant.
+// The gradients of weights, where they are wanted, and partial sums (chunks, rows, directions, axes) of
+// those of vectors, where these are: a row for each image if `by_image`, otherwise one for the images of
+// a block. A block takes a chunk of points in all directions of an orthant.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_by_points(const ProjectedPoints points, const Real* gradients, Real* by_weights,
-                   double* partial) {
-    __shared__ Step steps[kThreads];
-    const int orthant = blockIdx.y, image = blockIdx.z;
-    const long long begin = (long long)blockIdx.x * points.chunk,
-                    end = min(begin + points.chunk, points.points);
-    const long long block = ((long long)image * (1 << kAxes) + orthant) * points.points;
+                   double* partial, int chunk, int by_image) {
+    __shared__ Real levels[kThreads];
+    __shared__ Gradients steps[kThreads];
+    const int orthant = blockIdx.y, first_image = blockIdx.z * kImages;
+    const int images = min(points.images - first_image, kImages);
+    const long long begin = (long long)blockIdx.x * chunk, end = min(begin + chunk, points.points);
+    const long long between_images = points.points << kAxes;
+    const long long block = first_image * between_images + orthant * points.points;
     const Real l = points.sharpness[0];
     const Real* const weights = points.weights + block;
     if (by_weights) by_weights += block;
     bool is_first = true;
     for (int k = 0; k < points.directions_count; ++k) {
         if (points.orthant(k) != orthant) continue;
-        const long long row = (long long)image * points.directions_count + k;
-        double sums[kAxes] = {};
+        double sums[kImages][kAxes] = {};
         for (int first = 0; first < points.levels_count; first += kThreads) {
             const int count = min(points.levels_count - first, kThreads);
             __syncthreads();
-            if ((int)threadIdx.x < count)
-                steps[threadIdx.x] = {points.levels[first + threadIdx.x],
-                                      gradients[row * points.levels_count + first + threadIdx.x]};
+            if ((int)threadIdx.x < count) {
+                levels[threadIdx.x] = points.levels[first + threadIdx.x];
+#pragma unroll
+                for (int image = 0; image < kImages; ++image) {
+                    const long long row =
+                        (long long)(first_image + image) * points.directions_count + k;
+                    steps[threadIdx.x].of[image] =
+                        image < images ? gradients[row * points.levels_count + first + threadIdx.x]
+                                       : 0;
+                }
+            }
             __syncthreads();
             for (long long point = begin + threadIdx.x; point < end; point += kThreads) {
-                const Real weight = weights[point];
-                if (weight == 0 && !by_weights) continue;
-                Real at[kAxes], sum = 0, slope = 0;
+                Real own[kImages];
+                bool is_empty = !by_weights;
+#pragma unroll
+                for (int image = 0; image < kImages; ++image) {
+                    own[image] = image < images ? weights[image * between_images + point] : 0;
+                    is_empty = is_empty && own[image] == 0;
+                }
+                if (is_empty) continue;
+                Real at[kAxes], curve[kImages] = {}, slope[kImages] = {};
                 points.places(point, at);
                 const Real height = points.height(k, at);
                 for (int j = 0; j < count; ++j) {
-                    const Sigmoid s(l * (steps[j].level - height));
-                    sum += steps[j].gradient * s.s;
-                    slope += steps[j].gradient * s.slope;
-                }
-                if (by_weights) by_weights[point] = is_first ? sum : by_weights[point] + sum;
+                    const Sigmoid s(l * (levels[j] - height));
+                    const Gradients upstream = steps[j];
 #pragma unroll
-                for (int axis = 0; axis < kAxes; ++axis)
-                    sums[axis] -= weight * l * slope * at[axis];
+                    for (int image = 0; image < kImages; ++image) {
+                        curve[image] += upstream.of[image] * s.s;
+                        slope[image] += upstream.of[image] * s.slope;
+                    }
+                }
+#pragma unroll
+                for (int image = 0; image < kImages; ++image) {
+                    if (by_weights && image < images) {
+                        Real* const to = by_weights + image * between_images + point;
+                        *to = is_first ? curve[image] : *to + curve[image];
+                    }
+#pragma unroll
+                    for (int axis = 0; axis < kAxes; ++axis)
+                        sums[image][axis] -= own[image] * l * slope[image] * at[axis];
+                }
             }
             is_first = false;
         }
-        if (partial)
-            write_block_sums(
-                sums,
-                partial +
-                    ((long long)blockIdx.x * gridDim.z * points.directions_count + row) * kAxes);
+        if (!partial) continue;
+        const int rows = by_image ? points.images : gridDim.z;
+        const int first_row = by_image ? first_image : blockIdx.z;
+#pragma unroll
+        for (int image = 0; image < kImages; ++image) {
+            if (!by_image && image + 1 < kImages) {
+#pragma unroll
+                for (int axis = 0; axis < kAxes; ++axis) sums[image + 1][axis] += sums[image][axis];
+                continue;
+            }
+            if (by_image && image >= images) break;
+            const long long row = (long long)blockIdx.x * rows + first_row + (by_image ? image : 0);
+            write_block_sums(sums[image], partial + (row * points.directions_count + k) * kAxes);
+        }
     }
     if (!is_first || !by_weights) return;
     for (long long point = begin + threadIdx.x; point < end; point += kThreads)
-        by_weights[point] = 0;
+        for (int image = 0; image < images; ++image) by_weights[image * between_images + point] = 0;
 }
 
 // The sums of partial sums (chunks, gridDim.y, size), one array for each block of y.

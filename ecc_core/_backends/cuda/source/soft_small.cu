@@ -72,5 +72,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     }
     nan = __syncthreads_or(nan) || head.count < 0;
     for (int j = threadIdx.x; j < levels; j += kThreads)
-        work.out.write((long long)blockIdx.x * levels + j, found[j], l, nan);
+        work.out.write(blockIdx.x, levels, j, found[j], l, nan);
 }

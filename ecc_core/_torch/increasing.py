@@ -23,10 +23,11 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
     if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
         found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
         return found
-    return _increasing_in_torch(free, step)
+    return increasing_in_torch(free, step)
 
 
-def _increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
+def increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
+    """Add up the same by operators of torch."""
     return step * torch.cat([free[:1], torch_functional.softplus(free[1:])]).cumsum(0)
 
 
@@ -35,20 +36,20 @@ class _Increasing(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, free: Tensor, step: Tensor) -> Tensor:
-        from ecc_core._backends.cuda import soft
+        from ecc_core._backends.cuda import soft_parameters
 
         ctx.save_for_backward(free, step)
-        return soft.increasing(free, step)
+        return soft_parameters.increasing(free, step)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
         free, step = ctx.saved_tensors
         if is_plain(gradient):
-            from ecc_core._backends.cuda import soft
+            from ecc_core._backends.cuda import soft_parameters
 
-            return soft.increasing_gradients(free, step, gradient.contiguous()), None
+            return soft_parameters.increasing_gradients(free, step, gradient.contiguous()), None
         with torch.enable_grad():
-            levels = _increasing_in_torch(free, step)
+            levels = increasing_in_torch(free, step)
         return *torch.autograd.grad(levels, free, gradient, create_graph=True), None
 
 

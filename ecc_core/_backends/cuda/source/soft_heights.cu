@@ -1,17 +1,10 @@
-// Vectors along directions, and images to which their heights along these are added, with gradients.
+// Images to which the heights of points along directions are added, and the gradients of images and vectors.
 //
-// The vector of a direction is the unit vector, times the spacing of the grid, and times a scale if there
-// are scales. The height of a point is the product of the vector and its index relative to the centre.
+// The height of a point is the product of a vector and the point's index relative to the centre.
 #include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kAxes = ECC_AXES;
-
-struct Units {
-    const Real *directions, *scales;  // (count, axes) and (count); scales may be null
-    double spacing[3];
-    int count, reserved;
-};
 
 // Points of images (images, grid).
 struct Grid {
@@ -28,57 +21,6 @@ struct Grid {
         }
     }
 };
-
-// The inverse of the length of a direction.
-ECC_DEVICE double inverse_length(const Real* direction) {
-    double square = 0;
-#pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis)
-        square += (double)direction[axis] * (double)direction[axis];
-    return 1 / sqrt(square);
-}
-
-// One thread for each direction.
-extern "C" __global__ void soft_units(const Units units, Real* vectors) {
-    const int k = blockIdx.x * blockDim.x + threadIdx.x;
-    if (k >= units.count) return;
-    const Real* direction = units.directions + k * kAxes;
-    const double scale = units.scales ? (double)units.scales[k] : 1;
-    const double factor = scale * inverse_length(direction);
-#pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis)
-        vectors[k * kAxes + axis] = (Real)(direction[axis] * factor * units.spacing[axis]);
-}
-
-// One warp for each direction: the gradients of directions and scales, where they are wanted. `partial`
-// are sums of the gradients of the vectors, (rows, count, axes).
-extern "C" __global__ void soft_unit_gradients(const Units units, const double* partial,
-                                               Real* by_direction, Real* by_scale, int rows) {
-    const int k = blockIdx.x;
-    const Real* direction = units.directions + k * kAxes;
-    const double scale = units.scales ? (double)units.scales[k] : 1;
-    double slopes[kAxes] = {};
-    for (int row = threadIdx.x; row < rows; row += 32) {
-#pragma unroll
-        for (int axis = 0; axis < kAxes; ++axis)
-            slopes[axis] += partial[((long long)row * units.count + k) * kAxes + axis];
-    }
-    const double inverse = inverse_length(direction);
-    double along = 0;
-#pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis) {
-        slopes[axis] = warp_sum(slopes[axis]) * units.spacing[axis];
-        along += slopes[axis] * direction[axis] * inverse;
-    }
-    if (threadIdx.x) return;
-    if (by_scale) by_scale[k] = (Real)along;
-    if (!by_direction) return;
-#pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis) {
-        const double across = slopes[axis] - along * direction[axis] * inverse;
-        by_direction[k * kAxes + axis] = (Real)(across * inverse * scale);
-    }
-}
 
 // One thread for each point of an image and direction: images (images, count, grid).
 extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, const Real* vectors,
