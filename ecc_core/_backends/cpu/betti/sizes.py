@@ -7,8 +7,8 @@ cache, and the sides of what is joined are short.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from ecc_core._backends.cpu.betti.meetings import meetings_of
 from ecc_core._backends.cpu.betti.pieces import edges_across, joined_faces, pack, unpack
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._partition import Index, Partition, Ranges
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -52,100 +53,95 @@ FEW_POINTS = 1 << 17
 PARTS = 8
 
 
-class Box(NamedTuple):
-    """Half-open ranges of points along each axis of an image."""
-
-    start: tuple[int, ...]
-    stop: tuple[int, ...]
-
-
 class _Image(NamedTuple):
-    """An image of the filtration's axes, and what is asked of it."""
+    """An image of the filtration's axes, what is asked of it, and how it is cut into boxes."""
 
     values: Array
     mask: Array | None
     ends: Ends
     plan: Plan
     filtration: Filtration
-    workers: int
-    open_sides: tuple[Side, ...] = ()
+    partition: Partition
+    open_sides: tuple[Side, ...]
+    """Sides beyond which the image goes on."""
 
-    def steps(self) -> list[int]:
-        """Return about how long boxes are along each axis."""
-        ndim = self.values.ndim
-        usual = BOXES[ndim]
-        points = math.prod(usual)
-        if self.workers > 1:
-            own = self.values.size // (BOXES_A_WORKER * self.workers)
-            points = min(points, max(own, FEW_POINTS))
-        points = max(points, POINTS_A_KEY * int(self.plan.entered.max()))
-        scale = (points / math.prod(usual)) ** (1 / ndim)
-        left = float(points)
-        steps = []
-        for axis, length in enumerate(self.values.shape[:-1]):
-            step = max(1, round(usual[axis] * scale))
-            steps.append(min(length, step))
-            left /= steps[-1]
-        return [*steps, max(1, round(left))]
+    @classmethod
+    def cut(
+        cls,
+        values: Array,
+        mask: Array | None,
+        ends: Ends,
+        plan: Plan,
+        filtration: Filtration,
+        workers: int,
+        open_sides: tuple[Side, ...] = (),
+    ) -> Self:
+        """Cut an image into boxes for some workers; it stays whole if opposite sides touch."""
+        lengths: Sequence[int] = values.shape
+        if not any(filtration.boundary.wraps):
+            lengths = _box_lengths(values.shape, int(plan.entered.max()), workers)
+        partition = Partition.evenly(values.shape, lengths)
+        return cls(values, mask, ends, plan, filtration, partition, open_sides)
 
-    def halves(self, box: Box) -> tuple[int, Box, Box] | None:
-        """Return two halves of a box and the axis along which it is cut; None if it is small."""
-        start, stop = box
-        lengths = [b - a for a, b in zip(*box, strict=True)]
-        counts = [round(n / step) for n, step in zip(lengths, self.steps(), strict=True)]
-        axis = int(np.argmax(counts))
-        if counts[axis] < 2:
-            return None
-        cut = start[axis] + lengths[axis] * (counts[axis] // 2) // counts[axis]
-        middle_stop = (*stop[:axis], cut, *stop[axis + 1 :])
-        middle_start = (*start[:axis], cut, *start[axis + 1 :])
-        return axis, Box(start, middle_stop), Box(middle_start, stop)
-
-    def growth(self, box: Box) -> Growth:
-        """Return the growth of a box, which is cut as long as it is large."""
-        cut = self.halves(box)
+    def growth(self, blocks: Ranges) -> Growth:
+        """Return the growth of a box of blocks, which is halved until it is one block."""
+        cut = self.partition.halves(blocks)
         if cut is None:
-            return self._whole_growth(box)
+            return self._growth_of_block(tuple(first for first, _ in blocks))
         axis, low, high = cut
         return join_growths(self.growth(low), self.growth(high), axis, self.filtration)
 
-    def _whole_growth(self, box: Box) -> Growth:
-        """Return the growth of a box that is not cut."""
-        part = tuple(map(slice, *box))
-        mask = None if self.mask is None else self.mask[part]
-        inlet, outlet = (None if end is None else end[part] for end in self.ends)
+    def _growth_of_block(self, index: Index) -> Growth:
+        box = self.partition.box(index)
+        mask = None if self.mask is None else self.mask[box]
+        inlet, outlet = (None if end is None else end[box] for end in self.ends)
         lead = 3 - self.values.ndim
-        open_sides = set(self.open_sides)
-        for axis, length in enumerate(self.values.shape):
-            if box.start[axis] > 0:
-                open_sides.add((axis + lead, 0))
-            if box.stop[axis] < length:
-                open_sides.add((axis + lead, 1))
-        field = laid_out(self.values[part], mask)
+        open_sides = {(axis + lead, side) for axis, side in self.partition.open_sides(index)}
+        open_sides.update(self.open_sides)
+        field = laid_out(self.values[box], mask)
         return grown(field, self.plan, self.filtration, sorted(open_sides), (inlet, outlet))
 
-    def all_growth(self) -> Growth:
-        """Return the growth of the image, of which the workers take parts."""
-        whole = Box((0,) * self.values.ndim, self.values.shape)
-        if any(self.filtration.boundary.wraps):
-            return self._whole_growth(whole)
-        levels = [[whole]]
-        axes = []
-        while self.workers > 1 and len(levels[-1]) < PARTS * self.workers:
-            cuts = [self.halves(box) for box in levels[-1]]
-            if None in cuts:
-                break
-            axes.append([cut[0] for cut in cuts if cut])
-            levels.append([half for cut in cuts if cut for half in cut[1:]])
-        parts = _shared(levels[-1], self.growth, self.workers)
-        for along in reversed(axes):
-            pairs = zip(parts[::2], parts[1::2], along, strict=True)
-            parts = _shared(list(pairs), self._joined, self.workers)
-        return parts[0]
-
-    def _joined(self, pair: tuple[Growth, Growth, int]) -> Growth:
+    def joined(self, pair: tuple[Growth, Growth, int]) -> Growth:
         """Join two growths that touch across an axis."""
         return join_growths(*pair, self.filtration)
+
+
+def _box_lengths(shape: Sequence[int], keys: int, workers: int) -> list[int]:
+    """Return about how long the boxes of an image are along each axis."""
+    usual = BOXES[len(shape)]
+    points = math.prod(usual)
+    if workers > 1:
+        own = math.prod(shape) // (BOXES_A_WORKER * workers)
+        points = min(points, max(own, FEW_POINTS))
+    points = max(points, POINTS_A_KEY * keys)
+    scale = (points / math.prod(usual)) ** (1 / len(shape))
+    left = float(points)
+    lengths = []
+    for length, usual_length in zip(shape[:-1], usual, strict=False):
+        wanted = max(1, round(usual_length * scale))
+        lengths.append(min(length, wanted))
+        left /= lengths[-1]
+    return [*lengths, max(1, round(left))]
+
+
+def _whole_growth(image: _Image, workers: int) -> Growth:
+    """Return the growth of an image, of which the workers take parts."""
+    parts = [image.partition.whole]
+    joins = []
+    while workers > 1 and len(parts) < PARTS * workers:
+        cuts = [image.partition.halves(part) for part in parts]
+        halves = [cut for cut in cuts if cut is not None]
+        if len(halves) < len(parts):
+            break
+        joins.append([axis for axis, _, _ in halves])
+        parts = []
+        for _, low, high in halves:
+            parts += [low, high]
+    growths = _shared(parts, image.growth, workers)
+    for axes in reversed(joins):
+        pairs = zip(growths[::2], growths[1::2], axes, strict=True)
+        growths = _shared(list(pairs), image.joined, workers)
+    return growths[0]
 
 
 def _shared(items: list[Any], work: Callable[[Any], Growth], workers: int) -> list[Growth]:
@@ -185,8 +181,8 @@ def component_curves(
         for i in queue:
             own_mask = None if mask is None else mask[i]
             inlet, outlet = (None if end is None else end[i] for end in ends)
-            own = _Image(image[i], own_mask, (inlet, outlet), plan, filtration, alone)
-            result[i] = own.all_growth().found[:, plan.entered]
+            own = _Image.cut(image[i], own_mask, (inlet, outlet), plan, filtration, alone)
+            result[i] = _whole_growth(own, alone).found[:, plan.entered]
 
     share(range(count), each, 1 if count == 1 else threads)
     return result
@@ -206,7 +202,8 @@ def piece_of(
     plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     sides = tuple((axis + 3 - image.ndim, side) for axis, side in open_sides)
     threads = worker_count(workers, image.size, plan.top + 1)
-    return _Image(image, mask, ends, plan, filtration, threads, sides).all_growth()
+    whole = _Image.cut(image, mask, ends, plan, filtration, threads, sides)
+    return _whole_growth(whole, threads)
 
 
 def join_pieces(
