@@ -32,6 +32,11 @@ def curve_line(ax: Axes) -> Any:
     return line
 
 
+def legend_texts(place: Any) -> list[str]:
+    """Return the names in the legend of axes."""
+    return [text.get_text() for text in place.get_legend().get_texts()]
+
+
 def height_at(line: Any, t: float) -> float:
     """Return the height of a drawn line at an abscissa, as matplotlib draws its steps."""
     x = line.get_xdata()
@@ -44,18 +49,21 @@ def height_at(line: Any, t: float) -> float:
 
 class TestPlotCurve:
     @pytest.mark.parametrize("superlevel", [False, True])
-    def test_it_is_exact_everywhere(self, image: np.ndarray, superlevel: bool) -> None:
+    @pytest.mark.parametrize("as_pair", [False, True])
+    def test_it_is_exact_everywhere(
+        self, image: np.ndarray, superlevel: bool, as_pair: bool
+    ) -> None:
         """Also of a pair of arrays, which does not know its sets."""
         curve = ecc.euler_curve(image, "exact", superlevel=superlevel)
-        for ax in (curve.plot(), plot_curve(tuple(curve), superlevel=superlevel)):
-            assert (ax.get_xlabel(), ax.get_ylabel()) == ("threshold", "Euler characteristic")
-            zero, line = ax.lines
-            assert list(zero.get_ydata()) == [0, 0]
-            levels = line.get_xdata()
-            between = (levels[:-1].astype(float) + levels[1:]) / 2
-            for t in [*levels, *between]:
-                binary = image >= t if superlevel else image <= t
-                assert height_at(line, t) == ecc.euler_number(binary)
+        ax = plot_curve(tuple(curve), superlevel=superlevel) if as_pair else curve.plot()
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("threshold", "Euler characteristic")
+        zero, line = ax.lines
+        assert list(zero.get_ydata()) == [0, 0]
+        levels = line.get_xdata()
+        between = (levels[:-1].astype(float) + levels[1:]) / 2
+        for t in [*levels, *between]:
+            binary = image >= t if superlevel else image <= t
+            assert height_at(line, t) == ecc.euler_number(binary)
 
     def test_onto_given_axes(self, image: np.ndarray) -> None:
         """Which keep a label of their own, and get the line at zero once."""
@@ -96,9 +104,11 @@ class TestPlotCurve:
             monkeypatch.delitem(sys.modules, module)
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         message = r'plotting needs matplotlib: pip install "\.\[io\]"'
-        for plot in (plot_curve, lambda c: plot_curves({"a": c})):
-            with pytest.raises(ImportError, match=message):
-                plot(([0, 1], [1, 1]))
+        curve = [0, 1], [1, 1]
+        with pytest.raises(ImportError, match=message):
+            plot_curve(curve)
+        with pytest.raises(ImportError, match=message):
+            plot_curves({"a": curve})
 
 
 class TestPlotCurves:
@@ -122,6 +132,15 @@ class TestPlotCurves:
             str(i): ecc.euler_curve(image, at, superlevel=superlevel)
             for i, (image, at) in enumerate(zip(images, grids, strict=True))
         }
+
+        def numbers_at(t: int) -> list[int]:
+            """Return the value of each curve, which is that at the last set before."""
+            numbers = []
+            for image, at in zip(images, grids, strict=True):
+                binary = image >= at[at >= t][0] if superlevel else image <= at[at <= t][-1]
+                numbers.append(ecc.euler_number(binary))
+            return numbers
+
         figure = plot_curves(curves)
         texts = [text.get_text() for text in figure.legends[0].get_texts()]
         assert texts == ["mean of 11", "90 % of them"]
@@ -129,39 +148,53 @@ class TestPlotCurves:
         line = curve_line(ax)
         (band,) = ax.collections
         heights = band.get_paths()[0].vertices[:, 1]
-        for t in range(3, 26):  # the value of a curve is that at the last set before
-            used = [at[at >= t][0] if superlevel else at[at <= t][-1] for at in grids]
-            sets = [x >= u if superlevel else x <= u for x, u in zip(images, used, strict=True)]
-            numbers = [ecc.euler_number(binary) for binary in sets]
+        for t in range(3, 26):
+            numbers = numbers_at(t)
             assert height_at(line, t) == pytest.approx(np.mean(numbers))
-            for end in np.quantile(numbers, [0.05, 0.95]):
-                assert np.isclose(heights, end).any()
+            lower, upper = np.quantile(numbers, [0.05, 0.95])
+            assert np.isclose(heights, lower).any()
+            assert np.isclose(heights, upper).any()
 
     def test_many_regions_and_few(self, image: np.ndarray) -> None:
         labels = np.repeat(np.arange(1, 21), 30).reshape(20, 30)
         curves = ecc.region_curves(image, labels, 9)
         mean = curve_line(curves.plot()).get_ydata()
         np.testing.assert_allclose(mean, curves.values.mean(axis=0))
-        assert len(ecc.region_betti_curves(image, labels, 9).plot().get_legend().get_texts()) == 2
+        betti = ecc.region_betti_curves(image, labels, 9)
+        assert len(legend_texts(betti.plot())) == 2
         ax = ecc.region_curves(image, labels // 5 + 1, 9).plot()
-        legend = ax.get_legend()
-        assert [x.get_text() for x in legend.get_texts()] == [f"label {i}" for i in range(1, 6)]
-        assert len({line.get_color() for line in legend.get_lines()}) == 5
-        for drawn in (ax, ecc.betti_curves(image).plot()):
-            FigureCanvasAgg(drawn.figure).draw()
-            place = drawn.get_legend().get_window_extent()
-            assert drawn.get_window_extent().x1 <= place.x0
-            assert place.x1 <= drawn.figure.bbox.x1 + 1
+        assert legend_texts(ax) == [f"label {i}" for i in range(1, 6)]
+        colours = {line.get_color() for line in ax.get_legend().get_lines()}
+        assert len(colours) == 5
 
-    def test_a_peak_does_not_hide_the_rest(self) -> None:
+    @pytest.mark.parametrize("quantity", ["regions", "Betti numbers"])
+    def test_the_legend_of_axes_is_beside_them(self, image: np.ndarray, quantity: str) -> None:
+        if quantity == "regions":
+            labels = np.repeat(np.arange(1, 6), 120).reshape(20, 30)
+            ax = ecc.region_curves(image, labels, 9).plot()
+        else:
+            ax = ecc.betti_curves(image).plot()
+        FigureCanvasAgg(ax.figure).draw()
+        place = ax.get_legend().get_window_extent()
+        assert ax.get_window_extent().x1 <= place.x0
+        assert place.x1 <= ax.figure.bbox.x1 + 1
+
+    @pytest.mark.parametrize(("peak", "scale"), [(-300, "linear"), (-30_000, "symlog")])
+    def test_a_peak_does_not_hide_the_rest(self, peak: int, scale: str) -> None:
+        """But for axes that are given, whose scale is their owner's."""
         t = np.arange(100)
         low = np.where(t < 50, -30, 20)
-        for peak, scale in ((-300, "linear"), (-30_000, "symlog")):
-            curve = t, np.where(t == 9, peak, low)
-            assert plot_curve(curve).get_yscale() == scale
-            assert plot_curves({"a": curve}).axes[0].get_yscale() == scale
-            assert plot_curve(curve, Figure().add_subplot()).get_yscale() == "linear"
-        assert plot_curve(ecc.euler_curve(np.zeros((3, 3)))).get_yscale() == "linear"
+        curve = t, np.where(t == 9, peak, low)
+        assert plot_curve(curve).get_yscale() == scale
+        (ax,) = plot_curves({"a": curve}).axes
+        assert ax.get_yscale() == scale
+        given = Figure().add_subplot()
+        plot_curve(curve, given)
+        assert given.get_yscale() == "linear"
+
+    def test_the_scale_of_a_constant_is_linear(self) -> None:
+        constant = ecc.euler_curve(np.zeros((3, 3)))
+        assert plot_curve(constant).get_yscale() == "linear"
 
     @pytest.mark.parametrize("function", [ecc.euler_curve, ecc.betti_curves, ecc.minkowski_curves])
     @pytest.mark.parametrize("name", ["a", "a file with a name of sixty characters" + "." * 22])
@@ -200,8 +233,7 @@ class TestPlotLevelSets:
         ax, picture, *frames = figure.axes
         assert picture.get_title() == "noise"
         np.testing.assert_array_equal(picture.images[0].get_array(), image)
-        legend = [text.get_text() for text in picture.get_legend().get_texts()]
-        assert legend == ["8-connected", "4-connected"]
+        assert legend_texts(picture) == ["8-connected", "4-connected"]
         for frame, t, binary, colour in zip(
             frames, thresholds, sets, THRESHOLD_COLOURS, strict=True
         ):
@@ -209,11 +241,13 @@ class TestPlotLevelSets:
             assert frame.get_title() == f"X ≤ {t:g}".replace("-", "\N{MINUS SIGN}")
             chi = {n: ecc.euler_number(binary, c) for n, c in ((8, 2), (4, 1))}
             assert frame.get_xlabel() == f"$\\chi_{{8}} = {chi[8]}$\n$\\chi_{{4}} = {chi[4]}$"
-            (marks,) = [x for x in ax.lines if x.get_marker() == "o" and x.get_xdata()[0] == t]
+            at_threshold = [line for line in ax.lines if line.get_xdata()[0] == t]
+            (marks,) = [line for line in at_threshold if line.get_marker() == "o"]
             assert list(marks.get_ydata()) == list(chi.values())
-            (mark,) = [x for x in ax.lines if list(x.get_xdata()) == [t, t] and x is not marks]
-            for shown in (marks.get_color(), mark.get_color(), frame.title.get_color()):
-                assert to_hex(shown) == colour.lower()
+            (across,) = [line for line in at_threshold if line.get_marker() != "o"]
+            assert list(across.get_xdata()) == [t, t]
+            shown = [marks.get_color(), across.get_color(), frame.title.get_color()]
+            assert [to_hex(one) for one in shown] == [colour.lower()] * 3
         FigureCanvasAgg(figure).draw()
 
     @pytest.mark.parametrize("shape", [(20, 30), (30, 20), (20, 20)])
@@ -253,14 +287,12 @@ class TestPersistence:
 
     def test_diagram_has_all_classes_and_a_band(self, pairs: Any) -> None:
         ax = pairs.plot(min_persistence=0.25)
-        self.assert_all_are_drawn(
-            pairs, [point for line in ax.lines[1:] for point in line.get_xydata().tolist()]
-        )
+        points = [line.get_xydata() for line in ax.lines[1:]]
+        self.assert_all_are_drawn(pairs, np.concatenate(points).tolist())
         (band,) = ax.collections
         path = band.get_paths()[0].vertices
         assert (path[:, 1] - path[:, 0]).max() == pytest.approx(0.25)
-        names = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert names == ["components", "holes"]
+        assert legend_texts(ax) == ["components", "holes"]
         with pytest.raises(ValueError, match="`min_persistence` must not be negative"):
             pairs.plot(min_persistence=-1)
 

@@ -16,35 +16,45 @@ SEEDS = range(4)
 def random_complex(seed, points=12, largest=4):
     """Numbers of points of some simplices of each size up to `largest`, whose faces may lack."""
     rng = np.random.default_rng(seed)
-    sizes = range(2, largest + 1)
-    return [
-        np.array([rng.permutation(points)[:size] for _ in range(14 - 2 * size)]) for size in sizes
-    ]
+    simplices = []
+    for size in range(2, largest + 1):
+        rows = [rng.permutation(points)[:size] for _ in range(14 - 2 * size)]
+        simplices.append(np.array(rows))
+    return simplices
 
 
 def closed(simplices):
     """All faces of simplices with at least two points, as a set of sorted tuples."""
     found = set()
     for row in itertools.chain.from_iterable(simplices):
-        for size in range(2, len(row) + 1):
-            found |= set(itertools.combinations(sorted(map(int, row)), size))
+        points = sorted(map(int, row))
+        for size in range(2, len(points) + 1):
+            found |= set(itertools.combinations(points, size))
     return found
 
 
 def by_size(faces):
     """Arrays of simplices, one for each number of points."""
-    sizes = sorted({len(face) for face in faces})
-    return [np.array([face for face in faces if len(face) == size]) for size in sizes]
+    ordered = sorted(faces, key=len)
+    return [np.array(list(group)) for _, group in itertools.groupby(ordered, key=len)]
 
 
 def count(values, simplices, thresholds, weights=None):
     """The sums of signed weights of the simplices whose last point has entered."""
     rows = [(point,) for point in range(len(values))] + sorted(closed(simplices))
-    entered = np.array([max(values[list(row)]) for row in rows])
-    sign = np.array([(-1) ** (len(row) - 1) for row in rows])
+    entered = largest_of_each(rows, values)
+    dimensions = np.array([len(row) - 1 for row in rows])
+    signed = 1 - 2 * (dimensions % 2)
     if weights is not None:
-        sign = sign * np.array([max(weights[list(row)]) for row in rows])
-    return np.array([sign[entered <= t].sum() for t in thresholds])
+        signed = signed * largest_of_each(rows, weights)
+    sums = [signed[entered <= t].sum() for t in thresholds]
+    return np.array(sums)
+
+
+def largest_of_each(simplices, values):
+    """The largest value of the points of each simplex."""
+    largest = [max(values[list(row)]) for row in simplices]
+    return np.array(largest)
 
 
 def gudhi_curve(values, simplices, thresholds):
@@ -58,7 +68,7 @@ def gudhi_curve(values, simplices, thresholds):
         tree.assign_filtration([point], float(value))
     tree.make_filtration_non_decreasing()
     for row, _ in tree.get_filtration():  # simplices were inserted at 0
-        tree.assign_filtration(row, max(float(values[point]) for point in row))
+        tree.assign_filtration(row, float(max(values[row])))
     tree.compute_persistence(min_persistence=-1, persistence_dim_max=True)
     curve = np.zeros(len(thresholds), np.int64)
     for dimension in range(tree.dimension() + 1):
@@ -112,12 +122,11 @@ def test_exact_thresholds_are_all_changes(superlevel):
     values = np.array([3, 1, 2, 1], np.uint8)
     found = ecc.simplicial_curve(values, [[0, 1], [2, 3]], "exact", superlevel=superlevel)
     assert found.thresholds.dtype == np.uint8
-    every = ecc.simplicial_curve(
-        values, [[0, 1], [2, 3]], np.arange(5), superlevel=superlevel
-    ).values
-    steps = np.searchsorted(found.thresholds, np.arange(5), side="left" if superlevel else "right")
+    every = ecc.simplicial_curve(values, [[0, 1], [2, 3]], np.arange(5), superlevel=superlevel)
+    side = "left" if superlevel else "right"
+    steps = np.searchsorted(found.thresholds, every.thresholds, side)
     padded = [*found.values, 0] if superlevel else [0, *found.values]
-    assert_array_equal(np.array(padded)[steps], every)
+    assert_array_equal(np.array(padded)[steps], every.values)
 
 
 def test_infinite_values_enter_first_and_last():
@@ -150,12 +159,13 @@ def test_transforms_count_simplices(ndim, levels):
 
 def test_heights_that_are_thresholds_enter_there():
     """Points of a lattice, whose heights along the axes are the thresholds themselves."""
-    grid = np.stack(np.meshgrid(*2 * [np.arange(-5, 6)], indexing="ij"), -1).reshape(-1, 2) * 0.1
-    edges = [[11 * i + j, 11 * i + j + 1] for i in range(11) for j in range(10)]
     thresholds = np.arange(-5, 6) * 0.1
-    found = ecc.simplicial_transform(grid, [edges], [[1, 0], [0, 1]], thresholds).values
-    for row, axis in zip(found, (0, 1), strict=True):
-        assert_array_equal(row, count(grid[:, axis], [np.array(edges)], thresholds))
+    grid = np.array(list(itertools.product(thresholds, repeat=2)))
+    numbers = np.arange(11 * 11).reshape(11, 11)
+    edges = np.stack([numbers[:, :-1].ravel(), numbers[:, 1:].ravel()], axis=1)
+    along_axes = ecc.simplicial_transform(grid, [edges], [[1, 0], [0, 1]], thresholds).values
+    assert_array_equal(along_axes[0], count(grid[:, 0], [edges], thresholds))
+    assert_array_equal(along_axes[1], count(grid[:, 1], [edges], thresholds))
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64])
@@ -188,24 +198,33 @@ def test_a_simplex_that_is_listed_twice_counts_once():
     assert_array_equal(ecc.simplicial_curve([0, 0, 0], edges, [0]).values, [1])
 
 
-def test_centred_and_normalised_points():
+CENTRES = {
+    "mean": lambda points: points.mean(axis=0),
+    "box": lambda points: points.min(axis=0) + np.ptp(points, axis=0) / 2,
+}
+
+
+def radius_of(points):
+    """The largest distance of a point from the origin."""
+    return np.linalg.norm(points, axis=1).max()
+
+
+@pytest.mark.parametrize("center", CENTRES)
+def test_centred_and_normalised_points(center):
     points = RNG.normal(size=(12, 2)) + 4
     thresholds = np.linspace(-1, 1, 9)
-    low = points.min(axis=0)
-    high = points.max(axis=0)
-    centres = {"mean": points.mean(axis=0), "box": low + (high - low) / 2}
-    for center, middle in centres.items():
-        moved = points - middle
-        unit = moved / np.sqrt((moved**2).sum(axis=1).max())
-        found = ecc.simplicial_transform(
-            points, [], 4, thresholds, center=center, normalize="radius"
-        )
-        assert_array_equal(found.values[:, -1], 12)
-        expected = ecc.simplicial_transform(unit, [], 4, thresholds)
-        assert_array_equal(found.values, expected.values)
-    default = ecc.simplicial_transform(points, [], 4, 9)
-    assert default.heights[-1] == pytest.approx(np.sqrt((points**2).sum(axis=1).max()))
-    assert_array_equal(default.values[:, -1], 12)
+    moved = points - CENTRES[center](points)
+    expected = ecc.simplicial_transform(moved / radius_of(moved), [], 4, thresholds)
+    found = ecc.simplicial_transform(points, [], 4, thresholds, center=center, normalize="radius")
+    assert_array_equal(found.values, expected.values)
+    assert_array_equal(found.values[:, -1], 12)
+
+
+def test_heights_reach_the_farthest_point():
+    points = RNG.normal(size=(12, 2)) + 4
+    found = ecc.simplicial_transform(points, [], 4, 9)
+    assert found.heights[-1] == pytest.approx(radius_of(points))
+    assert_array_equal(found.values[:, -1], 12)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -240,6 +259,12 @@ def gudhi_pairs(values, edges):
     return sorted(map(tuple, tree.persistence_intervals_in_dimension(0)))
 
 
+def count_alive(intervals, thresholds):
+    """The numbers of half-open intervals that hold each threshold."""
+    births, deaths = np.array(intervals).T
+    return [np.count_nonzero((births <= t) & (t < deaths)) for t in thresholds]
+
+
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("levels", [3, 50])
 @pytest.mark.parametrize("seed", SEEDS)
@@ -259,15 +284,21 @@ def test_pairs_are_those_of_gudhi(seed, levels, superlevel):
     assert (np.diff(sign * pairs.births) >= 0).all()
     thresholds = np.arange(levels)
     curve = pairs.betti_curves(thresholds).values[0]
-    alive = [sum(b <= t < d for b, d in expected) for t in sign * thresholds]
-    assert_array_equal(curve, alive)
+    assert_array_equal(curve, count_alive(expected, sign * thresholds))
 
 
 def test_pairs_of_a_mesh_and_without_noise():
     values = np.array([0.0, 3.0, 1.0, 3.0])
-    pairs = ecc.simplicial_pairs(values, [[0, 1, 3], [1, 2, 3]])
+    triangles = [[0, 1, 3], [1, 2, 3]]
+    pairs = ecc.simplicial_pairs(values, triangles)
     assert_array_equal(pairs.to_gudhi(), [[0, np.inf], [1, 3]])
     assert_array_equal(pairs.death_points, [[-1], [1]])
-    assert len(ecc.simplicial_pairs(values, [[0, 1, 3], [1, 2, 3]], min_persistence=3).births) == 1
-    assert len(ecc.simplicial_pairs(values, []).births) == 4
+    lasting = ecc.simplicial_pairs(values, triangles, min_persistence=3)
+    assert_array_equal(lasting.to_gudhi(), [[0, np.inf]])
+
+
+def test_points_without_edges_never_die():
+    pairs = ecc.simplicial_pairs([0.0, 3.0, 1.0, 3.0], [])
+    assert_array_equal(np.sort(pairs.births), [0, 1, 3, 3])
+    assert pairs.essential.all()
     assert len(ecc.simplicial_pairs([], []).births) == 0
