@@ -340,6 +340,21 @@ def test_a_single_map_along_either_axis(shape):
     assert_allclose(found.error, turned.error, rtol=0.05)
 
 
+def test_the_error_of_a_level_is_that_of_the_jackknife():
+    """Levels without each of six maps, and the error of the integration itself."""
+    shape = (200,)
+    maps = np.array(list(noise(shape, 1.5, 6, seed=3)))
+
+    def level_of(some):
+        return gaussian_threshold(shape, residuals=some, rng=0)
+
+    without_each = [level_of(np.delete(maps, i, axis=0)).threshold for i in range(6)]
+    jackknife = np.sqrt(6 - 1) * np.std(without_each)
+    integration = gaussian_threshold(shape, covariance=bell(1.5), rng=0).error
+    assert integration < jackknife / 4
+    assert level_of(maps).error == pytest.approx(jackknife, rel=0.05)
+
+
 @pytest.mark.parametrize("shape", [(30, 34), (11, 12, 13)])
 def test_expected_curve_within_a_mask(shape):
     mask = ball(shape)

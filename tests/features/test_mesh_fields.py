@@ -78,6 +78,18 @@ def test_the_family_wise_error_of_a_threshold():
     assert abs(few.threshold - exact.threshold) < 4 * few.error
 
 
+def test_the_error_of_a_threshold_is_that_of_the_jackknife():
+    """The levels without each of eight maps; the error takes the curve for straight."""
+    maps = np.random.default_rng(4).normal(size=(8, SIDE * SIDE)) @ mixing().T
+
+    def threshold_of(some):
+        return gaussian_threshold((SIDE * SIDE,), residuals=some, simplices=TRIANGLES)
+
+    without_each = [threshold_of(np.delete(maps, i, axis=0)).threshold for i in range(8)]
+    known = math.sqrt(8 - 1) * np.std(without_each)
+    assert threshold_of(maps).error == pytest.approx(known, rel=0.2)
+
+
 MAPS = np.ones((3, 4))
 WRONG = {
     "tetrahedra": ({"simplices": [[0, 1, 2, 3]]}, "`simplices` must have at most 3 points"),

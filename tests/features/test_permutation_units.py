@@ -47,6 +47,16 @@ def test_all_regroupings_are_scipys(sizes):
     agree(permutation_test((T, first), (T, second)), scipys(first, second, "independent"))
 
 
+@pytest.mark.parametrize(("n_permutations", "exact"), [(20, True), (19, False)])
+def test_all_regroupings_are_used_if_there_are_as_few_as_asked_for(n_permutations, exact):
+    """Six curves can be divided in 20 ways into two groups of three."""
+    curves = noise(np.random.default_rng(3), 6)
+    groups = (T, curves[:3]), (T, curves[3:])
+    found = permutation_test(*groups, n_permutations=n_permutations, rng=0)
+    assert found.exact is exact
+    assert found.null.size == n_permutations
+
+
 @pytest.mark.parametrize("count", [2, 5, 8])
 def test_all_sign_flips_are_scipys(count):
     rng = np.random.default_rng(1)

@@ -120,6 +120,16 @@ def test_regions_that_count_and_what_they_are_in_other_frames():
     assert track_regions(frames, lasting=[np.unique(f)[1:] for f in frames]) == every
 
 
+@pytest.mark.parametrize(("length", "followed"), [(3, True), (2, False)])
+def test_a_region_is_the_same_if_it_shares_half_of_the_larger_one(length, followed):
+    """Half exactly is enough: a region of 6 points, of which the next frame has a part."""
+    frames = np.zeros((2, 8), int)
+    frames[0, :6] = 1
+    frames[1, :length] = 1
+    found = track_regions(frames, lasting=[[1], []])
+    assert found.tracks.tolist() == ([1, 1] if followed else [1])
+
+
 def test_frames_without_regions():
     empty = track_regions(np.zeros((3, 4, 5), int))
     assert empty.tracks.size == 0
