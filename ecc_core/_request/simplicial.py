@@ -130,6 +130,11 @@ def _largest(array: Array) -> Any:
     return array.max() if array.size else 0
 
 
+def _least(array: Array) -> Any:
+    """Return the smallest number of an array, 0 if it has none. NaN counts as the smallest."""
+    return array.min() if array.size else 0
+
+
 def as_points(points: Array) -> Floats:
     """Return finite coordinates (n, d) in float64."""
     if points.ndim != 2 or points.shape[1] == 0:
@@ -137,7 +142,7 @@ def as_points(points: Array) -> Floats:
             f"`points` must have shape (n, d), one row of coordinates each, got {points.shape}"
         )
     found: Floats = points.astype(np.float64, order="C", copy=False)
-    most = float(_largest(np.abs(found)))
+    most = max(float(_largest(found)), -float(_least(found)))
     if not math.isfinite(most):
         is_finite = np.isfinite(found).all(axis=1)
         i = int(np.argmin(is_finite))

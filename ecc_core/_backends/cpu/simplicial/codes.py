@@ -11,6 +11,7 @@ Codes are guessed in fast arithmetic like bins there, and settled like them.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,18 @@ from ecc_core._backends.cpu.transforms.heights import TOLERANCE, Floats, Grid, f
 
 LARGEST_SHORT = 2**16 - 2
 """Code of 16 bits; the next one is greater than all."""
-LARGEST_ERROR = 2.0**-10
-"""Of places in single precision, in bins."""
+LEAST_BITS = 8
+"""No more than one place of two to the power of these is uncertain in single precision."""
+SPARE_BITS = 20
+"""Of the units of a cell; more would not fit into the bits of a place."""
+
+
+LARGEST_BITS = 2**63 - 1
+"""All bits of a float of 64 bits but that of its sign."""
+MODERATE = 64
+"""Reaches below two to the power of this, and above its reciprocal, need no factor."""
+FLOATS = (np.dtype(np.float32), 23), (np.dtype(np.float64), 52)
+"""The dtypes of places, and the bits behind their binary point."""
 
 
 class Cells(NamedTuple):
@@ -49,77 +60,160 @@ def divide_bins(grid: Grid) -> Cells:
 
 
 class Guess(NamedTuple):
-    """Numbers from which codes among evenly spaced levels are guessed."""
+    """How codes among evenly spaced levels are guessed.
 
-    offset: float
-    """The place of height 0, if level j has the place j."""
-    top: float
-    """Places are limited to this one."""
-    width: float
-    """Codes of a bin."""
-    tolerance: float
-    """A place that is further from a level is certain."""
-
-
-def guess_for(grid: Grid, cells: Cells, reach: float, axes: int) -> tuple[Guess, np.dtype[Any]]:
-    """Return how codes of heights of at most `reach` are guessed, and in which dtype.
-
-    In single precision if its error is small beside the distance of levels. `reach` bounds the sum
-    of the magnitudes of the products of coordinates and components.
+    Places are numbers between a power of two and twice that, which is so large that the sum of
+    products is rounded to whole units. The bits of such a float are the number of units.
     """
-    offset = -grid.origin * grid.scale
-    dtype: np.dtype[Any] = np.dtype(np.float64)
-    tolerance = TOLERANCE
-    # One rounding of each coordinate, each component and each step of the sum.
-    rounding = float(np.finfo(np.float32).eps)
-    error = (3 * axes + 2) * rounding * (reach * grid.scale + abs(offset))
-    if cells.dtype == np.uint16 and error < LARGEST_ERROR:
-        dtype = np.dtype(np.float32)
-        tolerance = 2 * error + TOLERANCE
-    return Guess(offset, grid.levels.size - 0.5, float(1 << cells.shift), tolerance), dtype
+
+    dtype: np.dtype[Any]
+    """Of places."""
+    factor: float
+    """By which points are multiplied before they are rounded to that dtype."""
+    scale: float
+    """By which vectors are multiplied then."""
+
+    def round(self, points: Floats, in_single: NDArray[np.float32]) -> NDArray[Any]:
+        """Return rounded points; `in_single` are those in single precision, not multiplied."""
+        if self.factor == 1.0 and self.dtype == in_single.dtype:
+            return in_single
+        return (points * self.factor).astype(self.dtype)
 
 
-@llvm.operation(types.uint64)
-def _guess(builder, points, p, axes, vectors, guess, codes):
-    """Guess the codes of a point; return which guesses are too close to a level, as bits.
+class Places(NamedTuple):
+    """The places of :class:`Guess`: a bin before level 0, and what may be wrong, lie below 0."""
 
-    The vectors (axes, LANES) are in bins. Places are limited to half a bin before the first level.
+    origin: float
+    """The place of height 0."""
+    least: float
+    """Smaller places, which are before the first level, become this one."""
+    most: float
+    """Larger places, which are behind the last level, become this one."""
+    bin_units: int
+    """Units of a bin less one: all bits of the units within a bin."""
+    close: int
+    """Less units of a bin, or as many, are too close to a level."""
+    cell_bits: int
+    """Units of a cell are two to the power of these."""
+    code: int
+    """Of cell 0, which is that before level 0."""
+
+
+@kernel()
+def _round_points(points, bits, rounded):
+    """Write coordinates in single precision. Returns the largest of their bits, but for signs.
+
+    Bits are compared, since numba does not make vectors of comparisons of floats.
     """
-    element = vectors.element
-    places = ir.VectorType(element, LANES)
-    suffix = f"v{LANES}f{32 if isinstance(element, ir.FloatType) else 64}"
+    largest = np.int64(0)
+    for i in range(points.size):
+        rounded[i] = points[i]
+        largest = max(largest, bits[i] & LARGEST_BITS)
+    return largest
 
-    def narrowed(number: Any) -> Any:
-        return number if number.type == element else builder.fptrunc(number, element)
 
-    offset, top, width, tolerance = (
-        llvm.each(builder, narrowed(number), LANES) for number in guess
+def round_points(points: Floats) -> tuple[NDArray[np.float32], float]:
+    """Return coordinates in single precision, and their largest magnitude."""
+    rounded = np.empty(points.shape, np.float32)
+    flat = points.reshape(-1)
+    largest = _round_points(flat, flat.view(np.int64), rounded.reshape(-1))
+    return rounded, float(np.int64(largest).view(np.float64))
+
+
+def guess_for(grid: Grid, cells: Cells, reach: float, axes: int) -> tuple[Guess, Places]:
+    """Return how codes are guessed, in single precision if few of them are then uncertain.
+
+    `reach` bounds the magnitudes of coordinates.
+    """
+    exponent = math.frexp(reach)[1]
+    if abs(exponent) < MODERATE:
+        exponent = 0
+    # Of heights, since directions have unit length.
+    farthest = math.sqrt(axes) * reach * grid.scale + abs(grid.origin * grid.scale)
+    for dtype, room in FLOATS:
+        bits = room - (grid.levels.size + 1).bit_length()
+        bits = min(bits, cells.shift + SPARE_BITS)
+        # Coordinates and components are rounded once, and sums to half a unit, or by as much as
+        # their magnitude beyond the places allows, in each step.
+        rounding = (axes + 3) / 2 * farthest * 2.0 ** (bits - room)
+        error = math.ceil(1.1 * rounding + TOLERANCE * 2.0**bits) + (axes + 2) // 2 + 1
+        cell_bits = bits - cells.shift
+        chosen = dtype
+        if 2 * error < 2 ** (bits - LEAST_BITS) and error < 2**cell_bits - 1:
+            break
+    unit = 2.0**-bits
+    zero = 2.0**room + 2**bits + error
+    guess = Guess(chosen, 2.0**-exponent, grid.scale * 2.0**exponent / unit)
+    places = Places(
+        zero - grid.origin * grid.scale / unit,
+        zero - error - 1,
+        zero + (grid.levels.size - 0.5) / unit,
+        (1 << bits) - 1,
+        2 * error,
+        cell_bits,
+        1 - (1 << cells.shift),
     )
-    slot = cgutils.alloca_once_value(builder, offset)
-    builder.store(offset, slot)
-    with cgutils.for_range(builder, axes) as loop:
-        at = builder.add(builder.mul(p, axes), loop.index)
-        coordinate = llvm.each(builder, narrowed(builder.load(points.one(at))), LANES)
-        along = vectors.load(builder.mul(loop.index, llvm.I64(LANES)), LANES)
-        total = [coordinate, along, builder.load(slot)]
-        builder.store(llvm.call(builder, f"llvm.fma.{suffix}", places, total), slot)
+    return guess, places
 
-    def limited(place: Any, relation: str, end: Any) -> Any:
-        return builder.select(builder.fcmp_ordered(relation, place, end), end, place)
 
-    def ceil(vector: Any) -> Any:
-        return llvm.call(builder, f"llvm.ceil.{suffix}", places, [vector])
+def _guesser(lanes: int) -> Any:
+    """Return the operation that guesses the codes of a point in so many directions."""
 
-    place = limited(builder.load(slot), ">", top)
-    place = limited(place, "<", llvm.splat(element, LANES, -0.5))
-    upper = ceil(builder.fsub(place, tolerance))
-    close = builder.fcmp_ordered("<=", builder.fsub(upper, place), tolerance)
-    inside = limited(place, "<", llvm.splat(element, LANES, 0.0))
-    code = builder.fptosi(ceil(builder.fmul(inside, width)), ir.VectorType(ir.IntType(32), LANES))
-    if codes.element.width < 32:
-        code = builder.trunc(code, ir.VectorType(codes.element, LANES))
-    codes.store(code, builder.mul(p, llvm.I64(LANES)))
-    return builder.zext(builder.bitcast(close, ir.IntType(LANES)), llvm.I64)
+    @llvm.operation(types.uint64)
+    def guess_codes(builder, points, p, vectors, places, codes):
+        """Guess the codes of a point; return which guesses are too close to a level, as bits.
+
+        The points (n, axes) and vectors (axes, lanes) are those whose products are places.
+        """
+        element = vectors.element
+        is_single = isinstance(element, ir.FloatType)
+        width = 32 if is_single else 64
+        floats = ir.VectorType(element, LANES)
+        units = ir.VectorType(ir.IntType(width), LANES)
+        axes = points.shape[1]
+
+        def repeated(number: Any) -> Any:
+            if isinstance(number.type, ir.DoubleType):
+                number = builder.fptrunc(number, element) if is_single else number
+            elif is_single:
+                number = builder.trunc(number, units.element)
+            return llvm.each(builder, number, LANES)
+
+        def limited(place: Any, relation: str, end: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(relation, place, end), end, place)
+
+        origin, least, most, in_bin, close, cell_bits, code = places
+        first_code = llvm.each(builder, builder.trunc(code, codes.element), LANES)
+        firsts = range(0, lanes, LANES)
+        slots = [cgutils.alloca_once_value(builder, repeated(origin)) for _ in firsts]
+        with cgutils.for_range(builder, axes) as loop:
+            at = builder.add(builder.mul(p, axes), loop.index)
+            coordinate = llvm.each(builder, builder.load(points.one(at)), LANES)
+            row = builder.mul(loop.index, llvm.I64(lanes))
+            for first, slot in zip(firsts, slots, strict=True):
+                along = vectors.load(builder.add(row, llvm.I64(first)), LANES)
+                summands = [coordinate, along, builder.load(slot)]
+                name = f"llvm.fma.v{LANES}f{width}"
+                builder.store(llvm.call(builder, name, floats, summands), slot)
+        words = llvm.I64(0)
+        for first, slot in zip(firsts, slots, strict=True):
+            place = limited(builder.load(slot), ">", repeated(most))
+            place = limited(place, "<", repeated(least))
+            count = builder.bitcast(place, units)
+            within = builder.and_(count, repeated(in_bin))
+            is_close = builder.icmp_unsigned("<=", within, repeated(close))
+            cell = builder.lshr(count, repeated(cell_bits))
+            cell = builder.trunc(cell, ir.VectorType(codes.element, LANES))
+            at = builder.add(builder.mul(p, llvm.I64(lanes)), llvm.I64(first))
+            codes.store(builder.add(cell, first_code), at)
+            word = builder.zext(builder.bitcast(is_close, ir.IntType(LANES)), llvm.I64)
+            words = builder.or_(words, builder.shl(word, llvm.I64(first)))
+        return words
+
+    return guess_codes
+
+
+_guess, _guess_twice = (_guesser(lanes) for lanes in (LANES, 2 * LANES))
 
 
 @subroutine(error_model="numpy")
@@ -132,19 +226,23 @@ def _bin_of(points, p, vectors, lane, grid):
 
 
 @kernel(error_model="numpy")
-def encode_heights(points, vectors, grid, shift, guess, scaled, codes):
-    """Write the codes (n, LANES) of points (n, d) in the directions of `vectors` (d, LANES).
+def encode_heights(points, vectors, grid, shift, places, rounded, codes):
+    """Write the codes (n, lanes) of points (n, d) in the directions of `vectors` (d, lanes).
 
-    `scaled` are the vectors in bins, in the dtype of guesses.
+    `rounded` are points and vectors from which codes are guessed. Lanes are LANES or twice as many.
     """
-    axes = points.shape[1]
+    lanes = codes.shape[1]
     if grid.first.size:  # levels are not evenly spaced
         for p in range(len(points)):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 codes[p, lane] = _bin_of(points, p, vectors, lane, grid) << shift
         return
+    rounded_points, rounded_vectors = rounded
     for p in range(len(points)):
-        close = _guess(points, p, axes, scaled, guess, codes)
+        if lanes == LANES:
+            close = _guess(rounded_points, p, rounded_vectors, places, codes)
+        else:
+            close = _guess_twice(rounded_points, p, rounded_vectors, places, codes)
         while close != llvm.NONE:
             lane = llvm.count_trailing_zeros(close)
             close &= close - llvm.ONE
@@ -153,7 +251,9 @@ def encode_heights(points, vectors, grid, shift, guess, scaled, codes):
             codes[p, lane] = min(max(np.int64(codes[p, lane]), first), last)
 
 
-def in_lanes(directions: Floats) -> NDArray[np.float64]:
-    """Return up to LANES directions (k, d) as vectors (d, LANES); the last one is repeated."""
-    chosen = np.minimum(np.arange(LANES), len(directions) - 1)
+def in_lanes(directions: Floats, lanes: int) -> NDArray[np.float64]:
+    """Return up to so many directions (k, d) as vectors (d, lanes); the last one is repeated."""
+    if len(directions) == lanes:
+        return np.ascontiguousarray(directions.T)
+    chosen = np.minimum(np.arange(lanes), len(directions) - 1)
     return np.ascontiguousarray(directions[chosen].T)

@@ -17,11 +17,13 @@ from ecc_core._backends.cpu.simplicial.codes import (
     encode_heights,
     guess_for,
     in_lanes,
+    round_points,
 )
 from ecc_core._backends.cpu.simplicial.complexes import Rows, make_rows
 from ecc_core._backends.cpu.simplicial.components import component_pairs
 from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices, add_sums, count_simplices
-from ecc_core._backends.cpu.simplicial.stars import ROWS_OF_MEMORY, Stars, add_stars, make_stars
+from ecc_core._backends.cpu.simplicial.star_sums import ROWS_OF_MEMORY, add_stars
+from ecc_core._backends.cpu.simplicial.stars import Stars, make_stars
 from ecc_core._backends.cpu.sources import scratch
 from ecc_core._backends.cpu.transforms.heights import Floats, make_grid, workers_for
 from ecc_core._request.levels import Levels
@@ -91,14 +93,19 @@ class Counted(NamedTuple):
         """Dtype of the curves."""
         return np.dtype(np.int64)
 
-    def memory(self, codes: np.dtype[Any]) -> Array:
+    def lanes(self, orders: int, threads: int) -> int:
+        """Return how many orders are taken at once."""
+        return LANES if orders <= LANES * threads else 2 * LANES
+
+    def memory(self, codes: Array) -> Array:
         """Return memory for :meth:`add_to`."""
-        signed = np.dtype(f"i{codes.itemsize}")
-        return scratch.take("signs of a star", ROWS_OF_MEMORY * LANES, signed).reshape(-1, LANES)
+        lanes = codes.shape[1]
+        return scratch.take("signs of a star", ROWS_OF_MEMORY * lanes, np.int8).reshape(-1, lanes)
 
     def add_to(self, histograms: Array, codes: Array, shift: int, memory: Array) -> None:
         """Add the signs of all simplices to the histograms (k, bins) of k orders."""
-        add_stars(self.stars, codes, shift, len(histograms), memory, histograms)
+        limits = scratch.take("limits of a star", 2 * codes.shape[1], codes.dtype)
+        add_stars(self.stars, codes, shift, len(histograms), limits, memory, histograms)
 
 
 class Weighed(NamedTuple):
@@ -115,7 +122,11 @@ class Weighed(NamedTuple):
         """Dtype of the curves."""
         return np.dtype(np.int64) if self.weights is None else self.weights[0].dtype
 
-    def memory(self, codes: np.dtype[Any]) -> Array:
+    def lanes(self, orders: int, threads: int) -> int:
+        """Return how many orders are taken at once."""
+        return LANES
+
+    def memory(self, codes: Array) -> Array:
         """Return memory for the sums of the points in LANES orders."""
         return np.empty((self.points, LANES), self._dtype_of_sums)
 
@@ -156,17 +167,19 @@ def _curves(
     shift, dtype = cells
     histograms = np.zeros((count, bins), complex_.dtype)
 
+    threads = workers_for(workers, complex_.points * count)
+    lanes = complex_.lanes(count, threads)
+
     def work(starts: Iterator[int]) -> None:
-        codes = scratch.take("codes of points", complex_.points * LANES, dtype)
-        codes = codes.reshape(complex_.points, LANES)
-        memory = complex_.memory(dtype)
+        codes = scratch.take("codes of points", complex_.points * lanes, dtype)
+        codes = codes.reshape(complex_.points, lanes)
+        memory = complex_.memory(codes)
         for start in starts:
-            part = slice(start, min(start + LANES, count))
+            part = slice(start, min(start + lanes, count))
             encode(part, codes)
             complex_.add_to(histograms[part], codes, shift, memory)
 
-    threads = workers_for(workers, complex_.points * count)
-    share(range(0, count, LANES), work, threads)
+    share(range(0, count, lanes), work, threads)
     curves = np.empty((count, bins - 1), complex_.dtype)
     running_sums(histograms, curves)
     return curves
@@ -208,16 +221,17 @@ def simplicial_transform(
 
     `points` (n, d) are C-contiguous. A simplex weighs as much as its heaviest point.
     """
-    reach = float(np.abs(points).max(initial=0.0)) * points.shape[1]
-    grid = make_grid(heights, reach)
+    axes = points.shape[1]
+    in_single, reach = round_points(points)
+    grid = make_grid(heights, reach * axes)
     cells = divide_bins(grid)
-
-    guess, dtype = guess_for(grid, cells, reach, points.shape[1])
+    guess, places = guess_for(grid, cells, reach, axes)
+    rounded_points = guess.round(points, in_single)
 
     def encode(part: slice, codes: Array) -> None:
-        vectors = in_lanes(directions[part])
-        scaled = (vectors * grid.scale).astype(dtype)
-        encode_heights(points, vectors, grid, cells.shift, guess, scaled, codes)
+        vectors = in_lanes(directions[part], codes.shape[1])
+        rounded = rounded_points, (vectors * guess.scale).astype(guess.dtype)
+        encode_heights(points, vectors, grid, cells.shift, places, rounded, codes)
 
     orders = len(directions), heights.size + 1
     return _curves(simplices.weighed(weights), orders, encode=encode, cells=cells, workers=workers)

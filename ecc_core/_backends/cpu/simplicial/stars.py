@@ -23,33 +23,30 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.simplicial.complexes import Rows
-from ecc_core._backends.cpu.simplicial.counts import LANES
 
-MOST_NEIGHBOURS = 255
-"""Of a point, whose places take a byte."""
-SPARE = 2
-"""Places of neighbours besides one for each triangle, of which a border needs one."""
-SUMS = MOST_NEIGHBOURS
-"""Row of memory, behind those of the neighbours, for the signs that belong to a point."""
-LIMITS = SUMS + 1
-"""Row for what the codes of neighbours before a point are below; the next one for lower numbers."""
-ROWS_OF_MEMORY = LIMITS + 2
+LINE = 16
+"""Entries that are compared at once. Lists take whole lines, and neighbours of one a cache line."""
+MOST_NEIGHBOURS = 127
+"""Of a point, so that places take seven bits, and sums of signs eight."""
 NOWHERE = 2**16
-"""More than any place."""
-AT_ONCE = 16
-"""Neighbours, or triangles, of a point that are compared at once."""
+
+DONE = 0
+NO_ROOM = 1
+NO_COMPLEX = 2
 
 
 class Stars(NamedTuple):
     """The neighbours and the triangles of all points.
 
-    Both are in lists, one for each point: their number, and as many entries.
+    Both are in lists, one for each point, of a head and as many entries as that tells. The place of
+    an entry is the distance from the head. Heads are negative, or large where there is no sign, so
+    that no entry equals one. Entries are not 0, and lists of zeros are empty.
     """
 
     starts: NDArray[np.int64]
     """Where the lists of each point begin, and where those of the last one end."""
     neighbours: NDArray[np.int32]
-    """Lists of points."""
+    """Lists of points, which are counted from 1."""
     triangles: NDArray[np.uint16]
     """Lists of two places among the neighbours, of which the first one counts 256."""
 
@@ -58,75 +55,108 @@ class Stars(NamedTuple):
         return self.starts.size - 1
 
 
-def _entry(builder: Any, lists: llvm.Elements, at: Any) -> Any:
+def entry(builder: Any, lists: llvm.Elements, at: Any) -> Any:
     """Return an entry, none of which is negative, in 64 bits."""
     return builder.zext(builder.load(lists.one(at)), llvm.I64)
 
 
 @llvm.operation(types.int64)
-def _length(builder, lists, start):
+def _count(builder, lists, start):
     """Return how many entries a list has."""
-    return _entry(builder, lists, start)
+    return length_of(builder, lists, start)
 
 
-@llvm.operation()
-def _append(builder, lists, start, number):
-    """Append to a list, which has room."""
-    count = _entry(builder, lists, start)
-    place = builder.add(builder.add(start, count), llvm.I64(1))
-    builder.store(builder.trunc(number, lists.element), lists.one(place))
-    longer = builder.add(count, llvm.I64(1))
-    builder.store(builder.trunc(longer, lists.element), lists.one(start))
+def length_of(builder: Any, lists: llvm.Elements, start: Any) -> Any:
+    """Return how many entries a list has, in 64 bits."""
+    return builder.zext(builder.neg(builder.load(lists.one(start))), llvm.I64)
 
 
-def _places(builder: Any, lists: llvm.Elements, start: Any, numbers: list[Any]) -> list[Any]:
-    """Return the places of numbers in a list; NOWHERE, or more, of those that are not in it."""
-    count = _entry(builder, lists, start)
-    wanted = [
-        llvm.each(builder, builder.trunc(number, lists.element), AT_ONCE) for number in numbers
-    ]
-    slots = [cgutils.alloca_once(builder, llvm.I64) for _ in numbers]
+def _appended(builder: Any, lists: llvm.Elements, starts: Any, point: Any, number: Any) -> Any:
+    """Append to the list of a point; return whether it had room."""
+    start = builder.load(starts.one(point))
+    stop = builder.load(starts.one(builder.add(point, llvm.I64(1))))
+    place = builder.add(length_of(builder, lists, start), llvm.I64(1))
+    at = builder.add(start, place)
+    has_room = builder.icmp_unsigned("<", at, stop)
+    with builder.if_then(has_room, likely=True):
+        builder.store(builder.trunc(number, lists.element), lists.one(at))
+        head = builder.neg(builder.trunc(place, lists.element))
+        builder.store(head, lists.one(start))
+    return has_room
 
-    def look(first: Any) -> list[Any]:
-        """Return the places among the entries from `first` on."""
-        entries = lists.load(builder.add(builder.add(start, llvm.I64(1)), first), AT_ONCE)
-        left = builder.sub(count, first)
-        most = llvm.I64(AT_ONCE)
-        left = builder.select(builder.icmp_unsigned("<", left, most), left, most)
-        bits = builder.sub(builder.shl(llvm.I64(1), left), llvm.I64(1))
-        found = []
-        for number in wanted:
-            same = builder.bitcast(builder.icmp_signed("==", entries, number), ir.IntType(AT_ONCE))
-            word = builder.and_(builder.zext(same, llvm.I64), bits)
-            place = builder.cttz(word, ir.Constant(llvm.I1, 0))  # 64 if no bit is set
-            nowhere = builder.icmp_unsigned("==", word, llvm.I64(0))
-            place = builder.add(builder.select(nowhere, llvm.I64(NOWHERE), place), first)
-            found.append(place)
-        return found
 
-    for slot, place in zip(slots, look(llvm.I64(0)), strict=True):
-        builder.store(place, slot)
-    with builder.if_then(builder.icmp_unsigned(">", count, llvm.I64(AT_ONCE)), likely=False):
-        more = builder.udiv(builder.sub(count, llvm.I64(1)), llvm.I64(AT_ONCE))
-        with cgutils.for_range(builder, more) as loop:
-            first = builder.mul(builder.add(loop.index, llvm.I64(1)), llvm.I64(AT_ONCE))
-            for slot, place in zip(slots, look(first), strict=True):
-                before = builder.load(slot)
-                nearer = builder.icmp_unsigned("<", place, before)
-                builder.store(builder.select(nearer, place, before), slot)
-    return [builder.load(slot) for slot in slots]
+@llvm.operation(types.boolean)
+def _append(builder, lists, starts, point, number):
+    """Append to the list of a point; whether it had room."""
+    return _appended(builder, lists, starts, point, number)
+
+
+@llvm.operation(types.boolean)
+def _join(builder, neighbours, starts, a, b):
+    """Make two points neighbours of each other; whether both lists had room."""
+    one = llvm.I64(1)
+    of_a = _appended(builder, neighbours, starts, a, builder.add(b, one))
+    of_b = _appended(builder, neighbours, starts, b, builder.add(a, one))
+    return builder.and_(of_a, of_b)
+
+
+def _look(builder: Any, lists: llvm.Elements, first: Any, number: Any) -> Any:
+    """Return how far behind `first` a number is; more than a line if it is not in this one."""
+    wanted = llvm.each(builder, builder.trunc(number, lists.element), LINE)
+    same = builder.icmp_signed("==", lists.load(first, LINE), wanted)
+    word = builder.zext(builder.bitcast(same, ir.IntType(LINE)), llvm.I64)
+    return builder.cttz(word, ir.Constant(llvm.I1, 0))  # 64 if no bit is set
+
+
+def _found(builder: Any, lists: llvm.Elements, starts: Any, point: Any, number: Any) -> Any:
+    """Return the first place of a number in the list of a point, or NOWHERE."""
+    start = builder.load(starts.one(point))
+    slot = cgutils.alloca_once_value(builder, llvm.I64(NOWHERE))
+    lines = builder.lshr(length_of(builder, lists, start), llvm.I64(LINE.bit_length() - 1))
+    with cgutils.for_range(builder, builder.add(lines, llvm.I64(1))) as loop:
+        first = builder.mul(loop.index, llvm.I64(LINE))
+        distance = _look(builder, lists, builder.add(start, first), number)
+        is_there = builder.icmp_unsigned("<", distance, llvm.I64(LINE))
+        place = builder.add(first, distance)
+        before = builder.load(slot)
+        is_first = builder.and_(is_there, builder.icmp_unsigned("<", place, before))
+        builder.store(builder.select(is_first, place, before), slot)
+    return builder.load(slot)
 
 
 @llvm.operation(types.int64)
-def _find(builder, lists, start, number):
-    """Return the place of a number in a list, or NOWHERE or more."""
-    return _places(builder, lists, start, [number])[0]
+def _find(builder, lists, starts, point, number):
+    """Return the first place of a number in the list of a point, or NOWHERE."""
+    return _found(builder, lists, starts, point, number)
 
 
-@llvm.operation(types.UniTuple(types.int64, 2))
-def _find_two(builder, lists, start, first, second):
-    """Return the places of two numbers in a list, each NOWHERE or more if it is not there."""
-    return _places(builder, lists, start, [first, second])
+@llvm.operation(types.boolean)
+def _are_joined(builder, neighbours, starts, a, b):
+    """Whether a point is a neighbour of another one."""
+    place = _found(builder, neighbours, starts, a, builder.add(b, llvm.I64(1)))
+    return builder.icmp_unsigned("<", place, llvm.I64(NOWHERE))
+
+
+@llvm.operation(types.UniTuple(types.int64, 6))
+def _sides(builder, neighbours, starts, a, b, c):
+    """Return the places of the points of a triangle, as `_sides_in_lines` does, in any lines."""
+    pairs = ((a, b), (a, c), (b, a), (b, c), (c, a), (c, b))
+    one = llvm.I64(1)
+    return [_found(builder, neighbours, starts, p, builder.add(q, one)) for p, q in pairs]
+
+
+@llvm.operation(types.UniTuple(types.int64, 6))
+def _sides_in_lines(builder, lists, starts, a, b, c):
+    """Return the places of b and c in the list of a, of a and c in that of b, and of a and b.
+
+    The last two are in the list of c. Those that are not in the first line are more than it has.
+    """
+    one = llvm.I64(1)
+    places = []
+    for point, others in ((a, (b, c)), (b, (a, c)), (c, (a, b))):
+        start = builder.load(starts.one(point))
+        places += [_look(builder, lists, start, builder.add(other, one)) for other in others]
+    return places
 
 
 @kernel()
@@ -142,129 +172,130 @@ def _count_ends(rows, counts):
     return True
 
 
-@llvm.operation(types.boolean)
-def _is_full(builder, lists, starts, point):
-    """Whether the list of a point has no room."""
-    start = builder.load(starts.one(point))
-    stop = builder.load(starts.one(builder.add(point, llvm.I64(1))))
-    taken = builder.add(builder.add(start, llvm.I64(1)), _entry(builder, lists, start))
-    return builder.icmp_unsigned(">=", taken, stop)
-
-
 @kernel()
 def _lay_out(room, starts):
-    """Write where the lists of the points begin, which have a number before their entries."""
+    """Write where the lists of the points begin, which take whole lines."""
     starts[0] = 0
     for p in range(room.size):
-        starts[p + 1] = starts[p] + room[p] + 1
-
-
-@kernel()
-def _empty_lists(starts, lists):
-    """Make all lists empty."""
-    for p in range(starts.size - 1):
-        lists[starts[p]] = 0
+        lines = (room[p] + LINE) // LINE
+        starts[p + 1] = starts[p] + lines * LINE
 
 
 @kernel()
 def _add_edges(rows, starts, neighbours):
-    """Make the ends of each edge neighbours; whether all edges have two ends."""
+    """Make the ends of each edge neighbours, as often as it is given."""
+    points = np.uint64(starts.size - 1)
     for i in range(len(rows)):
-        a = rows[i, 0]
-        b = rows[i, 1]
-        if a == b:
-            return False
-        _append(neighbours, starts[a], b)
-        _append(neighbours, starts[b], a)
-    return True
+        a = np.uint64(rows[i, 0])
+        b = np.uint64(rows[i, 1])
+        if a >= points or b >= points or a == b:
+            return NO_COMPLEX
+        if not _join(neighbours, starts, a, b):
+            return NO_ROOM
+    return DONE
 
 
-@llvm.operation(types.boolean)
-def _any_equal(builder, lists, start):
-    """Whether any of up to AT_ONCE entries of a list are equal."""
-    kind = ir.VectorType(lists.element, AT_ONCE)
-    indices = ir.Constant(kind, list(range(AT_ONCE)))
-    limit = llvm.each(builder, builder.load(lists.one(start)), AT_ONCE)
-    is_there = builder.icmp_unsigned("<", indices, limit)
-    # What is behind the list becomes numbers that no entry has, each once.
-    others = ir.Constant(kind, [-1 - lane for lane in range(AT_ONCE)])
-    entries = lists.load(builder.add(start, llvm.I64(1)), AT_ONCE)
-    own = builder.select(is_there, entries, others)
-    found = ir.Constant(ir.VectorType(llvm.I1, AT_ONCE), None)
-    for step in range(1, AT_ONCE // 2 + 1):
-        turn = [(lane + step) % AT_ONCE for lane in range(AT_ONCE)]
-        order = ir.Constant(ir.VectorType(ir.IntType(32), AT_ONCE), turn)
-        found = builder.or_(
-            found, builder.icmp_signed("==", own, builder.shuffle_vector(own, own, order))
-        )
-    return builder.icmp_unsigned(
-        "!=", builder.bitcast(found, ir.IntType(AT_ONCE)), ir.IntType(AT_ONCE)(0)
-    )
+def _any_equal_of(lanes: int) -> Any:
+    """Return the operation that compares so many elements of a list, its head among them."""
+
+    @llvm.operation(types.boolean)
+    def any_equal(builder, lists, start):
+        """Whether any entries of a list, which has less than so many, are equal."""
+        kind = ir.VectorType(lists.element, lanes)
+        places = ir.Constant(kind, list(range(lanes)))
+        length = builder.trunc(length_of(builder, lists, start), lists.element)
+        is_there = builder.icmp_unsigned("<=", places, llvm.each(builder, length, lanes))
+        # What is behind the list becomes numbers that neither heads nor entries are, each once.
+        others = ir.Constant(kind, [-2 * LINE * LINE - lane for lane in range(lanes)])
+        own = builder.select(is_there, lists.load(start, lanes), others)
+        found = ir.Constant(ir.VectorType(llvm.I1, lanes), None)
+        for step in range(1, lanes // 2 + 1):
+            turn = [(lane + step) % lanes for lane in range(lanes)]
+            order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), turn)
+            turned = builder.shuffle_vector(own, own, order)
+            found = builder.or_(found, builder.icmp_signed("==", own, turned))
+        word = builder.bitcast(found, ir.IntType(lanes))
+        return builder.icmp_unsigned("!=", word, ir.IntType(lanes)(0))
+
+    return any_equal
+
+
+_any_equal_of_few, _any_equal = (_any_equal_of(lanes) for lanes in (LINE // 2, LINE))
 
 
 @kernel()
 def _drop_repeated(starts, lists):
-    """Keep one of equal entries of each list."""
+    """Keep the first one of equal entries of each list."""
     for p in range(starts.size - 1):
         start = starts[p]
-        count = _length(lists, start)
-        if count <= AT_ONCE and not _any_equal(lists, start):
+        count = _count(lists, start)
+        if count < LINE // 2:
+            repeated = _any_equal_of_few(lists, start)
+        else:
+            repeated = count >= LINE or _any_equal(lists, start)
+        if not repeated:
             continue
-        lists[start] = 0
+        kept = 0
         for i in range(count):
             number = np.int64(lists[start + 1 + i])
-            if _find(lists, start, number) >= NOWHERE:
-                _append(lists, start, number)
+            if _find(lists, starts, p, number) > kept:  # among those that may be dropped
+                kept += 1
+                lists[start + kept] = number
+        lists[start] = -kept
 
 
 @kernel()
 def _add_sides(rows, starts, neighbours):
-    """Make the points of each triangle neighbours; whether all have three points, and room."""
+    """Make the points of each edge or triangle neighbours that are none yet."""
+    points = np.uint64(starts.size - 1)
     for i in range(len(rows)):
-        for j in range(3):
-            a = rows[i, j]
-            b = rows[i, j - 2]
-            if a == b:
-                return False
-            if _find(neighbours, starts[a], b) >= NOWHERE:
-                if _is_full(neighbours, starts, a) or _is_full(neighbours, starts, b):
-                    return False
-                _append(neighbours, starts[a], b)
-                _append(neighbours, starts[b], a)
-    return True
+        for j in range(rows.shape[1]):
+            a = np.uint64(rows[i, j])
+            b = np.uint64(rows[i, j - 1])
+            if a >= points or b >= points or a == b:
+                return NO_COMPLEX
+            if _are_joined(neighbours, starts, a, b):
+                continue
+            if not _join(neighbours, starts, a, b):
+                return NO_ROOM
+    return DONE
 
 
 @kernel()
-def _add_triangles(rows, starts, neighbours, triangles):
-    """Add triangles to the stars; whether all have three points, sides and room."""
+def _add_triangles(rows, starts, neighbours, triangles, seen):
+    """Add triangles with all their sides to the stars of their points.
+
+    Returns DONE or what is wrong, and whether a triangle may have been given twice: `seen` has a
+    word for each point, and a triangle a bit in that of its first point.
+    """
     points = np.uint64(starts.size - 1)
+    repeated = llvm.NONE
     for i in range(len(rows)):
-        first = min(rows[i, 0], rows[i, 1])
-        last = max(rows[i, 0], rows[i, 1])
-        c = max(last, rows[i, 2])
-        middle = min(last, rows[i, 2])
-        a = min(first, middle)
-        b = max(first, middle)
-        if np.uint64(a) >= points or np.uint64(c) >= points or a == b or b == c:
-            return False
-        of_a = starts[np.uint64(a)]
-        of_b = starts[np.uint64(b)]
-        of_c = starts[np.uint64(c)]
-        b_of_a, c_of_a = _find_two(neighbours, of_a, b, c)
-        a_of_b, c_of_b = _find_two(neighbours, of_b, a, c)
-        a_of_c, b_of_c = _find_two(neighbours, of_c, a, b)
-        if (b_of_a | c_of_a | c_of_b) >= NOWHERE:
-            return False
-        if (
-            _is_full(triangles, starts, a)
-            or _is_full(triangles, starts, b)
-            or _is_full(triangles, starts, c)
+        lower = min(rows[i, 0], rows[i, 1])
+        upper = max(rows[i, 0], rows[i, 1])
+        middle = min(upper, rows[i, 2])
+        a = np.uint64(min(lower, middle))
+        b = np.uint64(max(lower, middle))
+        c = np.uint64(max(upper, rows[i, 2]))
+        if a >= points or c >= points or a == b or b == c:
+            return NO_COMPLEX, False
+        places = _sides_in_lines(neighbours, starts, a, b, c)
+        b_of_a, c_of_a, a_of_b, c_of_b, a_of_c, b_of_c = places
+        if (b_of_a | c_of_a | a_of_b | c_of_b | a_of_c | b_of_c) >= LINE:
+            places = _sides(neighbours, starts, a, b, c)
+            b_of_a, c_of_a, a_of_b, c_of_b, a_of_c, b_of_c = places
+            if (b_of_a | c_of_a | c_of_b) >= NOWHERE:
+                return NO_COMPLEX, False
+        if not (
+            _append(triangles, starts, a, (b_of_a << 8) | c_of_a)
+            and _append(triangles, starts, b, (a_of_b << 8) | c_of_b)
+            and _append(triangles, starts, c, (a_of_c << 8) | b_of_c)
         ):
-            return False
-        _append(triangles, of_a, (b_of_a << 8) | c_of_a)
-        _append(triangles, of_b, (a_of_b << 8) | c_of_b)
-        _append(triangles, of_c, (a_of_c << 8) | b_of_c)
-    return True
+            return NO_ROOM, False
+        bit = llvm.ONE << np.uint64((b_of_a & 7) << 3 | (c_of_a & 7))
+        repeated |= seen[a] & bit
+        seen[a] |= bit
+    return DONE, repeated != llvm.NONE
 
 
 def make_stars(given: Sequence[Rows], points: int, complete: bool) -> Stars | None:
@@ -278,84 +309,50 @@ def make_stars(given: Sequence[Rows], points: int, complete: bool) -> Stars | No
         return None
     edges = by_size.get(2, np.empty((0, 2), np.int64))
     triangles = by_size.get(3, np.empty((0, 3), np.int64))
-    room = np.full(points, SPARE if complete else 0, np.int32)
-    sources = [edges, triangles] if complete else [edges]
-    if not all(_count_ends(rows, room) for rows in sources):
-        return None
-    if room.max(initial=0) > MOST_NEIGHBOURS or 3 * len(triangles) > room.sum(dtype=np.int64):
-        return None
+    # Nearly all complexes have room in lists of a line.
+    stars = _empty_stars(np.arange(0, LINE * points + 1, LINE))
+    outcome = _add_edges(edges, stars.starts, stars.neighbours)
+    if outcome == DONE:
+        _drop_repeated(stars.starts, stars.neighbours)
+        if complete:
+            outcome = _add_sides(triangles, stars.starts, stars.neighbours)
+    if outcome == DONE:
+        outcome = _fill_triangles(triangles, stars)
+    if outcome == NO_ROOM:
+        stars, outcome = _roomy_stars(points, edges, triangles, complete)
+    return stars if outcome == DONE else None
+
+
+def _roomy_stars(points: int, edges: Rows, triangles: Rows, complete: bool) -> tuple[Stars, int]:
+    """Return stars with room for up to MOST_NEIGHBOURS at each point, and the outcome."""
+    # A triangle may bring two neighbours.
+    sources = [edges, triangles, triangles] if complete else [edges, triangles]
+    room = np.zeros(points, np.int64)
+    outcome = DONE if all(_count_ends(rows, room) for rows in sources) else NO_COMPLEX
     starts = np.empty(points + 1, np.int64)
-    _lay_out(room, starts)
-    size = int(starts[-1]) + AT_ONCE  # which are read behind the last list
-    neighbours = np.empty(size, np.int32)
-    _empty_lists(starts, neighbours)
-    if not _add_edges(edges, starts, neighbours):
-        return None
-    _drop_repeated(starts, neighbours)
-    if complete and not _add_sides(triangles, starts, neighbours):
-        return None
-    lists_of_triangles = np.empty(size, np.uint16)
-    _empty_lists(starts, lists_of_triangles)
-    if not _add_triangles(triangles, starts, neighbours, lists_of_triangles):
-        return None
-    _drop_repeated(starts, lists_of_triangles)
-    return Stars(starts, neighbours, lists_of_triangles)
+    _lay_out(np.minimum(room, MOST_NEIGHBOURS), starts)
+    stars = _empty_stars(starts)
+    for rows in sources[:2] if complete else [edges]:
+        if outcome == DONE:
+            outcome = _add_sides(rows, starts, stars.neighbours)
+    if outcome == DONE:
+        outcome = _fill_triangles(triangles, stars)
+    return stars, outcome
 
 
-@llvm.operation(types.uint64)
-def _sum_star(builder, stars, p, codes, memory):
-    """Write the signs that belong to a point in LANES orders; which of them are not 0, as bits.
-
-    They are written to row SUMS of `memory`.
-    """
-    starts, neighbours, triangles = stars
-    lanes = llvm.I64(LANES)
-
-    def row(number: Any) -> Any:
-        return builder.mul(number, lanes)
-
-    one = llvm.splat(codes.element, LANES, 1)
-    start = builder.load(starts.one(p))
-    first = builder.add(start, llvm.I64(1))
-    own = codes.load(row(p), LANES)
-    # Of points with equal codes that with the lower number comes before.
-    memory.store(own, row(llvm.I64(LIMITS)))
-    memory.store(builder.add(own, one), row(llvm.I64(LIMITS + 1)))
-    slot = cgutils.alloca_once(builder, own.type)
-    builder.store(one, slot)
-    with cgutils.for_range(builder, _entry(builder, neighbours, start)) as loop:
-        other = _entry(builder, neighbours, builder.add(first, loop.index))
-        is_lower = builder.zext(builder.icmp_signed("<", other, p), llvm.I64)
-        limit = memory.load(row(builder.add(llvm.I64(LIMITS), is_lower)), LANES)
-        is_before = builder.icmp_unsigned("<", codes.load(row(other), LANES), limit)
-        mask = builder.sext(is_before, own.type)  # -1 for each that is
-        memory.store(mask, row(loop.index))
-        builder.store(builder.add(builder.load(slot), mask), slot)
-    with cgutils.for_range(builder, _entry(builder, triangles, start)) as loop:
-        pair = _entry(builder, triangles, builder.add(first, loop.index))
-        places = builder.lshr(pair, llvm.I64(8)), builder.and_(pair, llvm.I64(255))
-        sides = [memory.load(row(place), LANES) for place in places]
-        builder.store(builder.sub(builder.load(slot), builder.and_(*sides)), slot)
-    total = builder.load(slot)
-    memory.store(total, row(llvm.I64(SUMS)))
-    bits = builder.icmp_signed("!=", total, ir.Constant(total.type, None))
-    return builder.zext(builder.bitcast(bits, ir.IntType(LANES)), llvm.I64)
+def _empty_stars(starts: NDArray[np.int64]) -> Stars:
+    """Return empty lists that begin at `starts`."""
+    size = int(starts[-1])
+    return Stars(starts, np.zeros(size, np.int32), np.zeros(size, np.uint16))
 
 
-@kernel()
-def add_stars(stars, codes, shift, lanes, memory, histograms):
-    """Add the signs of all simplices to the bins of their points, of the first `lanes` orders.
-
-    `codes` are (points, LANES), and less than the largest number of their dtype. The bin is the
-    code divided by ``2**shift``, rounded up. `memory` (ROWS_OF_MEMORY, LANES) has signed numbers of
-    the size of codes.
-    """
-    most = (1 << shift) - 1
-    wanted = np.uint64((1 << lanes) - 1)
-    for p in range(len(codes)):
-        word = _sum_star(stars, p, codes, memory) & wanted
-        while word != llvm.NONE:
-            lane = llvm.count_trailing_zeros(word)
-            word &= word - llvm.ONE
-            bin_ = (np.int64(codes[p, lane]) + most) >> shift
-            histograms[lane, bin_] += memory[SUMS, lane]
+def _fill_triangles(rows: Rows, stars: Stars) -> int:
+    """Add triangles to the stars, each once. Returns DONE, NO_ROOM or NO_COMPLEX."""
+    if len(rows) == 0:
+        return DONE
+    seen = np.zeros(stars.points, np.uint64)
+    outcome: int
+    outcome, repeated = _add_triangles(rows, *stars, seen)
+    if repeated:
+        _drop_repeated(stars.starts, stars.triangles)
+    return outcome

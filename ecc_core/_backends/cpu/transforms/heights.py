@@ -12,6 +12,8 @@ comparing the height itself with the levels.
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -54,14 +56,16 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
 
     A grid that will be `scaled` has one cell for all levels, unless they are evenly spaced.
     """
-    finite = levels[np.isfinite(levels)]
+    finite = levels
+    if levels.size and not (math.isfinite(levels[0]) and math.isfinite(levels[-1])):
+        finite = levels[np.isfinite(levels)]
     low = float(finite[0]) if finite.size else 0.0
     high = float(finite[-1]) if finite.size else 0.0
     width = high - low
     if 0 < width < np.inf and finite.size == levels.size:
         scale = (levels.size - 1) / width
         error = np.abs((levels - low) * scale - np.arange(levels.size)).max()
-        rounding = 16 * np.finfo(np.float64).eps * (reach + abs(low)) * scale
+        rounding = 16 * sys.float_info.epsilon * (reach + abs(low)) * scale
         if error < TOLERANCE / 4 and rounding < TOLERANCE / 4:
             return Grid(levels, low, scale, np.empty(0, dtype=np.int64))
     cells = min(4 * levels.size, MOST_CELLS)
