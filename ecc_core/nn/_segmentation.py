@@ -83,7 +83,10 @@ class SegmentationLoss(nn.Module):
         mask : (..., spatial) or (spatial) tensor of bool, optional
             Leave out the points where it is False.
         """
-        return self._reduced(self._errors(self._pair(input, target, mask)))
+        return self._loss(self._pair(input, target, mask))
+
+    def _loss(self, pair: Pair) -> Tensor:
+        return self._reduced(self._errors(pair))
 
     def _errors(self, pair: Pair) -> Tensor:
         """Errors (...) of the images and channels."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
+from ecc_core._arithmetic import ceil_div
+from ecc_core._backends import has_kernels
 from ecc_core._request.resources import check_positive_int
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core.nn import _arguments, functional
 from ecc_core.nn._segmentation import Pair, SegmentationLoss
 
@@ -141,6 +145,53 @@ class EulerCurveLoss(SegmentationLoss):
         super().reset_parameters()
         self.thresholds.copy_(_levels(len(self.thresholds)))
 
+    def _loss(self, pair: Pair) -> Tensor:
+        by_kernels = self._by_kernels(pair)
+        return super()._loss(pair) if by_kernels is None else by_kernels
+
+    def _by_kernels(self, pair: Pair) -> Tensor | None:
+        """The loss in a few launches on a CUDA device, in one function of autograd, else None."""
+        prediction = pair.prediction
+        if not prediction.is_cuda or self.weight is not None:
+            return None
+        # torch.compile can trace neither `has_kernels` nor what follows.
+        given = prediction, pair.masks, pair.shown, self.thresholds
+        if not (bypasses_torch(given) and has_kernels("cuda")):
+            return None
+        from ecc_core._torch import cuda_losses
+
+        kind = cuda_losses.Kind(
+            n_spatial=self.n_spatial,
+            connectivity=self.connectivity,
+            levels=len(self.thresholds),
+            sharpness=float(self.sharpness),
+            window=self.window,
+            order=self.p,
+            factor=self._factor(prediction),
+            is_reduced=self.reduction != "none",
+        )
+
+        def usual(images: Tensor) -> Tensor:
+            return super(EulerCurveLoss, self)._loss(replace(pair, prediction=images))
+
+        return cuda_losses.curve_loss(*given, kind, usual)
+
+    def _factor(self, prediction: Tensor) -> float:
+        """The factor of the norm of a curve in the loss, or in that of its image."""
+        spatial = prediction.shape[prediction.dim() - self.n_spatial :]
+        images = math.prod(prediction.shape[: prediction.dim() - self.n_spatial])
+        windows = 1
+        if self.window is not None:
+            windows = math.prod(ceil_div(side, self.window) for side in spatial)
+        curves = windows * images if self.reduction == "mean" else windows
+        return self._factor_of_errors(spatial) / max(curves, 1)
+
+    def _factor_of_errors(self, spatial: torch.Size) -> float:
+        """The factor of the norm over the levels in the error of a curve."""
+        points = self.window**self.n_spatial if self.window else math.prod(spatial)
+        factor = math.pow(len(self.thresholds), -1 / self.p)
+        return factor / max(points, 1) if self.normalize else factor
+
     def _errors(self, pair: Pair) -> Tensor:
         prediction = pair.prediction
         shown = pair.shown
@@ -152,9 +203,7 @@ class EulerCurveLoss(SegmentationLoss):
         difference = self._curves(prediction, shown, sharpness) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
         spatial = prediction.shape[prediction.dim() - self.n_spatial :]
-        points = self.window**self.n_spatial if self.window else math.prod(spatial)
-        factor = math.pow(len(self.thresholds), -1 / self.p)
-        errors = errors * (factor / max(points, 1) if self.normalize else factor)
+        errors = errors * self._factor_of_errors(spatial)
         return errors if self.window is None else errors.flatten(-self.n_spatial).mean(-1)
 
     def _curves(self, image: Tensor, mask: Tensor | None, sharpness: Tensor) -> Tensor:

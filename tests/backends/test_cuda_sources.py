@@ -136,6 +136,7 @@ CASES = {
     "soft_parameters": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (32,)}],
     "soft_windows": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (256,)}],
     "soft_heights": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
+    "soft_loss": [{"TARGET": ("float", "unsigned char"), "AXES": (1, 2, 3), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],
     "soft_small": [{"ELEMENT": FLOATS[:3], **SOFT}],

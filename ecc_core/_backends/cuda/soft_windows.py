@@ -4,7 +4,7 @@ Tensors are contiguous floats of 32 or 64 bits. Memory is allocated by torch.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 
-WINDOW_GRID = Struct("soft_windows.cu", "WindowGrid")
+WINDOW_GRID = Struct("soft_windows.cuh", "WindowGrid")
 THREADS = 256
 
 
@@ -63,19 +63,22 @@ def _launch(
 def plan(
     name: str, shape: tuple[int, ...], cut: Cut, dtype: torch.dtype, count: int, _device: int
 ) -> Call:
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(cut.positions)}
+    given = [grid_of(shape, cut), 0, 0, np.int64(count)]
+    if name == "cut_windows":
+        given.append(np.float64(cut.fill))
+    return plan_call("soft_windows", name, macros, (ceil_div(count, THREADS),), THREADS, given)
+
+
+def grid_of(shape: tuple[int, ...], cut: Cut) -> Any:
+    """Return the kernels' WindowGrid for images of a shape."""
     axes = len(cut.positions)
     missing = [1] * (4 - axes)
-    sides = shape[len(shape) - axes :]
-    struct = WINDOW_GRID(
+    return WINDOW_GRID(
         images=math.prod(shape[: len(shape) - axes]),
-        sides=[*sides, *missing],
+        sides=[*shape[len(shape) - axes :], *missing],
         positions=[*cut.positions, *missing],
         before=[*cut.before, *missing],
         side=cut.side,
         stride=cut.stride,
     )
-    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
-    given = [struct, 0, 0, np.int64(count)]
-    if name == "cut_windows":
-        given.append(np.float64(cut.fill))
-    return plan_call("soft_windows", name, macros, (ceil_div(count, THREADS),), THREADS, given)

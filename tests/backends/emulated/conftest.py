@@ -30,7 +30,7 @@ from ecc_core._request.filtration import Filtration
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from fake_cupy import KERNELS, fake_cupy, guarded  # noqa: E402
-from soft_modules import soft  # noqa: E402, F401, a fixture
+from soft_modules import on_device, soft  # noqa: E402, F401, fixtures
 
 sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from unittest import mock
 
@@ -10,7 +10,11 @@ import pytest
 import torch
 from fake_cupy import fake_cupy
 
-import ecc_core._torch.curve  # noqa: F401, registers the operators once
+import ecc_core._torch
+import ecc_core._torch.curve  # registers the operators once
+from ecc_core.nn import loss
+from ecc_core.nn.layers import _calibrated
+from ecc_core.nn.layers import transform as transform_layer
 
 
 @pytest.fixture
@@ -18,11 +22,11 @@ def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_parameters", "soft_heights"
     parts = *parts, "soft_transforms", "soft_simplices", "soft_windows"
-    parts = *parts, "transform_steps", "curve_steps", "layer_steps"
+    parts = *parts, "transform_steps", "curve_steps", "layer_steps", "loss_steps"
     packages = (
         *(f"_backends.cuda.{part}" for part in parts),
         *("_torch.cuda_small_curves", "_torch.cuda_transforms", "_torch.cuda_layers"),
-        "_torch.cuda",
+        *("_torch.cuda_losses", "_torch.cuda"),
     )
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
@@ -35,6 +39,25 @@ def soft(emulator):
     modules.soft_simplices.is_current_stream_capturing = lambda: False
     modules.launched = emulator.launched
     return modules
+
+
+@pytest.fixture
+def on_device(soft, monkeypatch):
+    """Return what sends layers and losses of the CPU the way of CUDA devices for a while."""
+    for name in ("cuda_layers", "cuda_losses", "cuda_transforms"):
+        monkeypatch.setattr(ecc_core._torch, name, getattr(soft, name), raising=False)
+
+    @contextmanager
+    def send():
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.Tensor, "is_cuda", True, raising=False)
+            for module in (_calibrated, transform_layer, loss):
+                patch.setattr(module, "has_kernels", lambda _: True)
+            yield
+            assert soft.launched
+        soft.launched.clear()
+
+    return send
 
 
 def drawn(shape, dtype=torch.float32):

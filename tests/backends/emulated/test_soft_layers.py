@@ -1,37 +1,16 @@
 """Layers by the CUDA kernels, as one function of autograd, against the same layers on the CPU."""
 
-from contextlib import contextmanager
-
 import pytest
 import torch
 from layer_cases import CASES, assert_near, in_double, step
 from soft_modules import drawn
 
-import ecc_core._torch
-from ecc_core.nn.layers import _calibrated
-from ecc_core.nn.layers import transform as transform_layer
+
+OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"  # share code with the rest
+SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 
 
-@pytest.fixture
-def on_device(soft, monkeypatch):
-    """Return what sends layers with tensors of the CPU the way of CUDA devices for a while."""
-    for name in ("cuda_layers", "cuda_transforms"):
-        monkeypatch.setattr(ecc_core._torch, name, getattr(soft, name), raising=False)
-
-    @contextmanager
-    def send():
-        with monkeypatch.context() as patch:
-            patch.setattr(torch.Tensor, "is_cuda", True, raising=False)
-            for module in (_calibrated, transform_layer):
-                patch.setattr(module, "has_kernels", lambda _: True)
-            yield
-            assert soft.launched
-        soft.launched.clear()
-
-    return send
-
-
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME)
 def test_layers_equal_those_of_the_cpu(on_device, case):
     shape, layer = CASES[case]
     image = drawn(shape)

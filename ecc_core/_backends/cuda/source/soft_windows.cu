@@ -1,23 +1,7 @@
 // Windows of images, each an image of its own, and the gradient of the images.
-#include "common.cuh"
+#include "soft_windows.cuh"
 
 typedef ECC_REAL Real;
-constexpr int kAxes = ECC_AXES;
-
-struct WindowGrid {
-    long long images;
-    int sides[4], positions[4];  // of an image, and the windows along each axis
-    int before[4];               // how far the first window begins before the image
-    int side, stride;            // of windows
-
-    // The quotient of an index by a size, which the remainder replaces.
-    static ECC_DEVICE int split(long long& index, int size) {
-        const long long rest = index / size;
-        const int own = (int)(index - rest * size);
-        index = rest;
-        return own;
-    }
-};
 
 // Windows (images, positions, side to the power of the axes). A thread takes a point of a window.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
@@ -26,18 +10,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     long long index = (long long)blockIdx.x * ECC_THREADS + threadIdx.x;
     if (index >= count) return;
     Real* const own = windows + index;
-    int at[kAxes];
-#pragma unroll
-    for (int axis = kAxes - 1; axis >= 0; --axis) at[axis] = grid.split(index, grid.side);
-#pragma unroll
-    for (int axis = kAxes - 1; axis >= 0; --axis)
-        at[axis] += grid.split(index, grid.positions[axis]) * grid.stride - grid.before[axis];
-    bool inside = true;
-#pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis) {
-        inside = inside && at[axis] >= 0 && at[axis] < grid.sides[axis];
-        index = index * grid.sides[axis] + at[axis];
-    }
+    const bool inside = grid.find_point(index);
     *own = inside ? images[index] : (Real)fill;
 }
 

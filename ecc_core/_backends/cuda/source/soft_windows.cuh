@@ -1,0 +1,38 @@
+// How windows lie in images.
+#pragma once
+#include "common.cuh"
+
+constexpr int kAxes = ECC_AXES;
+
+struct WindowGrid {
+    long long images;
+    int sides[4], positions[4];  // of an image, and the windows along each axis
+    int before[4];               // how far the first window begins before the image
+    int side, stride;            // of windows
+
+    // The quotient of an index by a size, which the remainder replaces.
+    static ECC_DEVICE int split(long long& index, int size) {
+        const long long rest = index / size;
+        const int own = (int)(index - rest * size);
+        index = rest;
+        return own;
+    }
+
+    // Replaces the index of a point of windows (images, positions, side to the power of the axes) by that of
+    // the point of the images. Returns whether there is one.
+    ECC_DEVICE bool find_point(long long& index) const {
+        int at[kAxes];
+#pragma unroll
+        for (int axis = kAxes - 1; axis >= 0; --axis) at[axis] = split(index, side);
+#pragma unroll
+        for (int axis = kAxes - 1; axis >= 0; --axis)
+            at[axis] += split(index, positions[axis]) * stride - before[axis];
+        bool inside = true;
+#pragma unroll
+        for (int axis = 0; axis < kAxes; ++axis) {
+            inside = inside && at[axis] >= 0 && at[axis] < sides[axis];
+            index = index * sides[axis] + at[axis];
+        }
+        return inside;
+    }
+};
