@@ -74,15 +74,33 @@ class Call:
         if stream is None:
             stream = cupy.cuda.get_current_stream().ptr
         shape = self._shape if blocks is None else (blocks, *self._shape[1:])
+        block = self._take_block()
+        own = block.words
+        for place, value in words:
+            own[place] = value
+        self._launch(block, shape, stream)
+
+    def launch_with(self, words: Iterable[Iterable[int]], stream: int) -> None:
+        """Launch with the first words of the first arguments, on the stream of an address."""
+        block = self._take_block()
+        own = block.words
+        for place, given in zip(self.places, words, strict=False):
+            for value in given:
+                own[place] = value
+                place += 1
+        self._launch(block, self._shape, stream)
+
+    def _take_block(self) -> "_Block":
+        """Return a block that no other launch is using, filled as it was at first."""
         try:
             block = self._spare.pop()
         except IndexError:
             block = _block_of(self._template, self._count)
-        own, initial, address = block
-        own[:] = initial
-        for place, value in words:
-            own[place] = value
-        arguments = self._function.ptr, *shape, stream, address, 0
+        block.words[:] = block.initial
+        return block
+
+    def _launch(self, block: "_Block", shape: tuple[int, ...], stream: int) -> None:
+        arguments = self._function.ptr, *shape, stream, block.address, 0
         try:
             cupy.cuda.driver.launchKernel(*arguments)
         except cupy.cuda.driver.CUDADriverError:

@@ -224,8 +224,7 @@ def _parts(images: int, most: int) -> list[range]:
 
 def launch(call: Call, stream: int, *words: Iterable[int]) -> None:
     """Launch with the first words of the first arguments."""
-    places = zip(call.places, words, strict=False)
-    call.launch([pair for place, given in places for pair in enumerate(given, place)], stream)
+    call.launch_with(words, stream)
 
 
 def launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:

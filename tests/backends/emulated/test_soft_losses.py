@@ -6,7 +6,6 @@ import pytest
 import torch
 from loss_cases import CASES, errors
 
-
 OTHERS = "volume", "sum", "images", "each by windows"  # share code with the rest
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 

@@ -85,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     soft_project(const ProjectedPoints points, double* partial) {
     __shared__ Real heights[kThreads];
     __shared__ Weights weights[kThreads];
+    __shared__ bool is_empty[kThreads];
     __shared__ double scratch[kThreads];
     const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
     const int images = points.images;
@@ -101,23 +102,23 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         for (long long tile = begin; tile < end; tile += kThreads) {
             const long long point = tile + threadIdx.x;
             __syncthreads();
+            bool has_weight = false;
 #pragma unroll
             for (int k = 0; k < kImages; ++k) {
                 const bool inside = point < end && first_image + k < images;
-                weights[threadIdx.x].of[k] =
-                    inside ? points.weight(first_image + k, direction, point) : 0;
+                const Real own = inside ? points.weight(first_image + k, direction, point) : 0;
+                weights[threadIdx.x].of[k] = own;
+                has_weight = has_weight || own != 0;
             }
+            is_empty[threadIdx.x] = !has_weight;
             Real at[kAxes];
             points.places(point, at);
             heights[threadIdx.x] = points.height(direction, at);
             __syncthreads();
             Sums<Real> sums[kImages] = {};
             for (int i = part; i < kThreads; i += parts.count) {
+                if (is_empty[i]) continue;
                 const Weights own = weights[i];
-                bool is_empty = true;
-#pragma unroll
-                for (int k = 0; k < kImages; ++k) is_empty = is_empty && own.of[k] == 0;
-                if (is_empty) continue;
                 const Real distance = level - heights[i];
                 const Sigmoid s(l * distance);
                 const Real by_sharpness = s.slope * distance;
