@@ -103,19 +103,24 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     Orthants::places(point, cells.sides, at);
     Real total = 0;
     if (weights[point] != 0)
+#pragma unroll
         for (int extent = 0; extent < kExtents; ++extent) {
             // Axes along which two cells of this extent have the point.
             const int choices = cells.cubes ? ~extent & (kExtents - 1) : extent;
+#pragma unroll
             for (int other = 0; other < kExtents; ++other) {
                 if (other & ~choices) continue;
                 int lowest[3];
+#pragma unroll
                 for (int axis = 0; axis < 3; ++axis)
                     lowest[axis] = at[axis] + (cells.cubes ? 1 : -1) * Orthants::bit(other, axis);
                 if (cells.owner(weights, lowest, extent) != point) continue;
                 Real sum = 0;
+#pragma unroll
                 for (int orthant = 0; orthant < kOrthants; ++orthant) {
                     const int upper = ~orthant & extent;
                     long long vertex = 0;
+#pragma unroll
                     for (int axis = 0; axis < 3; ++axis)
                         vertex =
                             vertex * cells.grid[axis] + lowest[axis] + Orthants::bit(upper, axis);

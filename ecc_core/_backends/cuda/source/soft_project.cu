@@ -7,6 +7,7 @@
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 constexpr int kImages = ECC_IMAGES;  // images of a block
+constexpr int kTogether = 4;  // points that a thread takes at a time, as steps have a long latency
 
 struct ProjectedPoints {
     const Real* weights;  // (images, orthants, points)
@@ -85,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     soft_project(const ProjectedPoints points, double* partial) {
     __shared__ Real heights[kThreads];
     __shared__ Weights weights[kThreads];
-    __shared__ bool is_empty[kThreads];
+    __shared__ alignas(kTogether) unsigned char has_weight[kThreads];
     __shared__ double scratch[kThreads];
     const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
     const int images = points.images;
@@ -102,31 +103,34 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         for (long long tile = begin; tile < end; tile += kThreads) {
             const long long point = tile + threadIdx.x;
             __syncthreads();
-            bool has_weight = false;
+            bool is_needed = false;
 #pragma unroll
             for (int k = 0; k < kImages; ++k) {
                 const bool inside = point < end && first_image + k < images;
                 const Real own = inside ? points.weight(first_image + k, direction, point) : 0;
                 weights[threadIdx.x].of[k] = own;
-                has_weight = has_weight || own != 0;
+                is_needed = is_needed || own != 0;
             }
-            is_empty[threadIdx.x] = !has_weight;
+            has_weight[threadIdx.x] = is_needed;
             Real at[kAxes];
             points.places(point, at);
             heights[threadIdx.x] = points.height(direction, at);
             __syncthreads();
             Sums<Real> sums[kImages] = {};
-            for (int i = part; i < kThreads; i += parts.count) {
-                if (is_empty[i]) continue;
-                const Weights own = weights[i];
-                const Real distance = level - heights[i];
-                const Sigmoid s(l * distance);
-                const Real by_sharpness = s.slope * distance;
+            for (int i = kTogether * part; i < kThreads; i += kTogether * parts.count) {
+                if (*(const unsigned*)(has_weight + i) == 0) continue;
 #pragma unroll
-                for (int k = 0; k < kImages; ++k) {
-                    sums[k].curve += own.of[k] * s.s;
-                    sums[k].by_level += own.of[k] * s.slope;
-                    sums[k].by_sharpness += own.of[k] * by_sharpness;
+                for (int own = i; own < i + kTogether; ++own) {
+                    const Weights weight = weights[own];
+                    const Real distance = level - heights[own];
+                    const Sigmoid s(l * distance);
+                    const Real by_sharpness = s.slope * distance;
+#pragma unroll
+                    for (int k = 0; k < kImages; ++k) {
+                        sums[k].curve += weight.of[k] * s.s;
+                        sums[k].by_level += weight.of[k] * s.slope;
+                        sums[k].by_sharpness += weight.of[k] * by_sharpness;
+                    }
                 }
             }
 #pragma unroll
@@ -220,6 +224,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 Real at[kAxes], curve[kImages] = {}, slope[kImages] = {};
                 points.places(point, at);
                 const Real height = points.height(k, at);
+#pragma unroll 4
                 for (int j = 0; j < count; ++j) {
                     const Sigmoid s(l * (levels[j] - height));
                     const Gradients upstream = steps[j];
