@@ -47,18 +47,57 @@ void keep_outline(vec2 at) {
 
 
 ASIDE = 0.00123
-"""Of a voxel: vispy rounds a place in two ways, and must not do so where two voxels meet."""
-IN_SET_CODE = """
-vec4 in_set(vec3 near) {
-    vec3 at = (floor(near * $shape + $aside) + 0.5) / $shape;
-    vec4 point = $data(at);
-    float share = (point.r - $low) / ($high - $low);
-    bool inside = $upper > 0.0 ? share > 0.5 : share < 0.5;
-    if (inside && $lasting > 0.0) inside = $components(at) > 0.0;
-    point.r = inside == ($upper > 0.0) ? $high : $low;
-    return point;
+"""Of a voxel: the graphics card rounds a place in two ways, but not where voxels meet."""
+FIRST_POINT = "int first = -1;"
+"""What a ray does before its loop: it has not met the set."""
+GO_ON_CODE = """
+while (iter < nsteps - 1 && !(%(inside)s && distance_from_clip >= 0.0)) {
+    loc += step;
+    iter++;
+    distance_from_clip = $clip_with_planes(loc, u_shape);
+    val = colorToVal($get_data(loc));
+}
+if (%(inside)s && distance_from_clip >= 0.0%(also)s) {
+    first = iter;
+    iter = nsteps;
 }
 """
+"""What a ray does in its loop: it goes on to the next point of the set, and ends where it meets it.
+
+Graphics without a card take the time of both branches at each step, but not that of what comes
+after an inner loop: whether the point is in a component that lasts is looked up where it matters.
+"""
+LASTS_CALL = " && lasts(loc, u_shape, clim) > 0.0"
+LASTS_CODE = """
+float lasts(vec3 near, vec3 shape, vec2 clim) {
+    vec3 at = (floor(near * shape + $aside) + 0.5) / shape;
+    float val = $data(at).r;
+    return %(inside)s ? $components(at) : 0.0;
+}
+"""
+LOOK_UP_CODE = "vec4 look_up(vec3 at) { return $data(at); }"
+MET_CODE = """
+if (first < 0) discard;
+frag_depth_point = (start_loc + step * float(first)) * u_shape;
+gl_FragColor = applyColormap(vec4(%(colour)s));
+"""
+"""What a ray does after its loop."""
+INSIDE = {
+    "mip": "(2.0 * (val - clim.x) > clim.y - clim.x)",
+    "minip": "(2.0 * (val - clim.x) < clim.y - clim.x)",
+}
+"""Whether a value is on the side of the middle of the contrast limits that is drawn."""
+COLOURS = {"mip": "clim.y", "minip": "clim.x"}
+
+
+def _snippets(method: str, *, lasting: bool) -> dict[str, str]:
+    """Return what a ray does for a method of vispy that draws the points of a set."""
+    inside = INSIDE[method]
+    return {
+        "before_loop": FIRST_POINT,
+        "in_loop": GO_ON_CODE % {"inside": inside, "also": LASTS_CALL if lasting else ""},
+        "after_loop": MET_CODE % {"colour": COLOURS[method]},
+    }
 
 
 class Lookup:
@@ -148,42 +187,35 @@ class Body:
     def __init__(self, node: VolumeVisual) -> None:
         self.node = node
         self.components = Lookup(3)
-        self._in_set = in_set = Function(IN_SET_CODE)
-        in_set["lasting"] = 0.0
-        in_set["upper"] = 1.0
-        in_set["aside"] = ASIDE
-        in_set["components"] = self.components.function
+        self._lasting = False
         build = node._build_interpolation
-        prepare = node._prepare_draw
 
-        def build_and_replace() -> None:
+        def build_and_look_up() -> None:
             build()
-            in_set["data"] = node._data_lookup_fn
-            node.shared_program.frag["get_data"] = None  # snippets would keep the former function
-            node.shared_program.frag["get_data"] = in_set
+            functions = {"clip_with_planes": node._clip_func, "get_data": self._look_up()}
+            for name, function in functions.items():
+                node.shared_program.frag[name] = None  # snippets would keep the former function
+                node.shared_program.frag[name] = function
 
-        def prepare_with_limits(view: Any) -> Any:
-            self._follow_limits()
-            return prepare(view)
+        node._build_interpolation = build_and_look_up
+        self.leave_out(others=False)
 
-        node._build_interpolation = build_and_replace
-        node._prepare_draw = prepare_with_limits
-        node._need_interpolation_update = True
-        self._follow_limits()
-
-    def _follow_limits(self) -> None:
-        """Compare with the middle of the contrast limits, as the texture has them."""
-        low, high = self.node._texture.clim_normalized
-        self._in_set["low"] = float(low)
-        self._in_set["high"] = float(high)
-        self._in_set["shape"] = self.node._vol_shape[::-1]
-
-    def show(self, *, upper: bool) -> None:
-        """Show the points above the middle of the contrast limits, or those below."""
-        self._in_set["upper"] = 1.0 if upper else 0.0
-        self.node.update()
+    def _look_up(self) -> Function:
+        """Return the function that reads a point, and brings what snippets call by its name."""
+        data = self.node._data_lookup_fn
+        if not self._lasting or self.node.method not in INSIDE:
+            return data
+        lasts = Function(LASTS_CODE % {"inside": INSIDE[self.node.method]})
+        lasts["aside"] = ASIDE
+        lasts["data"] = data
+        lasts["components"] = self.components.function
+        look_up = Function(LOOK_UP_CODE, dependencies=[lasts])
+        look_up["data"] = data
+        return look_up
 
     def leave_out(self, *, others: bool) -> None:
         """Draw only what is chosen, or the whole set."""
-        self._in_set["lasting"] = 1.0 if others else 0.0
-        self.node.update()
+        self._lasting = others
+        own = {method: _snippets(method, lasting=others) for method in INSIDE}
+        self.node._rendering_methods = {**self.node._rendering_methods, **own}
+        self.node.method = self.node.method  # takes the snippets

@@ -109,9 +109,8 @@ class SetOverlay(Overlay):
 
     def draw(self, *, outline: bool) -> None:
         """Draw the outline of the set, but that of volumes in three dimensions, or all of it."""
-        if self._contour is not None and self._body is not None:
+        if self._contour is not None:
             self._contour.show(outline=outline)
-            self._body.show(upper=self._superlevel)
 
     def _add(self, add: Callable[..., Any], **content: Any) -> Any:
         layer = super()._add(add, **content)

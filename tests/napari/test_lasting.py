@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, colourful, overlays, settle
+from napari_helpers import TIMEOUT, colourful, on_canvas, overlays, settle
+from numpy.testing import assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 
@@ -112,3 +113,32 @@ def test_volumes_show_what_is_counted(explorer, qtbot):
         model.min_persistence = least
         assert outlines(viewer, panel, qtbot) == bodies
         assert overlay.data is data  # the graphics card leaves out what does not last
+
+
+@pytest.mark.parametrize(("dtype", "superlevel"), [(np.uint8, True), (np.float32, False)])
+def test_rays_meet_the_voxels_that_are_counted(explorer, qtbot, dtype, superlevel):
+    """Pixels of the window, where a ray passes through the middles of a row of voxels."""
+    image = (np.random.default_rng(3).random((5, 6, 7)) * 60).astype(dtype)
+    sets = {"superlevel": superlevel, "connectivity": None}
+    viewer, panel = explorer(image, show=True)
+    panel.model.superlevel = superlevel
+    viewer.dims.ndisplay = 3
+    viewer.scene.camera.zoom = 20
+    viewer.layers[0].visible = False
+    qtbot.waitUntil(lambda: panel.model.classes is not None, timeout=TIMEOUT)
+    field = Field(image, None)
+    components, _ = result(find_lasting(field, **sets))
+    middles = np.argwhere(np.ones(image.shape[1:]))
+    for least, threshold in ((0.0, 50.0), (12.0, 50.0), (12.0, 56.0), (25.0, 50.0)):
+        threshold = threshold if superlevel else 60 - threshold
+        panel.model.min_persistence = least
+        panel.model.threshold = float(panel.model.curve.thresholds[0])  # moves in any case
+        panel.controller.snap(threshold)
+        settle(qtbot, panel)
+        at = panel.model.threshold
+        inside = field.inside(at, superlevel)
+        inside &= components.lasting(at, least)[components.labels]
+        x, y = np.array([on_canvas(viewer, middle) for middle in middles]).astype(int).T
+        drawn = colourful(viewer)[y, x].reshape(image.shape[1:])
+        assert_array_equal(drawn, inside.any(axis=0))
+        assert 0 < np.count_nonzero(drawn) < drawn.size
