@@ -216,8 +216,14 @@ def layouts(images: Images) -> Iterator[Case]:
         bar=2.0,
         cause=copied,
     )
+    yield from _thin_layouts(images)
+
+
+def _thin_layouts(images: Images) -> Iterator[Case]:
+    """Images with short axes."""
+    key = "2-D noise"
     noise = np.random.default_rng(3).random
-    n = image.size
+    n = images.side**2
     for shape in ((n // 9, 3, 3), (n // 2, 2), (images.side, images.side, 3)):
         thin = noise(shape, dtype=np.float32)
         measure = f"{thin.ndim}-D noise"
@@ -279,6 +285,13 @@ def small(images: Images) -> Iterator[Case]:
 
 def other_calls(images: Images) -> Iterator[Case]:
     """Other calls."""
+    yield from _exact_calls(images)
+    yield from _region_calls(images)
+    yield from _calls_of_masks(images)
+
+
+def _exact_calls(images: Images) -> Iterator[Case]:
+    """Every value as a threshold."""
     for kind, bar in (("smooth", 6.0), ("noise", 30.0)):
         image = images(2, kind)
         key = f"2-D {kind}"
@@ -303,6 +316,12 @@ def other_calls(images: Images) -> Iterator[Case]:
         bar=15.0,
         cause=cause,
     )
+
+
+def _region_calls(images: Images) -> Iterator[Case]:
+    """Curves of labelled regions."""
+    image = images()
+    key = "2-D noise"
     smooth = images(2, "smooth")
     regions = label(smooth > 0.5)[0].astype(np.int32)
     tiles = np.indices(image.shape) // 32
@@ -328,6 +347,13 @@ def other_calls(images: Images) -> Iterator[Case]:
             bar=bar,
             cause=cause,
         )
+
+
+def _calls_of_masks(images: Images) -> Iterator[Case]:
+    """Numbers and transforms of masks, and maps of coefficients."""
+    image = images()
+    key = "2-D noise"
+    smooth = images(2, "smooth")
     mask = image > 0.5
     number = _ignoring_workers(lambda: ecc.euler_number(mask))
     cause = "reading the image"

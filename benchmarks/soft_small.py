@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +88,9 @@ def rows() -> list[dict[str, Any]]:
 
     maps = torch.rand(8, 64, 8, 8).requires_grad_()
     image = torch.rand(1, 1, 64, 64).requires_grad_()
-    large = torch.rand(1, 1, 512, 512).requires_grad_()
-    volume = torch.rand(1, 1, 64, 64, 64).requires_grad_()
     weights = coefficients_of(image.detach()[0], 1, "split").flatten(1)
     slope = torch.tensor(sharpness)
-    layers = [
-        EulerCurveLayer(LEVELS, range=(0, 1), directions=k, direction_scale=1 / 64 if k else None)
-        for k in (None, 1, 16)
-    ]
+    layer = EulerCurveLayer(LEVELS, range=(0, 1))
     found = [
         row(
             "8 x 64 maps of 8 x 8, 32 thresholds",
@@ -108,7 +103,7 @@ def rows() -> list[dict[str, Any]]:
             "one image of 64 x 64, 32 thresholds",
             {
                 "curves": backward(curve, image),
-                "layer": backward(layers[0], image),
+                "layer": backward(layer, image),
                 "PyTorch, points": backward(
                     lambda x: over_points(x[0], weights, levels, slope), image
                 ),
@@ -117,7 +112,10 @@ def rows() -> list[dict[str, Any]]:
         ),
         row(
             "16 directions, one image of 64 x 64",
-            {"16 directions": backward(layers[2], image), "1": backward(layers[1], image)},
+            {
+                "16 directions": backward(_directed(16), image),
+                "1": backward(_directed(1), image),
+            },
         ),
     ]
     sizes = [
@@ -128,6 +126,19 @@ def rows() -> list[dict[str, Any]]:
         (2, 256, 16, 32),
     ]
     found.extend(transforms(*size) for size in sizes)
+    found.extend(windows())
+    return found
+
+
+def _directed(directions: int) -> EulerCurveLayer:
+    """Return a layer of curves along directions."""
+    return EulerCurveLayer(LEVELS, range=(0, 1), directions=directions, direction_scale=1 / 64)
+
+
+def windows() -> Iterator[dict[str, Any]]:
+    """Maps of the curves of windows, against the curve of the whole image."""
+    large = torch.rand(1, 1, 512, 512).requires_grad_()
+    volume = torch.rand(1, 1, 64, 64, 64).requires_grad_()
     for given, window, connectivity, count in (
         (large, 32, 2, 16),
         (large, 64, 2, 16),
@@ -150,8 +161,7 @@ def rows() -> list[dict[str, Any]]:
         }
         sides = " x ".join(map(str, given.shape[2:]))
         case = f"windows of {window} of {sides}, connectivity {connectivity}, {count} thresholds"
-        found.append(row(case, calls))
-    return found
+        yield row(case, calls)
 
 
 def table(found: list[dict[str, Any]]) -> str:

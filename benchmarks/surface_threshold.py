@@ -48,7 +48,8 @@ def smoothing(triangles: np.ndarray, steps: int) -> Any:
     ones = np.ones(len(first))
     beside = sp.coo_matrix((ones, (first, second)), (count, count)).tocsr()
     beside = ((beside + beside.T) > 0).astype(float) + sp.eye(count)
-    mean = sp.diags(1 / np.asarray(beside.sum(axis=1)).ravel()) @ beside
+    neighbours = np.asarray(beside.sum(axis=1)).ravel()
+    mean = sp.diags(1 / neighbours) @ beside
     found = sp.identity(count, format="csr")
     for _ in range(steps):
         found = mean @ found

@@ -162,6 +162,15 @@ def report(
         write_figure(IMAGES / f"evidence-{stem}.png", draw(outcome), dpi=160)
 
 
+def _colour(name: str, reference: str) -> str:
+    """Return the colour of some features: the reference, others with Euler curves, the rest."""
+    if name == reference:
+        return BLUE
+    if "EC" in name:
+        return SKY
+    return GRAY
+
+
 def draw_scores(outcome: Outcome, metric: str, label: str, reference: str) -> Figure:
     """One panel for each table: scores with their intervals, the reference in blue."""
     with plt.rc_context(QUIET):
@@ -174,9 +183,7 @@ def draw_scores(outcome: Outcome, metric: str, label: str, reference: str) -> Fi
             found = [row[metric] for row in rows]
             means = np.array([one["mean"] for one in found])
             reach = [means - [one["low"] for one in found], [one["high"] for one in found] - means]
-            colours = [
-                BLUE if name == reference else SKY if "EC" in name else GRAY for name in names
-            ]
+            colours = [_colour(name, reference) for name in names]
             ax.barh(names, means, 0.65, xerr=np.abs(reach), color=colours, ecolor="#404040")
             for place, mean in enumerate(means):
                 ax.text(

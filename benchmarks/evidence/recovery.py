@@ -156,11 +156,12 @@ def overlap_found(mask: Tensor, logits: Tensor, steps: int) -> float:
 def run(quick: bool) -> Outcome:
     torch.set_num_threads(1)
     seeds, steps = (1, 10) if quick else (5, 200)
-    found = {
-        name: {start: overlap_found(mask, logits, 2 * steps) for start, logits in starts(0).items()}
-        for name, mask in shapes().items()
-    }
-    rows = [{"shape": name, **overlaps} for name, overlaps in found.items()]
+    rows: list[Row] = []
+    for name, mask in shapes().items():
+        overlaps = {}
+        for start, logits in starts(0).items():
+            overlaps[start] = overlap_found(mask, logits, 2 * steps)
+        rows.append({"shape": name, **overlaps})
     tables = {"Directions that are found": directions(seeds, steps), "Overlap of shapes": rows}
     title = "Recovering directions and shapes"
     return Outcome(title, TEXT, tables, {}, QUESTION, CONCLUSION)

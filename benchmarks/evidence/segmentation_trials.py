@@ -134,8 +134,9 @@ def cleaned(masks: Masks, size: int) -> Masks:
 
 
 def errors(found: Masks, true: Masks) -> float:
-    numbers = np.array([[betti_numbers(mask) for mask in masks] for masks in (found, true)])
-    return float(np.abs(numbers[0] - numbers[1]).sum(-1).mean())
+    own = np.array([betti_numbers(mask) for mask in found])
+    wanted = np.array([betti_numbers(mask) for mask in true])
+    return float(np.abs(own - wanted).sum(-1).mean())
 
 
 def dice(found: Masks, true: Masks) -> float:
