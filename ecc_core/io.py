@@ -1,12 +1,13 @@
 """Read images from files; write tables, results and figures, each file whole or not at all."""
 
+from ecc_core._io.merged_parts import merge_parts
 from ecc_core._io.meshes import MESH_SUFFIXES, Mesh, read_mesh, read_point_values
 from ecc_core._io.metadata import join_columns
 from ecc_core._io.open import IMAGE_SUFFIXES, open_image
 from ecc_core._io.persistence_files import CUBICAL_SUFFIXES, write_cubical_complex
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
 from ecc_core._io.select import ImageFile, read_file, read_image, select_channel
-from ecc_core._io.stack_parts import StackPart, merge_parts, read_part
+from ecc_core._io.stack_parts import StackPart, read_part
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.tables import CurveTable, curves_of_table, read_table
 from ecc_core._io.write import (

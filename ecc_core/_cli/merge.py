@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ecc_core._cli import options, outputs
 from ecc_core._cli.paths import matching_paths
-from ecc_core._io.stack_parts import merged_curves
+from ecc_core._io.merged_parts import merged_curves
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 

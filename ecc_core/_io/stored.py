@@ -89,7 +89,8 @@ class StoredImage:
         self.axes = description.letters
         names = description.channels
         count = dict(zip(self.axes, self.shape, strict=True)).get("C")
-        self.channels = names if len(names) == len({*names} - {""}) == count else ()
+        are_distinct = "" not in names and len(set(names)) == len(names)
+        self.channels = names if are_distinct and len(names) == count else ()
         self.missing = description.missing
         spacing, self.unit = description.distances()
         self.spacing = dict(spacing)

@@ -99,9 +99,11 @@ def _fake_backward(
     scale: Tensor,
     levels: Tensor,
     sharpness: Tensor,
-    *rest: Any,
+    shapes: Tensor,
+    count: int,
+    simplices: Sequence[Tensor],
+    all_arguments: bool,
 ) -> tuple[Tensor, ...]:
-    all_arguments = rest[-1]
     return (
         points.new_empty(points.shape),
         points.new_empty(points.shape[:1] if all_arguments else 0),
