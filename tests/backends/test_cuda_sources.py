@@ -147,6 +147,10 @@ CASES = {
     "soft_project": [
         {"REAL": ("float", "double"), "AXES": (1, 2, 3), "IMAGES": (1, 8), "THREADS": (128,)}
     ],
+    "stars": [
+        {"LANES": (1, 8, 32), "PACKED": (0,), "THREADS": (256,)},
+        {"LANES": (32,), "PACKED": (1,), "THREADS": (256,)},
+    ],
     "sums": [{"SUPER": (0, 1), "THREADS": (256,)}],
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}

@@ -191,6 +191,30 @@ def test_triangles_that_come_again(put):
             ecc.simplicial_transform(points, rows, *spread)
 
 
+@pytest.mark.parametrize("directions", [1, 5, 40, 130])
+@pytest.mark.parametrize("hub", [False, True])
+def test_meshes_that_come_again(directions, hub):
+    """They are counted by the stars of their points, unless one has too many neighbours."""
+    side = 40
+    i, j = np.indices((side - 1, side - 1)).reshape(2, -1)
+    here = i * side + j
+    below = here + side
+    lower = np.stack([here, below, below + 1], axis=1)
+    triangles = np.concatenate([lower, np.stack([here, below + 1, here + 1], axis=1)])
+    rng = np.random.default_rng(8)
+    triangles = rng.permutation(rng.permutation(side * side)[triangles])
+    faces = [triangles[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
+    if hub:
+        faces.append(np.stack([np.zeros(99, int), np.arange(1, 100)], axis=1))
+    edges = np.unique(np.sort(np.concatenate(faces), axis=1), axis=0)
+    points = rng.normal(size=(side * side, 3)).round(1)  # of which many have equal heights
+    given = cupy.asarray(points), [cupy.asarray(edges), cupy.asarray(triangles)]
+    spread = directions if directions > 1 else [[1.0, 0.0, 0.0]], np.linspace(-3, 3, 90)
+    known = ecc.simplicial_transform(points, [edges, triangles], *spread).values
+    for _ in range(4):
+        assert_arrays_equal(ecc.simplicial_transform(*given, *spread).values, known)
+
+
 def test_arrays_of_both_places_are_refused():
     with pytest.raises(ValueError, match="`simplices` must be on"):
         ecc.simplicial_transform(cupy.asarray(POINTS), SIMPLICES[1], 4, 5)

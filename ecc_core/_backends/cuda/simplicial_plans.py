@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import address_of
-from ecc_core._backends.cuda.calls import Reply, plan_call, take_reply
+from ecc_core._backends.cuda.calls import Call, Reply, plan_call, take_reply
 from ecc_core._backends.cuda.complexes import plan_rows, table_entries
 from ecc_core._backends.cuda.kernels import ELEMENTS
 from ecc_core._backends.cuda.simplicial_layout import (
@@ -27,18 +27,20 @@ from ecc_core._backends.cuda.simplicial_layout import (
     SIMPLICES,
     SIZES,
     THREADS,
+    Layout,
     counting,
     layout_of,
     sampling_of,
     shares,
     side_by_side,
 )
+from ecc_core._backends.cuda.stars import STARS, Stars, make_stars
 from ecc_core._backends.cuda.transform_sampling import accumulate
 
 Floats = NDArray[np.float64]
 Found = tuple[Any, Any, Any] | None
 
-ROWS, CODES, WRONG, REPLY = map(SIMPLICES.word, ("rows", "codes", "wrong", "reply"))
+ROWS = SIMPLICES.word("rows")
 VALUES = HISTOGRAM.word("values")
 CLEARED, COPIED = map(BEGUN.word, ("cleared", "copied"))
 GIVEN = COPIES.word("given")
@@ -50,8 +52,8 @@ EMPTY_BYTE = 0xFF  # of tables, and of the word that tells what is wrong
 class _Transform:
     """The launches of transforms of points and of so many simplices of each size.
 
-    `copies` are those that given simplices are compared with, and `right` is the content of the
-    word that tells what is wrong, if nothing is.
+    Simplices are given by `stars`, if there are any. `copies` are those that given simplices are
+    compared with, and `right` is the content of the word that tells what is wrong, if nothing is.
     """
 
     def __init__(
@@ -62,8 +64,9 @@ class _Transform:
         heights: Floats,
         copies: Any,
         right: int,
+        stars: Stars | None = None,
     ) -> None:
-        self._device = device = points.device.id
+        self._device = points.device.id
         count, axes = points.shape
         layout = layout_of(len(directions), heights.size)
         groups = layout.groups(len(directions))
@@ -86,8 +89,23 @@ class _Transform:
         self._encode = plan_call(
             "simplicial", "encode_heights", macros, (blocks, groups), ENCODING_THREADS, given
         )
-        macros, shared = counting(layout, 1, heights.size, device)
-        grid, taken = shares(max([count, *counts.values()]), groups, layout, device)
+        if stars is None:
+            self._count = self._plan_count(count, counts, layout, right)
+        else:
+            self._count = stars.plan_count(layout, *self._shape, right)
+        kind = SIMPLICES if stars is None else STARS
+        first = self._count.places[0]
+        self._changing = [first + kind.word(name) for name in ("codes", "wrong", "reply")]
+        self._sum = accumulate(0, *self._shape)
+        self._codes_bytes = 4 * groups * count * layout.lanes
+
+    def _plan_count(self, points: int, counts: dict[int, int], layout: Layout, right: int) -> Call:
+        """Return the launch that adds the signs of so many simplices of each size."""
+        orders, levels = self._shape
+        device = self._device
+        groups = layout.groups(orders)
+        macros, shared = counting(layout, 1, levels, device)
+        grid, taken = shares(max([points, *counts.values()]), groups, layout, device)
         missing = [0] * (SIZES - len(counts))
         struct = SIMPLICES(
             counts=[*counts.values(), *missing],
@@ -95,17 +113,15 @@ class _Transform:
             kinds=len(counts),
             with_points=1,
             taken=taken,
-            points=count,
+            points=points,
             first_scale=1.0,
             second_scale=1.0,
             right=right,
         )
-        histogram = HISTOGRAM(orders=len(directions), bins=heights.size)
-        self._count = plan_call(
+        histogram = HISTOGRAM(orders=orders, bins=levels)
+        return plan_call(
             "simplicial", "count_simplices", macros, grid, THREADS, (struct, histogram), shared
         )
-        self._sum = accumulate(0, *self._shape)
-        self._codes_bytes = 4 * groups * count * layout.lanes
 
     def _compute(
         self,
@@ -135,9 +151,7 @@ class _Transform:
         simplices, histogram = self._count.places
         words = [
             *enumerate(rows, simplices + ROWS),
-            (simplices + CODES, codes),
-            (simplices + WRONG, wrong),
-            (simplices + REPLY, reply.address),
+            *zip(self._changing, (codes, wrong, reply.address), strict=True),
             (histogram + VALUES, values),
         ]
         self._count.launch(words, stream)
@@ -226,7 +240,9 @@ class KnownTransform(_Transform):
         heights: Floats,
     ) -> None:
         copies = [programs.lasting(part.copy()) for part in simplices]
-        rows = [programs.lasting(part.copy()) for part in complex_]
+        layout = layout_of(len(directions), heights.size)
+        stars = make_stars(complex_, len(points), layout)
+        rows = [] if stars else [programs.lasting(part.copy()) for part in complex_]
         missing = [0] * (SIZES - len(copies))
         expected = COPIES(
             kept=[*(part.data.ptr for part in copies), *missing],
@@ -234,8 +250,8 @@ class KnownTransform(_Transform):
             kinds=len(copies),
         )
         by_size = {part.shape[1]: len(part) for part in rows}
-        super().__init__(points, by_size, directions, heights, expected, 0)
-        self._kept = copies, rows
+        super().__init__(points, by_size, directions, heights, expected, 0, stars)
+        self._kept = copies, rows, stars
         self._addresses = [part.data.ptr for part in rows]
 
     def __call__(self, points: Any, simplices: Sequence[Any], stream: int) -> Found:

@@ -44,7 +44,7 @@ MODULES = (
     "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
     "pair_errors gathering region_betti surface cells component_sizes flooding "
     "transform_sampling transform_masks wide_sums transform complexes "
-    "simplicial_layout simplicial_plans simplicial_memory simplicial"
+    "simplicial_layout stars simplicial_plans simplicial_memory simplicial"
 )
 
 

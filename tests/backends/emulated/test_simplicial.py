@@ -109,14 +109,22 @@ def test_plans_leave_what_is_wrong_to_others(part, case):
     assert planned(part, rows, points)[0] is None
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_plans_remember_complexes(part, emulator, alone):
-    """Simplices that come again are compared with copies; others are checked, or refused."""
-    edges, triangles = map(np.asarray, complex_of(part))
+@pytest.mark.parametrize(
+    ("alone", "hub", "directions"), [(False, False, 5), (True, False, 70), (False, True, 5)]
+)
+def test_plans_remember_complexes(part, emulator, alone, hub, directions):
+    """Simplices that come again are compared with copies; others are checked, or refused.
+
+    They are counted by the stars of points, unless one has too many neighbours.
+    """
+    wanted = SIMPLICES[:2]
+    if hub:
+        wanted = [np.concatenate([wanted[0], [[0, other] for other in range(1, 20)]]), wanted[1]]
+    edges, triangles = map(np.asarray, complex_of(part, wanted))
     given = [triangles] if alone else [edges, triangles]
     arrays = [guarded(rows.astype(np.int64)) for rows in given]
-    points = guarded(RNG.normal(size=(POINTS, 3)))
-    spread = ecc.sample_directions(5, 3), np.linspace(-2, 2, 40)
+    points = guarded(RNG.normal(size=(POINTS, 3)).round(1))  # of which some have equal heights
+    spread = ecc.sample_directions(directions, 3), np.linspace(-2, 2, 40)
     run = part.plan_transform(points, arrays, *spread, alone)
     assert (run(points, arrays) is None) == alone  # the first call of triangles is made in full
 
@@ -131,6 +139,7 @@ def test_plans_remember_complexes(part, emulator, alone):
     memory = emulator.backend.simplicial_memory
     with mock.patch.object(memory.CheckedTransform, "__call__", side_effect=AssertionError):
         assert_equal()
+    assert (run._known._kept[-1] is None) == hub
     arrays[-1][0] = np.asarray(arrays[-1][0])[::-1].copy()  # the same triangle
     assert_equal()
     arrays[-1][3] = -1

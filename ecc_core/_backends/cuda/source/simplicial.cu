@@ -4,13 +4,10 @@
 // two as the halves of a word, so that the codes of a point are read together, and every lane adds to a
 // column of its own of the histogram in shared memory. Where there are fewer orders than lanes, a warp
 // takes several simplices at a time.
-#include "transform.cuh"
+#include "simplicial.cuh"
 
-constexpr int kLanes = ECC_LANES;  // that share a simplex, a power of two
-constexpr int kHalves = ECC_PACKED ? 2 : 1;
-constexpr int kOrders = kLanes * kHalves;  // of a group
-constexpr bool kShared = ECC_SHARED;       // whether bins are counted in shared memory
-constexpr int kParts = ECC_PARTS;          // integers of a sum: 2 of floats
+constexpr bool kShared = ECC_SHARED;  // whether bins are counted in shared memory
+constexpr int kParts = ECC_PARTS;     // integers of a sum: 2 of floats
 constexpr bool kWeighted = ECC_WEIGHTED;
 typedef ECC_VALUE Value;                // of a point, of which curves are computed
 typedef ECC_WEIGHT Weight;              // of a point
@@ -135,12 +132,6 @@ struct Simplices {
     volatile long long* reply;
 };
 
-// Where the signs of simplices are added.
-struct Histogram {
-    Sum* values;  // (parts, orders, bins)
-    int orders, bins;
-};
-
 ECC_DEVICE unsigned larger_code(unsigned a, unsigned b) {
     return ECC_PACKED ? __vmaxu2(a, b) : max(a, b);
 }
@@ -263,12 +254,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     extern __shared__ uint4 memory[];
     const Bins bins = {memory, histogram, (int)blockIdx.y * kOrders};
     const unsigned* const codes = given.codes + blockIdx.y * given.points * kLanes;
-    if (given.reply && threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0) {
-        const bool is_wrong = *given.wrong != given.right;
-        *given.wrong = given.right;
-        __threadfence_system();
-        *given.reply = is_wrong;
-    }
+    answer(given.wrong, given.right, given.reply);
     if (kShared) bins.clear();
     __syncthreads();
     if (given.with_points) add_simplices<1>(given, nullptr, given.points, 1, codes, bins);

@@ -1,0 +1,146 @@
+// Stars of the points of a complex of edges and triangles: the neighbours of each, and the triangles at it.
+//
+// Whether a point is the last one of its simplices depends on which of its neighbours come before it. So
+// the signs that belong to a point are summed in registers, by one comparison with each neighbour in each
+// order, and only sums that are not 0, of which smooth meshes have few, are added to histograms.
+#include "simplicial.cuh"
+
+constexpr int kEntries = 16;  // of a list: the number of entries that follow, and these
+
+struct Stars {
+    const int* neighbours;      // lists of points
+    const unsigned* triangles;  // lists of bits, which are the places of two neighbours
+    long long points;
+    const unsigned* codes;  // (groups, points, kLanes)
+    unsigned long long* wrong;
+    unsigned long long right;
+    volatile long long* reply;
+};
+
+// Appends to a list; the lists are full if there is no room.
+template <typename Entry>
+ECC_DEVICE void append(Entry* list, Entry entry, int* full) {
+    const int place = (int)atomicAdd(list, (Entry)1) + 1;
+    if (place < kEntries)
+        list[place] = entry;
+    else
+        *full = 1;
+}
+
+// Makes the ends of edges neighbours.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    add_neighbours(const int* edges, long long count, int* neighbours, int* full) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        const int a = edges[2 * at], b = edges[2 * at + 1];
+        append(neighbours + (long long)a * kEntries, b, full);
+        append(neighbours + (long long)b * kEntries, a, full);
+    }
+}
+
+// Adds triangles, whose sides are edges, to the lists of their points.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    add_triangles(const int* rows, long long count, const int* neighbours, unsigned* triangles,
+                  int* full) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        for (int corner = 0; corner < 3; ++corner) {
+            const int own = rows[3 * at + corner];
+            const int second = rows[3 * at + (corner + 1) % 3];
+            const int third = rows[3 * at + (corner + 2) % 3];
+            const int* const list = neighbours + (long long)own * kEntries;
+            unsigned both = 0;
+            for (int place = 1; place <= min(list[0], kEntries - 1); ++place)
+                if (list[place] == second || list[place] == third) both |= 1u << place;
+            append(triangles + (long long)own * kEntries, both, full);
+        }
+    }
+}
+
+// The codes of a point in the orders of a lane, and which neighbours come before it in each.
+struct Star {
+    int point;
+    unsigned own;
+    unsigned before[kHalves];
+    int sums[kHalves];
+
+    ECC_DEVICE Star(int point, unsigned own) : point(point), own(own) {
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half) {
+            before[half] = 0;
+            sums[half] = 1;
+        }
+    }
+
+    ECC_DEVICE unsigned code(unsigned word, int half) const {
+        return ECC_PACKED ? word >> 16 * half & 0xFFFF : word;
+    }
+
+    ECC_DEVICE void compare(int place, int other, unsigned word) {
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half) {
+            // Of points with equal codes that with the lower number comes before.
+            if (code(word, half) < code(own, half) + (other < point)) {
+                before[half] |= 1u << place;
+                --sums[half];
+            }
+        }
+    }
+
+    ECC_DEVICE void add_triangle(unsigned both) {
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half)
+            if ((before[half] & both) == both) ++sums[half];
+    }
+};
+
+// Groups of orders are the second axis of the grid.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    count_stars(const Stars stars, const Histogram histogram) {
+    answer(stars.wrong, stars.right, stars.reply);
+    const unsigned* const codes = stars.codes + blockIdx.y * stars.points * kLanes;
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+         at < stars.points * kLanes; at += step) {
+        const int column = (int)(at % kLanes);
+        Star star((int)(at / kLanes), codes[at]);
+        const uint4* const neighbours =
+            (const uint4*)(stars.neighbours + (long long)star.point * kEntries);
+        const uint4* const triangles =
+            (const uint4*)(stars.triangles + (long long)star.point * kEntries);
+        uint4 entries = neighbours[0], bits = triangles[0];
+        const int others = (int)entries.x, pairs = (int)bits.x;
+        // Four at once, so that their codes are read together.
+        for (int first = 0; first <= others; first += 4) {
+            if (first) entries = neighbours[first / 4];
+            const unsigned four[] = {entries.x, entries.y, entries.z, entries.w};
+            unsigned words[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const bool is_there = first + j > 0 && first + j <= others;
+                words[j] = is_there ? codes[(long long)four[j] * kLanes + column] : ~0u;
+            }
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const bool is_there = first + j > 0 && first + j <= others;
+                if (is_there) star.compare(first + j, (int)four[j], words[j]);
+            }
+        }
+        for (int first = 0; first <= pairs; first += 4) {
+            if (first) bits = triangles[first / 4];
+            const unsigned four[] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                if (first + j > 0 && first + j <= pairs) star.add_triangle(four[j]);
+        }
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half) {
+            const int sum = star.sums[half];
+            const int bin = (int)star.code(star.own, half);
+            const int order = (int)blockIdx.y * kOrders + half * kLanes + column;
+            if (sum == 0 || bin >= histogram.bins || order >= histogram.orders) continue;
+            atomicAdd(histogram.values + (long long)order * histogram.bins + bin,
+                      (Sum)(long long)sum);
+        }
+    }
+}
