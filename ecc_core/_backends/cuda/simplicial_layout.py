@@ -22,7 +22,7 @@ RESIDENT = 2  # blocks on a multiprocessor
 LEAST_TAKEN = 8  # The fewest simplices that a warp takes at a time.
 SIZES = 8  # of simplices that a launch counts
 LARGEST_HALF = 2**16 - 1  # of codes that share a word
-MOST_BLOCKS = 1 << 16
+MOST_BLOCKS = 1 << 11  # that compute heights, and keep a device busy
 
 
 class Layout(NamedTuple):

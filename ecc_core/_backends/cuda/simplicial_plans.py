@@ -241,7 +241,7 @@ class KnownTransform(_Transform):
     ) -> None:
         copies = [programs.lasting(part.copy()) for part in simplices]
         layout = layout_of(len(directions), heights.size)
-        stars = make_stars(complex_, len(points), layout)
+        stars = make_stars(complex_, len(points), layout, heights.size)
         rows = [] if stars else [programs.lasting(part.copy()) for part in complex_]
         missing = [0] * (SIZES - len(copies))
         expected = COPIES(

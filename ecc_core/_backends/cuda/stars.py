@@ -18,6 +18,7 @@ THREADS = 256
 MOST_BLOCKS = 1 << 14
 ENTRIES = 16  # of a list, `kEntries` in stars.cu
 MOST_BYTES = 1 << 28  # of the stars of a complex
+MOST_LEVELS = 2**15 - 1  # of codes that are compared two at a time
 
 
 class Stars(NamedTuple):
@@ -42,11 +43,13 @@ class Stars(NamedTuple):
         return plan_call("stars", "count_stars", _macros(layout), grid, THREADS, arguments)
 
 
-def make_stars(rows: Sequence[Any], points: int, layout: Layout) -> Stars | None:
+def make_stars(rows: Sequence[Any], points: int, layout: Layout, levels: int) -> Stars | None:
     """Return the stars of a checked complex of edges and triangles; waits for the device.
 
-    None if it has larger simplices, or if a point has too many of them.
+    None if it has larger simplices, if a point has too many of them, or for too many levels.
     """
+    if layout.packed and levels > MOST_LEVELS:
+        return None
     if len(rows) > 2 or 2 * 4 * ENTRIES * points > MOST_BYTES:
         return None
     lists = [cupy.zeros((points, ENTRIES), dtype) for dtype in (np.int32, np.uint32)]

@@ -56,6 +56,38 @@ ECC_DEVICE bool equals_copies(const Copies& copies) {
     return equal;
 }
 
+// The directions of a lane, whose first components are in registers.
+struct Directions {
+    static constexpr int kKept = 3;
+    const double* vectors;  // (axes, orders)
+    int axes, orders, first;
+    double components[kHalves][kKept];
+
+    ECC_DEVICE Directions(const double* vectors, int axes, int orders, int first)
+        : vectors(vectors), axes(axes), orders(orders), first(first) {
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half)
+#pragma unroll
+            for (int axis = 0; axis < kKept; ++axis)
+                components[half][axis] = axis < axes ? component(half, axis) : 0.0;
+    }
+
+    ECC_DEVICE double component(int half, int axis) const {
+        return vectors[(long long)axis * orders + first + half * kLanes];
+    }
+
+    ECC_DEVICE double height(const Value* point, int half) const {
+        double sum = __dmul_rn((double)point[0], components[half][0]);
+#pragma unroll
+        for (int axis = 1; axis < kKept; ++axis)
+            if (axis < axes)
+                sum = __dadd_rn(sum, __dmul_rn((double)point[axis], components[half][axis]));
+        for (int axis = kKept; axis < axes; ++axis)
+            sum = __dadd_rn(sum, __dmul_rn((double)point[axis], component(half, axis)));
+        return sum;
+    }
+};
+
 // Writes the bins of the heights of points, (groups, points, kLanes). Vectors are (axes, orders), the
 // last one repeated to fill a group. Groups are the second axis of the grid. `wrong`, unless it is null,
 // becomes `mark` if a coordinate is not finite or too large, or if what is given is not what was copied.
@@ -67,26 +99,25 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         begin_results(begun);
         if (!equals_copies(copies)) *wrong = mark;
     }
-    const int orders = (int)gridDim.y * kOrders;
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count * kLanes;
-         at += (long long)gridDim.x * blockDim.x) {
-        const Value* const own = points + at / kLanes * axes;
-        if (wrong && at % kLanes == 0 && blockIdx.y == 0) {
+    // A thread has the same orders of all its points.
+    const Threads own;
+    const int column = (int)(own.first % kLanes);
+    const Directions directions(vectors, axes, (int)gridDim.y * kOrders,
+                                (int)blockIdx.y * kOrders + column);
+    unsigned* const out = codes + blockIdx.y * count * kLanes;
+    for (long long at = own.first; at < count * kLanes; at += own.step) {
+        const Value* const point = points + at / kLanes * axes;
+        if (wrong && column == 0 && blockIdx.y == 0) {
             for (int axis = 0; axis < axes; ++axis)
-                if (!(fabs((double)own[axis]) < kMostReach)) *wrong = mark;
+                if (!(fabs((double)point[axis]) < kMostReach)) *wrong = mark;
         }
         unsigned word = 0;
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
-            const double* const vector =
-                vectors + blockIdx.y * kOrders + half * kLanes + at % kLanes;
-            double height = __dmul_rn((double)own[0], vector[0]);
-            for (int axis = 1; axis < axes; ++axis)
-                height = __dadd_rn(height,
-                                   __dmul_rn((double)own[axis], vector[(long long)axis * orders]));
+            const double height = directions.height(point, half);
             word |= (unsigned)place(height, sampling, sampling.levels) << 16 * half;
         }
-        codes[blockIdx.y * count * kLanes + at] = word;
+        out[at] = word;
     }
 }
 

@@ -6,10 +6,11 @@
 #include "simplicial.cuh"
 
 constexpr int kEntries = 16;  // of a list: the number of entries that follow, and these
+constexpr unsigned kHalfBits = ECC_PACKED ? ~0u : 0xFFFFu;
 
 struct Stars {
     const int* neighbours;      // lists of points
-    const unsigned* triangles;  // lists of bits, which are the places of two neighbours
+    const unsigned* triangles;  // lists of the bits of two neighbours, in each half of a word
     long long points;
     const unsigned* codes;  // (groups, points, kLanes)
     unsigned long long* wrong;
@@ -51,46 +52,48 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
             const int* const list = neighbours + (long long)own * kEntries;
             unsigned both = 0;
             for (int place = 1; place <= min(list[0], kEntries - 1); ++place)
-                if (list[place] == second || list[place] == third) both |= 1u << place;
+                if (list[place] == second || list[place] == third)
+                    both |= 0x00010001u << (kEntries - 1 - place);
             append(triangles + (long long)own * kEntries, both, full);
         }
     }
 }
 
-// The codes of a point in the orders of a lane, and which neighbours come before it in each.
+// The codes of a point in the orders of a lane, and which neighbours come before it in each: bit
+// kEntries - 1 - place of a half. Halves of words have codes of 15 bits, so that both are compared by one
+// subtraction, which leaves the upper bit of a half where the other code is not greater.
 struct Star {
+    static constexpr unsigned kUpper = ECC_PACKED ? 0x80008000u : 0x8000u;
+    static constexpr unsigned kOne = ECC_PACKED ? 0x00010001u : 1u;
     int point;
     unsigned own;
-    unsigned before[kHalves];
-    int sums[kHalves];
+    unsigned before = 0, triangles = 0;
 
-    ECC_DEVICE Star(int point, unsigned own) : point(point), own(own) {
-#pragma unroll
-        for (int half = 0; half < kHalves; ++half) {
-            before[half] = 0;
-            sums[half] = 1;
-        }
+    ECC_DEVICE Star(int point, unsigned own) : point(point), own(own) {}
+
+    ECC_DEVICE unsigned code(int half) const {
+        return ECC_PACKED ? own >> 16 * half & 0xFFFF : own;
     }
 
-    ECC_DEVICE unsigned code(unsigned word, int half) const {
-        return ECC_PACKED ? word >> 16 * half & 0xFFFF : word;
-    }
-
+    // Of points with equal codes that with the lower number comes before.
     ECC_DEVICE void compare(int place, int other, unsigned word) {
-#pragma unroll
-        for (int half = 0; half < kHalves; ++half) {
-            // Of points with equal codes that with the lower number comes before.
-            if (code(word, half) < code(own, half) + (other < point)) {
-                before[half] |= 1u << place;
-                --sums[half];
-            }
-        }
+        const bool before_equal = other < point;
+        unsigned found;
+        if (ECC_PACKED)
+            found = (own | kUpper) - (before_equal ? 0 : kOne) - word;
+        else
+            found = word < own || (before_equal && word == own) ? kUpper : 0;
+        before |= (found & kUpper) >> place;
     }
 
-    ECC_DEVICE void add_triangle(unsigned both) {
-#pragma unroll
-        for (int half = 0; half < kHalves; ++half)
-            if ((before[half] & both) == both) ++sums[half];
+    // `both` are the bits of two neighbours in each half. What is left of them there is less unless it is both.
+    ECC_DEVICE void add_triangle(int place, unsigned both) {
+        const unsigned sum = (before & both) + (kUpper - both);
+        triangles |= (sum & kUpper) >> place;
+    }
+
+    ECC_DEVICE int sum(int half) const {
+        return 1 - __popc(before >> 16 * half & 0xFFFF) + __popc(triangles >> 16 * half & 0xFFFF);
     }
 };
 
@@ -131,12 +134,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
             const unsigned four[] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                if (first + j > 0 && first + j <= pairs) star.add_triangle(four[j]);
+                if (first + j > 0 && first + j <= pairs)
+                    star.add_triangle(first + j, four[j] & kHalfBits);
         }
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
-            const int sum = star.sums[half];
-            const int bin = (int)star.code(star.own, half);
+            const int sum = star.sum(half);
+            const int bin = (int)star.code(half);
             const int order = (int)blockIdx.y * kOrders + half * kLanes + column;
             if (sum == 0 || bin >= histogram.bins || order >= histogram.orders) continue;
             atomicAdd(histogram.values + (long long)order * histogram.bins + bin,
