@@ -76,7 +76,7 @@ def simplicial_transform(
     vectors = on_device(side_by_side(directions, layout))
     sampling = sampling_of(heights, levels)
     codes = cupy.empty((layout.groups(len(directions)), count, layout.lanes), np.uint32)
-    given = points, count, np.int32(axes), vectors, sampling, codes, 0, 0, BEGUN(), COPIES()
+    given = points, count, np.int32(axes), vectors, *sampling, codes, 0, 0, BEGUN(), COPIES()
     _encode("encode_heights", layout.macros("double"), codes, given)
     scaled = None
     if weights is not None:

@@ -65,10 +65,14 @@ def side_by_side(directions: Floats, layout: Layout) -> Floats:
     return np.ascontiguousarray(directions[chosen].T)
 
 
-def sampling_of(heights: Floats, levels: Any) -> Any:
-    """Return the kernels' Sampling of heights, which are at `levels` on the device."""
-    origin, scale, _ = evenness(heights, float(np.abs(heights).max()))
-    return SAMPLING(levels=levels.data.ptr, count=heights.size, origin=origin, scale=scale)
+def sampling_of(heights: Floats, levels: Any) -> tuple[Any, np.float64]:
+    """Return the kernels' Sampling of heights, which are at `levels` on the device.
+
+    Also return how far they are from even places, in steps.
+    """
+    origin, scale, error = evenness(heights, float(np.abs(heights).max()))
+    sampling = SAMPLING(levels=levels.data.ptr, count=heights.size, origin=origin, scale=scale)
+    return sampling, np.float64(error)
 
 
 def counting(

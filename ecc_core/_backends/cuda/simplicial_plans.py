@@ -84,7 +84,7 @@ class _Transform:
             cleared_count=len(directions) * heights.size,
         )
         mark = int(not right)
-        given = 0, count, np.int32(axes), self._vectors, sampling, 0, 0, mark, begun, copies
+        given = 0, count, np.int32(axes), self._vectors, *sampling, 0, 0, mark, begun, copies
         macros = layout.macros(ELEMENTS[points.dtype.name])
         self._encode = plan_call(
             "simplicial", "encode_heights", macros, (blocks, groups), ENCODING_THREADS, given
@@ -148,7 +148,7 @@ class _Transform:
             *enumerate(compared, copies + GIVEN),
         ]
         self._encode.launch(words, stream)
-        simplices, histogram = self._count.places
+        simplices, *_, histogram = self._count.places
         words = [
             *enumerate(rows, simplices + ROWS),
             *zip(self._changing, (codes, wrong, reply.address), strict=True),

@@ -10,7 +10,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.arrays import on_host
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.kernels import Struct
+from ecc_core._backends.cuda.kernels import Struct, processors
 from ecc_core._backends.cuda.simplicial_layout import HISTOGRAM, Layout
 
 STARS = Struct("stars.cu", "Stars")
@@ -18,6 +18,8 @@ THREADS = 256
 MOST_BLOCKS = 1 << 14
 ENTRIES = 16  # of a list, `kEntries` in stars.cu
 MOST_BYTES = 1 << 28  # of the stars of a complex
+RESIDENT = 4  # blocks on a multiprocessor
+MOST_TURNS = 8  # of a block
 MOST_LEVELS = 2**15 - 1  # of codes that are compared two at a time
 
 
@@ -37,9 +39,11 @@ class Stars(NamedTuple):
             right=right,
         )
         histogram = HISTOGRAM(orders=orders, bins=levels)
-        blocks = min(ceil_div(points * layout.lanes, THREADS), MOST_BLOCKS)
-        grid = blocks, layout.groups(orders)
-        arguments = struct, histogram
+        together = THREADS // layout.lanes
+        turns = points // (together * RESIDENT * processors(cupy.cuda.runtime.getDevice()))
+        each = together * max(1, min(turns, MOST_TURNS))
+        grid = ceil_div(points, each), layout.groups(orders)
+        arguments = struct, np.int32(each), histogram
         return plan_call("stars", "count_stars", _macros(layout), grid, THREADS, arguments)
 
 

@@ -47,13 +47,43 @@ ECC_DEVICE void begin_results(const Begun& begun) {
         begun.copied[at] = begun.facts[at];
 }
 
-ECC_DEVICE bool equals_copies(const Copies& copies) {
+// Whether words are equal, of which the grid's threads read four at a time where they can.
+ECC_DEVICE bool are_equal(const int* given, const int* kept, long long words) {
     const Threads own;
     bool equal = true;
-    for (int kind = 0; kind < copies.kinds; ++kind)
-        for (long long at = own.first; at < copies.words[kind]; at += own.step)
-            equal &= copies.given[kind][at] == copies.kept[kind][at];
+    long long done = 0;
+    if (((size_t)given | (size_t)kept) % sizeof(uint4) == 0) {
+        const uint4* const these = (const uint4*)given;
+        const uint4* const those = (const uint4*)kept;
+        done = words / 4 * 4;
+#pragma unroll 4
+        for (long long at = own.first; at < words / 4; at += own.step) {
+            const uint4 a = these[at], b = those[at];
+            equal &= ((a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w)) == 0;
+        }
+    }
+    for (long long at = done + own.first; at < words; at += own.step)
+        equal &= given[at] == kept[at];
     return equal;
+}
+
+ECC_DEVICE bool equals_copies(const Copies& copies) {
+    bool equal = true;
+    for (int kind = 0; kind < copies.kinds; ++kind)
+        equal &= are_equal(copies.given[kind], copies.kept[kind], copies.words[kind]);
+    return equal;
+}
+
+// The number of levels below a height. Evenly spaced levels are no further than `error` from their places,
+// so they are only read if a height is that close to one.
+ECC_DEVICE int bin_of(double height, const Sampling& sampling, double error) {
+    if (sampling.scale > 0) {
+        const double measure = (height - sampling.origin) * sampling.scale;
+        const int near = max(0, min(sampling.count - 1, __double2int_rn(measure)));
+        const double off = measure - near;
+        if (fabs(off) > error) return near + (off > 0 ? 1 : 0);
+    }
+    return place(height, sampling, sampling.levels);
 }
 
 // The directions of a lane, whose first components are in registers.
@@ -93,8 +123,9 @@ struct Directions {
 // becomes `mark` if a coordinate is not finite or too large, or if what is given is not what was copied.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     encode_heights(const Value* points, long long count, int axes, const double* vectors,
-                   const Sampling sampling, unsigned* codes, unsigned long long* wrong,
-                   unsigned long long mark, const Begun begun, const Copies copies) {
+                   const Sampling sampling, double error, unsigned* codes,
+                   unsigned long long* wrong, unsigned long long mark, const Begun begun,
+                   const Copies copies) {
     if (blockIdx.y == 0) {
         begin_results(begun);
         if (!equals_copies(copies)) *wrong = mark;
@@ -115,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
             const double height = directions.height(point, half);
-            word |= (unsigned)place(height, sampling, sampling.levels) << 16 * half;
+            word |= (unsigned)bin_of(height, sampling, error) << 16 * half;
         }
         out[at] = word;
     }

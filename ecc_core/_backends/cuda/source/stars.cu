@@ -97,46 +97,80 @@ struct Star {
     }
 };
 
+// The first entries of a list are read at once, and the others four at a time.
+constexpr int kFirst = 8;
+
+struct Entries {
+    const uint4* list;
+    unsigned first[kFirst];  // the number of entries, and the first ones
+
+    ECC_DEVICE Entries(const void* lists, long long point)
+        : list((const uint4*)((const unsigned*)lists + point * kEntries)) {
+        keep(list[0], first);
+        keep(list[1], first + 4);
+    }
+
+    static ECC_DEVICE void keep(const uint4 four, unsigned* out) {
+        out[0] = four.x;
+        out[1] = four.y;
+        out[2] = four.z;
+        out[3] = four.w;
+    }
+
+    ECC_DEVICE int count() const { return (int)first[0]; }
+};
+
+// Compares a point with `count` neighbours, from `place` on, whose codes are read together.
+template <int count>
+ECC_DEVICE void compare(Star& star, const unsigned* others, int place, int last,
+                        const unsigned* codes) {
+    unsigned words[count];
+#pragma unroll
+    for (int j = 0; j < count; ++j)
+        words[j] = place + j <= last ? codes[(long long)others[j] * kLanes] : 0;
+#pragma unroll
+    for (int j = 0; j < count; ++j)
+        if (place + j <= last) star.compare(place + j, (int)others[j], words[j]);
+}
+
+template <int count>
+ECC_DEVICE void add_triangles_to(Star& star, const unsigned* both, int place, int last) {
+#pragma unroll
+    for (int j = 0; j < count; ++j)
+        if (place + j <= last) star.add_triangle(place + j, both[j] & kHalfBits);
+}
+
+// Returns a star whose simplices are all counted. `codes` are those of the orders of a lane.
+ECC_DEVICE Star star_of(const Stars& stars, long long point, const unsigned* codes) {
+    const Entries neighbours(stars.neighbours, point), triangles(stars.triangles, point);
+    Star star((int)point, codes[point * kLanes]);
+    compare<kFirst - 1>(star, neighbours.first + 1, 1, neighbours.count(), codes);
+    for (int place = kFirst; place <= neighbours.count(); place += 4) {
+        unsigned others[4];
+        Entries::keep(neighbours.list[place / 4], others);
+        compare<4>(star, others, place, neighbours.count(), codes);
+    }
+    add_triangles_to<kFirst - 1>(star, triangles.first + 1, 1, triangles.count());
+    for (int place = kFirst; place <= triangles.count(); place += 4) {
+        unsigned both[4];
+        Entries::keep(triangles.list[place / 4], both);
+        add_triangles_to<4>(star, both, place, triangles.count());
+    }
+    return star;
+}
+
+// A block takes `each` points side by side, `together` at a time, whose neighbours are near each other.
 // Groups of orders are the second axis of the grid.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    count_stars(const Stars stars, const Histogram histogram) {
+    count_stars(const Stars stars, int each, const Histogram histogram) {
     answer(stars.wrong, stars.right, stars.reply);
-    const unsigned* const codes = stars.codes + blockIdx.y * stars.points * kLanes;
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-         at < stars.points * kLanes; at += step) {
-        const int column = (int)(at % kLanes);
-        Star star((int)(at / kLanes), codes[at]);
-        const uint4* const neighbours =
-            (const uint4*)(stars.neighbours + (long long)star.point * kEntries);
-        const uint4* const triangles =
-            (const uint4*)(stars.triangles + (long long)star.point * kEntries);
-        uint4 entries = neighbours[0], bits = triangles[0];
-        const int others = (int)entries.x, pairs = (int)bits.x;
-        // Four at once, so that their codes are read together.
-        for (int first = 0; first <= others; first += 4) {
-            if (first) entries = neighbours[first / 4];
-            const unsigned four[] = {entries.x, entries.y, entries.z, entries.w};
-            unsigned words[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const bool is_there = first + j > 0 && first + j <= others;
-                words[j] = is_there ? codes[(long long)four[j] * kLanes + column] : ~0u;
-            }
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const bool is_there = first + j > 0 && first + j <= others;
-                if (is_there) star.compare(first + j, (int)four[j], words[j]);
-            }
-        }
-        for (int first = 0; first <= pairs; first += 4) {
-            if (first) bits = triangles[first / 4];
-            const unsigned four[] = {bits.x, bits.y, bits.z, bits.w};
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                if (first + j > 0 && first + j <= pairs)
-                    star.add_triangle(first + j, four[j] & kHalfBits);
-        }
+    constexpr int together = ECC_THREADS / kLanes;
+    const int column = (int)threadIdx.x % kLanes;
+    const unsigned* const codes = stars.codes + blockIdx.y * stars.points * kLanes + column;
+    const long long start = (long long)blockIdx.x * each;
+    const long long stop = min(start + each, stars.points);
+    for (long long point = start + threadIdx.x / kLanes; point < stop; point += together) {
+        const Star star = star_of(stars, point, codes);
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
             const int sum = star.sum(half);
