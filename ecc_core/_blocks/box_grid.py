@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -124,12 +124,17 @@ class BoxGrid:
             places.append(slice(first, last))
         return tuple(places)
 
-    def sides(self, number: int) -> Iterator[Box]:
-        """Yield where the outermost points of a box lie in its window."""
-        for axis, n in enumerate(self.window_of(number)):
-            for first in (self.margin, n - self.margin - 1):
+    def sides(self, number: int) -> Iterator[tuple[Box, Offset]]:
+        """Yield where the outermost points of a box lie in its window.
+
+        Each with the offset at which the box lies from the neighbour on this side.
+        """
+        shape = self.window_of(number)
+        for axis, n in enumerate(shape):
+            for first, step in ((self.margin, 1), (n - self.margin - 1, -1)):
                 part = slice(first, first + 1)
-                yield (*self.inner[:axis], part, *self.inner[axis + 1 :])
+                offset = tuple(step if i == axis else 0 for i in range(len(shape)))
+                yield (*self.inner[:axis], part, *self.inner[axis + 1 :]), offset
 
     def from_shell(self, shell: Array, number: int, offset: Offset) -> Array:
         """Return what the shell of a box has for its neighbour from which it lies at an offset."""
@@ -138,6 +143,20 @@ class BoxGrid:
         part = {-1: slice(-1, None), 0: slice(None), 1: slice(0, 1)}
         index = tuple(part[step] for i, step in enumerate(offset) if i != axis)
         return np.expand_dims(plane[index], axis)
+
+
+def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:
+    """Return a function that gives the numbers of those of some points that lie in a box."""
+    numbers = grid.numbers_of(places)
+    order = np.argsort(numbers, kind="stable")
+    firsts = np.searchsorted(numbers[order], np.arange(grid.size + 1, dtype=np.int32))
+    if order.size < 1 << 32:
+        order = order.astype(np.uint32)
+
+    def of_box(number: int) -> Points:
+        return order[firsts[number] : firsts[number + 1]].astype(np.int64)
+
+    return of_box
 
 
 def shell_of(values: Array) -> Array:

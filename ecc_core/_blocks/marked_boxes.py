@@ -9,6 +9,8 @@ ends with the same ones.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -19,36 +21,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends import betti_numbers
-from ecc_core._blocks.box_grid import Array, BoxGrid, Points, shell_of
-from ecc_core._blocks.pair_boxes import Found, Kept, PairTree, that_enter
-from ecc_core._partition import Offset
+from ecc_core._blocks.box_grid import Array, BoxGrid, Points, by_box, shell_of
+from ecc_core._blocks.lower_labels import LowerLabels, Window
+from ecc_core._blocks.pair_boxes import Found, Kept, PairTree, in_order, that_enter
+from ecc_core._blocks.shells import Shells, kept_array
 from ecc_core._request.filtration import Filtration
-from ecc_core.errors import InputFileError
 
 Marks = NDArray[np.int32]
 NONE = np.empty(0, np.int64)
-MOST_SHELLS = 64
-"""Boxes that are not in memory, of whose outermost points the keys or the marks are."""
 BYTES_HELD = 6
 """What a point of a box in memory takes with its mark and links, besides its key."""
 BYTES_OF_RANK = 4
 """What it takes more in a periodic image, in which keys alone do not tell the order of points."""
-LOST = "partial results of an earlier run are damaged or missing: run it again without --resume"
 
 
 def held_bytes(dtype: np.dtype[Any], wraps: tuple[bool, ...]) -> int:
     """Return what a point of a box in memory takes."""
     ranks = BYTES_OF_RANK if any(wraps) else 0
     return dtype.itemsize + BYTES_HELD + ranks
-
-
-class Window(NamedTuple):
-    """A box with what surrounds it."""
-
-    keys: Array
-    places: Points | None
-    """Those of its points in the image, where these are not in the same order."""
-    marks: Marks
 
 
 @dataclass
@@ -67,6 +57,15 @@ class Held:
     """Whether its marks have not spread since it was read."""
 
 
+class Waiting(NamedTuple):
+    """A box that is to be looked at."""
+
+    turn: int
+    """When it began to wait."""
+    changed: set[int]
+    """The boxes whose marks have changed since it was looked at."""
+
+
 @dataclass
 class MarkedBoxes:
     """The boxes of an image whose labels spread."""
@@ -81,10 +80,6 @@ class MarkedBoxes:
     """How many boxes fit in memory."""
     held: dict[int, Held] = field(default_factory=dict)
     """Boxes in memory, the one that was used last at the end."""
-    shells: dict[int, Marks] = field(default_factory=dict)
-    """Marks of the outermost points of these, and of boxes that were in memory before."""
-    shell_keys: dict[int, Array] = field(default_factory=dict)
-    """Keys of the outermost points of other boxes."""
 
     def __post_init__(self) -> None:
         grid = self.grid
@@ -94,8 +89,16 @@ class MarkedBoxes:
         self.end_marks = np.full(self.found.deaths.size, self.flood.UNKNOWN, np.int32)
         """Marks of the points where components of several boxes end."""
         order = grid.partition.in_halves(grid.partition.whole)
-        self.waiting = dict.fromkeys(map(grid.number, order))
+        places = self.found.lasting.death_places
+        self.lower = LowerLabels(grid, self.filtration, places[places >= 0])
+        self.shells = Shells(grid, self.kept, self.kind)
+        self._turns = itertools.count()
+        self.waiting: dict[int, Waiting] = {}
         """Boxes to be looked at, or again, in an order in which near ones follow each other."""
+        for index in order:
+            self._wait(grid.number(index))
+        self.next_held: dict[int, None] = {}
+        """Those of them that are in memory."""
 
     @property
     def grid(self) -> BoxGrid:
@@ -122,28 +125,52 @@ class MarkedBoxes:
                     number = self._next({*running.values()})
                     if number is None:
                         break
-                    del self.waiting[number]
+                    changed = self.waiting.pop(number).changed
                     held = self.held.pop(number, None)
-                    running[pool.submit(self._visit, number, held)] = number
+                    running[pool.submit(self._visit, number, held, changed)] = number
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     number = running.pop(future)
                     for other in future.result():
-                        self.waiting.setdefault(other)
+                        self._wait(other, number)
+                        if other in self.held:
+                            self.next_held[other] = None
+                    if number in self.waiting:
+                        self.next_held[number] = None
                     step(1)
         self._keep_all_but(0, set())
 
+    def _wait(self, number: int, *changed: int) -> None:
+        """Let a box wait, also for the sake of boxes whose marks have changed."""
+        if number not in self.waiting:
+            self.waiting[number] = Waiting(next(self._turns), set())
+        self.waiting[number].changed.update(changed)
+
     def _next(self, running: set[int]) -> int | None:
         """Return a box that waits, one in memory if there is one; None if none can be taken."""
-        free = (number for number in self.waiting if number not in running)
-        first = None
-        for number in free:
-            first = number if first is None else first
-            if number in self.held:
-                return number
-        if first is not None:
+        if self.next_held:
+            number = next(iter(self.next_held))
+            del self.next_held[number]
+            return number
+        nearest = self._nearest(running)
+        if nearest is not None:
             self._keep_all_but(max(0, self.most_held - len(running) - 1), running)
-        return first
+        return nearest
+
+    def _nearest(self, running: set[int]) -> int | None:
+        """Return the box that waits with most neighbours in memory, which need not be read again.
+
+        None if all that wait are `running`.
+        """
+        beside = Counter(
+            other
+            for number in self.held
+            for _, other in self.grid.neighbours(number)
+            if other in self.waiting and other not in running
+        )
+        if beside:
+            return max(beside, key=lambda other: (beside[other], -self.waiting[other].turn))
+        return next((number for number in self.waiting if number not in running), None)
 
     def _keep_all_but(self, most: int, running: set[int]) -> None:
         """Keep the marks of boxes, those used longest ago first, until so many are in memory."""
@@ -151,32 +178,61 @@ class MarkedBoxes:
         for number in own[: max(0, len(own) - most)]:
             marks = np.ascontiguousarray(self.held[number].marks[self.grid.inner])
             runs = betti_numbers("cpu").mark_runs.runs_of(marks)
-            shell = self.shells[number]
+            self._note_lower(number)
             self.kept.keep(self.kind, number, runs)
-            self.kept.keep(f"{self.kind}-shell", number, shell)
+            self.shells.keep(number)
             del self.held[number]
-            del self.shells[number]
-            self.shells[number] = shell  # the last one
-        in_use = {*self.held, *running}
-        away = [number for number in list(self.shells) if number not in in_use]
-        for number in away[: max(0, len(away) - MOST_SHELLS)]:
-            del self.shells[number]
+        self.shells.forget_all_but({*self.held, *running})
 
-    def _visit(self, number: int, held: Held | None) -> set[int]:
-        """Spread the labels within a box, and return which others can change now."""
+    def lower_labels(self) -> NDArray[np.int32]:
+        """Return the labels beside the points where components that last end, once none changes."""
+        boxes = range(self.grid.size)
+        workers = self.tree.workers
+        with ThreadPoolExecutor(workers) as pool:
+            for _ in in_order(pool, self._note_halo, boxes, workers):
+                pass
+        return self.lower.rows
+
+    def _note_lower(self, number: int) -> None:
+        held = self.held[number]
+        window = Window(held.keys, self.grid.in_image(number), held.marks)
+        self.lower.note(number, window)
+
+    def _note_halo(self, number: int) -> None:
+        grid = self.grid
+        shape = grid.window_of(number)
+        own = self.shells.keys_of(number)
+        keys = np.zeros(shape, own.dtype)
+        marks = np.full(shape, self.flood.NEVER, np.int32)
+        for at, offset in grid.sides(number):
+            keys[at] = grid.from_shell(own, number, offset)
+        self._fill_halo(number, keys, marks)
+        self.lower.note_halo(number, Window(keys, grid.in_image(number), marks))
+
+    def _visit(self, number: int, held: Held | None, changed: set[int]) -> set[int]:
+        """Spread the labels within a box, and return which others can change now.
+
+        `changed` are neighbours whose marks have changed since it was looked at.
+        """
         held = held or self._read(number)
         marks = held.marks
-        entries = self._entries(number, held)
-        before = [(at, marks[at].copy()) for at in self._halos(number)]
+        entries = self._entries(number, held, changed)
         spread = self.flood.spread_marks if held.is_known else self.flood.first_marks
         spread(held.order, held.keys, marks, self.filtration, entries, held.links, self.levels)
         held.is_known = True
         held.is_new = False
         self.held[number] = held
-        self.shells[number] = shell_of(marks[self.grid.inner])
-        neighbours = zip(self.grid.neighbours(number), before, strict=True)
-        changed = {other for (_, other), (at, old) in neighbours if (marks[at] < old).any()}
-        return changed | self._note_ends(number, marks)
+        self.shells.set(number, shell_of(marks[self.grid.inner]))
+        can_change = self._note_ends(number, marks)
+        for offset, other in self.grid.neighbours(number):
+            at = self.grid.halo(number, offset)
+            there = self.shells.marks_beside(other, offset)
+            if np.less(marks[at], there).any():
+                can_change.add(other)
+                # The neighbour itself has to find lesser marks. Its others are taken when they
+                # spread.
+                marks[at] = np.maximum(marks[at], there)
+        return can_change
 
     def _halos(self, number: int) -> Iterator[tuple[slice, ...]]:
         """Yield where neighbours lie in the window of a box."""
@@ -185,7 +241,7 @@ class MarkedBoxes:
     def _read(self, number: int) -> Held:
         """Return a box that was not in memory."""
         window = self.window(number)
-        births, deaths = self._kept("short", number).astype(np.int64)
+        births, deaths = kept_array(self.kept, "short", number).astype(np.int64)
         links = self.flood.Links.of(births, deaths, window.keys.size)
         order = self.flood.order_of(window.keys, window.places)
         return Held(window.keys, order, window.marks, links, self._is_known(window.marks))
@@ -206,11 +262,16 @@ class MarkedBoxes:
         marks = np.full(shape, self.flood.NEVER, np.int32)
         keys[grid.inner] = own
         marks[grid.inner] = self._marks(number, there)
+        self._fill_halo(number, keys, marks)
+        return Window(keys, grid.in_image(number), marks)
+
+    def _fill_halo(self, number: int, keys: Array, marks: Marks) -> None:
+        """Write what neighbours have of a window."""
+        grid = self.grid
         for offset, other in grid.neighbours(number):
             beside = grid.halo(number, offset)
-            keys[beside] = grid.from_shell(self._keys_of(other), other, offset)
-            marks[beside] = self._beside(other, offset)
-        return Window(keys, grid.in_image(number), marks)
+            keys[beside] = self.shells.keys_beside(other, offset)
+            marks[beside] = self.shells.marks_beside(other, offset)
 
     def _marks(self, number: int, there: Array | None) -> Any:
         """Return what is known of a box."""
@@ -221,37 +282,7 @@ class MarkedBoxes:
             return self.flood.UNKNOWN
         return np.where(there, self.flood.UNKNOWN, self.flood.NEVER)
 
-    def _keys_of(self, number: int) -> Array:
-        """Return the keys of the outermost points of a box; those of many boxes are held."""
-        keys = self.shell_keys.get(number)
-        if keys is None:
-            keys = self._kept("keys", number)
-            if len(self.shell_keys) >= MOST_SHELLS:
-                self.shell_keys.clear()
-            self.shell_keys[number] = keys
-        return keys
-
-    def _kept(self, kind: str, number: int) -> Array:
-        """Return an array that must be there."""
-        found = self.kept.load(kind, number)
-        if found is None:
-            raise InputFileError(LOST)
-        return found
-
-    def _beside(self, number: int, offset: Offset) -> Any:
-        """Return the marks of the points of a neighbour that a halo has."""
-        shell = self.shells.get(number)
-        if shell is None:
-            shell = self.kept.load(f"{self.kind}-shell", number)
-        if shell is not None:
-            return self.grid.from_shell(shell, number, offset)
-        shown = self.kept.load("shown", number)
-        if shown is None:
-            return self.flood.UNKNOWN
-        there = self.grid.from_shell(shown, number, offset)
-        return np.where(there, self.flood.UNKNOWN, self.flood.NEVER)
-
-    def _entries(self, number: int, held: Held) -> tuple[Points, Marks]:
+    def _entries(self, number: int, held: Held, changed: set[int]) -> tuple[Points, Marks]:
         """Return the places of a window whose marks spread, and these marks."""
         grid = self.grid
         marks = held.marks.reshape(-1)
@@ -264,7 +295,7 @@ class MarkedBoxes:
             given = [marks[known], self._seed_marks(seeds, own, held.keys)]
             places = [known, own]
         else:
-            known = self._changed(number, held.marks)
+            known = self._changed(number, held.marks, changed)
             given = [marks[known]]
             places = [known]
         at = np.concatenate([*places, births])
@@ -279,20 +310,25 @@ class MarkedBoxes:
         one may have ended before neighbours could know their marks.
         """
         parts = list(self._halos(number))
-        if number not in self.shells:
-            parts += self.grid.sides(number)
+        if not self.shells.has(number):
+            parts += [at for at, _ in self.grid.sides(number)]
         found = [NONE]
         for at in parts:
             known = (marks[at] != self.flood.NEVER) & (marks[at] != self.flood.UNKNOWN)
             found.append(_places(known, at, marks.shape))
         return np.concatenate(found)
 
-    def _changed(self, number: int, marks: Marks) -> Points:
-        """Copy the marks of neighbours to the halo; return the places of those that are new."""
+    def _changed(self, number: int, marks: Marks, senders: set[int]) -> Points:
+        """Copy the marks of some neighbours to the halo; return the places of those that are new.
+
+        Marks of others may have changed, too, but lead to no lesser marks within the box.
+        """
         changed = [NONE]
         for offset, other in self.grid.neighbours(number):
+            if other not in senders:
+                continue
             at = self.grid.halo(number, offset)
-            new = np.asarray(self._beside(other, offset))
+            new = np.asarray(self.shells.marks_beside(other, offset))
             changed.append(_places(np.less(new, marks[at]), at, marks.shape))
             marks[at] = np.minimum(marks[at], new)
         return np.concatenate(changed)
@@ -326,17 +362,3 @@ def _places(flags: Array, at: tuple[slice, ...], shape: tuple[int, ...]) -> Poin
     first = (along + part.start for along, part in zip(index, at, strict=True))
     found: Points = np.ravel_multi_index(tuple(first), shape)
     return found
-
-
-def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:
-    """Return a function that gives the numbers of those of some points that lie in a box."""
-    numbers = grid.numbers_of(places)
-    order = np.argsort(numbers, kind="stable")
-    firsts = np.searchsorted(numbers[order], np.arange(grid.size + 1, dtype=np.int32))
-    if order.size < 1 << 32:
-        order = order.astype(np.uint32)
-
-    def of_box(number: int) -> Points:
-        return order[firsts[number] : firsts[number + 1]].astype(np.int64)
-
-    return of_box

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import Pairs
 from ecc_core._blocks.box_grid import Array, Points
-from ecc_core._blocks.marked_boxes import LOST, MarkedBoxes, by_box
-from ecc_core._blocks.pair_boxes import Found, PairTree, in_order, that_enter
+from ecc_core._blocks.marked_boxes import MarkedBoxes
+from ecc_core._blocks.pair_boxes import Found, PairTree, that_enter
+from ecc_core._blocks.shells import LOST
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
 
@@ -120,7 +120,8 @@ class RegionBoxes:
             finite = (low, high) if low <= high else None
         if np.count_nonzero(pairs.death_places < 0) > 1:
             return self._last_values(found, step), finite
-        return np.full(pairs.births.size, ends[:, 2].max(initial=ends.dtype.type(0))), finite
+        lowest = self._flood.lowest(ends.dtype, 1)[0]
+        return np.full(pairs.births.size, ends[:, 2].max(initial=lowest)), finite
 
     def _last_values(self, found: Found, step: Step) -> Array:
         """Return the last values of parts of the image that are not connected, by label."""
@@ -154,23 +155,7 @@ class RegionBoxes:
         """Return the label that each one joins where it ends, or 0."""
         ending = np.flatnonzero(pairs.death_places >= 0)
         places = pairs.death_places[ending]
-        in_box = by_box(marked.grid, places)
-        width = 3 ** len(marked.grid.shape)
-        rows = np.zeros((places.size, width), np.int32)
-
-        def look(number: int) -> None:
-            own = in_box(number)
-            window = marked.window(number)
-            at = marked.grid.in_window(number, places[own])
-            found = self._flood.lower_labels(*window, at, marked.filtration)
-            rows[own, : found.shape[1]] = found
-
-        boxes: list[int] = []
-        if places.size:
-            boxes = np.unique(marked.grid.numbers_of(places)).tolist()
-        with ThreadPoolExecutor(self.tree.workers) as pool:
-            for _ in in_order(pool, look, boxes, self.tree.workers):
-                pass
+        rows = marked.lower_labels()
         keys = self._flood.keys_of(pairs.deaths[ending], marked.filtration.superlevel)
         merged: NDArray[np.int32] = self._flood.merged_of(
             rows[np.lexsort((places, keys))], pairs.births.size

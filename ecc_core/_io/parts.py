@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from ecc_core._io.lazy import Array
 from ecc_core._io.write import is_removed, lock_file, whole_file
 
 DIGEST = 16  # bytes at the end of a part
+MOST_HEADER = 1 << 12  # bytes before its values
 NAME = re.compile(r"([0-9a-f]{16})-(\d+)-([0-9a-f]{16})\.npy")
 UNFINISHED = re.compile(rf"\.{NAME.pattern}\.[0-9a-f]{{8}}\.tmp")
 
@@ -69,22 +73,23 @@ class Parts:
     def load(self, number: int, stamp: str) -> Array | None:
         """Return the part with this stamp, or None if it is missing or damaged."""
         try:
-            content = self._path(number, stamp).read_bytes()
-            if _digest(content[:-DIGEST]) != content[-DIGEST:]:
+            content = _content(self._path(number, stamp))
+            end = len(content) - DIGEST
+            if _digest(memoryview(content)[:end]) != content[end:]:
                 return None
-            values: Array = np.load(BytesIO(content), allow_pickle=False)
+            return _array_of(content)
         except (OSError, ValueError, EOFError):
             return None
-        return values
 
     def keep(self, number: int, stamp: str, values: Array) -> None:
         """Write a part, completely or not at all."""
         self.folder.mkdir(exist_ok=True)
-        stream = BytesIO()
-        np.save(stream, values, allow_pickle=False)
-        content = stream.getvalue()
+        values = np.ascontiguousarray(values)
+        parts = _header(values), values.reshape(-1).view(np.uint8).data
         with whole_file(self._path(number, stamp)) as file:
-            file.write(content + _digest(content))
+            for part in parts:
+                file.write(part)
+            file.write(_digest(*parts))
 
     def clear(self) -> None:
         """Remove all parts, including those of other jobs and of interrupted writes."""
@@ -94,6 +99,34 @@ class Parts:
                     path.unlink()
 
 
-def _digest(content: bytes) -> bytes:
+def _digest(*parts: bytes | memoryview) -> bytes:
     """Return a digest of a part: of SHA-256, for which processors have instructions."""
-    return hashlib.sha256(content).digest()[:DIGEST]
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.digest()[:DIGEST]
+
+
+def _content(path: Path) -> bytearray:
+    """Return the bytes of a file, of which an array can be made that is not copied."""
+    with path.open("rb") as file:
+        content = bytearray(os.fstat(file.fileno()).st_size)
+        if file.readinto(content) != len(content):
+            raise EOFError(f"{path}: became shorter")
+    return content
+
+
+def _header(values: Array) -> bytes:
+    """Return what an .npy file has before the values of an array in C order."""
+    stream = BytesIO()
+    npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(values))
+    return stream.getvalue()
+
+
+def _array_of(content: bytearray) -> Array:
+    """Return the array in the bytes of an .npy file, in C order, without a copy."""
+    stream = BytesIO(content[:MOST_HEADER])
+    if npy.read_magic(stream) != (1, 0):
+        raise ValueError("not written by this version")
+    shape, _, dtype = npy.read_array_header_1_0(stream)
+    return np.frombuffer(content, dtype, math.prod(shape), stream.tell()).reshape(shape)

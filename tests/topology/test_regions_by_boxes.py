@@ -14,8 +14,9 @@ import ecc_core as ecc
 from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
 from ecc_core._backends.cpu.betti.mark_runs import lengths_of, read_runs, runs_of
 from ecc_core._backends.pair_options import PairOptions
-from ecc_core._blocks import pair_boxes
+from ecc_core._blocks import pair_boxes, region_boxes
 from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.marked_boxes import MarkedBoxes
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
 from ecc_core._partition import Partition
@@ -123,6 +124,12 @@ def test_cut_of_parts_that_are_not_connected():
     assert KeptLabels(tree, 9)[(slice(0, 7),)].tolist() == [1, 1, 3, 0, 0, 2, 0]
 
 
+def test_cut_of_the_oldest_region_of_positive_superlevels():
+    """In the order of entry all values are negative, the last one too."""
+    noise = np.random.default_rng(3).random((12, 13)).astype(np.float32)
+    assert_alike(noise + 2, ((5, 7), (6, 7)), 0.5, cut=0.5, superlevel=True)
+
+
 def test_cut_in_boxes_of_many_words():
     """Points that enter after a region is cut are put aside by words of 64 points, all of them."""
     noise = np.random.default_rng(11).random((96, 200))
@@ -160,6 +167,35 @@ def test_what_was_kept_is_used_again(kinds):
     assert not reads
     boxes.regions(found, len_of)
     assert_array_equal(KeptLabels(again, 99)[whole], known)
+
+
+class Interleaved(MarkedBoxes):
+    """While labels spread in a box, they spread in its first neighbour that waits, too."""
+
+    def _entries(self, number, held, changed):
+        entries = super()._entries(number, held, changed)
+        waiting = [other for _, other in self.grid.neighbours(number) if other in self.waiting]
+        if waiting and number % 2:
+            other = waiting[0]
+            self.next_held.pop(other, None)
+            looked_at = self._visit(other, self.held.pop(other, None), self._taken(other))
+            for one in looked_at:
+                self._wait(one, other)
+                if one in self.held:
+                    self.next_held[one] = None
+        return entries
+
+    def _taken(self, number):
+        return self.waiting.pop(number).changed
+
+
+@pytest.mark.parametrize("seed", [14, 15, 16])
+def test_neighbours_that_spread_at_the_same_time(seed, monkeypatch):
+    """Marks that a neighbour has found in the meantime are taken when they spread, not before."""
+    monkeypatch.setattr(region_boxes, "MarkedBoxes", Interleaved)
+    noise = np.random.default_rng(seed).standard_normal((40, 40))
+    image = np.clip(128 + 200 * ndimage.gaussian_filter(noise, 1.5), 0, 255).astype(np.uint8)
+    assert_alike(image, ((8,) * 5, (8,) * 5), 20, held=25)
 
 
 class SharedByThreads(dict[int, Any]):
@@ -206,6 +242,20 @@ def test_runs(data):
     assert_array_equal(read_runs(runs, shape, box), values[box])
     found, lengths = lengths_of(runs, shape)
     assert_array_equal(np.repeat(found, lengths), values.ravel())
+
+
+@pytest.mark.parametrize("shape", [(3, 63), (3, 64), (2, 65), (2, 128), (300,)])
+@pytest.mark.parametrize("most", [1, 2, 40])
+def test_runs_in_rows_of_several_words(shape, most):
+    """Of equal points throughout, of short runs, and of runs of single points."""
+    values = np.random.default_rng(1).integers(0, most, shape).astype(np.int32)
+    runs = runs_of(values)
+    assert_array_equal(read_runs(runs, shape), values)
+    found, lengths = lengths_of(runs, shape)
+    assert_array_equal(np.repeat(found, lengths), values.ravel())
+    rows = values.reshape(-1, shape[-1])
+    changes = np.count_nonzero(np.diff(rows, axis=1))
+    assert found.size == len(rows) + changes
 
 
 def test_labels_must_fit_in_their_dtype(monkeypatch):

@@ -80,8 +80,12 @@ def entered_values(image: Array, superlevel: bool) -> Array:
 
 
 def keys_of(image: Array, superlevel: bool) -> Array:
-    """Return unsigned integers in the order in which points enter; those of NaN have no meaning."""
-    return ordered_keys(entered_values(image, superlevel))
+    """Return unsigned integers in the order in which points enter; those of NaN have no meaning.
+
+    They may be a view of the image.
+    """
+    values = entered_values(image, superlevel)
+    return values if values.dtype.kind == "u" else ordered_keys(values)
 
 
 def lowest(dtype: np.dtype[Any], count: int) -> Array:

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import bare
+from ecc_core._backends.cpu.llvm import (
+    ALL,
+    LANES,
+    ONE,
+    bare,
+    count_trailing_zeros,
+    equal,
+    fill_vector,
+)
 
 Array = NDArray[Any]
 
@@ -21,10 +29,12 @@ def runs_of(values: NDArray[np.int32]) -> NDArray[np.int32]:
     Runs end at the end of a row, so that rows can be read alone.
     """
     columns = values.shape[-1]
+    padded = np.empty(values.size + LANES + 1, np.int32)  # behind the last run, words are read
+    padded[: values.size].reshape(values.shape)[...] = values
     rows = np.empty(values.size // columns + 1, np.int32)
     lengths = np.empty(values.size, np.int32)  # few of them are written to
     found = np.empty(values.size, np.int32)
-    _find_runs(values.reshape(-1), columns, rows, lengths, found)
+    _find_runs(padded, columns, rows, lengths, found)
     count = rows[-1]
     return np.concatenate([rows, lengths[:count], found[:count]])
 
@@ -65,8 +75,11 @@ def read_runs(
         own = slice(rows[first.start * rows_of_slice], rows[first.stop * rows_of_slice])
         length = first.stop - first.start
     used = values[own] if change is None else change(values[own])
-    found = np.empty((length, *shape[1:]), np.int32)
-    _write_runs(lengths[own], used, found.reshape(-1))
+    used_shape = (length, *shape[1:])
+    points = math.prod(used_shape)
+    padded = np.empty(points + LANES, np.int32)
+    _write_runs(lengths[own], used, padded)
+    found = padded[:points].reshape(used_shape)
     return found[first] if len(shape) == 1 else found[rest]
 
 
@@ -83,39 +96,53 @@ def _parts(
 
 @kernel()
 def _find_runs(values, columns, rows, lengths, found):
-    """Write the number of the first run of each row, and the length and the value of each run."""
+    """Write the number of the first run of each row, and the length and the value of each run.
+
+    Behind the values there are as many as in a word, and one more.
+    """
     values = bare(values)
     lengths = bare(lengths)
     found = bare(found)
     count = 0
     for row in range(rows.size - 1):
         rows[row] = count
-        at = row * columns
-        last = at + columns
+        start = row * columns
+        last = start + columns
+        at = start
         while at < last:
-            start = at
-            value = values[start]
-            while at < last and values[at] == value:
-                at += 1
-            lengths[count] = at - start
-            found[count] = value
-            count += 1
+            ends = ~equal(values, at, at + 1)
+            left = last - at
+            if left <= LANES:
+                in_row = ALL >> np.uint64(LANES - left)
+                ends = ends & in_row | ONE << np.uint64(left - 1)
+            while ends:
+                end = at + count_trailing_zeros(ends) + 1
+                ends &= ends - ONE
+                lengths[count] = end - start
+                found[count] = values[start]
+                start = end
+                count += 1
+            at += LANES
     rows[rows.size - 1] = count
 
 
 @kernel()
 def _write_runs(lengths, values, found):
-    """Write the values of runs, one after another."""
+    """Write the values of runs, one after another, in words, of which the next run ends the last.
+
+    Behind the values there is room for a word.
+    """
     lengths = bare(lengths)
     values = bare(values)
     found = bare(found)
     at = 0
     for k in range(lengths.size):
-        value = values[k]
         last = at + lengths[k]
+        value = np.uint64(values[k])
         while at < last:
-            found[at] = value
-            at += 1
+            fill_vector(found, at, value)
+            at += LANES
+        at = last
 
 
 @kernel()

@@ -37,6 +37,8 @@ def ordered_keys(values: Array) -> Array:
     """Return unsigned integers in the order of the values; -0.0 comes before 0.0."""
     sign, negative = bits_to_invert(values.dtype)
     keys = values.view(unsigned(values.dtype))
+    if values.dtype.kind != "f":
+        return np.asarray(keys ^ sign)
     return np.asarray(np.where(keys & sign, keys ^ negative, keys | sign))
 
 
