@@ -229,7 +229,9 @@ def persistent_regions(
     connectivity, superlevel, mask, nan
         As for :func:`betti_curves`.
     workers : int, optional
-        Threads that find components; default as many as there are cores. One thread labels points.
+        Threads that find components of images whose points are not brought into order: those that
+        are not periodic, of 32 bits and more, and large ones in 2-D; default as many as there are
+        cores. One thread does everything else.
     boundary : {"closed", "periodic"} or one of them for each spatial axis
         As for :func:`betti_curves`: "periodic" lets components extend over opposite sides.
     axis : int or tuple of int, optional

@@ -3,8 +3,11 @@
 In such a flooding every minimum starts a basin, a point goes to the oldest basin beside it, and
 where components meet, those that do not last become part of the oldest basin there. So a point has
 the label of the oldest lasting minimum to which steps lead that go down to any lower neighbour, or
-from a minimum that does not last to the point where its component dies. These steps are followed
-backwards, from one lasting minimum after another, which needs no order of all points.
+from a minimum that does not last to the point where its component dies.
+
+Where points are brought into order in little time, they are flooded as defined
+(`flood_in_order.py`). Elsewhere components are found first, and these steps are followed backwards,
+from one lasting minimum after another, in words of points (`flood_words.py`).
 """
 
 from __future__ import annotations
@@ -19,11 +22,16 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.entering import entering_points, exact_values, is_soon_in_order
+from ecc_core._backends.cpu.betti.flood_in_order import (
+    flood_in_order,
+    joined_within,
+    write_labels,
+)
 from ecc_core._backends.cpu.betti.flood_words import later_words, spread, spreading_of
-from ecc_core._backends.cpu.betti.halo import home_of, wrap_halo
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
+from ecc_core._backends.cpu.betti.memory import check_memory
 from ecc_core._backends.cpu.betti.relative_height import points_within
-from ecc_core._backends.cpu.betti.stars import at_home
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import LANES, bare
@@ -67,38 +75,118 @@ def persistent_regions(
     threshold, if there is one, have no label, nor, with `rel_height`, those that enter after that
     share of the persistence of their component. The filtration has no direction.
     """
-    births, deaths, weak = _components(image, shown, least, filtration, workers)
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    wraps = filtration.boundary.wraps
-    home = None
-    if any(wraps) and image.size > 0:
-        keys = wrap_halo(np.pad(_ranks(values), 1), wraps)
-        home = home_of(image.shape, wraps)
-    else:
-        keys = np.pad(ordered_keys(values), 1)
-    near = near_of(keys.shape, filtration.cubes, home, wraps)
+    cut = _Cut(threshold, rel_height)
+    if is_soon_in_order(image, not shown.all(), filtration):
+        return _regions_in_order(image, values, shown, least, filtration, cut)
+    return _regions_in_words(image, values, shown, least, filtration, cut, workers)
+
+
+class _Cut(NamedTuple):
+    """Where regions end."""
+
+    threshold: Any
+    rel_height: float | None
+
+    def within(
+        self,
+        image: Array,
+        values: Array,
+        shown: NDArray[np.bool_],
+        found: Flooding,
+        superlevel: bool,
+    ) -> NDArray[np.bool_]:
+        """Return the points that enter before their region ends."""
+        if self.rel_height is not None:
+            shown = points_within(
+                values,
+                shown,
+                found.labels,
+                found.births,
+                found.deaths,
+                found.merged_into,
+                self.rel_height,
+            )
+        if self.threshold is not None:
+            shown = shown & _reaches(image, self.threshold, superlevel)
+        return shown
+
+    @property
+    def is_none(self) -> bool:
+        return self.threshold is None and self.rel_height is None
+
+
+def _regions_in_order(
+    image: Array,
+    values: Array,
+    shown: NDArray[np.bool_],
+    least: float,
+    filtration: Filtration,
+    cut: _Cut,
+) -> Flooding:
+    """Return regions of an image of which the order of all points is found in little time."""
+    check_memory(image.shape, image.dtype, dimensions=[0], filtration=filtration, threads=1)
+    points = entering_points(image, shown, filtration)
+    births, deaths, gap = exact_values(values, points, least)
+    flooded = flood_in_order(points, births, deaths, gap, origins=not cut.is_none)
+    minima = flooded.minima
+    lasting = np.flatnonzero(minima.settled[1:]) + 1
+    numbers = np.zeros(minima.settled.size, np.int32)
+    numbers[lasting] = np.arange(1, lasting.size + 1, dtype=np.int32)
+    labels = np.empty(image.shape, np.int32)
+    write_labels(flooded.labels, points.staged.layout, numbers, labels.reshape(-1))
+    forks = minima.deaths[lasting]
+    ends = np.full(lasting.size, -1)
+    ends[forks >= 0] = points.staged.in_image(points.forks[forks[forks >= 0]])
+    found = Flooding(
+        labels,
+        points.staged.in_image(points.minima[minima.numbers[lasting]]),
+        ends,
+        numbers[minima.merged_into[lasting]],
+    )
+    if cut.is_none:
+        return found
+    inside = cut.within(image, values, shown, found, filtration.superlevel)
+    joined = joined_within(flooded, points, inside)
+    return _born_within(found._replace(labels=np.where(inside & joined, labels, 0)), inside)
+
+
+def _born_within(found: Flooding, inside: NDArray[np.bool_]) -> Flooding:
+    """Return the regions that begin before they are cut, which come first."""
+    born = inside.reshape(-1)[found.births]
+    births = found.births[born]
+    merged = found.merged_into[: births.size]
+    return Flooding(found.labels, births, found.deaths[born], merged)
+
+
+def _regions_in_words(
+    image: Array,
+    values: Array,
+    shown: NDArray[np.bool_],
+    least: float,
+    filtration: Filtration,
+    cut: _Cut,
+    workers: int | None,
+) -> Flooding:
+    """Return regions of an image by words of points, which need no order of all points."""
+    births, deaths, weak = _components(image, shown, least, filtration, workers)
+    keys = np.pad(ordered_keys(values), 1)
+    near = near_of(keys.shape, filtration.cubes)
     later = later_words(keys, near.steps, near.bits, near.places.size)
     labels = _flood(later, shown, births, weak, near)
     ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
     places = _padded(ends, image.shape)
-    merged = merge_labels(
-        places, keys.reshape(-1), labels.reshape(-1), near.steps, births.size, near.home
-    )
-    if rel_height is not None or threshold is not None:
-        if rel_height is not None:
-            whole = np.where(shown, _inner(labels), 0)
-            shown = points_within(values, shown, whole, births, deaths, merged, rel_height)
-        if threshold is not None:  # the components that are born before it come first
-            shown = shown & _reaches(image, threshold, filtration.superlevel)
-        born = shown.reshape(-1)[births]
-        births = births[born]
-        deaths = deaths[born]
-        merged = merged[: births.size]
-        labels = _flood(later, shown, births, weak, near)
-    inner = _inner(labels)
-    return Flooding(np.where(shown & (inner > 0), inner, 0), births, deaths, merged)
+    merged = merge_labels(places, keys.reshape(-1), labels.reshape(-1), near.steps, births.size)
+    whole = _inner(labels)
+    found = Flooding(np.where(shown & (whole > 0), whole, 0), births, deaths, merged)
+    if cut.is_none:
+        return found
+    inside = cut.within(image, values, shown, found, filtration.superlevel)
+    found = _born_within(found, inside)
+    inner = _inner(_flood(later, inside, found.births, weak, near))
+    return found._replace(labels=np.where(inside & (inner > 0), inner, 0))
 
 
 def _in_order(points: Points, values: Array) -> Points:
@@ -135,29 +223,15 @@ def _flood(
     # The kernel writes to the labels in C order, in which NumPy makes them if the mask is in it.
     inside = np.pad(np.ascontiguousarray(shown), 1)
     labels = np.where(inside, np.int32(0), np.int32(CLOSED))
-    halo = None
-    if near.home is not None:
-        wrap_halo(inside, near.wraps)
-        halo = near.home != np.arange(near.home.size)
     weak = weak[:, shown.reshape(-1)[weak[1]]]
     places, *ends = (_padded(points, shown.shape) for points in (births, *weak))
     seeds = places, np.arange(1, places.size + 1, dtype=np.int32)
     following = np.empty(ends[0].size, np.int32)
     lead = ceil_div(int(near.steps.max()), LANES) + 1
-    waiting = spreading_of(inside, halo, lead)
+    waiting = spreading_of(inside, lead)
     flat = labels.reshape(-1)
-    spread(later, near.rows, near.home, lead, seeds, *ends, flat, following, waiting, None)
+    spread(later, near.rows, lead, seeds, *ends, flat, following, waiting, None)
     return labels
-
-
-def _ranks(values: Array) -> Array:
-    """Return the places of points in the order in which they enter, so that no two are equal.
-
-    Equal points in the halo of a periodic image would not be in the order of their own places.
-    """
-    ranks = np.empty(values.size, np.uint32)
-    ranks[stable_order(values.reshape(-1))] = np.arange(values.size, dtype=np.uint32)
-    return ranks.reshape(values.shape)
 
 
 def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_]:
@@ -183,21 +257,15 @@ class Near(NamedTuple):
     other."""
     places: Points
     """The distance of the point of each of the 3**d bits."""
-    home: Array | None
-    """For each place in the halo of a periodic image the place of the same point in the image."""
-    wraps: tuple[bool, ...]
-    """Along which axes the image is periodic."""
 
 
-def near_of(
-    padded: tuple[int, ...], cubes: bool, home: Array | None, wraps: tuple[bool, ...]
-) -> Near:
+def near_of(padded: tuple[int, ...], cubes: bool) -> Near:
     strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(len(padded))])
     offsets = np.array(list(itertools.product((-1, 0, 1), repeat=len(padded))))
     far = np.abs(offsets).sum(axis=1)
     bits = np.flatnonzero((far > 0) & (cubes | (far == 1)))
     places: Points = offsets @ strides
-    return Near(places[bits], bits, places[::3].copy(), places, home, wraps)
+    return Near(places[bits], bits, places[::3].copy(), places)
 
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
@@ -219,7 +287,6 @@ def merge_labels(
     labels: NDArray[np.int32],
     steps: Points,
     count: int,
-    home: Array | None = None,
 ) -> NDArray[np.int32]:
     """Return the label that each of `count` ones joins, or 0, for places in the order of deaths.
 
@@ -228,7 +295,7 @@ def merge_labels(
     in_memory = sort_keys(places.astype(np.uint64), keys.size.bit_length())
     spans = np.empty((places.size, 2), np.int64)
     listed = np.empty(places.size * steps.size, np.int32)  # of which few are written to
-    _list_lower(places, in_memory, keys, labels, steps, home, spans, listed)
+    _list_lower(places, in_memory, keys, labels, steps, spans, listed)
     merged = np.arange(count + 1, dtype=np.int32)
     _merge(spans, listed, merged.copy(), merged)
     merged[merged == np.arange(merged.size)] = 0
@@ -236,7 +303,7 @@ def merge_labels(
 
 
 @kernel()
-def _list_lower(places, in_memory, keys, labels, steps, home, spans, listed):
+def _list_lower(places, in_memory, keys, labels, steps, spans, listed):
     """List the labels of the neighbours that enter before each place, and where its list is."""
     keys = bare(keys)
     labels = bare(labels)
@@ -248,7 +315,7 @@ def _list_lower(places, in_memory, keys, labels, steps, home, spans, listed):
         spans[i, 0] = size
         last = np.int32(0)
         for step in steps:
-            label = labels[at_home(home, place + step)]
+            label = labels[place + step]
             beside = keys[place + step]
             lower = beside < key or (beside == key and step < 0)
             if lower and 0 < label < CLOSED and label != last:

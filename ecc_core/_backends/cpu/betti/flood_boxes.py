@@ -160,7 +160,7 @@ def first_marks(
 
     The arguments are those of `spread_marks`.
     """
-    near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
+    near = near_of(keys.shape, filtration.cubes)
     later = later_words(order, near.steps, near.bits, near.places.size)
     flat = marks.reshape(-1)
     free = flat != NEVER
@@ -170,14 +170,13 @@ def first_marks(
     spread(
         later,
         near.rows,
-        None,
         lead,
         _by_mark(entries),
         links.births,
         links.deaths,
         flat,
         following,
-        spreading_of(free, None, lead),
+        spreading_of(free, lead),
         cut_of(keys, levels, lead),
     )
     ends = flat[links.deaths]
@@ -198,7 +197,7 @@ def spread_marks(
     `keys` and `marks` have the shape of the window. The `entries` are places in it and marks that
     they can have, `levels` the keys after which labels are cut, by label, or none.
     """
-    near = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps)
+    near = near_of(keys.shape, filtration.cubes)
     points, given = _by_mark(entries)
     if not points.size:
         return
@@ -294,7 +293,7 @@ def lower_labels(
 
     A row for each point, and a column for each neighbour.
     """
-    steps = near_of(keys.shape, filtration.cubes, None, filtration.boundary.wraps).steps
+    steps = near_of(keys.shape, filtration.cubes).steps
     flat = keys.reshape(-1)
     beside = at[:, None] + steps
     own = flat[at][:, None]

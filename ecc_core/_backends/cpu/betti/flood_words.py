@@ -41,8 +41,6 @@ class Spreading(NamedTuple):
 
     free: Any
     """Points that have no label and may get one."""
-    halo: Any
-    """Points in the halo of a periodic image, which stand for others; of size 0 in others."""
     ending: Any
     """Points where components that do not last die."""
     pending: Any
@@ -86,12 +84,11 @@ def words_of(flags: Array, lead: int) -> Words:
     return words
 
 
-def spreading_of(free: Array, halo: Array | None, lead: int) -> Spreading:
+def spreading_of(free: Array, lead: int) -> Spreading:
     """Return the words of an image that labels have not reached yet."""
     words = words_of(free, lead)
     return Spreading(
         words,
-        np.empty(0, np.uint64) if halo is None else words_of(halo, lead),
         np.zeros_like(words),
         np.zeros_like(words),
         np.empty(1 << int(words.size).bit_length(), np.int64),
@@ -184,7 +181,7 @@ def leave_free(bits, at, cut, level):
 
 
 @subroutine(forceinline=True)
-def reach(word, bits, home, base, spreading, cut, level, tail):
+def reach(word, bits, base, spreading, cut, level, tail):
     """Take points of a word that are free, and let the word wait; return the end of the queue.
 
     With `cut` points beyond a level are put aside, if there is one.
@@ -193,13 +190,6 @@ def reach(word, bits, home, base, spreading, cut, level, tail):
     if not new:
         return tail
     spreading.free[word] &= ~new
-    if home is not None:
-        away = new & spreading.halo[word]
-        new &= ~away
-        while away:
-            place = (word << WORD) + np.uint64(count_trailing_zeros(away)) - base
-            away &= away - ONE
-            tail = reach_inside(np.uint64(home[place]) + base, spreading, tail)
     if cut is not None and level != ALL:
         new = leave_beyond(word, new, base, cut, level)
     return reach_new(word, new, spreading, tail)
@@ -283,7 +273,7 @@ def reach_births(ended, at, base, births, labels, following, spreading, tail):
 
 
 @subroutine(forceinline=True)
-def reach_row(word, own, later, r, rows, home, base, spreading, cut, level, tail):
+def reach_row(word, own, later, r, rows, base, spreading, cut, level, tail):
     """Take what points of a word lead to in a row of neighbours; return the end of the queue.
 
     `later` are the points of the word whose neighbours enter after them.
@@ -301,13 +291,13 @@ def reach_row(word, own, later, r, rows, home, base, spreading, cut, level, tail
         return tail
     first = start >> WORD
     shift = start & BIT
-    tail = reach(first, low << shift, home, base, spreading, cut, level, tail)
+    tail = reach(first, low << shift, base, spreading, cut, level, tail)
     over = low >> ONE >> (BIT - shift) | high << shift
     if over:
-        tail = reach(first + ONE, over, home, base, spreading, cut, level, tail)
+        tail = reach(first + ONE, over, base, spreading, cut, level, tail)
     if high:
         last = high >> ONE >> (BIT - shift)
-        tail = reach(first + np.uint64(2), last, home, base, spreading, cut, level, tail)
+        tail = reach(first + np.uint64(2), last, base, spreading, cut, level, tail)
     return tail
 
 
@@ -328,7 +318,7 @@ def label_word(at, own, labels, mark):
 
 
 @kernel()
-def spread(later, rows, home, lead, seeds, births, deaths, labels, following, spreading, cut):
+def spread(later, rows, lead, seeds, births, deaths, labels, following, spreading, cut):
     """Label the points from which steps lead to seeds, by the least label of these.
 
     `seeds` are places and their labels, which do not become less; `births` and `deaths` those of
@@ -345,7 +335,6 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
     following = bare(following)
     spreading = Spreading(
         bare(spreading.free),
-        bare(spreading.halo),
         bare(spreading.ending),
         bare(spreading.pending),
         bare(spreading.queue),
@@ -377,8 +366,6 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
             own = spreading.pending[word]
             spreading.pending[word] = NONE
             allowed = spreading.free[word]
-            if home is not None:
-                allowed &= ~spreading.halo[word]
             allowed = leave_free(allowed, at, cut, level)
             own = fill_row(own, later[at, middle], later[at, middle + np.uint64(2)], allowed)
             spreading.free[word] &= ~own
@@ -386,6 +373,4 @@ def spread(later, rows, home, lead, seeds, births, deaths, labels, following, sp
             tail = reach_births(ended, at, base, births, labels, following, spreading, tail)
             label_word(at, own, labels, mark)
             for r in range(rows.size):
-                tail = reach_row(
-                    word, own, later[at], r, rows, home, base, spreading, cut, level, tail
-                )
+                tail = reach_row(word, own, later[at], r, rows, base, spreading, cut, level, tail)

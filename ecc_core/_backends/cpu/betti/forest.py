@@ -194,7 +194,7 @@ class Basins(NamedTuple):
     """Edges within a basin, if they are of interest."""
 
 
-class _Ways(NamedTuple):
+class Ways(NamedTuple):
     """The neighbours of a staged point."""
 
     offsets: Array
@@ -208,12 +208,12 @@ class _Ways(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _ways(ndim: int, connectivity: int, steps: tuple[int, int, int]) -> _Ways:
+def ways_of(ndim: int, connectivity: int, steps: tuple[int, int, int]) -> Ways:
     link = LINKS[3 if ndim == 3 else 2, connectivity]
     offsets = np.array(link.members) @ steps
     ends = tuple(offsets[link.ends].tolist())
     end_set = np.uint64(sum(1 << i for i in link.ends))
-    return _Ways(
+    return Ways(
         offsets=offsets,
         ends=ends,
         end_set=end_set,
@@ -238,7 +238,7 @@ def list_basins(
     """
     take = scratch.take
     block = staged.block
-    ways = _ways(staged.field.ndim, kind.connectivity, staged.steps)
+    ways = ways_of(staged.field.ndim, kind.connectivity, staged.steps)
     points = math.prod(block.shape)
     labels = take("labels", keys.size, INT32)
     starts = take("starts", keys.size, INT32)

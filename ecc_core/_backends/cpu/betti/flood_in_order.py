@@ -1,0 +1,361 @@
+"""Regions of components that last, by a flooding of points in the order in which they enter.
+
+A component is *settled* once it has a minimum that is known to last. Until then all its points get
+one label in the end, whichever it is, so that each of them has the label of any of its minima. When
+it is joined to another component at a fork, one of three things happens. Where neither is settled
+and the younger one does not last, their minima are listed together. Where the younger one lasts,
+both are settled, and all their points get the labels of their oldest minima. Where a settled one
+meets one that does not last, all points of the latter get the label of the fork. This is the least
+label of its neighbours: a minimum that has lasted until a fork is older than one that has not.
+
+Every other point gets the least label of the neighbours that entered before it: these are in the
+same component, so that their labels are final if it is settled. Minima are numbered from 1 in the
+order in which they enter, and labels are numbers of minima.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.entering import Entering
+from ecc_core._backends.cpu.betti.label_rows import (
+    LANES,
+    Rows,
+    least_label,
+    prefetch_rows,
+    rows_of,
+)
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.sources import scratch
+
+Array = NDArray[Any]
+
+AHEAD = 12  # points whose neighbours are asked for before it is their turn
+MOST_MET = 32  # components that meet at a fork
+
+
+class Minima(NamedTuple):
+    """What is known of each minimum, by its number; that of 0 has no meaning."""
+
+    numbers: Any
+    """Where it is listed among all minima."""
+    parents: Any
+    """Parents in the tree of joined components, whose root is the oldest minimum."""
+    settled: Any
+    """Of roots, whether the component is settled."""
+    following: Any
+    """The next minimum of a component that is not settled, or 0."""
+    last: Any
+    """Of roots, the last minimum of a component that is not settled."""
+    deaths: Any
+    """The number of the fork at which its component dies, or -1."""
+    merged_into: Any
+    """The oldest minimum of the component that this one joins there, or 0."""
+    first_points: Any
+    """The place that got its label last."""
+
+
+class Flooded(NamedTuple):
+    """The labels of points, and what is known of minima."""
+
+    labels: Array
+    """Numbers of minima, by place; larger ones for points that never enter."""
+    origins: Array
+    """Of points whose labels were replaced, the number that they got first, or 0; none if that is
+    of no interest."""
+    minima: Minima
+    """Those that entered. A minimum lasts if it is settled."""
+
+
+def flood_in_order(
+    points: Entering, births: Array, deaths: Array, least: Any, *, origins: bool
+) -> Flooded:
+    """Flood an image, and label its points with those minima that last for at least `least`.
+
+    `births` and `deaths` are the values of all minima and forks, of a dtype in which differences
+    are exact or rounded as they are to be.
+    """
+    size = points.staged.size
+    index = points.order.dtype
+    labels = scratch.take("labels of points", size + LANES, index)
+    never = int(np.iinfo(index).max)
+    labels[:] = never
+    mark_points(points.minima, points.forks, never, labels)
+    count = points.minima.size + 1
+    minima = Minima(
+        *(np.zeros(count, np.bool_ if name == "settled" else index) for name in Minima._fields)
+    )
+    first = np.zeros(size if origins else 0, index)
+    entered = flood(
+        order=points.order,
+        rows=rows_of(points.link, points.staged.steps, labels.dtype),
+        twins=points.twins,
+        forks=(points.links, points.offsets),
+        listed=points.minima.size,
+        values=(births, deaths),
+        least=births.dtype.type(least),
+        never=never,
+        labels=labels,
+        origins=first,
+        earlier=scratch.take("earlier points", size, index),
+        minima=minima,
+    )
+    return Flooded(labels, first, Minima(*(known[: entered + 1] for known in minima)))
+
+
+def joined_within(
+    flooded: Flooded, points: Entering, inside: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which points are joined to the minimum of their label within the points `inside`.
+
+    A component that does not last, and dies in another one that does not, is joined to a region
+    where the last of these dies.
+    """
+    minima = flooded.minima
+    count = minima.settled.size
+    own = np.arange(count)
+    short = ~minima.settled
+    short[0] = False
+    above = np.where(short & short[minima.merged_into], minima.merged_into, own)
+    while True:
+        further = above[above]
+        if (further == above).all():
+            break
+        above = further
+    forks = points.staged.in_image(points.forks[minima.deaths[above[short]]])
+    joined = np.ones(count, np.bool_)
+    joined[short] = inside.reshape(-1)[forks]
+    first = np.empty(inside.shape, flooded.labels.dtype)
+    labels = np.where(flooded.origins > 0, flooded.origins, flooded.labels[: flooded.origins.size])
+    write_labels(labels, points.staged.layout, own.astype(first.dtype), first.reshape(-1))
+    return joined[first]
+
+
+@kernel()
+def mark_points(minima, forks, never, labels):
+    """Number the minima, and then the forks, by their labels before they enter.
+
+    That of number k is ``never - 1 - k``, which is larger than all labels of points.
+    """
+    labels = bare(labels)
+    minima = bare(minima)
+    forks = bare(forks)
+    label = never
+    for i in range(minima.size):
+        label -= 1
+        labels[np.uint64(minima[i])] = label
+    for i in range(forks.size):
+        label -= 1
+        labels[np.uint64(forks[i])] = label
+
+
+@subroutine(forceinline=True)
+def set_label(place, label, labels, twins):
+    """Write the label of a point, also where it is beyond the other end of a periodic image."""
+    labels[np.uint64(place)] = label
+    if twins.size:
+        other = twins[np.uint64(place)]
+        while other >= 0:
+            labels[np.uint64(other)] = label
+            other = twins[np.uint64(other)]
+
+
+@subroutine(forceinline=True)
+def label_point(place, label, labels, twins, earlier, minima):
+    """Label a point that enters, and list it among those that have its label, if it may change.
+
+    There is a border around the image, so that the place 0 is none: what is written to it is of no
+    interest, and takes less time than a branch.
+    """
+    set_label(place, label, labels, twins)
+    listed = np.uint64(0 if minima.settled[np.uint64(label)] else place)
+    earlier[listed] = minima.first_points[np.uint64(label)]
+    minima.first_points[np.uint64(label)] = place
+
+
+@subroutine(forceinline=True)
+def label_component(root, label, labels, twins, origins, earlier, minima):
+    """Give all points of a component that is not settled a label."""
+    minimum = np.int64(root)
+    while minimum:
+        if minimum != label:
+            place = np.int64(minima.first_points[np.uint64(minimum)])
+            while place >= 0:
+                set_label(place, label, labels, twins)
+                if origins.size:
+                    origins[np.uint64(place)] = minimum
+                place = np.int64(earlier[np.uint64(place)])
+        minimum = np.int64(minima.following[np.uint64(minimum)])
+
+
+@subroutine(forceinline=True)
+def settle(root, labels, twins, origins, earlier, minima):
+    """Settle a component whose oldest minimum lasts, if it is not settled."""
+    if not minima.settled[np.uint64(root)]:
+        label_component(root, root, labels, twins, origins, earlier, minima)
+        minima.settled[np.uint64(root)] = True
+
+
+@subroutine(forceinline=True)
+def add_minimum(node, number, minima):
+    """Begin a component."""
+    minima.numbers[node] = number
+    minima.parents[node] = node
+    minima.settled[node] = False
+    minima.following[node] = 0
+    minima.last[node] = node
+    minima.deaths[node] = -1
+    minima.merged_into[node] = 0
+    minima.first_points[node] = -1
+
+
+@subroutine(forceinline=True)
+def meet(place, link, offsets, labels, minima, met):
+    """List the components of the ends of a link; return how many ends there are, and the oldest.
+
+    Of components that are all the same the oldest is -1.
+    """
+    count = 0
+    oldest = np.int64(np.iinfo(np.int64).max)
+    youngest = np.int64(0)
+    while link:
+        beside = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
+        link &= link - ONE
+        root = np.int64(find(minima.parents, labels[beside]))
+        met[count] = root
+        count += 1
+        oldest = min(oldest, root)
+        youngest = max(youngest, root)
+    return count, oldest if oldest != youngest else np.int64(-1)
+
+
+@subroutine(forceinline=True)
+def end_components(fork, met, count, oldest, values, least, minima):
+    """End all components that meet at a fork but the oldest one; `count` of them are listed.
+
+    They are listed once each then, those that last first. Returns how many last, and how many
+    ended.
+    """
+    lasting = 0
+    ended = 0
+    death = values[1][np.uint64(fork)]
+    for i in range(count):
+        root = met[i]
+        if root == oldest or minima.deaths[np.uint64(root)] == fork:
+            continue
+        minima.deaths[np.uint64(root)] = fork
+        minima.merged_into[np.uint64(root)] = oldest
+        minima.parents[np.uint64(root)] = oldest
+        met[ended] = root
+        birth = values[0][np.uint64(minima.numbers[np.uint64(root)])]
+        # The least persistence may be 0, for which values must differ too.
+        if minima.settled[np.uint64(root)] or (death - birth >= least and death != birth):
+            met[ended] = met[lasting]
+            met[lasting] = root
+            lasting += 1
+        ended += 1
+    return lasting, ended
+
+
+@subroutine(forceinline=True)
+def join_at_fork(place, rows, oldest, joined, labels, twins, origins, earlier, minima):
+    """Label the components that meet at a fork if one of them is settled; return its own label.
+
+    `joined` are the components that end, how many of these last, and how many there are.
+    """
+    met, lasting, ended = joined
+    if lasting == 0 and not minima.settled[np.uint64(oldest)]:
+        for i in range(ended):
+            minima.following[np.uint64(minima.last[np.uint64(oldest)])] = met[i]
+            minima.last[np.uint64(oldest)] = minima.last[np.uint64(met[i])]
+        return least_label(labels, place, rows.firsts, rows.hidden)
+    settle(oldest, labels, twins, origins, earlier, minima)
+    for i in range(lasting):
+        settle(met[i], labels, twins, origins, earlier, minima)
+    label = least_label(labels, place, rows.firsts, rows.hidden)
+    for i in range(lasting, ended):
+        label_component(met[i], label, labels, twins, origins, earlier, minima)
+    return label
+
+
+@kernel()
+def flood(
+    order, rows, twins, forks, listed, values, least, never, labels, origins, earlier, minima
+):
+    """Label points in the order in which they enter; return how many minima did.
+
+    A point that is to enter has the label `never`, but for the minima that are `listed`, and the
+    forks, see :func:`mark_points`. Of these, `forks` are the links, and the distances of their
+    members. `values` are those of minima and forks. `earlier` are, of points, those that got the
+    same label before.
+    """
+    order = bare(order)
+    links = bare(forks[0])
+    offsets = bare(forks[1])
+    values = bare(values[0]), bare(values[1])
+    rows = Rows(bare(rows.firsts), bare(rows.hidden))
+    labels = bare(labels)
+    origins = bare(origins)
+    earlier = bare(earlier)
+    twins = bare(twins)
+    minima = Minima(
+        bare(minima.numbers),
+        bare(minima.parents),
+        bare(minima.settled),
+        bare(minima.following),
+        bare(minima.last),
+        bare(minima.deaths),
+        bare(minima.merged_into),
+        bare(minima.first_points),
+    )
+    room = np.empty(MOST_MET, np.int64)  # which has the owner of the view
+    met = bare(room)
+    node = 0
+    for i in range(order.size):
+        prefetch_rows(labels, np.int64(order[min(i + AHEAD, order.size - 1)]), rows.firsts)
+        place = np.int64(order[i])
+        number = never - 1 - np.int64(labels[np.uint64(place)])
+        if 0 <= number < listed:
+            node += 1
+            add_minimum(node, number, minima)
+            label_point(place, node, labels, twins, earlier, minima)
+            continue
+        oldest = np.int64(-1)
+        if number >= 0:
+            fork = number - listed
+            link = np.uint64(links[np.uint64(fork)])
+            count, oldest = meet(place, link, offsets, labels, minima, met)
+        if oldest >= 0:
+            lasting, ended = end_components(fork, met, count, oldest, values, least, minima)
+            joined = met, lasting, ended
+            label = join_at_fork(
+                place, rows, oldest, joined, labels, twins, origins, earlier, minima
+            )
+        else:
+            label = least_label(labels, place, rows.firsts, rows.hidden)
+        label_point(place, label, labels, twins, earlier, minima)
+    for root in range(1, node + 1):
+        if minima.parents[root] == root:
+            settle(root, labels, twins, origins, earlier, minima)
+    return node
+
+
+@kernel()
+def write_labels(labels, layout, numbers, written):
+    """Write the numbers of the labels of an image, or 0 for points that never enter."""
+    slices, rows, columns, slice_step, row_step = layout
+    labels = bare(labels)
+    numbers = bare(numbers)
+    written = bare(written)
+    point = np.uint64(0)
+    for z, y in np.ndindex(slices, rows):
+        start = (z + 1) * slice_step + (y + 1) * row_step + 1
+        for place in range(start, start + columns):
+            label = np.uint64(labels[np.uint64(place)])
+            written[point] = numbers[label] if label < numbers.size else 0
+            point += ONE
