@@ -35,6 +35,7 @@ ROOM_OF_STEP = (
     1 + SIDES + MOST_BOUNDARY
 )  # elements that a list may need more before it is looked at
 TOO_FEW = -1
+MOST_STEPS = 32  # of paths that are followed as often as they are met
 
 
 @subroutine()
@@ -116,19 +117,52 @@ def list_boundary(first_edge, squares, gradient, offsets, paths, edges):
         square = np.uint64(count_trailing_zeros(np.uint64(squares)))
         squares &= squares - 1
         ends ^= ONE << np.uint64(PAIRS[square, 0]) | ONE << np.uint64(PAIRS[square, 1])
-        for k in range(2):
+        for k in range(2):  # without a branch
             edge = edge_at_home(paths[1], first_edge + far[square, k], paths[2])
-            if gradient[np.uint64(edge >> 2)]:
-                edges[count] = edge
-                count += 1
+            edges[count] = edge
+            count += gradient[np.uint64(edge >> 2)] != 0
     while ends:
         end = np.uint64(count_trailing_zeros(np.uint64(ends)))
         ends &= ends - ONE
         edge = edge_at_home(paths[1], first_edge + own[end], paths[2])
-        if gradient[np.uint64(edge >> 2)]:
-            edges[count] = edge
-            count += 1
+        edges[count] = edge
+        count += gradient[np.uint64(edge >> 2)] != 0
     return count
+
+
+@subroutine()
+def short_path_ends(far_edges, gradient, paths, lists):
+    """List the edges of the rows at the ends of all paths from some edges, if these are few.
+
+    An edge is listed as often as paths lead to it. The edges come first in the last of the `lists`,
+    which are those of :func:`reach`. Returns how many there are, or `TOO_FEW` if paths have too
+    many steps. Most paths of noise have one or two, in no order that a processor could guess, so
+    that there are no branches but for the end of the loop.
+    """
+    queue = lists[0]
+    ends = lists[2]
+    queued = np.uint64(0)
+    for edge in far_edges:
+        queue[queued] = edge
+        queued += ONE
+    rows = np.uint64(0)
+    at = np.uint64(0)
+    while at < queued:
+        if at == MOST_STEPS:
+            return np.int64(TOO_FEW)
+        edge = queue[at]
+        at += ONE
+        byte = gradient[np.uint64(edge >> 2)]
+        is_row = byte == ROW
+        ends[rows] = edge
+        rows += np.uint64(is_row)
+        left = np.int64(byte) >> KNOWN_BIT if byte & KNOWN else np.int64(LEFT)
+        left &= np.int64(is_row) - 1
+        for side in range(SIDES):
+            beyond = next_edge(edge, byte, side, paths)
+            queue[queued] = beyond
+            queued += np.uint64((left >> side & 1) & (gradient[np.uint64(beyond >> 2)] != 0))
+    return np.int64(rows)
 
 
 @subroutine()

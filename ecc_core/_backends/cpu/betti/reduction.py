@@ -22,6 +22,7 @@ from ecc_core._backends.cpu.betti.paths import (
     longer,
     path_ends,
     row_number,
+    short_path_ends,
 )
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ONE, bare
@@ -63,36 +64,33 @@ def word_of(number, positions):
 
 
 @subroutine()
-def add_column(column, size, listed, first, positions, spare):
+def add_column(column, size, listed, first, positions, other, spare):
     """Write the sum of two columns with the same pivot to the spare one; return its size.
 
-    The other column is listed from `first` on.
+    The other column is listed from `first` on; its words are written to `other`, behind the pivot.
     """
-    i = np.uint64(1)
-    k = np.uint64(first + 2)
-    last = np.uint64(first + 1) + np.uint64(listed[first])
-    count = np.uint64(0)
+    begin = np.uint64(first + 2)
+    others = np.uint64(listed[first]) - ONE
     size = np.uint64(size)
-    while i < size and k < last:
-        word = column[i]
-        other = word_of(listed[k], positions)
-        if word == other:
-            i = i + ONE
-            k = k + ONE
-            continue
-        if word < other:
-            spare[count] = word
-            i += ONE
-        else:
-            spare[count] = other
-            k += ONE
-        count += ONE
+    for m in range(others):  # ahead, so that reading them does not wait for comparisons
+        other[m] = word_of(listed[begin + m], positions)
+    i = ONE
+    k = np.uint64(0)
+    count = np.uint64(0)
+    while i < size and k < others:
+        # Without branches, as which of both comes first is in no order.
+        own = column[i]
+        word = other[k]
+        spare[count] = min(own, word)
+        count += np.uint64(own != word)
+        i += np.uint64(own <= word)
+        k += np.uint64(word <= own)
     while i < size:
         spare[count] = column[i]
         count = count + ONE
         i = i + ONE
-    while k < last:
-        spare[count] = word_of(listed[k], positions)
+    while k < others:
+        spare[count] = other[k]
         count = count + ONE
         k = k + ONE
     return np.int64(count)
@@ -100,31 +98,52 @@ def add_column(column, size, listed, first, positions, spare):
 
 @subroutine()
 def wider(column, count, size):
-    """Return two lists with room for so many elements, the first of which begins with a column."""
-    lists = np.empty((2, 2 * size), column.dtype)
+    """Return lists with room for so many elements, the first of which begins with a column."""
+    lists = np.empty((3, 2 * size), column.dtype)
     lists[0, :count] = column[:count]
     return lists
 
 
 @subroutine()
 def write_words(edges, count, gradient, rows, column):
-    """Write the words of the rows with these edges, sorted."""
+    """Write the words of the rows with these edges, sorted; return how many there are.
+
+    A row that is there twice counts for nothing.
+    """
+    twice = False
     for k in range(count):
         number = row_number(edges[k], gradient, rows.starts)
         word = word_of(number, rows.positions)
-        i = k
-        while count <= FEW and i > 0 and column[i - 1] > word:
-            column[i] = column[i - 1]
-            i -= 1
-        column[i] = word
+        if count <= FEW:
+            for i in range(k):  # without a branch, as they are in no order
+                other = column[i]
+                column[i] = min(word, other)
+                word = max(word, other)
+                twice |= column[i] == word
+        column[k] = word
     if count > FEW:
         column[:count].sort()
+        twice = True
+    return without_pairs(column, count) if twice else count
 
 
 @subroutine()
-def halves(lists):
-    """Return both of two lists."""
-    return lists[0], lists[1]
+def without_pairs(column, count):
+    """Remove equal words of a sorted list by pairs, and return how many are left."""
+    left = 0
+    for k in range(count):
+        if left and column[left - 1] == column[k]:
+            left -= 1
+        else:
+            column[left] = column[k]
+            left += 1
+    return left
+
+
+@subroutine()
+def each_of(lists):
+    """Return each of three lists."""
+    return lists[0], lists[1], lists[2]
 
 
 @kernel()
@@ -152,20 +171,20 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
     owners = rows.owners
     firsts = rows.firsts
     far_edges = np.empty(MOST_BOUNDARY, np.int64)
-    sums = np.empty((2, ROOM), np.uint64)
+    sums = np.empty((3, ROOM), np.uint64)
     lists = np.empty((3, ROOM), np.int64)
     known = bare(listed)
     late = np.empty((chosen.size, 2), np.int64)
     left = 0
     for chosen_index in range(chosen.size):
         j = np.int64(chosen[chosen_index])
-        column, spare = halves(bare(sums))
+        column, spare, other_words = each_of(bare(sums))
         if given.size:
             first = given[chosen_index]
             count = np.int64(known[first])
             if count > column.size:
                 sums = wider(column, 0, count)
-                column, spare = halves(bare(sums))
+                column, spare, other_words = each_of(bare(sums))
             for k in range(count):
                 column[k] = word_of(known[first + 1 + k], rows.positions)
         else:
@@ -174,15 +193,17 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
             count = list_boundary(first_edge, cycle, gradient, offsets, paths, far_edges)
             begins = bare(far_edges[:count])
             edges = bare(lists)
-            count = path_ends(begins, gradient, paths, states, edges)
+            count = short_path_ends(begins, gradient, paths, edges)
+            if count == TOO_FEW:
+                count = path_ends(begins, gradient, paths, states, edges)
             while count == TOO_FEW:
                 lists = np.empty((3, 2 * edges.shape[1]), np.int64)
                 edges = bare(lists)
                 count = path_ends(begins, gradient, paths, states, edges)
             if count > column.size:
                 sums = wider(column, 0, count)
-                column, spare = halves(bare(sums))
-            write_words(edges[2], count, gradient, rows, column)
+                column, spare, other_words = each_of(bare(sums))
+            count = write_words(edges[2], count, gradient, rows, column)
         while count:
             pivot = np.int64(column[0] & NUMBER)
             own = within[0] <= pivot < within[1]
@@ -209,7 +230,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
             most = count + np.int64(known[first])
             if most > column.size:
                 sums = wider(column, count, most)
-                column, spare = halves(bare(sums))
-            count = add_column(column, count, known, first, rows.positions, spare)
+                column, spare, other_words = each_of(bare(sums))
+            count = add_column(column, count, known, first, rows.positions, other_words, spare)
             column, spare = spare, column
     return listed, size, late[:left]
