@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from ecc_core._backends.cpu.betti.paths import remove_dead_ends
+from ecc_core._backends.cpu.betti.stars import AXES, ROW, path_index, path_offsets
 from ecc_core._backends.cpu.betti.tunnels import reduce_listed
+from ecc_core._backends.cpu.betti.volume import empty_volume
 
 
 def reduced(columns):
@@ -49,3 +52,42 @@ def test_columns_are_reduced_that_are_longer_than_the_first_lists():
     sizes = (900, 700, 2500, 4000, 10, 3000)
     given = [np.append(0, rng.choice(others, size, replace=False)) for size in sizes]
     check_reduction(rng, given, 9000, 0)
+
+
+def random_gradient(rng, volume):
+    """Edges in a volume, each matched at random with a square, with a point, or a row."""
+    gradient = volume.gradient.reshape(3, -1)
+    inside = np.zeros(volume.shape, bool)
+    inside[1:-1, 1:-1, 1:-1] = True
+    for axis in range(3):
+        ends = [0, *(end + 1 for end in range(6) if AXES[end] != axis)]
+        bytes_ = rng.choice(ends, inside.sum()).astype(np.uint8)
+        bytes_[rng.random(bytes_.size) < 0.02] = ROW
+        gradient[axis, np.flatnonzero(inside)] = bytes_
+
+
+def leading_to_rows(gradient, around):
+    """Which edges have a path to a row, by following all of them until nothing changes."""
+    width = gradient.size // 3
+    leads = gradient == ROW
+    before = 0
+    while leads.sum() > before:
+        before = leads.sum()
+        for address in np.flatnonzero((gradient != 0) & ~leads):
+            axis = address // width
+            offsets = [around[path_index(axis, int(gradient[address]), side)] for side in range(3)]
+            leads[address] = any(leads[4 * address + axis + offset >> 2] for offset in offsets)
+    return leads
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_that_are_removed_lead_to_no_row(seed):
+    volume = empty_volume((8, 9, 10))
+    random_gradient(np.random.default_rng(seed), volume)
+    around = path_offsets(volume.steps, volume.width)
+    before = volume.gradient.copy()
+    remove_dead_ends(volume.gradient, around, volume.steps[0])
+    removed = before != volume.gradient
+    assert removed.sum() > 50
+    assert not volume.gradient[removed].any()
+    assert not leading_to_rows(before, around)[removed].any()

@@ -20,6 +20,7 @@ in any case, and known from the forest of the complement.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,18 +175,23 @@ def match_crossing(special, links, moves, edges, gradient):
         place = np.int64(special[i])
         of_rows = np.int64(links[0, place])
         of_columns = np.int64(links[1, place])
+        crossing = 0
         for v in range(EDGES):
-            if not of_columns >> END_BITS[v] & 1 or of_rows >> END_BITS[v] & 1:
-                continue
+            crossing |= (of_columns & ~of_rows) >> END_BITS[v] << v & 1 << v
+        while crossing:
+            v = count_trailing_zeros(np.uint64(crossing))
+            crossing &= crossing - 1
             # The end is the last point of this edge in the order of rows, and so is special, too.
-            beyond = np.int64(links[0, place + moves[v]])
-            for k in range(BESIDE.shape[1]):
+            beyond = np.int64(links[0, np.uint64(place + moves[v])])
+            squares = 0
+            for k in range(BESIDE.shape[1]):  # without a branch, as links are in no order
                 w = BESIDE[v, k]
                 here = of_columns >> END_BITS[w] & of_columns >> _CORNER_BITS[v, w]
                 there = beyond >> END_BITS[w] & beyond >> _CORNER_BITS[EDGES - 1 - v, w]
-                if here & there & 1:
-                    gradient[np.uint64(4 * place + edges[v] >> 2)] = w + 1
-                    break
+                squares |= (here & there & 1) << k
+            if squares:
+                w = BESIDE[v, count_trailing_zeros(np.uint64(squares))]
+                gradient[np.uint64(4 * place + edges[v] >> 2)] = w + 1
 
 
 class LeftCells(NamedTuple):
@@ -209,7 +215,13 @@ def row_cells(special: Special, closing: Array) -> LeftCells:
     volume = special.volume
     edges = edge_offsets(volume.steps, volume.width)
     count = list_rows(
-        special.places, special.links, closing, edges, volume.gradient, tree_words(), cells
+        special=special.places,
+        links=special.links,
+        closing=closing,
+        edges=edges,
+        gradient=volume.gradient,
+        trees=(tree_words(), end_sets()),
+        cells=cells,
     )
     return LeftCells(*(part[:count] for part in cells))
 
@@ -222,20 +234,22 @@ def list_rows(special, links, closing, edges, gradient, trees, cells):
     """
     links = bare(links)
     gradient = bare(gradient)
-    trees = bare(trees)
+    sets = bare(trees[1])
     count = 0
     for i in range(special.size):
         place = np.int64(special[i])
-        tree = np.int64(trees[links[0, place]])
-        ends = ends_of(tree)
+        link = np.uint64(links[0, place])
+        ends = np.int64(sets[0, link])
         left = ends & ~matched_ends(place, edges, gradient)
-        roots = roots_among(tree, ends)
+        roots = np.int64(sets[1, link])
         if left == roots and closing[place] == 0:
             continue
+        connected = roots & roots - 1 == 0
+        tree = np.int64(trees[0][link])
         while roots:
             root = count_trailing_zeros(np.uint64(roots))
             roots &= roots - 1
-            component = component_of(tree, ends, root)
+            component = ends if connected else component_of(tree, ends, root)
             first = count_trailing_zeros(np.uint64(left & component))
             left ^= 1 << first
             if closing[place] & component:
@@ -252,22 +266,16 @@ def list_rows(special, links, closing, edges, gradient, trees, cells):
     return count
 
 
-@subroutine()
-def ends_of(tree):
-    """Return the ends of a link, from its trees, as a set of bits."""
-    ends = 0
+@cache
+def end_sets() -> Array:
+    """Return the ends of all links, and those that are roots of trees, as sets of bits, (2, n)."""
+    trees = tree_words()
+    sets = np.zeros((2, trees.size), np.uint8)
     for end in range(EDGES):
-        ends |= (tree >> PARENT_BITS * end & 7 != ABSENT) << end
-    return ends
-
-
-@subroutine()
-def roots_among(tree, ends):
-    """Return the ends that are roots of trees."""
-    roots = 0
-    for end in range(EDGES):
-        roots |= (tree >> PARENT_BITS * end & 7 == ROOT) << end
-    return roots & ends
+        parent = trees >> np.uint32(PARENT_BITS * end) & np.uint32(7)
+        sets[0] |= (parent != ABSENT).astype(np.uint8) << end
+        sets[1] |= (parent == ROOT).astype(np.uint8) << end
+    return sets
 
 
 @subroutine()
@@ -306,24 +314,26 @@ def column_cells(special: Special) -> LeftCells:
     cells = LeftCells(np.empty(room, np.int32), np.empty(room, np.uint16), np.empty(room, np.int64))
     volume = special.volume
     edges = edge_offsets(volume.steps, volume.width)
-    count = list_columns(special.places, special.links, edges, volume.gradient, tree_words(), cells)
+    count = list_columns(special.places, special.links, edges, volume.gradient, end_sets(), cells)
     return LeftCells(*(part[:count] for part in cells))
 
 
 @kernel()
-def list_columns(special, links, edges, gradient, trees, cells):
+def list_columns(special, links, edges, gradient, sets, cells):
     """Complete the squares that are matched in the star of a point to trees of its lower link."""
     links = bare(links)
     gradient = bare(gradient)
+    sets = bare(sets)
     count = 0
     parents = np.empty(EDGES, np.int64)
     for i in range(special.size):
         place = np.int64(special[i])
         link = np.int64(links[1, place])
-        tree = np.int64(trees[link])
-        ends = ends_of(tree)
+        ends = np.int64(sets[0, np.uint64(link)])
         matched = ends & matched_ends(place, edges, gradient)
-        if count_bits(np.uint64(ends ^ matched)) == count_bits(np.uint64(roots_among(tree, ends))):
+        roots = np.int64(sets[1, np.uint64(link)])
+        missing = count_bits(np.uint64(ends ^ matched)) - count_bits(np.uint64(roots))
+        if missing == 0:
             continue
         for v in range(EDGES):
             parents[v] = v
@@ -333,7 +343,7 @@ def list_columns(special, links, edges, gradient, trees, cells):
             byte = np.int64(gradient[np.uint64(4 * place + edges[v] >> 2)])
             join_ends(parents, v, byte - 1)
         squares = squares_of(link)
-        while squares:
+        while missing:
             s = count_trailing_zeros(np.uint64(squares))
             squares &= squares - 1
             if join_ends(parents, PAIRS[s, 0], PAIRS[s, 1]):
@@ -341,6 +351,7 @@ def list_columns(special, links, edges, gradient, trees, cells):
                 cells.parts[count] = 1 << s
                 cells.classes[count] = NO_CLASS
                 count += 1
+                missing -= 1
     return count
 
 

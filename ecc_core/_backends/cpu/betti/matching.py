@@ -128,14 +128,15 @@ def _grow_planes(images: Images) -> _Grown:
         maxima = extrema(of_union, 1)
     below = []
     above = []
-    for image in images[:2]:
+    for name, image in zip(("prediction", "target"), images[:2], strict=True):
         scan = images.scan(image)
         forks = forks_of(scan)
-        below.append(trees_below(scan, forks, []).joined())
+        own = trees_below(scan, forks, [], name=f"below {name}").joined()
+        below.append(own)
         if images.filtration.ndim > 1:
-            above.append(trees_above(scan, forks, below[-1], [maxima]).joined())
+            above.append(trees_above(scan, forks, own, [maxima], name=f"above {name}").joined())
     minima = [joined.trees.starts for joined in below]
-    union = trees_below(of_union, forks_of(of_union), minima, by_age=False)
+    union = trees_below(of_union, forks_of(of_union), minima, name="below union", by_age=False)
     return _Grown(below, union, maxima, above, [], None)
 
 
@@ -144,7 +145,7 @@ def _grow_volumes(images: Images) -> _Grown:
     cubes = images.filtration.cubes
     own, around = (kind_of(images.filtration, complement=over) for over in (False, True))
     above_union = _basins(images, images.union, around)
-    maxima = trees_of(above_union, []).starts
+    maxima = trees_of(above_union, [], "above union").starts
     if cubes:
         union_loops = edges_that_close(loops_of(above_union))
         union_order = _kept(above_union.order)
@@ -153,18 +154,22 @@ def _grow_volumes(images: Images) -> _Grown:
     below: list[Joined] = []
     above: list[Joined] = []
     tunnels = []
-    for image in images[:2]:
+    for name, image in zip(("prediction", "target"), images[:2], strict=True):
         loops = {}
-        for kind, trees, others in ((own, below, []), (around, above, [maxima])):
+        for side, kind, trees, others in (
+            ("below", own, below, []),
+            ("above", around, above, [maxima]),
+        ):
             found = _basins(images, image, kind)
-            trees.append(trees_of(found, others).joined())
-            loops[kind.connectivity] = loops_of(found)
+            trees.append(trees_of(found, others, f"{side} {name}").joined())
+            loops[kind.connectivity] = loops_of(found, trees[-1])
             if kind.connectivity == 1:
                 order = _kept(found.order)
                 volume = found.volume
         tunnels.append(_tunnels_of(images, image, order, loops, volume))
     below_union = _basins(images, images.union, own)
-    union_trees = trees_of(below_union, [joined.trees.starts for joined in below])
+    minima = [joined.trees.starts for joined in below]
+    union_trees = trees_of(below_union, minima, "below union")
     if not cubes:
         union_order = _kept(below_union.order)
     return _Grown(below, union_trees, maxima, above, tunnels, Union(union_order, union_loops))

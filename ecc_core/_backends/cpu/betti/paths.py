@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.stars import PAIRS, ROW, edge_at_home, path_index
+from ecc_core._backends.cpu.betti.stars import (
+    AXES,
+    EDGES,
+    PAIRS,
+    ROW,
+    edge_at_home,
+    path_index,
+)
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import (
+    I8,
+    I64,
     LANES,
     NONE,
     ONE,
+    bare,
     count_bits,
     count_trailing_zeros,
+    operation,
     small_keys,
+    splat,
 )
 
 REACHED = np.uint8(1)
@@ -35,6 +47,7 @@ ROOM_OF_STEP = (
     1 + SIDES + MOST_BOUNDARY
 )  # elements that a list may need more before it is looked at
 TOO_FEW = -1
+SWEEPS = 2  # A second one removes half of what the first one leaves.
 MOST_STEPS = 32  # of paths that are followed as often as they are met
 
 
@@ -81,6 +94,45 @@ def number_rows(edges, gradient, starts, numbers):
         starts[group] += starts[group - 1]
     for i in range(edges.size):
         numbers[i] = row_number(edges[i], gradient, starts)
+
+
+@operation()
+def remove_at_once(builder, gradient, place, around, width):
+    """Remove from the gradient the edges at 64 places whose three next edges are removed.
+
+    `around` are :func:`path_offsets`.
+    """
+    nothing = splat(I8, LANES, 0)
+    for axis in range(len(set(AXES))):
+        at = builder.add(place, builder.mul(width, I64(axis)))
+        found = gradient.load(at, LANES)
+        for end in range(EDGES):
+            if AXES[end] == axis:
+                continue
+            ahead = nothing
+            for side in range(SIDES):
+                offset = builder.load(around.one(I64(path_index(axis, end + 1, side))))
+                move = builder.ashr(builder.add(offset, I64(axis)), I64(2))
+                ahead = builder.or_(ahead, gradient.load(builder.add(at, move), LANES))
+            here = builder.icmp_unsigned("==", found, splat(I8, LANES, end + 1))
+            ends = builder.icmp_unsigned("==", ahead, nothing)
+            found = builder.select(builder.and_(here, ends), nothing, found)
+        gradient.store(found, at)
+
+
+@kernel()
+def remove_dead_ends(gradient, around, far):
+    """Remove most edges from which no path leads to a row; rows are marked.
+
+    In regions of one value paths lead to earlier places, so that those that end nowhere are removed
+    from their ends on. The next edges of any are at most `far` places away.
+    """
+    gradient = bare(gradient)
+    around = bare(around)
+    width = gradient.size // 3
+    for _ in range(SWEEPS):
+        for place in range(far, width - far - LANES, LANES):
+            remove_at_once(gradient, place, around, width)
 
 
 @subroutine()

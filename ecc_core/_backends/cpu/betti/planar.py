@@ -212,9 +212,12 @@ class Scan:
         self.tables = tables_of(self.step, wide_below)
 
     def keep(self) -> None:
-        """Take arrays of its own, which other scans of the thread do not overwrite."""
+        """Take other arrays, which only scans of the thread that are kept overwrite."""
         for name in ("keys", "rings", "minima", "maxima", "forks"):
-            setattr(self, name, getattr(self, name).copy())
+            found = getattr(self, name)
+            kept = scratch.take(f"kept {name}", found.size, found.dtype)
+            kept[:] = found
+            setattr(self, name, kept)
 
     def edges(self, side: int) -> tuple[Edges, Array, Array]:
         """Return edges at forks, and the places and keys of the nodes that they join, oldest first.

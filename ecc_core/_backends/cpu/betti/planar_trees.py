@@ -45,7 +45,7 @@ def forks_of(scan: Scan) -> Forks:
 
 
 def trees_below(
-    scan: Scan, forks: Forks, others: Sequence[Points], *, by_age: bool = True
+    scan: Scan, forks: Forks, others: Sequence[Points], *, name: str, by_age: bool = True
 ) -> Trees:
     """Return the trees of components, which know the nodes of other points.
 
@@ -56,19 +56,25 @@ def trees_below(
     counts, members, ways = scan.tables[0]
     if not scan.wide_below:
         counts, members = star_of(scan.step)
-    return _trees(scan, 0, forks, (counts, members, ways), others, by_age)
+    tables = counts, members, ways
+    return _trees(scan, 0, forks, tables, others, name=name, by_age=by_age)
 
 
-def trees_above(scan: Scan, forks: Forks, below: Joined, others: Sequence[Points]) -> Trees:
+def trees_above(
+    scan: Scan, forks: Forks, below: Joined, others: Sequence[Points], *, name: str
+) -> Trees:
     """Return the trees of the complement, without edges at forks that join components only."""
     kept = np.zeros_like(forks.kept)
     keep_closing(forks.order, forks.firsts, below.younger, kept)
-    return _trees(scan, 1, forks._replace(kept=kept), scan.tables[1], others)
+    return _trees(scan, 1, forks._replace(kept=kept), scan.tables[1], others, name=name)
 
 
 def extrema(scan: Scan, side: int) -> Points:
     """Return the points of the minima, or of the maxima, oldest first."""
-    return _points(scan, scan.oldest(side)[0][side:])
+    places = scan.oldest(side)[0][side:]
+    points = np.empty(places.size, np.int64)
+    write_points(places, scan.step, points)
+    return points
 
 
 def _trees(
@@ -77,31 +83,40 @@ def _trees(
     forks: Forks,
     tables: tuple[Array, Array, Array],
     others: Sequence[Points],
+    *,
+    name: str,
     by_age: bool = True,
 ) -> Trees:
-    """Return the trees of a side, and the nodes to which steps lead from other points."""
+    """Return the trees of a side, and the nodes to which steps lead from other points.
+
+    They lie in the thread's memory.
+    """
     places, _, labels = scan.numbered(side, by_age)
     index = labels.dtype
     listed = scratch.take("edge ends", 6 * scan.forks.size, index).reshape(-1, 2)
     count = list_joins(
-        scan.rings, scan.forks, forks.kept, tables, side == 0, labels, forks.firsts, listed
+        rings=scan.rings,
+        forks=scan.forks,
+        kept=forks.kept,
+        tables=tables,
+        chained=side == 0,
+        labels=labels,
+        firsts=forks.firsts,
+        chosen=scratch.take("chosen forks", scan.forks.size, index),
+        ends=listed,
     )
     nodes = []
-    for points in others:
-        found = np.empty(points.size, index)
+    for i, points in enumerate(others):
+        found = scratch.take(f"others {i} {name}", points.size, index)
         nodes_at(scan.rings, tables[2], labels, scan.step, points, found)
         nodes.append(found)
-    ends = np.empty((count, 2), index)
-    at = np.empty(count, np.int64)
+    # One is written behind the last.
+    ends = scratch.take(f"ends {name}", 2 * (count + 1), index).reshape(-1, 2)
+    at = scratch.take(f"places {name}", count + 1, np.int64)
     write_in_order(forks.order, bool(side), scan.forks, scan.step, forks.firsts, listed, ends, at)
-    return Trees(_points(scan, places[side:]), bool(side), ends, at, nodes)
-
-
-def _points(scan: Scan, places: Array) -> Points:
-    """Return places as points in C order."""
-    points = np.empty(places.size, np.int64)
-    write_points(places, scan.step, points)
-    return points
+    starts = scratch.take(f"starts {name}", places.size - side, np.int64)
+    write_points(places[side:], scan.step, starts)
+    return Trees(starts, bool(side), ends[:count], at[:count], nodes, name)
 
 
 @kernel()
@@ -115,11 +130,11 @@ def write_points(places, step, points):
 
 
 @kernel()
-def list_joins(rings, forks, kept, tables, chained, labels, firsts, ends):
+def list_joins(rings, forks, kept, tables, chained, labels, firsts, chosen, ends):
     """List the edges at forks that are kept, and the number of the first one of each fork.
 
     They form a chain through all components of a side around a fork, or a star from the first.
-    Returns their number.
+    `chosen` has room for all forks. Returns the number of edges.
     """
     counts = bare(tables[0])
     members = bare(tables[1])
@@ -129,14 +144,22 @@ def list_joins(rings, forks, kept, tables, chained, labels, firsts, ends):
     kept = bare(kept)
     labels = bare(labels)
     firsts = bare(firsts)
+    chosen = bare(chosen)
     ends = bare(ends)
-    edge = np.uint64(0)
-    for f in range(forks.size):
-        firsts[f] = edge
-        if not kept[f]:
-            continue
-        place = np.int64(forks[f])
+    edges = np.int64(0)
+    count = np.uint64(0)
+    for f in range(forks.size):  # without a branch, as those that are kept are in no order
+        firsts[f] = edges
+        chosen[count] = f
+        count += np.uint64(kept[f])
+        components = np.int64(counts[np.uint64(rings[np.uint64(forks[f])])])
+        edges += (components - 1) * np.int64(kept[f])
+    firsts[forks.size] = edges
+    for k in range(count):
+        fork = np.uint64(chosen[k])
+        place = np.int64(forks[fork])
         ring = np.uint64(rings[np.uint64(place)])
+        edge = np.uint64(firsts[fork])
         first = node_of(rings, ways, labels, place + members[ring, 0])
         for i in range(1, counts[ring]):
             node = node_of(rings, ways, labels, place + members[ring, np.uint64(i)])
@@ -144,8 +167,7 @@ def list_joins(rings, forks, kept, tables, chained, labels, firsts, ends):
             ends[edge, 1] = node
             first = node if chained else first
             edge += ONE
-    firsts[forks.size] = edge
-    return edge
+    return edges
 
 
 @kernel()
@@ -164,7 +186,14 @@ def write_in_order(order, backwards, forks, step, firsts, listed, ends, points):
         first = np.int64(firsts[fork])
         beyond = np.int64(firsts[fork + ONE])
         point = point_at(np.int64(forks[fork]), step, rows)
-        for i in range(beyond - first):
+        # Most forks have one edge or none, in no order: that one is written without a branch.
+        last = beyond - np.int64(beyond > first)
+        edge = np.uint64(last if backwards else first)
+        ends[count, 0] = listed[edge, 0]
+        ends[count, 1] = listed[edge, 1]
+        points[count] = point
+        count += np.uint64(beyond > first)
+        for i in range(1, beyond - first):
             edge = np.uint64(beyond - 1 - i if backwards else first + i)
             ends[count, 0] = listed[edge, 0]
             ends[count, 1] = listed[edge, 1]

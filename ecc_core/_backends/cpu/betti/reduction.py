@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.betti.paths import (
     short_path_ends,
 )
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import ONE, bare
+from ecc_core._backends.cpu.llvm import ALL, ONE, bare
 
 NONE = -1
 FEW = 32  # words that are sorted as they are listed
@@ -67,32 +67,31 @@ def word_of(number, positions):
 def add_column(column, size, listed, first, positions, other, spare):
     """Write the sum of two columns with the same pivot to the spare one; return its size.
 
-    The other column is listed from `first` on; its words are written to `other`, behind the pivot.
+    The other column is listed from `first` on; its words behind the pivot are written to `other`.
+    All lists have room for one word more than both columns together, which comes behind all others.
     """
     begin = np.uint64(first + 2)
     others = np.uint64(listed[first]) - ONE
     size = np.uint64(size)
     for m in range(others):  # ahead, so that reading them does not wait for comparisons
         other[m] = word_of(listed[begin + m], positions)
+    column[size] = ALL
+    other[others] = ALL
+    left = size - ONE + others
     i = ONE
     k = np.uint64(0)
     count = np.uint64(0)
-    while i < size and k < others:
+    while left:
         # Without branches, as which of both comes first is in no order.
         own = column[i]
         word = other[k]
+        first_own = np.uint64(own <= word)
+        first_other = np.uint64(word <= own)
         spare[count] = min(own, word)
         count += np.uint64(own != word)
-        i += np.uint64(own <= word)
-        k += np.uint64(word <= own)
-    while i < size:
-        spare[count] = column[i]
-        count = count + ONE
-        i = i + ONE
-    while k < others:
-        spare[count] = other[k]
-        count = count + ONE
-        k = k + ONE
+        i += first_own
+        k += first_other
+        left -= first_own + first_other
     return np.int64(count)
 
 
@@ -182,7 +181,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
         if given.size:
             first = given[chosen_index]
             count = np.int64(known[first])
-            if count > column.size:
+            if count >= column.size:
                 sums = wider(column, 0, count)
                 column, spare, other_words = each_of(bare(sums))
             for k in range(count):
@@ -200,7 +199,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
                 lists = np.empty((3, 2 * edges.shape[1]), np.int64)
                 edges = bare(lists)
                 count = path_ends(begins, gradient, paths, states, edges)
-            if count > column.size:
+            if count >= column.size:
                 sums = wider(column, 0, count)
                 column, spare, other_words = each_of(bare(sums))
             count = write_words(edges[2], count, gradient, rows, column)
@@ -228,7 +227,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
                     break
                 j = other
             most = count + np.int64(known[first])
-            if most > column.size:
+            if most >= column.size:
                 sums = wider(column, count, most)
                 column, spare, other_words = each_of(bare(sums))
             count = add_column(column, count, known, first, rows.positions, other_words, spare)

@@ -19,7 +19,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.llvm import ONE, bare
 from ecc_core._backends.cpu.order import sort_keys
-from ecc_core._backends.cpu.sources import Source
+from ecc_core._backends.cpu.sources import Source, scratch
 
 Array = NDArray[Any]
 Points = NDArray[np.int64]
@@ -41,17 +41,25 @@ class Trees(NamedTuple):
     """The point with which each edge enters."""
     others: list[Array]
     """The nodes of other points that were asked for."""
+    name: str
+    """That of arrays in the thread's memory, where those of planes lie, too."""
+    numbers: Array | None = None
+    """Those of the edges among the edges between basins of a volume, if these are the same."""
 
     def joined(self) -> Joined:
         """Join the nodes along all edges."""
         index = self.ends.dtype
         nodes = self.starts.size + self.framed
-        parents = np.arange(nodes, dtype=index)
-        eldest = np.full((nodes, len(self.others)), nobody(index))
+        edges = self.places.size
+        others = len(self.others)
+        parents = scratch.take(f"parents {self.name}", nodes, index)
+        parents[:] = np.arange(nodes, dtype=index)
+        eldest = scratch.take(f"eldest {self.name}", nodes * others, index).reshape(nodes, others)
+        eldest[:] = nobody(index)
         for other, own in enumerate(self.others):
             write_eldest(own, self.framed, other, eldest)
-        younger = np.empty(self.places.size, index)
-        ended = np.empty((self.places.size, len(self.others)), index)
+        younger = scratch.take(f"younger {self.name}", edges, index)
+        ended = scratch.take(f"ended {self.name}", edges * others, index).reshape(edges, others)
         join_eldest(self.ends, parents, eldest, younger, ended)
         return Joined(self, younger, ended, eldest, parents)
 
@@ -102,23 +110,23 @@ def join_eldest(ends, parents, eldest, younger, ended):
     """
     parents = bare(parents)
     ends = bare(ends)
+    eldest = bare(eldest)
     younger = bare(younger)
+    ended = bare(ended)
     for k in range(ends.shape[0]):
         first = root_of(parents, ends[k, 0])
         second = root_of(parents, ends[k, 1])
-        if first == second:
-            younger[k] = JOINED
-            for a in range(eldest.shape[1]):
-                ended[k, a] = JOINED
-            continue
-        root, other = (first, second) if first < second else (second, first)
+        # Without branches, as edges that join nothing are in no order.
+        joins = first != second
+        root = min(first, second)
+        other = max(first, second)
         parents[other] = root
-        younger[k] = other
+        younger[k] = np.int64(other) if joins else JOINED
         for a in range(eldest.shape[1]):
             one = eldest[root, a]
             two = eldest[other, a]
             eldest[root, a] = min(one, two)
-            ended[k, a] = max(one, two)
+            ended[k, a] = max(one, two) if joins else JOINED
 
 
 @kernel()
@@ -131,17 +139,36 @@ def basins_of(labels, ways, places, nodes):
 
 
 @kernel()
-def list_stars(keys, labels, ways, offsets, forks, ends):
-    """Write the pairs of the first lower neighbour of each fork and each of the others."""
+def list_stars(keys, labels, ways, offsets, joins, forks, ends, places):
+    """List edges between nodes, and of points with several ones those of their stars instead.
+
+    These are the pairs of the first lower neighbour and each of the others. Returns how many edges
+    there are.
+    """
     keys = bare(keys)
     labels = bare(labels)
     ways = bare(ways)
-    count = 0
-    for i in range(forks.size):
+    joins = bare(joins)
+    forks = bare(forks)
+    ends = bare(ends)
+    places = bare(places)
+    count = np.uint64(0)
+    edge = np.int64(0)
+    while edge < forks.size:
+        place = forks[edge]
+        if edge + 1 == forks.size or forks[edge + 1] != place:
+            ends[count, 0] = joins[edge, 0]
+            ends[count, 1] = joins[edge, 1]
+            places[count] = place
+            count += ONE
+            edge += 1
+            continue
+        while edge < forks.size and forks[edge] == place:
+            edge += 1
         first = np.int64(-1)
+        own = keys[np.uint64(place)]
         for k in range(offsets.size):
-            beside = np.uint64(forks[i] + offsets[k])
-            own = keys[np.uint64(forks[i])]
+            beside = np.uint64(place + offsets[k])
             other = keys[beside]
             if labels[beside] == OUTSIDE or not (other < own or (other == own and offsets[k] < 0)):
                 continue
@@ -149,8 +176,8 @@ def list_stars(keys, labels, ways, offsets, forks, ends):
             if first >= 0:
                 ends[count, 0] = first
                 ends[count, 1] = node
-                ends[count, 2] = forks[i]
-                count += 1
+                places[count] = place
+                count += ONE
             else:
                 first = np.int64(node)
     return count
@@ -162,21 +189,14 @@ def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> t
     Where more than two components meet, they are joined in the order of the edges to neighbours:
     by their lowest corner, then by axis.
     """
-    places = basins.edges.places
-    ends = basins.edges.nodes
-    again = np.zeros(places.size, np.bool_)
-    again[1:] = places[1:] == places[:-1]
-    several = again.copy()
-    several[:-1] |= again[1:]
-    forks = places[several & ~again]
-    single = ~several
     offsets = np.array([-steps[0], -steps[1], -steps[2], *steps])
-    found = np.empty((forks.size * (offsets.size - 1), 3), np.int64)
-    found = found[: list_stars(keys, *basins.paths, offsets, forks, found)]
-    return (
-        np.concatenate([ends[single], found[:, :2].astype(ends.dtype)]),
-        np.concatenate([places[single], found[:, 2].astype(places.dtype)]),
-    )
+    joins = basins.edges.nodes
+    forks = basins.edges.places
+    room = (offsets.size - 1) * forks.size
+    ends = scratch.take("edges of stars", 2 * room, joins.dtype).reshape(-1, 2)
+    places = scratch.take("places of stars", room, forks.dtype)
+    count = list_stars(keys, *basins.paths, offsets, joins, forks, ends, places)
+    return ends[:count], places[:count]
 
 
 class EntryOrder(NamedTuple):
@@ -282,7 +302,7 @@ def volume_basins(values: Array, shown: Array | None, kind: Kind) -> VolumeBasin
     return VolumeBasins(EntryOrder(staged, kind, keys), basins, volume)
 
 
-def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
+def trees_of(found: VolumeBasins, others: Sequence[Points], name: str) -> Trees:
     """Return the trees of the components of a volume, which know those of other points."""
     order, basins, _ = found
     kind = order.kind
@@ -293,7 +313,8 @@ def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
     ages[framed + by_age] = np.arange(framed, basins.minima)
     joins = basins.edges.nodes
     forks = basins.edges.places
-    if not kind.complement and kind.connectivity == 1:
+    by_star = not kind.complement and kind.connectivity == 1
+    if by_star:
         joins, forks = in_star_order(order.keys, basins, order.staged.steps)
     by_entry = order_of_places(order.keys, forks)
     nodes = []
@@ -307,6 +328,8 @@ def trees_of(found: VolumeBasins, others: Sequence[Points]) -> Trees:
         ends_by_age(ages, joins, by_entry),
         order.points(forks[by_entry]),
         nodes,
+        name,
+        None if by_star else by_entry,
     )
 
 
@@ -337,10 +360,17 @@ def order_of_places(keys: Array, places: Array) -> Array:
     return order
 
 
-def loops_of(found: VolumeBasins) -> Loops:
-    """Return all loops of a volume, whose places are points of it, flipped for complements."""
+def loops_of(found: VolumeBasins, joined: Joined | None = None) -> Loops:
+    """Return all loops of a volume, whose places are points of it, flipped for complements.
+
+    If its trees are `joined`, the same edges need not be joined again.
+    """
     basins = found.basins
-    closes = loops_among(found, basins.edges.nodes, basins.edges.places)
+    if joined is not None and joined.trees.numbers is not None:
+        closes = np.empty(basins.edges.places.size, np.bool_)
+        closes[joined.trees.numbers] = joined.younger == JOINED
+    else:
+        closes = loops_among(found, basins.edges.nodes, basins.edges.places)
     closed = Loops(*(part[closes] for part in basins.edges[2:]))
     places, members, links = map(np.concatenate, zip(basins.loops, closed, strict=True))
     return Loops(in_volume(found.order.staged, places), members, links)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cpu.betti.paths import number_rows
+from ecc_core._backends.cpu.betti.paths import number_rows, remove_dead_ends
 from ecc_core._backends.cpu.betti.reduction import (
     NONE,
     ROOM,
@@ -37,7 +37,8 @@ from ecc_core._backends.cpu.betti.stars import (
     path_offsets,
 )
 from ecc_core._backends.cpu.betti.volume import Volume, empty_volume
-from ecc_core._backends.cpu.llvm import LANES
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import LANES, bare
 from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.pool import ranges, share
 
@@ -45,6 +46,7 @@ Array = NDArray[Any]
 
 SLABS_A_WORKER = 2
 COLUMNS_AT_ONCE = 1 << 17  # Of noise, so many take some tenths of a second.
+PLACES_A_COLUMN = 1000  # A column follows paths for as long as dead ends of so many take at once.
 NEAR = 32  # points along the side of a cube whose columns are reduced one after another
 
 
@@ -98,6 +100,9 @@ def owners_of(
     """Return which column each row is the pivot of, or `NONE`; see :class:`Rows`."""
     owners = np.full(positions.size, NONE, np.int32)
     firsts = np.zeros(owners.size, np.int64)
+    if volume.home is None and columns.places.size * PLACES_A_COLUMN > volume.width:
+        around = path_offsets(volume.steps, volume.width)
+        remove_dead_ends(volume.gradient, around, volume.steps[0])
     _reduce_slabs(volume, Rows(starts, positions, owners, firsts), columns, workers)
     return owners
 
@@ -296,6 +301,27 @@ def _slab_ends(places: Array, shape: tuple[int, int, int], workers: int) -> Arra
     return np.unique([0, *cuts, depth])
 
 
+@kernel()
+def number_cubes(places, shape, layers, counts, cubes):
+    """Write the number of the cube of each place; `layers` are those of slices.
+
+    There are so many cubes along the other axes as the `counts` say.
+    """
+    places = bare(places)
+    layers = bare(layers)
+    cubes = bare(cubes)
+    rows = np.uint64(shape[1])
+    columns = np.uint64(shape[2])
+    for i in range(places.size):
+        place = np.uint64(places[i])
+        row = place // columns
+        x = place - row * columns
+        z = row // rows
+        y = row - z * rows
+        layer = np.uint64(layers[z]) * np.uint64(counts[0]) + y // np.uint64(NEAR)
+        cubes[i] = layer * np.uint64(counts[1]) + x // np.uint64(NEAR)
+
+
 def _near_order(
     places: Array, shape: tuple[int, int, int], ends: Array, workers: int
 ) -> tuple[Array, Array]:
@@ -312,8 +338,7 @@ def _near_order(
 
     def number(queue: Iterator[tuple[int, int]]) -> None:
         for first, last in queue:
-            z, y, x = np.unravel_index(places[first:last], shape)
-            cubes[first:last] = (layers[z] * height + y // NEAR) * width + x // NEAR
+            number_cubes(places[first:last], shape, layers, (height, width), cubes[first:last])
 
     share(ranges(places.size, workers), number, workers)
     first_cubes = first_layers * (height * width)
