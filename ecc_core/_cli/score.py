@@ -139,7 +139,19 @@ def _pairs(arguments: Namespace) -> list[tuple[str, str]]:
             f"{missing[0]}: {given} has no target of its name "
             f"(it is one of {len(missing)} of {len(predictions)} predictions)"
         )
+    _say_left_out(predictions, by_name, given)
     return [(path, by_name[Path(stem_of(path)).name]) for path in predictions]
+
+
+def _say_left_out(predictions: Sequence[str], targets: dict[str, str], given: str) -> None:
+    """Say which targets, by name, have no prediction: they are in no row and no mean."""
+    names = {Path(stem_of(path)).name for path in predictions}
+    left_out = [path for name, path in targets.items() if name not in names]
+    if left_out:
+        sys.stderr.write(
+            f"ecc: {given}: {len(left_out)} of {len(targets)} targets have no prediction and are "
+            f"left out, such as {left_out[0]}\n"
+        )
 
 
 def _is_rule(given: str) -> bool:

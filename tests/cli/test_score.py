@@ -180,6 +180,14 @@ def test_missing_targets(folders, refuse):
     assert "b.npy" in refuse("score", *folders)
 
 
+def test_missing_predictions_are_said(folders, capsys):
+    (folders[0] / "b.npy").unlink()
+    assert main(["score", *map(str, folders)]) == 0
+    said = capsys.readouterr().err
+    assert "1 of 3 targets have no prediction" in said
+    assert "b.npy" in said
+
+
 def solid(*boxes, shape=(14, 16, 18)):
     """Return a volume of cuboids, each given by its corner and its sides."""
     volume = np.zeros(shape, bool)
