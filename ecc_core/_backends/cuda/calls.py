@@ -1,18 +1,22 @@
 """Launches of kernels, the small results that they write to the host, and counters at zero."""
 
 import ctypes
+import sys
 import threading
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import on_host
 from ecc_core._backends.cuda.kernels import function
+
+WORD = "q"  # signed, of 64 bits
+WORD_BYTES = 8
 
 
 class Call:
@@ -27,7 +31,7 @@ class Call:
     `places` are the indices of the first word of each argument.
     """
 
-    __slots__ = ("_arguments", "_count", "_function", "_shape", "_spare", "_template", "places")
+    __slots__ = ("_arguments", "_content", "_function", "_shape", "_spare", "places")
 
     def __init__(
         self,
@@ -39,25 +43,24 @@ class Call:
     ) -> None:
         self._function, self._arguments = function.kernel, arguments  # whose memory must live
         self._shape = (*map(int, grid), *[1] * (3 - len(grid)), threads, 1, 1, shared)
-        self._count = len(arguments)
         self.places = []
-        content = b""
+        parts = []
+        place = 0
         for argument in arguments:
-            self.places.append(self._count + len(content) // 8)
-            given = argument.data.ptr if isinstance(argument, cupy.ndarray) else argument
-            content += (np.int64(given) if isinstance(given, int) else given).tobytes()
-            content += bytes(-len(content) % 8)
-        # The arguments come after their offsets, to which a block adds its address.
-        offsets = np.array([8 * place for place in self.places], np.int64)
-        self._template = np.concatenate([offsets, np.frombuffer(content, np.int64)])
+            part = _bytes_of(argument)
+            part += bytes(-len(part) % WORD_BYTES)
+            parts.append(part)
+            self.places.append(place)
+            place += len(part) // WORD_BYTES
+        self._content = array(WORD, b"".join(parts))
         self._spare: list[_Block] = []
 
     def filled(self, words: Iterable[tuple[int, int]]) -> "Call":
         """Return a launch in which some words (place, value) are set, of memory that lives on."""
         found = copy(self)
-        found._template = self._template.copy()
+        found._content = array(WORD, self._content)
         for place, value in words:
-            found._template[place] = value
+            found._content[place] = value
         found._spare = []
         return found
 
@@ -74,30 +77,29 @@ class Call:
         if stream is None:
             stream = cupy.cuda.get_current_stream().ptr
         shape = self._shape if blocks is None else (blocks, *self._shape[1:])
-        block = self._take_block()
+        try:
+            block = self._spare.pop()
+        except IndexError:
+            block = _block_of(self._content, self.places)
         own = block.words
+        own[:] = self._content
         for place, value in words:
             own[place] = value
         self._launch(block, shape, stream)
 
     def launch_with(self, words: Iterable[Iterable[int]], stream: int) -> None:
         """Launch with the first words of the first arguments, on the stream of an address."""
-        block = self._take_block()
+        try:
+            block = self._spare.pop()
+        except IndexError:
+            block = _block_of(self._content, self.places)
         own = block.words
+        own[:] = self._content
         for place, given in zip(self.places, words, strict=False):
             for value in given:
                 own[place] = value
                 place += 1
         self._launch(block, self._shape, stream)
-
-    def _take_block(self) -> "_Block":
-        """Return a block that no other launch is using, filled as it was at first."""
-        try:
-            block = self._spare.pop()
-        except IndexError:
-            block = _block_of(self._template, self._count)
-        block.words[:] = block.initial
-        return block
 
     def _launch(self, block: "_Block", shape: tuple[int, ...], stream: int) -> None:
         arguments = self._function.ptr, *shape, stream, block.address, 0
@@ -110,22 +112,32 @@ class Call:
 
 
 class _Block(NamedTuple):
-    """The words of a launch, which begin with the addresses of its arguments.
+    """The words of a launch."""
 
-    Of a `memoryview`, since words of ctypes and NumPy take four times as long to set.
-    """
-
-    words: memoryview
-    initial: memoryview
+    words: "array[int]"
+    """Of an `array`, since words of ctypes and NumPy take four times as long to set."""
+    pointers: "array[int]"
+    """The address of each argument."""
     address: int
+    """That of the pointers."""
 
 
-def _block_of(template: NDArray[np.int64], count: int) -> _Block:
-    """Return a block of a template, whose first words are the offsets of `count` arguments."""
-    words = template.copy()
-    address = words.ctypes.data
-    words[:count] += address
-    return _Block(words.data, words.copy().data, address)
+def _block_of(content: "array[int]", places: Iterable[int]) -> _Block:
+    """Return a block that holds the content, in which arguments begin at these places."""
+    words = array(WORD, content)
+    first, _ = words.buffer_info()
+    pointers = array(WORD, [first + WORD_BYTES * place for place in places])
+    return _Block(words, pointers, pointers.buffer_info()[0])
+
+
+def _bytes_of(argument: Any) -> bytes:
+    """Return what a kernel gets of an argument."""
+    if isinstance(argument, cupy.ndarray):
+        argument = int(argument.data.ptr)
+    if isinstance(argument, int):
+        return argument.to_bytes(WORD_BYTES, sys.byteorder, signed=True)
+    content: bytes = argument.tobytes()
+    return content
 
 
 def plan_call(
