@@ -106,6 +106,56 @@ def drag_least(side: int, bar: float) -> list[Row]:
     return [summary(case, times, None), summary(f"ratio of the medians, {case}", [ratio], bar)]
 
 
+def drag_volume(side: int, bar: float) -> list[Row]:
+    """Drags over a volume in three dimensions, as times of a contrast drag, and what a set costs.
+
+    Times of the GUI thread are compared: without a graphics card a frame is mostly the time of the
+    threads that draw, which are compared by themselves, with and without a set.
+    """
+    window = Window("Threshold")
+    panel = window.panel
+    model = window.panel.model
+    layer = window.viewer.add_image(smooth((side,) * 3, np.uint16), name="image")
+    window.viewer.dims.ndisplay = 3
+    window.until(lambda: model.classes is not None)
+    window.settle()
+    longest = float(model.classes.persistence[1])
+    shares = np.linspace(0.3, 0.7, 10).tolist()
+
+    def leave_out(share: float) -> None:
+        model.min_persistence = share * longest
+
+    def move(share: float) -> None:
+        panel.plot.threshold_moved.emit(65535 * share)
+
+    def contrast(share: float) -> None:
+        layer.contrast_limits = (0.0, 65535 * share)
+
+    rows = []
+    for what, act in (("threshold", move), ("the least persistence", leave_out)):
+        times = []
+        contrasts = []
+        for share in shares:
+            times.append(window.busy(partial(act, share)))
+            contrasts.append(window.busy(partial(contrast, share), True))
+        case = f"drag of {what} in 3-D, {side}^3 uint16"
+        ratio = statistics.median(times) / statistics.median(contrasts)
+        rows.append(summary(f"GUI thread's processor time, {case}", times, None))
+        rows.append(summary(f"ratio of the medians, {case}", [ratio], bar))
+    drawn = {}
+    for shown in (True, False):
+        model.show_set = shown
+        window.settle()
+        drawn[shown] = [window.frame(partial(contrast, share), True) for share in shares]
+    window.close()
+    case = f"contrast drag in 3-D, {side}^3 uint16"
+    return [
+        *rows,
+        summary(f"{case}, with what lasts", drawn[True], None),
+        summary(f"{case}, without a set", drawn[False], None),
+    ]
+
+
 FIRST_USE = """
 import sys, time
 import napari
@@ -306,6 +356,7 @@ def groups_of(quick: bool) -> dict[str, Callable[[], list[Row]]]:
         "curve": lambda: [first_curve(side, 100), bare(side)],
         "drag": lambda: [*drag(side // 4, False, 1.2), *drag(side, False, 1.2)],
         "least": lambda: drag_least(side, 1.2),
+        "volume": lambda: [*drag_volume(cube // 2, 1.2), *drag_volume(cube, 1.2)],
         "first": first_use,
         "changes": lambda: drag(side, True, None),
         "openings": lambda: openings(large, count, 300),

@@ -102,6 +102,12 @@ class Window:
         self.canvas.context.finish()
         return 1000 * (time.perf_counter() - start)
 
+    def busy(self, act: Callable[[], None], canvas_only: bool = False) -> float:
+        """Milliseconds of the GUI thread's processor time in a frame, see `frame`."""
+        start = time.thread_time()
+        self.frame(act, canvas_only)
+        return 1000 * (time.thread_time() - start)
+
     def beats(self, act: Callable[[], None]) -> np.ndarray:
         """Milliseconds between two beats of the heart from an action until all is computed.
 
