@@ -123,7 +123,16 @@ def count_cells(keys, geometry, groups, spans, latest, histograms):
                     at = own + z * slice_stride + y * pitch + x_start
                     size = (rows - 1) * pitch + columns
                     _find_latest(keys, groups[kind], at, size, (slice_stride, pitch), latest)
-                    _count(latest, rows, columns, pitch, a, b, c, d)
+                    _count(
+                        keys=latest,
+                        rows=rows,
+                        columns=columns,
+                        pitch=pitch,
+                        first=a,
+                        second=b,
+                        third=c,
+                        fourth=d,
+                    )
             if split:
                 for key in range(bins):
                     found[key] += counts[:, key].sum()

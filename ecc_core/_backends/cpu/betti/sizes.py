@@ -202,7 +202,15 @@ def piece_of(
     plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     sides = tuple((axis + 3 - image.ndim, side) for axis, side in open_sides)
     threads = worker_count(workers, image.size, plan.top + 1)
-    whole = _Image.cut(image, mask, ends, plan, filtration, threads, sides)
+    whole = _Image.cut(
+        values=image,
+        mask=mask,
+        ends=ends,
+        plan=plan,
+        filtration=filtration,
+        workers=threads,
+        open_sides=sides,
+    )
     return _whole_growth(whole, threads)
 
 

@@ -154,7 +154,13 @@ class Numbering:
             read, labels = source.box(box)
             table = self._keys, self._numbers, self._shift, self._ids[:most]
             self.count, complete = _number(
-                read, source.token, out, place, self._limit, table, self.count
+                box=read,
+                token=source.token,
+                out=out,
+                place=place,
+                limit=self._limit,
+                table=table,
+                count=self.count,
             )
             if complete:
                 return out, labels

@@ -353,8 +353,15 @@ class Scanner:
         kernels.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
         spare = take("valid bits", words, WORD_TYPE), take("shared bits", words, WORD_TYPE)
-        cubes = all(self.cubes)
-        kernels.count_sets(bits, layout.geometry, sides, cubes, volume, spare, histograms)
+        kernels.count_sets(
+            bits=bits,
+            geometry=layout.geometry,
+            sides=sides,
+            cubes=all(self.cubes),
+            volume=volume,
+            scratch=spare,
+            histograms=histograms,
+        )
 
     def scan(
         self, staged: Staged, histograms: Values, out: Array | None = None, first: int = 0

@@ -217,8 +217,15 @@ class Sums(NamedTuple):
             given = self.values, self.weights, self.levels, self.sharpness
             buffer = np.empty(soft_points.BUFFER, np.float64 if double else self.values.dtype)
             for part in queue:
+                first_point = part[2]
                 soft_points.add_sums(
-                    given, part, order, buffer, sums[part[2] // PART], upstream, out
+                    given=given,
+                    part=part,
+                    order=order,
+                    buffer=buffer,
+                    results=sums[first_point // PART],
+                    upstream=upstream,
+                    out=out,
                 )
 
         enough = self.values.size * self.levels.size // FEW_TERMS

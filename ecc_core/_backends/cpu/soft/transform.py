@@ -232,7 +232,15 @@ def curves(given, piece, results):
                             own.dtype.type(levels[after] - heights[0]),
                         )
                         tables = steps, slopes
-                        one, two = _sums(own, tables, distances, j, after, places, count)
+                        one, two = _sums(
+                            weights=own,
+                            tables=tables,
+                            distances=distances,
+                            first=j,
+                            second=after,
+                            places=places,
+                            count=count,
+                        )
                         _add_sums(one, sharpness, curve, j)
                         if after > j:
                             _add_sums(two, sharpness, curve, after)

@@ -195,7 +195,14 @@ def count_mask(bits, given, chosen, grid, histograms):
             for tile in range(begin, end, TILE):
                 stop = min(tile + TILE, end)
                 found = _active_words(
-                    points_set, edges, tile, stop, offsets, present, planes, active
+                    bits=points_set,
+                    edges=edges,
+                    tile=tile,
+                    end=stop,
+                    offsets=offsets,
+                    present=present,
+                    planes=planes,
+                    active=active,
                 )
                 for i in range(found):
                     place = active[i] - begin

@@ -126,7 +126,16 @@ def list_corners(labels, axes, critical, first, scratch, corners):
         marks[:] = NONE
         for k in range(start, stop):
             _differ(rows[parity], rows[order[k]], mixed)
-        count = _list_row(rows, order, (z, y), marks, window, critical, corners, count)
+        count = _list_row(
+            rows=rows,
+            order=order,
+            at=(z, y),
+            marks=marks,
+            window=window,
+            critical=critical,
+            corners=corners,
+            count=count,
+        )
     return slices * lines, count
 
 
@@ -211,7 +220,15 @@ def count_regions(points, offsets, chosen, grid, radii, part, values):
             found = (x[begin:end], y[begin:end], z[begin:end], weights[begin:end])
             first = starts[orthant]
             last = starts[orthant + 1]
-            add_points(found, end - begin, directions, (first, last), own, bins, histograms)
+            add_points(
+                points=found,
+                count=end - begin,
+                directions=directions,
+                part=(first, last),
+                grid=own,
+                bins=bins,
+                histograms=histograms,
+            )
             accumulate(histograms[first:last], order[first:last], 1, values[region])
             histograms[first:last] = 0
 
@@ -274,7 +291,15 @@ def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Re
     steps[missing:] = spacing
     far = np.ones_like(SIGNS) if uses_cubes(connectivity) else 1 + SIGNS
     tables = table, critical, far
-    sort_points(corners, region, boxes, steps, tables, offsets[:, :-1].copy(), points)
+    sort_points(
+        corners=corners,
+        region=region,
+        boxes=boxes,
+        spacing=steps,
+        tables=tables,
+        ends=offsets[:, :-1].copy(),
+        points=points,
+    )
     sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
     return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
 
@@ -302,7 +327,15 @@ def region_transforms(
     def work(chunks: Iterator[int]) -> None:
         for first in chunks:
             part = (first, min(first + REGIONS_AT_ONCE, count))
-            count_regions(regions.points, regions.offsets, chosen, grid, factors, part, values)
+            count_regions(
+                points=regions.points,
+                offsets=regions.offsets,
+                chosen=chosen,
+                grid=grid,
+                radii=factors,
+                part=part,
+                values=values,
+            )
 
     critical = len(regions.points[0]) // ORTHANTS
     share(range(0, count, REGIONS_AT_ONCE), work, workers_for(workers, critical * len(directions)))

@@ -115,6 +115,12 @@ def _walk(widths, base, slope, levels, first, turns, counts):
 
 
 @kernel(error_model="numpy")
+def _first_level(place, levels):
+    """Return the first level that does not lie before a place; `levels` if there is none."""
+    return np.int64(min(max(np.ceil(place), 0.0), levels))
+
+
+@kernel(error_model="numpy")
 def _add_rows(
     widths, heights, depth, sums, direction, spacing, grid, counts, d, histograms, curves
 ):
@@ -133,6 +139,7 @@ def _add_rows(
     tolerance = TOLERANCE * (1.0 + step)
     reach = abs(depth) + abs(heights[0]) + abs(heights[-1]) + abs(widths[0]) + abs(widths[n - 1])
     reach += abs(grid.origin) + top / grid.scale
+    # Places among the points are guessed where rounding moves them by less than the tolerance.
     certain = tolerance < 0.25 and 1e-14 * reach < rise * TOLERANCE
     for row in range(heights.size):
         base = direction[0] * depth + direction[1] * heights[row]
@@ -140,8 +147,8 @@ def _add_rows(
         low = (lowest - grid.origin) * grid.scale
         high = low + width * grid.scale
         # One level too many on either side does no harm.
-        first = np.int64(min(max(np.ceil(low - TOLERANCE), 0.0), top))
-        end = np.int64(min(max(np.ceil(high + TOLERANCE), 0.0), top))
+        first = _first_level(low - TOLERANCE, top)
+        end = _first_level(high + TOLERANCE, top)
         turns = (end - first + UNROLL - 1) // UNROLL * UNROLL
         histograms[d, first + turns] += sums[row, n]
         if turns == 0:
