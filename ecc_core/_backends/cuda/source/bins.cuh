@@ -7,14 +7,14 @@ struct Bins {
     const Key* thresholds;  // in increasing order; null for kTable
     const int* table;       // kTable: the bin of each of 256 values, beginning with the least one;
                             // kCells: the first threshold of each cell; pairs: the threshold of
-                            // each code, the bin of each, and the lines of pieces (pairs.cuh)
+                            // each code, the bin of each, and the lines of pieces (pair_codes.cuh)
     int count;              // of the thresholds; bins are 0 to count
     float low, scale,
         last;         // kUniform: the bin is near (low + scale * key) * last; kCells: the cell is
     long long first;  // kConsecutive: thresholds are first, first + 1 and so on, as integers
                       // that to_integer gives (types of up to 32 bits)
     int span;         // kCells: a power of two; a cell has less than 2 * span thresholds
-    float dense_low, dense_scale, dense_last;  // pairs: a second line (pairs.cuh)
+    float dense_low, dense_scale, dense_last;  // pairs: a second line (pair_codes.cuh)
 };
 
 ECC_DEVICE bool passed(Key sample, Key threshold) {

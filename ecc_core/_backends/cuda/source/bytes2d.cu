@@ -2,7 +2,7 @@
 //
 // A warp moves down the rows that it owns, and reads the row above them as well. pairs2d.cu states
 // the formula. The grid is blocks, images.
-#include "sliced.cuh"
+#include "sliced_events.cuh"
 
 // The rows from `begin` to `end`, of which the first ones have been asked for, from row `y` on.
 ECC_DEVICE void scan(const Image& image, int left, int y, int begin, int end, Room room,

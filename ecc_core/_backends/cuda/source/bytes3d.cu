@@ -3,7 +3,7 @@
 // A warp moves through the slices of a unit; if slices are channels, it takes several units. The first and
 // the last of its rows belong to the warps above and below, unless they are the first and the last of the
 // image. pairs3d.cu states the formula.
-#include "sliced.cuh"
+#include "sliced_events.cuh"
 
 struct SlicedUnit : Unit {
     ECC_DEVICE SlicedUnit(const Tiling& tiling, int index) : Unit(tiling, index, kRows - 2) {}

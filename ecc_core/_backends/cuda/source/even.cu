@@ -1,7 +1,7 @@
 // Finds the range of an image and prepares even thresholds over it, for a kernel that follows at once.
 #include "range.cuh"
 
-// Even thresholds for the kernels of pairs (pairs.cuh, kUniform).
+// Even thresholds for the kernels of pairs (pair_codes.cuh, kUniform).
 struct Even {
     double* thresholds;  // (count,)
     float* table;  // (count + 3,): rounded to the type of the image, in the order of codes; then

@@ -17,8 +17,6 @@ constexpr int kCopyLanes = kWarpWidth / kCopyBytes, kCopyRows = 32 / kCopyLanes;
 // channels.
 constexpr int kPad = kRowBytes, kWarpBytes = kPad + (kChannels > 1 ? 1 : 2) * kBlockBytes;
 constexpr bool kSigned = Element(-1) < Element(0);
-// If some column of a warp has more events than this, taking all samples is faster.
-constexpr unsigned kDense = 8;
 
 // The samples of a column. Row r is bit 31 - r of each word.
 struct Column {
@@ -259,7 +257,7 @@ struct SlicedFeed {
     ECC_DEVICE void advance(long long bytes) { next += bytes, left += bytes, right += bytes; }
 };
 
-// Half-precision codes, as in pairs.cuh.
+// Half-precision codes, as in pair_codes.cuh.
 ECC_DEVICE pair codes(unsigned low, unsigned high) {
     return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
 }
@@ -293,89 +291,6 @@ ECC_DEVICE Border next_row(Border p, Border after) {
 ECC_DEVICE Border next_row(Border p) {
     return {__shfl_up_sync(kWarp, p.a, 1), __shfl_up_sync(kWarp, p.b, 1)};
 }
-
-// Counts samples whose coefficient is not zero. Counts are by value, in units of 1/16.
-struct SlicedCounter {
-    unsigned step;    // bytes from value to value
-    unsigned counts;  // shared address of the lane's copy of the count of value 0
-
-    ECC_DEVICE explicit SlicedCounter(const Histogram& histogram)
-        : step(4u * histogram.copies),
-          counts(shared_address(histogram.counts + histogram.lane_copy)) {
-        if (kSigned) counts += 128 * step;
-    }
-
-    // Counts the next event of a column. If there is none, zero is added to the bin of what the row
-    // before the first one holds, so lanes do not diverge.
-    ECC_DEVICE void one(unsigned rows, const Numbers4& c, plane& events) const {
-        const plane bit = events & (0u - events);
-        const unsigned value = shared_byte(rows + shift_to_sign(bit) * kRowBytes);
-        const int amount = 16 * __popc(c.b0 & bit) + 32 * __popc(c.b1 & bit) +
-                           64 * __popc(c.b2 & bit) - 128 * __popc(c.b3 & bit);
-        shared_add(dot_bytes<kSigned>(value, step, counts), amount);
-        events ^= bit;
-    }
-
-    // Counts events one by one, in all lanes at a time, `most` in each column.
-    ECC_DEVICE void sparse(unsigned rows, const Numbers4 (&c)[kLaneWidth],
-                           plane (&events)[kLaneWidth], unsigned most) const {
-        for (unsigned k = 0; k < most; ++k) {
-#pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) one(rows + x, c[x], events[x]);
-        }
-    }
-
-    // Adds the samples of the row of bit 8 * byte + t. Their coefficients are upper halves of bytes.
-    template <int byte>
-    ECC_DEVICE void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
-                            const unsigned (&weights)[4]) const {
-        const unsigned four = shared_word(rows + (kRows - 1 - 8 * byte - t) * kRowBytes);
-        constexpr unsigned selector = (8 + byte) * 0x1110u + byte;
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x)
-            shared_add(dot_bytes<kSigned>(four, weights[x], counts),
-                       (int)permute<selector>(amounts[x], 0));
-    }
-
-    // Counts all samples, in all lanes at a time.
-    ECC_DEVICE void dense(unsigned rows, const Numbers4 (&c)[kLaneWidth],
-                          const plane (&events)[kLaneWidth]) const {
-        const unsigned weights[4] = {step, step << 8, step << 16, step << 24};
-        unsigned words[kLaneWidth][4];
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) {
-            const Numbers4 own = only(c[x], events[x]);
-            spread(own.b0, own.b1, own.b2, own.b3, words[x]);
-        }
-#pragma unroll
-        for (int t = 0; t < 8; ++t) {
-            unsigned amounts[kLaneWidth];
-#pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x)
-                amounts[x] = (t < 4 ? words[x][t % 4] << 4 : words[x][t % 4]) & 0xF0F0F0F0u;
-            add_row<0>(rows, t, amounts, weights);
-            add_row<1>(rows, t, amounts, weights);
-            add_row<2>(rows, t, amounts, weights);
-            add_row<3>(rows, t, amounts, weights);
-        }
-    }
-
-    // `rows`: shared address of the lane's columns in the first row; `own`: the rows that count.
-    ECC_DEVICE void operator()(unsigned rows, const Numbers4 (&c)[kLaneWidth], plane own) const {
-        plane events[kLaneWidth];
-        int most = 0;
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) {
-            events[x] = (c[x].b0 | c[x].b1 | c[x].b2 | c[x].b3) & own;
-            most = max(most, __popc(events[x]));
-        }
-        const unsigned of_warp = __reduce_max_sync(kWarp, (unsigned)most);
-        if (of_warp > kDense)
-            dense(rows, c, events);
-        else
-            sparse(rows, c, events, of_warp);
-    }
-};
 
 // Shared memory of a warp: two blocks of rows, of which the second one is on its way while the
 // first one is in use, or one block that has all channels.
