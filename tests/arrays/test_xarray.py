@@ -307,6 +307,12 @@ def test_dimensions_and_coordinates_come_back(name):
     assert_array_equal(found.to_pandas()["time"].unique(), DAYS)
 
 
+def test_results_with_fewer_images_than_coordinates_number_them():
+    found = ecc.euler_curve(climate(), [3, 5])
+    some = found._replace(values=found.values[:2])
+    assert_array_equal(some.to_pandas()["time"].unique(), [0, 1])
+
+
 @pytest.mark.parametrize("suffix", ["npz", "csv", "json", "parquet"])
 @pytest.mark.parametrize(
     "values", [DAYS, np.array(["DAPI", "GFP", "RFP"]), np.array([0.1, 0.2, 0.7]), None]

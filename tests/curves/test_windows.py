@@ -130,6 +130,36 @@ def test_the_curve_of_minkowski_functionals_is_that_of_the_window():
     assert regions.window == (mask.sum(),)
 
 
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("estimator", ["exact", "crofton-4"])
+def test_lengths_and_areas_within_a_mask_of_all_points_are_those_of_the_image(
+    connectivity, estimator
+):
+    """Cells of the last points are incomplete, so that neither window has them."""
+    image = draw((7, 9), "u1")
+    at = np.unique(image)
+    options = {"boundary": "half-open", "connectivity": connectivity, "estimator": estimator}
+    expected = ecc.minkowski_curves(image, at, **options)
+    everywhere = np.ones(image.shape, bool)
+    of_mask = ecc.minkowski_curves(image, at, mask=everywhere, **options)
+    np.testing.assert_allclose(of_mask.values[:-1], expected.values[:-1], atol=1e-12)
+    of_region = ecc.region_minkowski(image, everywhere.astype(int), at, **options)
+    np.testing.assert_allclose(of_region.values[0, :-1], expected.values[:-1], atol=1e-12)
+    assert of_mask.window == of_region.window[0] == expected.window == 6 * 8
+
+
+def test_functionals_of_regions_in_chunks_with_unsigned_ids_beyond_int64():
+    image = draw((8, 9), "u1")
+    labels = RNG.integers(0, 5, image.shape).astype("u8") * np.uint64(2**62)
+    at = np.unique(image)
+    known = ecc.region_minkowski(image, labels, at, boundary="half-open")
+    assert known.labels.max() == np.uint64(2**63 + 2**62)
+    chunks = da.from_array(image, chunks=4), da.from_array(labels, chunks=4)
+    lazy = ecc.region_minkowski(*chunks, at, boundary="half-open").to_numpy()
+    np.testing.assert_array_equal(lazy.labels, known.labels)
+    np.testing.assert_allclose(lazy.values, known.values, atol=1e-12)
+
+
 @pytest.mark.parametrize(("shape", "sigma", "radius"), [((128, 128), 3, 40), ((48, 48, 48), 2, 17)])
 @pytest.mark.parametrize("connectivity", [1, None])
 def test_densities_of_a_ball_have_no_bias(shape, sigma, radius, connectivity):

@@ -46,6 +46,17 @@ def test_exact_values_are_those_of_the_cells(shape, boundary, dtype):
             assert found.euler.dtype == np.int64
 
 
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 3)])
+def test_the_set_of_all_points_fills_the_window(shape, boundary):
+    """The window is what cells can cover: between the points of V, or around those of T."""
+    image = np.zeros(shape, np.float32)
+    options = {"boundary": boundary, "spacing": SPACING[: len(shape)]}
+    for connectivity in connectivities(len(shape)):
+        found = ecc.minkowski_curves(image, [0], connectivity=connectivity, **options)
+        assert found.densities().values[0] == pytest.approx(1)
+
+
 def test_layouts_and_batches():
     image = image_of((3, 4, 5, 6))
     whole = ecc.minkowski_curves(image, THRESHOLDS, axis=(1, 3, 2), spacing=SPACING)

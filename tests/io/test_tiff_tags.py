@@ -73,6 +73,13 @@ class TestLengths:
             f"its resolution of {dpi} dpi is that of a print, and no pixel size",
         )
 
+    def test_a_print_in_centimeters_is_rounded(self, tmp_path):
+        """600 points an inch are 236.2205 a centimeter, which are 600.00007 an inch."""
+        options = {"resolution": (236.2205, 236.2205), "resolutionunit": "CENTIMETER"}
+        opened = opened_of(tmp_path / "a.tif", noise(8, 8), **options)
+        assert opened.spacing == {}
+        assert opened.notes == ("its resolution of 600 dpi is that of a print, and no pixel size",)
+
     def test_levels(self, tmp_path):
         """A level of half the points has twice the spacing."""
         with tifffile.TiffWriter(tmp_path / "a.ome.tif", ome=True) as file:

@@ -77,6 +77,8 @@ def test_logits(pair):
         found = BettiError(2, threshold=threshold, from_logits=True)
         assert_array_equal(found(logits, target), expected)
         assert_array_equal(found(torch.from_numpy(logits), torch.from_numpy(target)), expected)
+    expected = BettiError(2, matched=True)(prediction, target)
+    assert_array_equal(BettiError(2, matched=True, from_logits=True)(logits, target), expected)
     with pytest.raises(ValueError, match="`threshold` must be between 0 and 1 with `from_logits`"):
         BettiError(2, threshold=0, from_logits=True)
 

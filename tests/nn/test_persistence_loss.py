@@ -50,6 +50,15 @@ def test_equals_diagrams(shape, connectivity, least):
     torch.testing.assert_close(total, found.sum())
 
 
+def test_classes_that_last_just_so_long_are_penalized():
+    """The second component of the prediction is born at 0.5 and dies at 0.25."""
+    prediction = torch.tensor([0.75, 0.25, 0.5])
+    target = torch.tensor([True, False, False])
+    found = PersistenceLoss(n_spatial=1, min_persistence=0.25)(prediction, target)
+    without = PersistenceLoss(n_spatial=1, min_persistence=0.26)(prediction, target)
+    assert (found - without).item() == 0.25**2
+
+
 def test_windows():
     image = draw(10, 13)
     target = draw(10, 13, seed=1) > 0.7

@@ -116,6 +116,17 @@ def test_weights_whose_sums_overflow():
     assert ecc.euler_transform(fits, [[0, 1]], [9], weighted=True).values.tolist() == [[2**62]]
 
 
+def test_weights_of_volumes_whose_sums_overflow():
+    """A point is the highest of up to eight cells, of which four count with one sign."""
+    volume = np.zeros((2, 2, 2), np.int64)
+    volume[0, 0, 0] = volume[1, 1, 1] = 2**60
+    with pytest.raises(ValueError, match="absolute values add up to less than 2\\*\\*61"):
+        ecc.euler_transform(volume, 4, 5, weighted=True)
+    volume[0, 0, 0] -= 2**20
+    found = ecc.euler_transform(volume, [[0, 0, 1]], [9], weighted=True)
+    assert found.values.dtype == np.int64
+
+
 @pytest.mark.parametrize("options", [{"direction_scale": 1e308}, {"spacing": 1e308}])
 def test_heights_of_a_direction_that_overflow(options):
     message = "`direction_scale` and `spacing` must keep the added heights finite"

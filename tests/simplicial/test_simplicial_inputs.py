@@ -91,6 +91,16 @@ WRONG_TRANSFORMS = {
 }
 
 
+def test_weights_add_up_over_points_and_simplices():
+    """Three points and an edge of 2**61 each are too many, and without the edge they fit."""
+    points = POINTS[:3]
+    weights = [2**61] * 3
+    alone = ecc.simplicial_transform(points, [], [[1, 0]], [9], weights=weights)
+    assert alone.values.tolist() == [[3 * 2**61]]
+    with pytest.raises(ValueError, match="`weights` must be integers whose sums"):
+        ecc.simplicial_transform(points, [[0, 1]], [[1, 0]], [9], weights=weights)
+
+
 @pytest.mark.parametrize("case", WRONG_TRANSFORMS)
 def test_wrong_transforms(case):
     changed, message = WRONG_TRANSFORMS[case]

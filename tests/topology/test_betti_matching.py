@@ -314,6 +314,10 @@ def test_results():
     assert len(table) == len(found.prediction.births) + len(found.target.births)
     counts = table[table["match"] < 0].groupby("dimension").size()
     assert_array_equal(counts.to_numpy(), found.error)
+    matched = table[table["match"] >= 0].sort_values("match")
+    for pairs, name in zip(found.matched, ("prediction", "target"), strict=True):
+        own = matched[matched["image"] == name]
+        assert_array_equal(own[["birth", "death"]], np.stack([pairs.births, pairs.deaths], axis=1))
     for pairs, image in ((found.prediction, prediction), (found.target, target)):
         diagram = ecc.persistence_pairs(image)
         assert_array_equal(

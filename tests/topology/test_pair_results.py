@@ -34,6 +34,11 @@ def test_diagrams_for_other_packages(superlevel):
     assert np.isfinite(np.concatenate(several.to_gudhi(essential=last))).all()
 
 
+def test_a_class_that_never_dies_may_end_where_it_is_born():
+    pairs = ecc.persistence_pairs(np.array([2.0, 3.0, 5.0]), 0)
+    assert_array_equal(pairs.to_gudhi(essential=2.0), [[2, 2]])
+
+
 @pytest.mark.parametrize(
     ("essential", "error", "message"),
     [

@@ -215,6 +215,8 @@ def test_directions_are_normalised_and_unit_vectors_kept():
     np.testing.assert_allclose(result.directions[3], np.sqrt([0.5, 0.5]))
     again = ecc.euler_transform(MASK, result.directions, 3)
     assert_array_equal(again.directions, result.directions)
+    nearly = ecc.euler_transform(MASK, [[1 + 1e-9, 0]], 3)
+    assert nearly.directions.tolist() == [[1, 0]]
 
 
 def test_empty_results():
