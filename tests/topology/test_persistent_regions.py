@@ -27,45 +27,94 @@ def neighbours_of(shape, connectivity, wraps):
     steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
 
     def beside(point):
-        near = [np.add(point, s) for s in steps]
-        return [tuple(np.where(wraps, np.mod(q, shape), q).tolist()) for q in near]
+        near = np.add(point, steps)
+        wrapped = np.where(wraps, np.mod(near, shape), near)
+        return list(map(tuple, wrapped.tolist()))
 
     return beside
 
 
+class Flooding:
+    """Components of the points that have entered, and the basins that they consist of.
+
+    Both are named by their first point. A component that does not last is poured into the basin of
+    the point at which it dies.
+    """
+
+    def __init__(self, value, least):
+        self.value = value
+        self.least = least
+        self.basins = {}  # the points of each, oldest first
+        self.owner = {}  # the basin of each point
+        self.component = {}  # of each basin, also of those that were poured into others
+        self.deaths = {}
+        self.merged = {}
+
+    def enter(self, point, neighbours):
+        """Add a point to the oldest basin beside it, or begin one, and join components."""
+        near = {self.owner[other] for other in neighbours if other in self.owner}
+        oldest_first = list(self.basins)
+        home = min(near, key=oldest_first.index, default=point)
+        if home == point:
+            self.basins[point] = set()
+            self.component[point] = point
+        self.basins[home].add(point)
+        self.owner[point] = home
+        meeting = {self.component[basin] for basin in (*near, home)}
+        oldest = min(meeting, key=list(self.component).index)
+        for young in meeting - {oldest}:
+            self._join(young, oldest, point)
+            if not self._lasted(young, point):
+                self._pour(young, home)
+
+    def _join(self, young, oldest, point):
+        self.deaths[young] = point
+        self.merged[young] = oldest
+        for basin, component in self.component.items():
+            if component == young:
+                self.component[basin] = oldest
+
+    def _lasted(self, young, point):
+        birth = self.value[young]
+        death = self.value[point]
+        return birth != death and death - birth >= self.least  # both may be infinite
+
+    def _pour(self, young, home):
+        points = self.basins.pop(young)
+        self.basins[home] |= points
+        self.owner.update(dict.fromkeys(points, home))
+
+
+def entry_values(image, superlevel, shown):
+    """The number of each point that is used, the smaller the earlier it enters."""
+    sign = -1 if superlevel else 1
+    points = zip(*(axis.tolist() for axis in np.nonzero(shown)), strict=True)
+    return {point: sign * as_number(image[point]) for point in points}
+
+
 def flood(image, least, connectivity, superlevel, wraps, shown):
-    """Labels, deaths and what the regions merge into, with sets of points.
+    """Labels, births, deaths and what the regions merge into, with sets of points.
 
     `wraps` tells along which axes opposite sides touch.
     """
-    sign = -1 if superlevel else 1
-    value = {p: sign * as_number(image[p]) for p in zip(*np.nonzero(shown), strict=True)}
+    value = entry_values(image, superlevel, shown)
     beside = neighbours_of(image.shape, connectivity, wraps)
-    basins, component, deaths, merged = {}, {}, {}, {}  # by the point of birth, oldest first
-    owner = {}
+    flooding = Flooding(value, least)
     for point in sorted(value, key=lambda p: (value[p], p)):
-        near = {owner[q] for q in beside(point) if q in owner}
-        age = list(basins)
-        home = min(near, key=age.index, default=point)
-        if home == point:
-            basins[point], component[point] = set(), point
-        basins[home].add(point)
-        owner[point] = home
-        oldest = min({component[b] for b in near | {home}}, key=list(component).index)
-        for young in {component[b] for b in near} - {oldest}:
-            deaths[young], merged[young] = point, oldest
-            for b in component:
-                component[b] = oldest if component[b] == young else component[b]
-            gap = 0 if value[point] == value[young] else value[point] - value[young]
-            if gap == 0 or gap < least:
-                basins[home] |= basins[young]
-                owner.update(dict.fromkeys(basins.pop(young), home))
+        flooding.enter(point, beside(point))
     labels = np.zeros(image.shape, np.int32)
-    born = list(basins)
-    for number, points in enumerate(basins.values(), 1):
-        labels[tuple(np.transpose(list(points)))] = number
-    into = [born.index(merged[b]) + 1 if b in merged else 0 for b in born]
-    return labels, born, [deaths.get(b) for b in born], into
+    for number, points in enumerate(flooding.basins.values(), 1):
+        mark(labels, points, number)
+    born = list(flooding.basins)
+    died = [flooding.deaths.get(birth) for birth in born]
+    label_of = {birth: number for number, birth in enumerate(born, 1)}
+    into = [label_of[flooding.merged[b]] if b in flooding.merged else 0 for b in born]
+    return labels, born, died, into
+
+
+def mark(labels, points, number):
+    """Give points a label."""
+    labels[tuple(np.transpose(list(points)))] = number
 
 
 def connected(start, points, beside):
@@ -80,9 +129,8 @@ def connected(start, points, beside):
 
 def cut(image, labels, born, died, superlevel, shown, beside, height):
     """Labels of the points that are connected to the extreme point of their region at its level."""
-    sign = -1 if superlevel else 1
-    points = set(zip(*(axis.tolist() for axis in np.nonzero(shown)), strict=True))
-    value = {p: sign * as_number(image[p]) for p in points}
+    value = entry_values(image, superlevel, shown)
+    points = set(value)
     finite = [v for v in value.values() if abs(v) < np.inf]
 
     def level_of(birth, death):
@@ -101,8 +149,16 @@ def cut(image, labels, born, died, superlevel, shown, beside, height):
             end = value[death]
         level = max(value[birth], level_of(value[birth], end))
         inside = {p for p in points if labels[p] == number and value[p] <= level}
-        result[tuple(np.transpose(list(connected(birth, inside, beside))))] = number
+        mark(result, connected(birth, inside, beside), number)
     return result
+
+
+def gaps_of(image):
+    """Differences of some of the smallest and the largest values, at which regions may die."""
+    values = sorted({as_number(v) for v in image.ravel() if v == v})
+    extremes = {*values[:4], *values[-4:]}
+    gaps = {b - a for a, b in itertools.combinations(sorted(extremes), 2)}
+    return sorted(gap for gap in gaps if gap < 2**63)
 
 
 @given(st.data())
@@ -112,9 +168,7 @@ def test_equal_the_flooding_by_definition(data):
     shapes = st.tuples(*[st.integers(1, 7)] * ndim)
     image = data.draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
     native = image.astype(image.dtype.newbyteorder("="))
-    values = sorted({as_number(v) for v in native.ravel() if v == v})
-    gaps = {abs(b - a) for a, b in itertools.product(values[:4] + values[-4:], repeat=2) if a != b}
-    least = data.draw(st.sampled_from([0, 0.5, *[g for g in gaps if g < 2**63]]))
+    least = data.draw(st.sampled_from([0, 0.5, *gaps_of(native)]))
     options = data.draw(omitting(image))
     wraps = data.draw(st.tuples(*[st.booleans()] * ndim))
     boundary = boundary_of(wraps, ndim)
