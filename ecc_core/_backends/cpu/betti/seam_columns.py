@@ -26,8 +26,10 @@ from ecc_core._backends.cpu.betti.seams import (
     MINIMUM,
     NOWHERE,
     ROW_STEPS,
+    links_of_face,
     list_chains,
     match_face,
+    with_frame,
 )
 from ecc_core._backends.cpu.betti.stars import ENDS, edge_offsets
 from ecc_core._backends.cpu.betti.volume import Volume
@@ -189,7 +191,9 @@ def face_seam(around: Surroundings, side: Side) -> FaceSeam:
     directions = np.empty(high.shape, np.int8)
     saddles = np.empty((high.size + 1, 2), np.int64)  # of so few points that are no extrema
     minima = np.empty(high.size, np.int64)
-    count, least = match_face(*points, framed, directions, saddles, minima)
+    keys = with_frame(points.keys, framed, 0, np.iinfo(np.uint64).max)
+    places = with_frame(points.places, framed, -1, np.iinfo(np.int64).max)
+    count, least = match_face(keys, places, links_of_face(), directions, saddles, minima)
     return FaceSeam(points, high, directions, saddles[:count], minima[:least])
 
 

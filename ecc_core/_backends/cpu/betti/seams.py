@@ -13,9 +13,13 @@ where paths of these go on: the *chain* of the path in either box.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
-from ecc_core._backends.cpu.betti.pair_joins import is_later
+import numpy as np
+from numpy.typing import NDArray
+
 from ecc_core._backends.cpu.betti.paths import (
     ROOM_OF_STEP,
     TOO_FEW,
@@ -25,6 +29,8 @@ from ecc_core._backends.cpu.betti.paths import (
 )
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import bare
+
+Array = NDArray[Any]
 
 ROW_STEPS = np.array([-1, 0, 0, 1])
 COLUMN_STEPS = np.array([0, -1, 1, 0])
@@ -39,65 +45,114 @@ NOWHERE = -1
 ROOM = 1 << 10  # elements of a list at first
 
 
-@subroutine()
-def is_lower(keys, places, framed, y, x, v, u):
-    """Whether a neighbour (v, u) of a point (y, x) of a face comes before it.
+class Links(NamedTuple):
+    """What follows from the neighbours of a point of a face that come before it.
 
-    It does in a frame, which lies beyond those of the four sides of the face that are `framed`.
+    Each set of them is a number, of which a neighbour has bit ``3 * (1 + row) + 1 + column``.
     """
-    rows, columns = keys.shape
-    outside = False
-    for index, length, side in ((v, rows, 0), (u, columns, 2)):
-        if 0 <= index < length:
-            continue
-        if not framed[side + (index >= length)]:
-            return False
-        outside = True
-    return outside or not is_later(keys[v, u], places[v, u], keys[y, x], places[y, x])
+
+    ways: Array
+    """Where the path from the point leads, (512,)."""
+    saddles: Array
+    """The directions of its critical edges, then `MINIMUM`, (512, 3)."""
+
+
+@cache
+def links_of_face() -> Links:
+    """Return what follows from each set of neighbours."""
+    ways = np.full(1 << 9, MINIMUM, np.int8)
+    saddles = np.full((1 << 9, DIRECTIONS - 1), MINIMUM, np.int8)
+    for lower in range(1 << 9):
+        starts = _components(lower)
+        if starts:
+            ways[lower] = starts[0]
+            saddles[lower, : len(starts) - 1] = starts[1:]
+    return Links(ways, saddles)
+
+
+def _components(lower: int) -> list[int]:
+    """Return one direction of each component of a lower link."""
+    ends = [_is_in(lower, *_moves(end)) for end in AROUND]
+    starts = []
+    for i, end in enumerate(AROUND):
+        own = _moves(end)
+        before = _moves(AROUND[i - 1])
+        between = own[0] + before[0], own[1] + before[1]
+        if ends[i] and not (ends[i - 1] and _is_in(lower, *between)):
+            starts.append(int(end))
+    if not starts and ends[0]:  # at a maximum, whose lower link is a circle
+        starts.append(int(AROUND[0]))
+    return starts
+
+
+def _moves(direction: int) -> tuple[int, int]:
+    return int(ROW_STEPS[direction]), int(COLUMN_STEPS[direction])
+
+
+def _is_in(lower: int, row: int, column: int) -> bool:
+    return bool(lower >> (3 * (1 + row) + 1 + column) & 1)
+
+
+def with_frame(values: Array, framed: Sequence[bool], before: int, after: int) -> Array:
+    """Return a face with a border, whose points are `before` all others in the frame.
+
+    The frame lies beyond those of the four sides that are `framed`; other points come `after`.
+    """
+    padded = np.full((values.shape[0] + 2, values.shape[1] + 2), before, values.dtype)
+    padded[1:-1, 1:-1] = values
+    sides = padded[0], padded[-1], padded[:, 0], padded[:, -1]
+    for side, is_frame in zip(sides, framed, strict=True):
+        if not is_frame:
+            side[:] = after
+    return padded
 
 
 @kernel()
-def match_face(keys, places, framed, directions, saddles, minima):
-    """Find the gradient of the 2-D image of a seam.
+def match_face(keys, places, links, directions, saddles, minima):
+    """Find the gradient of the 2-D image of a seam, whose points have a border.
 
     Writes to `directions` where the path from each point leads; to `saddles` the points with
     critical edges, in C order, and their directions; and to `minima` the points with none. Returns
     the numbers of both.
     """
-    rows, columns = keys.shape
+    keys = bare(keys)
+    places = bare(places)
+    rows, columns = directions.shape
     count = 0
     least = 0
-    joined = np.empty(DIRECTIONS, np.bool_)
-    ends = np.empty(DIRECTIONS, np.bool_)
-    for y, x in np.ndindex(rows, columns):
-        for i in range(DIRECTIONS):
-            end = AROUND[i]
-            ends[i] = is_lower(
-                keys, places, framed, y, x, y + ROW_STEPS[end], x + COLUMN_STEPS[end]
-            )
-        for i in range(DIRECTIONS):  # whether an end is joined to the one before it
-            end = AROUND[i]
-            before = AROUND[i - 1]
-            v = y + ROW_STEPS[end] + ROW_STEPS[before]
-            u = x + COLUMN_STEPS[end] + COLUMN_STEPS[before]
-            joined[i] = ends[i] and ends[i - 1] and is_lower(keys, places, framed, y, x, v, u)
-        way = MINIMUM
-        for i in range(DIRECTIONS):
-            if not ends[i] or joined[i]:
-                continue
+    lower = np.empty(columns, np.uint16)
+    for y in range(rows):
+        lower[:] = 0
+        for step in range(9):
+            if step != 4:  # the point itself
+                add_lower(keys, places, y, step, lower)
+        for x in range(columns):
+            found = lower[x]
+            way = links.ways[found]
+            directions[y, x] = way
             if way == MINIMUM:
-                way = AROUND[i]
-            else:
+                minima[least] = y * columns + x
+                least += 1
+            i = 0
+            while i < DIRECTIONS - 1 and links.saddles[found, i] != MINIMUM:
                 saddles[count, 0] = y * columns + x
-                saddles[count, 1] = AROUND[i]
+                saddles[count, 1] = links.saddles[found, i]
                 count += 1
-        if way == MINIMUM and ends[0]:  # a maximum, whose lower link is a circle
-            way = AROUND[0]
-        if way == MINIMUM:
-            minima[least] = y * columns + x
-            least += 1
-        directions[y, x] = way
+                i += 1
     return count, least
+
+
+@subroutine()
+def add_lower(keys, places, y, step, lower):
+    """Add the bit of a neighbour to the points of a row before which it comes."""
+    v = y + step // 3
+    first = step % 3
+    bit = np.uint16(1 << step)
+    for x in range(lower.size):
+        key = keys[y + 1, x + 1]
+        beside = keys[v, x + first]
+        is_before = places[v, x + first] < places[y + 1, x + 1]
+        lower[x] |= bit if beside < key or (beside == key and is_before) else np.uint16(0)
 
 
 @subroutine()
