@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     soft_project(const ProjectedPoints points, double* partial) {
     __shared__ Real heights[kThreads];
     __shared__ Weights weights[kThreads];
-    __shared__ alignas(kTogether) unsigned char has_weight[kThreads];
+    __shared__ unsigned has_weight[kThreads / kTogether];  // a byte for each point
     __shared__ double scratch[kThreads];
     const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
     const int images = points.images;
@@ -111,14 +111,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 weights[threadIdx.x].of[k] = own;
                 is_needed = is_needed || own != 0;
             }
-            has_weight[threadIdx.x] = is_needed;
+            ((unsigned char*)has_weight)[threadIdx.x] = is_needed;
             Real at[kAxes];
             points.places(point, at);
             heights[threadIdx.x] = points.height(direction, at);
             __syncthreads();
             Sums<Real> sums[kImages] = {};
             for (int i = kTogether * part; i < kThreads; i += kTogether * parts.count) {
-                if (*(const unsigned*)(has_weight + i) == 0) continue;
+                if (has_weight[i / kTogether] == 0) continue;
 #pragma unroll
                 for (int own = i; own < i + kTogether; ++own) {
                     const Weights weight = weights[own];
