@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -19,15 +20,28 @@ def regroupings(count, own):
     return [np.isin(np.arange(count), chosen) for chosen in members]
 
 
+def mean_difference(first, second):
+    """The mean curve of a group less that of another one."""
+    return first.mean(axis=0) - second.mean(axis=0)
+
+
+def corrected(observed, permuted):
+    """P-values of statistics (n,): how often the largest of each permutation (k, n) is as large."""
+    largest = np.max(permuted, axis=1)
+    as_large = largest[:, None] >= observed - 1e-9
+    return as_large.mean(axis=0)
+
+
 def maximum_statistic(first, second):
     """Corrected p-values over all regroupings, one at a time."""
     both = np.concatenate([first, second])
     scale = both.std(axis=0)
+
+    def scaled(a, b):
+        return np.abs(mean_difference(a, b)) / scale
+
     groups = regroupings(len(both), len(first))
-    moved = [np.abs(both[own].mean(axis=0) - both[~own].mean(axis=0)) / scale for own in groups]
-    observed = np.abs(first.mean(axis=0) - second.mean(axis=0)) / scale
-    largest = np.max(moved, axis=1)
-    return np.array([np.mean(largest >= one - 1e-9) for one in observed])
+    return corrected(scaled(first, second), [scaled(both[own], both[~own]) for own in groups])
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -42,9 +56,11 @@ def test_equal_to_loops(k, n, superlevel):
     assert found.exact
     assert found.units == (k, n)
     assert_allclose(found.pvalues, [1, *maximum_statistic(first[:, 1:], second[:, 1:])])
-    assert_allclose(found.difference, first.mean(axis=0) - second.mean(axis=0))
+    difference = mean_difference(first, second)
+    assert_allclose(found.difference, difference)
     pooled = (k * first.var(axis=0) + n * second.var(axis=0)) / (k + n - 2)
-    assert_allclose(found.effect_size, found.difference / np.sqrt(np.where(pooled, pooled, 1)))
+    deviation = np.sqrt(np.where(pooled, pooled, 1))
+    assert_allclose(found.effect_size, difference / deviation)
     assert_array_equal(found.thresholds, T)
 
 
@@ -52,46 +68,71 @@ def partitions(sizes, left):
     """All ways to divide numbers into groups of these sizes."""
     if not sizes:
         return [[]]
-    return [
-        [list(own), *rest]
-        for own in itertools.combinations(left, sizes[0])
-        for rest in partitions(sizes[1:], [i for i in left if i not in own])
-    ]
+    found = []
+    for own in itertools.combinations(left, sizes[0]):
+        others = [i for i in left if i not in own]
+        found += [[list(own), *rest] for rest in partitions(sizes[1:], others)]
+    return found
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 3), (3, 3, 3), (1, 2, 2, 2)])
-def test_several_groups(sizes):
+def spread(groups):
+    """Standard deviation of the means of groups at each threshold, weighted by their sizes."""
+    rows = np.concatenate(groups)
+    squares = np.zeros(rows.shape[1])
+    for group in groups:
+        squares += len(group) / len(rows) * mean_difference(group, rows) ** 2
+    return np.sqrt(squares)
+
+
+def norm(curve):
+    """The L2 norm of a curve, which holds its values up to the next threshold."""
+    return np.sqrt(curve[:-1] ** 2 @ np.diff(T))
+
+
+def deviation_within(groups):
+    """The standard deviation of curves from the mean of their own group."""
+    squares = np.concatenate([(group - group.mean(axis=0)) ** 2 for group in groups])
+    return np.sqrt(squares.sum(axis=0) / (len(squares) - len(groups)))
+
+
+SIZES = [(2, 2, 3), (3, 3, 3), (1, 2, 2, 2)]
+
+
+def groups_of(sizes):
+    """Groups of random curves that differ at two thresholds."""
     rng = np.random.default_rng(sum(sizes))
     shifts = np.array([0, 0, 2, 3, 0])
-    groups = [rng.normal(i * shifts, 1, (n, 5)) for i, n in enumerate(sizes)]
+    return [rng.normal(i * shifts, 1, (n, 5)) for i, n in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_several_groups(sizes):
+    groups = groups_of(sizes)
     found = permutation_test(*[(T, values) for values in groups])
     assert found.exact
     assert found.units == sizes
-    both = np.concatenate(groups)
-    grand = both.mean(axis=0)
-    total = sum(sizes)
+    rows = np.concatenate(groups)
+    ways = partitions(sizes, range(len(rows)))
+    permuted = [spread([rows[own] for own in way]) for way in ways]
+    observed = spread(groups)
+    null = np.array([norm(curve) for curve in permuted])
+    assert_allclose(found.difference, observed)
+    assert found.statistic == pytest.approx(norm(observed))
+    assert_allclose(np.sort(found.null), np.sort(null))
+    assert found.pvalue == pytest.approx(np.mean(null >= norm(observed) - 1e-9))
+    scale = rows.std(axis=0)
+    assert_allclose(found.pvalues, corrected(observed / scale, permuted / scale))
+    assert_allclose(found.effect_size, observed / deviation_within(groups))
 
-    def spread(parts):
-        """Standard deviation of the means, and the statistic."""
-        gaps = [np.sqrt(len(own) / total) * (own.mean(axis=0) - grand) for own in parts]
-        squares = np.sum(np.square(gaps), axis=0)
-        return np.sqrt(squares), np.sqrt(squares[:-1] @ np.diff(T))
 
-    each = [spread([both[own] for own in way]) for way in partitions(sizes, range(total))]
-    difference, statistic = spread(groups)
-    assert_allclose(found.difference, difference)
-    assert found.statistic == pytest.approx(statistic)
-    assert found.null.size == len(each)
-    assert found.pvalue == pytest.approx(np.mean([s >= statistic - 1e-9 for _, s in each]))
-    largest = np.array([(moved / both.std(axis=0)).max() for moved, _ in each])
-    expected = [(largest >= one - 1e-9).mean() for one in difference / both.std(axis=0)]
-    assert_allclose(found.pvalues, expected)
-    within = sum(((own - own.mean(axis=0)) ** 2).sum(axis=0) for own in groups)
-    assert_allclose(found.effect_size, difference / np.sqrt(within / (total - len(sizes))))
-    drawn = permutation_test(*[(T, values) for values in groups], n_permutations=60, rng=0)
+@pytest.mark.parametrize("sizes", SIZES)
+def test_some_divisions_of_several_groups(sizes):
+    groups = [(T, values) for values in groups_of(sizes)]
+    drawn = permutation_test(*groups, n_permutations=60, rng=0)
+    every = permutation_test(*groups)
     assert not drawn.exact
     assert drawn.null.size == 60
-    assert set(np.round(drawn.null, 9)) <= set(np.round(found.null, 9))
+    assert set(np.round(drawn.null, 9)) <= set(np.round(every.null, 9))
 
 
 def test_several_groups_of_units():
@@ -117,9 +158,8 @@ def test_pairs():
     gaps = first - second
     scale = np.sqrt((gaps**2).mean(axis=0))
     signs = np.array([*itertools.product((-1, 1), repeat=5)])
-    largest = np.abs(signs @ gaps / 5 / scale).max(axis=1)
-    observed = np.abs(gaps.mean(axis=0)) / scale
-    assert_allclose(found.pvalues, [(largest >= one - 1e-9).mean() for one in observed])
+    permuted = np.abs(signs @ gaps / 5 / scale)
+    assert_allclose(found.pvalues, corrected(np.abs(gaps.mean(axis=0)) / scale, permuted))
     assert_allclose(found.effect_size, gaps.mean(axis=0) / gaps.std(axis=0, ddof=1))
 
 
@@ -130,7 +170,8 @@ def test_plots():
     test = permutation_test((T, first), (T, second))
     ax = test.plot()
     assert_array_equal(ax.lines[-1].get_ydata(), test.difference)
-    shaded = np.concatenate([path.vertices[:, 0] for path in ax.collections[0].get_paths()])
+    corners = [path.vertices for path in ax.collections[0].get_paths()]
+    shaded = np.concatenate(corners)[:, 0]
     assert 1 < shaded.min() <= 3
     assert 4 <= shaded.max() < 8
     band = mean_band((T, first), rng=0)
@@ -161,9 +202,19 @@ def test_axes_of_plots_have_units():
     assert ax.get_xlabel() == "height (mm)"
     pairs = replace(ecc.persistence_pairs(images[0]), units="HU")
     regions = replace(ecc.persistent_regions(images[0], 1), units="HU")
-    for found in (pairs, regions):
-        assert found.boundary == "closed"
-        assert found.plot().get_xlabel() == "birth (HU)"
+    assert (pairs.boundary, regions.boundary) == ("closed", "closed")
+    assert pairs.plot().get_xlabel() == "birth (HU)"
+    assert regions.plot().get_xlabel() == "birth (HU)"
+
+
+def ranges_where(differs):
+    """The first and the last threshold of each run of those that differ."""
+    ranges = []
+    for _, run in itertools.groupby(zip(differs, T.tolist(), strict=True), key=itemgetter(0)):
+        steps = list(run)
+        if steps[0][0]:
+            ranges.append((steps[0][1], steps[-1][1]))
+    return ranges
 
 
 def test_ranges_of_thresholds_that_differ():
@@ -172,16 +223,8 @@ def test_ranges_of_thresholds_that_differ():
     rng = np.random.default_rng(0)
     for shape in [(T.size,), (3, T.size)] * 20:
         pvalues = rng.choice([0.01, 0.05, 0.051, 0.5], shape)
-        expected = []
-        inside = False
-        for t, column in zip(T.tolist(), pvalues.T, strict=True):
-            now = bool((column <= 0.05).any())
-            if now and inside:
-                expected[-1] = (expected[-1][0], t)
-            elif now:
-                expected.append((t, t))
-            inside = now
-        assert test._replace(pvalues=pvalues).differing() == expected
+        differs = np.atleast_2d(pvalues <= 0.05).any(axis=0)
+        assert test._replace(pvalues=pvalues).differing() == ranges_where(differs)
     assert test.differing() == []
     with pytest.raises(ValueError, match="`level`"):
         test.differing(1.5)
@@ -222,21 +265,21 @@ def test_permutation_test_of_transforms():
     first = transforms(2)
     second = transforms(3, thick=5)
     found = permutation_test(first, second)
-    first_values, second_values = (
-        np.array([one.values for one in group], float) for group in (first, second)
-    )
+    first_values = np.array([one.values for one in first], float)
+    second_values = np.array([one.values for one in second], float)
     widths = np.gradient(first[0].heights)
     widths[[0, -1]] /= 2
 
     def distance(a, b):
-        return np.sqrt(((a.mean(axis=0) - b.mean(axis=0)) ** 2 @ widths).mean())
+        of_directions = mean_difference(a, b) ** 2 @ widths
+        return np.sqrt(of_directions.mean())
 
     both = np.concatenate([first_values, second_values])
     statistic = distance(first_values, second_values)
     null = np.array([distance(both[own], both[~own]) for own in regroupings(8, 4)])
     assert found.statistic == pytest.approx(statistic)
     assert found.pvalue == np.mean(null >= statistic - 1e-9)
-    difference = first_values.mean(axis=0) - second_values.mean(axis=0)
+    difference = mean_difference(first_values, second_values)
     assert_allclose(found.difference, difference, atol=1e-12)
     assert found.pvalues.shape == found.effect_size.shape == (6, 10)
     varies = both.std(axis=0) > 0
