@@ -20,9 +20,10 @@ import networkx as nx
 import numpy as np
 import torch
 from evidence.outcome import machine
-from meshes import Mesh, direct_sum, shapes_of, torus
+from meshes import Mesh, Shapes, direct_sum, shapes_of, torus
 
 import ecc_core as ecc
+from ecc_core.nn import SimplicialTransformLayer
 from ecc_core.nn.functional import soft_simplicial_transform
 
 RESULTS = Path(__file__).parent / "results"
@@ -128,6 +129,55 @@ def soft(name: str, turns: int) -> dict[str, Any]:
     }
 
 
+class DirectLayer(torch.nn.Module):
+    """DECT's layer: directions are learned, heights are not."""
+
+    def __init__(self, unit: torch.Tensor, heights: torch.Tensor) -> None:
+        super().__init__()
+        self.directions = torch.nn.Parameter(unit)
+        self.heights = heights
+
+    def forward(self, given: Shapes) -> torch.Tensor:
+        points, simplices, batch, shapes = given
+        return direct_sum(
+            points, simplices, self.directions, self.heights, batch, shapes, SHARPNESS
+        )
+
+
+def layers(name: str, turns: int) -> dict[str, Any]:
+    """Layers forward and backward, with gradients of points and parameters, of a given upstream."""
+    given = shapes_of(name)
+    points, simplices, batch, shapes = given
+    points.requires_grad_()
+    ndim = points.shape[1]
+    unit = torch.tensor(ecc.sample_directions(STEPS, ndim), dtype=torch.float32)
+    direct = DirectLayer(unit, torch.linspace(-1.1, 1.1, STEPS))
+    upstream = torch.randn(shapes, STEPS, STEPS, generator=torch.Generator().manual_seed(1))
+    options = {"range": (-1.1, 1.1), "sharpness": SHARPNESS, "n_spatial": ndim}
+    same = SimplicialTransformLayer(STEPS, STEPS, learn_thresholds=False, **options)
+    heights_too = SimplicialTransformLayer(STEPS, STEPS, **options)
+
+    def learned(layer: torch.nn.Module, transform: Call) -> Call:
+        wanted = [points, *(part for part in layer.parameters() if part.requires_grad)]
+        return lambda: torch.autograd.grad(transform(), wanted, upstream)
+
+    def of(layer: torch.nn.Module) -> Call:
+        return lambda: layer(points, simplices, batch=batch, shapes=shapes)
+
+    calls = {
+        "ours": learned(same, of(same)),
+        "heights too": learned(heights_too, of(heights_too)),
+        "direct": learned(direct, lambda: direct(given)),
+        "ours, forward": of(same),
+        "direct, forward": lambda: direct(given),
+    }
+    best, results = least_times(calls, turns)
+    found = results["ours, forward"].detach()
+    expected = results["direct, forward"].detach()
+    difference = float((found - expected).abs().max() / expected.abs().max())
+    return {"name": name, "ms": best, "difference": difference}
+
+
 def markdown(report: dict[str, Any]) -> str:
     lines = ["# Transforms of meshes and graphs", "", f"{(__doc__ or '').splitlines()[0]}", ""]
     lines += [f"{DIRECTIONS} directions, {HEIGHTS} heights, a bumpy torus, one thread.", ""]
@@ -161,6 +211,24 @@ def markdown(report: dict[str, Any]) -> str:
             f"| {row['name']} | {row['shapes']} | {row['points']} | {ms['ours']:.3g} "
             f"| {ms['direct']:.3g} | {ms['direct'] / ms['ours']:.3g} | {row['difference']:.1g} |"
         )
+    lines += [
+        "",
+        "Layers, forward and backward from a given upstream gradient. DECT's layer learns "
+        "directions; ours learns these, or heights as well.",
+        "",
+        "| batch | ms | with heights, ms | DECT's, ms | ratio | with heights | forward, ms "
+        "| DECT's, ms | ratio | difference |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in report["layers"]:
+        ms = row["ms"]
+        forward = ms["ours, forward"]
+        lines.append(
+            f"| {row['name']} | {ms['ours']:.3g} | {ms['heights too']:.3g} | {ms['direct']:.3g} "
+            f"| {ms['direct'] / ms['ours']:.3g} | {ms['direct'] / ms['heights too']:.3g} "
+            f"| {forward:.3g} | {ms['direct, forward']:.3g} "
+            f"| {ms['direct, forward'] / forward:.3g} | {row['difference']:.1g} |"
+        )
     about = ", ".join(f"{name} {value}" for name, value in report["machine"].items())
     return "\n".join([*lines, "", f"On: {about}."]) + "\n"
 
@@ -171,6 +239,7 @@ if __name__ == "__main__":
         "machine": machine(),
         "exact": [exact(100, 50, 12), exact(1000, 500, 4)],
         "soft": [soft("letters", 150), soft("meshes", 3)],
+        "layers": [layers("letters", 150), layers("meshes", 3)],
     }
     (RESULTS / "simplicial.json").write_text(json.dumps(report, indent=1) + "\n")
     (RESULTS / "simplicial.md").write_text(markdown(report))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ Floats = NDArray[np.float64]
 POINTS_AT_ONCE = 1024  # Coordinates of so many points stay in the first-level cache.
 TOLERANCE = 2.0**-20  # A guess that is further from a level, in bin widths, is certain.
 MOST_CELLS = 2**20
+KEPT = 1024  # Of so many levels it is remembered how even they are.
 SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
 # Points times directions; for less work a second thread costs more than it saves.
 MOST_SERIAL_WORK = 2**20
@@ -56,17 +58,13 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
 
     A grid that will be `scaled` has one cell for all levels, unless they are evenly spaced.
     """
-    finite = levels
-    if levels.size and not (math.isfinite(levels[0]) and math.isfinite(levels[-1])):
-        finite = levels[np.isfinite(levels)]
-    low = float(finite[0]) if finite.size else 0.0
-    high = float(finite[-1]) if finite.size else 0.0
-    width = high - low
-    if 0 < width < np.inf and finite.size == levels.size:
+    low, width, error = (
+        _known_spacing(levels.tobytes()) if levels.size <= KEPT else _spacing(levels)
+    )
+    if error < TOLERANCE / 4:
         scale = (levels.size - 1) / width
-        error = np.abs((levels - low) * scale - np.arange(levels.size)).max()
         rounding = 16 * sys.float_info.epsilon * (reach + abs(low)) * scale
-        if error < TOLERANCE / 4 and rounding < TOLERANCE / 4:
+        if rounding < TOLERANCE / 4:
             return Grid(levels, low, scale, np.empty(0, dtype=np.int64))
     cells = min(4 * levels.size, MOST_CELLS)
     scale = cells / width if 0 < width < np.inf and not scaled else np.inf
@@ -75,6 +73,28 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
     cell = np.clip((levels - low) * scale, 0, cells - 1).astype(np.int64)
     first = np.searchsorted(cell, np.arange(cells + 1))
     return Grid(levels, low, scale, first.astype(np.int64))
+
+
+def _spacing(levels: Floats) -> tuple[float, float, float]:
+    """Return the lowest finite level, how far the highest is above it, and how uneven levels are.
+
+    That is how far levels are from even places, in steps; infinity if there are no such places.
+    """
+    finite = levels[np.isfinite(levels)]
+    if finite.size == 0:
+        return 0.0, 0.0, math.inf
+    low = float(finite[0])
+    width = float(finite[-1]) - low
+    if not 0 < width < math.inf or finite.size < levels.size:
+        return low, width, math.inf
+    scale = (levels.size - 1) / width
+    return low, width, float(np.abs((levels - low) * scale - np.arange(levels.size)).max())
+
+
+@lru_cache(maxsize=64)
+def _known_spacing(raw: bytes) -> tuple[float, float, float]:
+    """Return the spacing of few levels, which are often those of the call before."""
+    return _spacing(np.frombuffer(raw))
 
 
 @subroutine(error_model="numpy")
