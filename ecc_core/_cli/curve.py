@@ -88,7 +88,8 @@ def run(arguments: Namespace) -> None:
                     lasting_by_boxes.check(path, paths, arguments)
                     start(f"curve of {Path(path).name}")
                     stack = open_stack(path, lengths, arguments)
-                    curves = lasting_by_boxes.lasting_curves(stack)
+                    at = thresholds_of(stack, sampled=False)
+                    curves = lasting_by_boxes.lasting_curves(stack, at)
                 else:
                     stack = held(stack)
                     start(f"curve of {Path(path).name}")

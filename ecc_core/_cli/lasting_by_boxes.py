@@ -9,7 +9,7 @@ import numpy as np
 
 import ecc_core
 from ecc_core._blocks.window import PURPOSE
-from ecc_core._cli.blockwise import Stack, thresholds_of
+from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.curve_columns import Curves
@@ -38,8 +38,12 @@ def fits_in_memory(blocks: Blocks) -> bool:
 
 def is_needed(stack: Stack) -> bool:
     """Whether boxes give some of the curves of what lasts, as the volume is too large for all."""
-    lasts = stack.arguments.persistence is not None
-    return lasts and stack.view.ndim == 3 and not fits_in_memory(stack.blocks)
+    return lasts_in_volume(stack) and not fits_in_memory(stack.blocks)
+
+
+def lasts_in_volume(stack: Stack) -> bool:
+    """Whether curves are those of what lasts in a volume, which boxes give by their pairs."""
+    return stack.arguments.persistence is not None and stack.view.ndim == 3
 
 
 def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
@@ -64,9 +68,30 @@ def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
         )
 
 
-def lasting_curves(stack: Stack) -> Curves:
+def check_stack(path: str, arguments: Namespace) -> None:
+    """Refuse what `ecc stack` cannot do with the pairs of a volume."""
+    known = CURVES["euler"], CURVES["betti"]
+    others = [one.name for one in quantities_of(arguments) if one not in known]
+    refused = ""
+    if arguments.part is not None:
+        refused = "part"
+    elif arguments.resume:
+        refused = "resume"
+    elif arguments.scheduler:
+        refused = "scheduler"
+    elif arguments.device != "cpu":
+        refused = f"device {arguments.device}"
+    elif others:
+        refused = others[0]
+    if refused:
+        raise InputFileError(
+            f"{path}: must have no --{refused} with --persistence, since what lasts in a volume is "
+            "counted from pairs of the whole image, of which no parts are kept"
+        )
+
+
+def lasting_curves(stack: Stack, at: Array) -> Curves:
     """Return the Betti numbers and the Euler number of an image that is read by boxes."""
-    at = thresholds_of(stack, sampled=False)
     with blame(stack.path):
         places = np.ndindex(*stack.batch)
         found = [_numbers(stack, place, at) for place in places]

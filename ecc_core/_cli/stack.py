@@ -3,13 +3,15 @@
 import warnings
 from argparse import ArgumentParser, Namespace
 
-from ecc_core._cli import options, outputs, values
+from ecc_core._cli import lasting_by_boxes, options, outputs, values
 from ecc_core._cli.blockwise import SAMPLED_BLOCKS, Stack, open_stack, thresholds_of
 from ecc_core._cli.computing import totals_of, values_missed
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
+from ecc_core._io.curve_columns import Curves
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts
+from ecc_core._io.stack_job import StackJob
 from ecc_core._io.stack_parts import WHOLE, Cut, fingerprint_of_values, write_part
 from ecc_core._request.thresholds import hardly_any
 from ecc_core.errors import InputFileError
@@ -50,8 +52,15 @@ def run(arguments: Namespace) -> None:
     outputs.check_curves(arguments, [path])
     lengths = Lengths(arguments)
     stack = open_stack(path, lengths, arguments)
+    of_pairs = lasting_by_boxes.lasts_in_volume(stack)
+    if of_pairs:
+        lasting_by_boxes.check_stack(path, arguments)
     at = thresholds_of(stack)
     lengths.keep(path, stack.calibration)
+    if of_pairs:
+        job = stack.job(at)
+        _write(stack, job, job.joined([lasting_by_boxes.lasting_curves(stack, at)]))
+        return
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"))
     with parts.locked():
         if not arguments.resume:
@@ -84,11 +93,18 @@ def _compute(stack: Stack, at: Array, parts: Parts) -> None:
             write_part(arguments.out, arguments.part, job=job, cut=cut, totals=totals)
             return
         curves = job.curves(totals)
+    _write(stack, job, curves)
+
+
+def _write(stack: Stack, job: StackJob, curves: Curves) -> None:
+    """Write the table of an image."""
+    arguments = stack.arguments
+    with blame(stack.path):
         missed = values_missed(stack, curves, SAMPLED_BLOCKS)
         if missed is not None:
             low, high = missed
             values = f"which are from {low:g} to {high:g} in up to {SAMPLED_BLOCKS} blocks"
-            warnings.warn(hardly_any(at, f"the image, {values}"), stacklevel=2)
+            warnings.warn(hardly_any(job.thresholds, f"the image, {values}"), stacklevel=2)
     table = job.table(curves)
     write_table(arguments.out, table.columns, metadata=table.metadata)
     outputs.plot([curves], arguments, stack.unit)

@@ -42,7 +42,7 @@ class LastingPieces(BettiPieces):
         if self.filtration.ndim > 2:
             raise ValueError(
                 "Betti curves of what lasts are known for whole volumes only: leave out the "
-                "persistence, compute the image in memory, or count its persistence pairs"
+                "persistence, compute the image in memory, or use ecc curve or ecc stack"
             )
         if self.masked and self.dtype.kind in "iu" and self.dtype.itemsize == 8:
             raise ValueError(

@@ -47,6 +47,30 @@ def test_numbers_are_those_in_memory(image, boundary, masked, tmp_path, capsys):
     np.testing.assert_array_equal(table["euler_number"], signs @ numbers)
 
 
+def test_stack_counts_them_by_blocks(tmp_path, capsys):
+    """Of a file that is never read as a whole, whatever the memory that is available."""
+    path = write_zarr(
+        tmp_path / "image.zarr", np.stack([VOLUME, VOLUME[::-1]]), chunks=(1, 9, 11, 13)
+    )
+    shown = np.random.default_rng(1).random(VOLUME.shape) < 0.9
+    mask = write_zarr(tmp_path / "mask.zarr", shown.astype(np.uint8), chunks=(8, 8, 8))
+    out = tmp_path / "t.csv"
+    given = ["stack", path, "--betti", "--persistence", LEAST, "--thresholds", "40,90,150"]
+    given += ["--superlevel", "--axes", "CZYX", "--mask", mask, "--out", out]
+    assert main([*map(str, given)]) == 0
+    assert capsys.readouterr().err == ""
+    assert not out.with_name("t.csv.parts").exists()
+    table = columns(out)
+    for channel, volume in enumerate([VOLUME, VOLUME[::-1]]):
+        options = {"superlevel": True, "mask": shown, "min_persistence": LEAST}
+        numbers = ecc.betti_curves(volume, [40, 90, 150], **options).values
+        own = np.array(table["c"]) == channel
+        for k, of_dimension in enumerate(numbers):
+            np.testing.assert_array_equal(np.array(table[f"b{k}"])[own], of_dimension)
+        euler = np.array(table["euler_number"])[own]
+        np.testing.assert_array_equal(euler, numbers[0] - numbers[1] + numbers[2])
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
