@@ -29,13 +29,15 @@ from ecc_core._backends.cpu.betti.flood_in_order import (
     write_labels,
 )
 from ecc_core._backends.cpu.betti.flood_words import later_words, spread, spreading_of
-from ecc_core._backends.cpu.betti.launch import persistence_pairs
+from ecc_core._backends.cpu.betti.launch import laid_out, persistence_pairs
 from ecc_core._backends.cpu.betti.memory import check_memory
+from ecc_core._backends.cpu.betti.planar import planar_components
 from ecc_core._backends.cpu.betti.relative_height import points_within
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.gathering import values_at
 from ecc_core._backends.cpu.llvm import LANES, bare
-from ecc_core._backends.cpu.order import entry_values, sort_keys, stable_order
+from ecc_core._backends.cpu.order import entry_values, narrowed, sort_keys, stable_order
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting
@@ -171,14 +173,16 @@ def _regions_in_words(
     workers: int | None,
 ) -> Flooding:
     """Return regions of an image by words of points, which need no order of all points."""
-    births, deaths, weak = _components(image, shown, least, filtration, workers)
+    births, deaths, weak, merged = _components(image, shown, least, filtration, workers)
     keys = np.pad(ordered_keys(values), 1)
     near = near_of(keys.shape, filtration.cubes)
     later = later_words(keys, near.steps, near.bits, near.places.size)
     labels = _flood(later, shown, births, weak, near)
-    ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
-    places = _padded(ends, image.shape)
-    merged = merge_labels(places, keys.reshape(-1), labels.reshape(-1), near.steps, births.size)
+    if merged is None:
+        ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
+        places = _padded(ends, image.shape)
+        flat = labels.reshape(-1)
+        merged = merge_labels(places, keys.reshape(-1), flat, near.steps, births.size)
     whole = _inner(labels)
     found = Flooding(np.where(shown & (whole > 0), whole, 0), births, deaths, merged)
     if cut.is_none:
@@ -202,18 +206,32 @@ def _inner(labels: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _components(
     image: Array, shown: Array, least: float, filtration: Filtration, workers: int | None
-) -> tuple[Points, Points, Points]:
-    """Return where components that last begin and end, oldest first, and where the others do."""
-    mask = None if shown.all() else shown[None]
-    flat = image.reshape(-1)
+) -> tuple[Points, Points, Points, NDArray[np.int32] | None]:
+    """Return where components that last begin and end, oldest first, and where the others do.
+
+    In a plane also the label of the component that each of the first ones joins when it dies, or 0.
+    """
+    masked = not shown.all()
     omitted = replace(filtration, nan="omit")
-    ((births, deaths),) = persistence_pairs(
-        image[None], [0], omitted, mask=mask, workers=workers, short=True
-    )
-    native = image.dtype.newbyteorder("=")
-    values = flat[births].astype(native), flat[deaths].astype(native)
+    elders = None
+    if image.ndim < 3:
+        check_memory(image.shape, image.dtype, dimensions=[0], filtration=omitted, threads=1)
+        field = laid_out(narrowed(image, masked), shown if masked else None)
+        births, deaths, elders = planar_components(field, omitted)
+    else:
+        mask = shown[None] if masked else None
+        ((births, deaths),) = persistence_pairs(
+            image[None], [0], omitted, mask=mask, workers=workers, short=True
+        )
+    flat = image.reshape(-1)
+    values = values_at(flat, births), values_at(flat, deaths)
     lasts = (deaths < 0) | ((values[0] != values[1]) & lasting(*values, least))
-    return births[lasts], deaths[lasts], np.stack([births, deaths])[:, ~lasts]
+    weak = np.stack([births, deaths])[:, ~lasts]
+    merged = None
+    if elders is not None:
+        numbers = np.cumsum(lasts, dtype=np.int32)
+        merged = np.where(deaths < 0, np.int32(0), numbers[elders])[lasts]
+    return births[lasts], deaths[lasts], weak, merged
 
 
 def _flood(

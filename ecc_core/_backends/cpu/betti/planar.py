@@ -94,12 +94,14 @@ def write_keys(keys, places, found):
 
 
 @kernel()
-def join_edges(order, backwards, ends, parents, sorted_ends, ended):
+def join_edges(order, backwards, ends, parents, sorted_ends, ended, elders):
     """Join nodes along edges, and write to `ended` which node ends at each of them, or -1.
 
-    Nodes are numbered by age: the one with the smaller number goes on. Ends are brought into order
-    first, as reading them waits for memory, and much of it at once if nothing else is to be done.
+    Nodes are numbered by age: the one with the smaller number goes on, and is written to `elders`,
+    unless that is empty. Ends are brought into order first, as reading them waits for memory, and
+    much of it at once if nothing else is to be done.
     """
+    elders = bare(elders)
     order = bare(order)
     ends = bare(ends)
     parents = bare(parents)
@@ -117,6 +119,8 @@ def join_edges(order, backwards, ends, parents, sorted_ends, ended):
         younger = second if first < second else first
         parents[younger] = elder
         ended[at] = np.int64(younger) if first != second else -1
+        if elders.size and first != second:
+            elders[younger] = elder
 
 
 @kernel()
@@ -278,18 +282,12 @@ def planar_pairs(
     order = None
     found = {}
     if 0 in dimensions:
-        edges, places, keys = scan.edges(0)
-        order = sort_keys(edges.keys)
-        ended = _joined(order, False, edges.nodes, places.size)
-        deaths = np.full(places.size + 1, -1, places.dtype)
-        left = np.empty_like(order)
-        order = left[: end_minima(order, ended, deaths, left)]
-        minima = np.arange(places.size, dtype=places.dtype), places, keys
-        found[0] = scan.pairs(short, minima, (deaths, edges.places, edges.keys))
+        found[0], order = _components(scan, short, np.empty(0, scan.minima.dtype))
     if 1 in dimensions:
         edges, places, keys = scan.edges(1)
         order = sort_keys(edges.keys) if order is None else order
-        ended = _joined(order, True, edges.nodes, places.size)
+        none = np.empty(0, places.dtype)
+        ended = _joined(order, True, edges.nodes, places.size, none)
         if 0 not in dimensions:
             order = order[ended >= 0]
             ended = ended[ended >= 0]
@@ -297,10 +295,41 @@ def planar_pairs(
     return [found[dimension] for dimension in dimensions]
 
 
-def _joined(order: Array, backwards: bool, ends: Array, nodes: int) -> Array:
+def planar_components(field: Field, filtration: Filtration) -> tuple[Array, Array, Array]:
+    """Return the points at which components are born and die, by birth, and which one each joins.
+
+    The latter are numbers of older components among these, of no meaning if one does not die.
+    """
+    scan = Scan(field, filtration)
+    elders = np.zeros(scan.minima.size, scan.minima.dtype)
+    (births, deaths), _ = _components(scan, True, elders)
+    elders = elders[: births.size]  # without those that never enter, which come last
+    while True:  # of those that die at one point, all join the oldest one there
+        together = (deaths >= 0) & (deaths[elders] == deaths)
+        if not together.any():
+            return births, deaths, elders
+        elders[together] = elders[elders[together]]
+
+
+def _components(scan: Scan, short: bool, elders: Array) -> tuple[tuple[Array, Array], Array]:
+    """Return where components are born and die, and the edges at which none does.
+
+    What each of them joins is written to `elders`, unless that is empty.
+    """
+    edges, places, keys = scan.edges(0)
+    order = sort_keys(edges.keys)
+    ended = _joined(order, False, edges.nodes, places.size, elders)
+    deaths = np.full(places.size + 1, -1, places.dtype)
+    left = np.empty_like(order)
+    left = left[: end_minima(order, ended, deaths, left)]
+    minima = np.arange(places.size, dtype=places.dtype), places, keys
+    return scan.pairs(short, minima, (deaths, edges.places, edges.keys)), left
+
+
+def _joined(order: Array, backwards: bool, ends: Array, nodes: int, elders: Array) -> Array:
     """Return which node ends at each edge of an order, or -1."""
     ended = scratch.take("ended", order.size, ends.dtype)
     parents = np.arange(nodes, dtype=ends.dtype)
     sorted_ends = scratch.take("sorted ends", 2 * order.size, ends.dtype).reshape(-1, 2)
-    join_edges(order, backwards, ends, parents, sorted_ends, ended)
+    join_edges(order, backwards, ends, parents, sorted_ends, ended, elders)
     return ended
