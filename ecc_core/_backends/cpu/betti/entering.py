@@ -46,9 +46,9 @@ class Entering(NamedTuple):
     order: Array
     """Places of the points that enter, in this order."""
     minima: Array
-    """Places of all minima, those among points that never enter too."""
+    """Places of minima that enter, in this order."""
     forks: Array
-    """Places of all forks, likewise."""
+    """Places of all forks, those among points that never enter too."""
     links: NDArray[np.uint32]
     """An end of each component of the lower link of each fork, as a set of members."""
     twins: Array
@@ -91,12 +91,21 @@ def entering_points(image: Array, shown: Array, filtration: Filtration) -> Enter
         own = np.ascontiguousarray(staged.part(keys, staged.block)).reshape(-1)
         stage_points(sort_keys(own)[:count], staged.layout, order)
     if field.ndim < 3:
-        found = _planar_forks(keys, staged, filtration)
+        minima, forks, links = _planar_forks(keys, staged, filtration)
     else:
-        found = _forks(keys, staged, filtration, wraps)
-    return Entering(
-        staged, *_link(staged, filtration), keys, order, *found, np.empty(0, order.dtype)
-    )
+        minima, forks, links = _forks(keys, staged, filtration, wraps)
+    minima = _in_order(minima, keys, plan.never if count < image.size else None)
+    twins = np.empty(0, order.dtype)
+    return Entering(staged, *_link(staged, filtration), keys, order, minima, forks, links, twins)
+
+
+def _in_order(minima: Array, keys: Array, never: int | None) -> Array:
+    """Return minima in the order in which they enter, without those that have the key `never`."""
+    own = values_at(keys, minima)
+    order = sort_keys(own)
+    if never is not None:
+        order = order[: np.count_nonzero(own != never)]
+    return minima[order]
 
 
 def exact_values(values: Array, points: Entering, least: float) -> tuple[Array, Array, Any]:
@@ -143,8 +152,9 @@ def _periodic_points(
     home = np.arange(staged.size, dtype=index).reshape(staged.shape)
     twins = np.full(staged.size, -1, index)
     link_twins(wrap_halo(home, wraps).reshape(-1), twins)
-    found = _forks(keys, staged, filtration, wraps)
-    return Entering(staged, *_link(staged, filtration), keys, order, *found, twins)
+    minima, forks, links = _forks(keys, staged, filtration, wraps)
+    minima = _in_order(minima, keys, points.size)
+    return Entering(staged, *_link(staged, filtration), keys, order, minima, forks, links, twins)
 
 
 def _wraps(shape: tuple[int, ...], filtration: Filtration) -> Flags:

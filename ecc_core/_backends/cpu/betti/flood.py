@@ -144,7 +144,7 @@ def _regions_in_order(
     ends[forks >= 0] = points.staged.in_image(points.forks[forks[forks >= 0]])
     found = Flooding(
         labels,
-        points.staged.in_image(points.minima[minima.numbers[lasting]]),
+        points.staged.in_image(points.minima[lasting - 1]),
         ends,
         numbers[minima.merged_into[lasting]],
     )

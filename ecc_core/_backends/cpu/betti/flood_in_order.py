@@ -42,8 +42,6 @@ MOST_MET = 32  # components that meet at a fork
 class Minima(NamedTuple):
     """What is known of each minimum, by its number; that of 0 has no meaning."""
 
-    numbers: Any
-    """Where it is listed among all minima."""
     parents: Any
     """Parents in the tree of joined components, whose root is the oldest minimum."""
     settled: Any
@@ -69,7 +67,7 @@ class Flooded(NamedTuple):
     """Of points whose labels were replaced, the number that they got first, or 0; none if that is
     of no interest."""
     minima: Minima
-    """Those that entered. A minimum lasts if it is settled."""
+    """A minimum lasts if it is settled."""
 
 
 def flood_in_order(
@@ -85,18 +83,23 @@ def flood_in_order(
     labels = scratch.take("labels of points", size + LANES, index)
     never = int(np.iinfo(index).max)
     labels[:] = never
-    mark_points(points.minima, points.forks, never, labels)
+    mark_points(points.minima, points.forks, never, labels, points.twins)
     count = points.minima.size + 1
     minima = Minima(
-        *(np.zeros(count, np.bool_ if name == "settled" else index) for name in Minima._fields)
+        parents=np.arange(count, dtype=index),
+        settled=np.zeros(count, np.bool_),
+        following=np.zeros(count, index),
+        last=np.arange(count, dtype=index),
+        deaths=np.full(count, -1, index),
+        merged_into=np.zeros(count, index),
+        first_points=np.full(count, -1, index),
     )
     first = np.zeros(size if origins else 0, index)
-    entered = flood(
+    flood(
         order=points.order,
         rows=rows_of(points.link, points.staged.steps, labels.dtype),
         twins=points.twins,
         forks=(points.links, points.offsets),
-        listed=points.minima.size,
         values=(births, deaths),
         least=births.dtype.type(least),
         never=never,
@@ -105,7 +108,7 @@ def flood_in_order(
         earlier=scratch.take("earlier points", size, index),
         minima=minima,
     )
-    return Flooded(labels, first, Minima(*(known[: entered + 1] for known in minima)))
+    return Flooded(labels, first, minima)
 
 
 def joined_within(
@@ -136,24 +139,6 @@ def joined_within(
     return joined[first]
 
 
-@kernel()
-def mark_points(minima, forks, never, labels):
-    """Number the minima, and then the forks, by their labels before they enter.
-
-    That of number k is ``never - 1 - k``, which is larger than all labels of points.
-    """
-    labels = bare(labels)
-    minima = bare(minima)
-    forks = bare(forks)
-    label = never
-    for i in range(minima.size):
-        label -= 1
-        labels[np.uint64(minima[i])] = label
-    for i in range(forks.size):
-        label -= 1
-        labels[np.uint64(forks[i])] = label
-
-
 @subroutine(forceinline=True)
 def set_label(place, label, labels, twins):
     """Write the label of a point, also where it is beyond the other end of a periodic image."""
@@ -163,6 +148,23 @@ def set_label(place, label, labels, twins):
         while other >= 0:
             labels[np.uint64(other)] = label
             other = twins[np.uint64(other)]
+
+
+@kernel()
+def mark_points(minima, forks, never, labels, twins):
+    """Label minima, and write to forks which ones they are before they enter.
+
+    That of number k is ``never - 1 - k``, which is larger than all labels of points. The neighbours
+    of minima enter after these, so that minima may be labelled before their turn.
+    """
+    labels = bare(labels)
+    twins = bare(twins)
+    minima = bare(minima)
+    forks = bare(forks)
+    for i in range(minima.size):
+        set_label(minima[i], i + 1, labels, twins)
+    for i in range(forks.size):
+        labels[np.uint64(forks[i])] = never - 1 - i
 
 
 @subroutine(forceinline=True)
@@ -199,19 +201,6 @@ def settle(root, labels, twins, origins, earlier, minima):
     if not minima.settled[np.uint64(root)]:
         label_component(root, root, labels, twins, origins, earlier, minima)
         minima.settled[np.uint64(root)] = True
-
-
-@subroutine(forceinline=True)
-def add_minimum(node, number, minima):
-    """Begin a component."""
-    minima.numbers[node] = number
-    minima.parents[node] = node
-    minima.settled[node] = False
-    minima.following[node] = 0
-    minima.last[node] = node
-    minima.deaths[node] = -1
-    minima.merged_into[node] = 0
-    minima.first_points[node] = -1
 
 
 @subroutine(forceinline=True)
@@ -252,7 +241,7 @@ def end_components(fork, met, count, oldest, values, least, minima):
         minima.merged_into[np.uint64(root)] = oldest
         minima.parents[np.uint64(root)] = oldest
         met[ended] = root
-        birth = values[0][np.uint64(minima.numbers[np.uint64(root)])]
+        birth = values[0][np.uint64(root - 1)]
         # The least persistence may be 0, for which values must differ too.
         if minima.settled[np.uint64(root)] or (death - birth >= least and death != birth):
             met[ended] = met[lasting]
@@ -284,15 +273,13 @@ def join_at_fork(place, rows, oldest, joined, labels, twins, origins, earlier, m
 
 
 @kernel()
-def flood(
-    order, rows, twins, forks, listed, values, least, never, labels, origins, earlier, minima
-):
-    """Label points in the order in which they enter; return how many minima did.
+def flood(order, rows, twins, forks, values, least, never, labels, origins, earlier, minima):
+    """Label points in the order in which they enter.
 
-    A point that is to enter has the label `never`, but for the minima that are `listed`, and the
-    forks, see :func:`mark_points`. Of these, `forks` are the links, and the distances of their
-    members. `values` are those of minima and forks. `earlier` are, of points, those that got the
-    same label before.
+    A point that is to enter has the label `never`, but for minima and forks, see
+    :func:`mark_points`. `forks` are the links of these, and the distances of their members.
+    `values` are those of minima and forks. `earlier` are, of points, those that got the same label
+    before.
     """
     order = bare(order)
     links = bare(forks[0])
@@ -304,7 +291,6 @@ def flood(
     earlier = bare(earlier)
     twins = bare(twins)
     minima = Minima(
-        bare(minima.numbers),
         bare(minima.parents),
         bare(minima.settled),
         bare(minima.following),
@@ -315,19 +301,12 @@ def flood(
     )
     room = np.empty(MOST_MET, np.int64)  # which has the owner of the view
     met = bare(room)
-    node = 0
     for i in range(order.size):
         prefetch_rows(labels, np.int64(order[min(i + AHEAD, order.size - 1)]), rows.firsts)
         place = np.int64(order[i])
-        number = never - 1 - np.int64(labels[np.uint64(place)])
-        if 0 <= number < listed:
-            node += 1
-            add_minimum(node, number, minima)
-            label_point(place, node, labels, twins, earlier, minima)
-            continue
+        fork = never - 1 - np.int64(labels[np.uint64(place)])  # -1 of points that are none
         oldest = np.int64(-1)
-        if number >= 0:
-            fork = number - listed
+        if 0 <= fork < links.size:
             link = np.uint64(links[np.uint64(fork)])
             count, oldest = meet(place, link, offsets, labels, minima, met)
         if oldest >= 0:
@@ -336,13 +315,12 @@ def flood(
             label = join_at_fork(
                 place, rows, oldest, joined, labels, twins, origins, earlier, minima
             )
-        else:
+        else:  # that of a minimum is its own
             label = least_label(labels, place, rows.firsts, rows.hidden)
         label_point(place, label, labels, twins, earlier, minima)
-    for root in range(1, node + 1):
+    for root in range(1, minima.parents.size):
         if minima.parents[root] == root:
             settle(root, labels, twins, origins, earlier, minima)
-    return node
 
 
 @kernel()
