@@ -86,11 +86,16 @@ def levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array
 
 
 def from_zero(own: Array, other: Array) -> tuple[Array, Array]:
-    """Return levels of the same order that begin with 0; of masks of any dtype they are 0 and 1."""
+    """Return levels of the same order that begin with 0; of masks of any dtype they are 0 and 1.
+
+    Those of masks are changed in place.
+    """
     least = min(own.min(), other.min())
     most = max(own.max(), other.max())
     if has_two_values(own, least, most) and has_two_values(other, least, most):
-        return (own != least).astype(np.uint32), (other != least).astype(np.uint32)
+        for levels in (own, other):
+            number_two_values(levels, least)
+        return own, other
     return own - least, other - least
 
 
@@ -99,12 +104,20 @@ def has_two_values(levels, least, most):
     """Return whether all levels are one of two."""
     levels = bare(levels)
     for first in range(0, levels.size, AT_ONCE):
-        others = 0
-        for i in range(first, min(first + AT_ONCE, levels.size)):  # without a branch
-            others |= (levels[i] != least) & (levels[i] != most)
+        others = np.uint32(0)  # as wide as levels, so that many are compared at once
+        for level in levels[first : first + AT_ONCE]:  # without a branch
+            others |= np.uint32((level != least) & (level != most))
         if others:
             return False
     return True
+
+
+@kernel()
+def number_two_values(levels, least):
+    """Replace the least level by 0 and others by 1."""
+    levels = bare(levels)
+    for i in range(levels.size):
+        levels[i] = levels[i] != least
 
 
 def values_below_none(keys: Array) -> Array:
