@@ -123,18 +123,20 @@ class _Layer(torch.autograd.Function):
         if not is_plain(gradient):
             with torch.enable_grad():
                 values = _by_operators(tensors[0], Parameters(*tensors[1:]), kind)
-            recorded = gradients_in_torch(values, tensors, needed, gradient)
-            return *recorded, *[None] * NUMBER_OF_OPTIONS
+            found = gradients_in_torch(values, tensors, needed, gradient)
+            return *found, *[None] * NUMBER_OF_OPTIONS
         gradient = gradient.contiguous()
-        found = [
+        found = tuple(
             torch.empty_like(tensor) if is_needed else None
             for tensor, is_needed in zip(tensors, needed, strict=True)
-        ]
+        )
         image, levels, _, log_sharpness, directions, log_scales = map(_address, found)
         wanted = Wanted(image, levels, log_sharpness, directions, log_scales)
         with soft.launching(kept) as (_, stream):
+            work = kept.new_empty(ctx.steps.work)
             upstream = gradient.data_ptr(), *ctx.steps.strides
-            ctx.steps.backward(stream, _addresses(tensors), kept.data_ptr(), upstream, wanted)
+            given = _addresses(tensors), kept.data_ptr(), upstream, wanted, work.data_ptr()
+            ctx.steps.backward(stream, *given)
         return *found, *[None] * NUMBER_OF_OPTIONS
 
 

@@ -78,8 +78,9 @@ class LayerSteps:
     Attributes
     ----------
     kept : int
-        Floats that both passes need: what the forward pass keeps, and room for the backward pass,
-        which is allocated in autograd's thread otherwise, where that takes longer.
+        Floats that the forward pass keeps for the backward pass.
+    work : int
+        Floats that the backward pass needs besides.
     strides : tuple of int
         Of contiguous curves: from an image to the next, from a level to the next, and between
         positions.
@@ -119,10 +120,10 @@ class LayerSteps:
         rows = ceil_div(math.prod(grid), soft_heights.CHUNK) if kind.directions else 0
         points = count * math.prod(spatial) if self._has_own_source else 0
         self._kept_places = _offsets(kind.levels, 1, coordinates, start=curve.kept)
-        kept = self._kept_places.source + points
+        self.kept = self._kept_places.source + points
         doubles = rows * coordinates
-        self._gradient_places = _offsets(kind.levels, 1, 2 * doubles, start=kept)
-        self.kept = self._gradient_places.source + points
+        self._work_places = _offsets(kind.levels, 1, 2 * doubles, start=0)
+        self.work = self._work_places.source + points
 
         floats = torch.float32
         of_parameters = kind.directions, floats, kind.spacing, device
@@ -160,10 +161,11 @@ class LayerSteps:
         kept: int,
         upstream: tuple[int, int, int, int],
         wanted: Wanted,
+        work: int,
     ) -> None:
         """Write the gradients that are wanted, by those of the curves: an address and `strides`."""
         kind = self._kind
-        found = _at(kept, self._gradient_places)
+        found = _at(work, self._work_places)
         by_vectors = wanted.directions or wanted.log_scales
         by_source = wanted.images
         if self._has_own_source:
