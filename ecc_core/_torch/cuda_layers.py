@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.layer_steps import Given, Kind, Wanted, plan_layer
+from ecc_core._backends.cuda.soft_heights import MOST_DIRECTIONS
 from ecc_core._backends.cuda.soft_windows import Cut as Cut
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.increasing import increasing_in_torch
@@ -57,6 +58,8 @@ def layer_curves(
     if not _are_alike(given):
         return None
     count = 0 if directions is None else len(directions)
+    if count > MOST_DIRECTIONS:
+        return None
     kind = Kind(
         n_spatial=n_spatial,
         connectivity=connectivity,

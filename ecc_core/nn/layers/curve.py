@@ -188,7 +188,9 @@ class EulerCurveLayer(CalibratedLayer):
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
         self._calibrate_if_needed(image)
-        by_kernels = self._by_kernels(image, mask)
+        by_kernels = None
+        if not self.directed or self._adds_directions(image):
+            by_kernels = self._by_kernels(image, mask)
         if by_kernels is not None:
             curves = by_kernels
         elif not self.directed:
