@@ -78,7 +78,7 @@ def needs_memory(arguments: Namespace) -> str:
     wanted = quantities_of(arguments)
     for one in wanted:
         if one.joins.how == "not":
-            return f"--{one.name} must not be given"
+            return f"--{one.name} must not be given ({one.joins.reason})"
         names = one.joins.boundaries.names
         if not {*words_of(arguments.boundary)} <= {*names}:
             return f"--boundary must be {' or '.join(names)} together with --{one.name}"

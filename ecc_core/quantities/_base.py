@@ -40,7 +40,7 @@ class Joins:
     """They add up, once what lies in several boxes is taken off; or boxes are reduced to pieces,
     which are glued where they touch; or neither."""
     reason: str = ""
-    """Why neither."""
+    """Why neither, which commands say of an image that is not in memory."""
     boundaries: Domain = COUNTS
     """Where boxes can be joined."""
     regions: bool = True

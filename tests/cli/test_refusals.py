@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from io_helpers import noise
 
+from ecc_core.quantities._base import Joins
+from ecc_core.quantities.components import Components
+
 CURVE = [
     ("--thresholds 9,1", "--thresholds"),
     ("--thresholds 1,nan", "--thresholds"),
@@ -171,3 +174,12 @@ def test_one_line_says_why(tmp_path, refuse, line, words):
         np.save(paths[name], image)
     assert words in refuse(*shlex.split(line.format(**paths, out=tmp_path / "out")))
     assert sorted(tmp_path.iterdir()) == sorted(paths.values())
+
+
+def test_a_quantity_that_blocks_do_not_have_says_why(tmp_path, refuse, monkeypatch):
+    """There is none today: the components of a quantity whose boxes cannot be joined."""
+    monkeypatch.setattr(Components, "joins", Joins("not", "its boxes cannot be joined"))
+    np.save(tmp_path / "volume.npy", noise(9, 20, 17))
+    paths = str(tmp_path / "volume.npy"), "--out", str(tmp_path / "out.csv")
+    message = refuse("stack", *paths, "--components")
+    assert "--components must not be given (its boxes cannot be joined)" in message
