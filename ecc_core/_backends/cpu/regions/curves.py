@@ -322,13 +322,13 @@ def _count(
         size = layout.size + 2 * FRONT
         step = layout.steps[0]
         keys = scratch.take("keys", size, plan.key_dtype)
-        place = layout.at + FRONT, layout.steps
+        start = layout.at + FRONT
         read, values = image.box(layout.box)
-        nan, _ = plan.load(read, keys, place)
+        nan, _ = plan.load(read, keys, (start, layout.steps))
         # In 2-D the slices before and behind the only one are not read.
         cleared = slice(0, size) if volume else slice(FRONT + step - 1, FRONT + 2 * step + 1)
         background = partial(_background, size, cleared)
-        regions, shown = numbering.stage(labels, layout.box, background, *place)
+        regions, shown = numbering.stage(labels, layout.box, background, start, layout.steps)
         if nan and np.isnan(values[shown != 0]).any():
             raise ValueError(NAN_MESSAGE)
         held = len(histograms)

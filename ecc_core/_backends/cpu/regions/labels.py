@@ -142,11 +142,16 @@ class Numbering:
         _insert(known, self._keys, self._numbers, self._shift)
 
     def stage(
-        self, source: Source, box: Block, make: Callable[[np.dtype[Any]], Array], *place: Any
+        self,
+        source: Source,
+        box: Block,
+        make: Callable[[np.dtype[Any]], Array],
+        start: int,
+        strides: tuple[int, int],
     ) -> tuple[Array, Array]:
         """The numbers of a box, written to an array of a dtype that `make` returns, and its labels.
 
-        `place` is that of the first number in the array, and the strides of slices and rows.
+        The first number goes to the place `start`, and `strides` are those of slices and rows.
         """
         out = make(self.dtype)
         while True:
@@ -157,7 +162,7 @@ class Numbering:
                 box=read,
                 token=source.token,
                 out=out,
-                place=place,
+                place=(start, strides),
                 limit=self._limit,
                 table=table,
                 count=self.count,

@@ -125,12 +125,19 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
 
 
 def load_box(
-    plan: Plan, source: Source, mask: Source | None, box: Block, keys: Array, *place: Any
+    plan: Plan,
+    source: Source,
+    mask: Source | None,
+    box: Block,
+    keys: Array,
+    start: int,
+    strides: tuple[int, int],
 ) -> tuple[bool, bool]:
-    """Load the keys of a box to a place: that of the first one, and the strides of slices and rows.
+    """Load the keys of a box, the first one to the place `start`; `strides` of slices and rows.
 
     Returns whether there was a NaN, and whether a key did not fit.
     """
+    place = start, strides
     # Encoders read by address: the arrays must live until they are done.
     read, values = source.box(box)
     nan, unfit = plan.load(read, keys, place)
