@@ -197,19 +197,21 @@ class NoLeapDay:
     calendar = "noleap"
 
 
+def steps(name="step", times=None, **attributes):
+    """A climate variable whose first axis has another name."""
+    numbers = np.arange(3) if times is None else times
+    return climate(times=numbers, attributes=attributes).rename(time=name)
+
+
 TIME_AXES = {
     "name": lambda: climate(times=np.arange(3)),
-    "upper case": lambda: climate(times=np.arange(3)).rename(time="Time"),
-    "dates": lambda: climate().rename(time="step"),
-    "durations": lambda: climate(times=DAYS - DAYS[0]).rename(time="lead"),
-    "axis": lambda: climate(times=np.arange(3), attributes={"axis": "T"}).rename(time="step"),
-    "standard name": lambda: climate(
-        times=np.arange(3), attributes={"standard_name": "time"}
-    ).rename(time="step"),
-    "units": lambda: climate(
-        times=np.arange(3), attributes={"units": "days since 1970-01-01"}
-    ).rename(time="step"),
-    "calendar": lambda: climate(times=np.array([NoLeapDay() for _ in DAYS])).rename(time="step"),
+    "upper case": lambda: steps("Time"),
+    "dates": lambda: steps(times=DAYS),
+    "durations": lambda: steps("lead", times=DAYS - DAYS[0]),
+    "axis": lambda: steps(axis="T"),
+    "standard name": lambda: steps(standard_name="time"),
+    "units": lambda: steps(units="days since 1970-01-01"),
+    "calendar": lambda: steps(times=np.array([NoLeapDay() for _ in DAYS])),
 }
 
 

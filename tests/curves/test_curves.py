@@ -73,7 +73,8 @@ LARGE = [
 @pytest.mark.parametrize("shape", LARGE, ids=lambda s: "x".join(map(str, s)))
 def test_larger_than_a_block(backend, shape, dtype):
     rng = np.random.default_rng(2)
-    waves = sum(np.cos(g / 9.0) for g in np.ogrid[tuple(slice(n) for n in shape)])
+    along_axes = np.meshgrid(*[np.arange(n) for n in shape], indexing="ij", sparse=True)
+    waves = sum(np.cos(places / 9.0) for places in along_axes)
     noise = rng.random(shape) * 2 * len(shape) - len(shape)
     for field in (waves, noise):
         image = ((field + 3) * 40).astype(dtype)

@@ -150,10 +150,15 @@ def counted_rows(image, chunks, thresholds, cubes, superlevel):
     counts = np.zeros((*map(len, chunks), len(thresholds)), np.int64)
     for extent, values in reference.cell_ranks(sign * image.astype(int), cubes, never=1000):
         # A face of cubes lies before the one of its number.
-        sides = zip(owners, values.shape, extent, strict=True)
-        who = np.ix_(*(o[np.maximum(np.arange(n) - (cubes and not e), 0)] for o, n, e in sides))
-        np.add.at(counts, who, (-1) ** sum(extent) * (values[..., None] <= sign * thresholds))
-    return counts[np.ix_(*([n > 0 for n in c] for c in chunks))].reshape((-1, len(thresholds)))
+        blocks_along_axes = []
+        for own, length, is_between in zip(owners, values.shape, extent, strict=True):
+            before = 1 if cubes and not is_between else 0
+            lowest_points = np.maximum(np.arange(length) - before, 0)
+            blocks_along_axes.append(own[lowest_points])
+        entered = values[..., None] <= sign * thresholds
+        np.add.at(counts, np.ix_(*blocks_along_axes), (-1) ** sum(extent) * entered)
+    with_points = [np.array(lengths) > 0 for lengths in chunks]
+    return counts[np.ix_(*with_points)].reshape((-1, len(thresholds)))
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,8 @@ def test_what_is_averaged(columns):
     images = np.repeat(["p", "q", "r"], counts).tolist()
     first, second = (frame_of(input=[f"{g}{at}" for at in images], **columns) for g in "ab")
     assert permutation_test(first, second).units == (3, 3)
-    assert mean_band(first).mean == pytest.approx(
-        first.groupby("input")[["0", "1", "2"]].mean().mean().to_numpy()
-    )
+    of_images = first.groupby("input")[["0", "1", "2"]].mean()
+    assert mean_band(first).mean == pytest.approx(of_images.mean().to_numpy())
 
 
 CONDITIONS = [

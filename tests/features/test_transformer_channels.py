@@ -135,7 +135,8 @@ def test_smoothing_is_that_of_the_command(tmp_path, sigma, dtype):
 
 def test_channels_of_other_transformers():
     """Shapes and regions have the channels and the smoothing that images have."""
-    stain = np.stack([gaussian_filter(rgb2hed(tile)[..., 0].astype("f4"), 1) for tile in TILES])
+    hematoxylin = rgb2hed(TILES)[..., 0].astype("f4")
+    stain = np.stack([gaussian_filter(tile, 1) for tile in hematoxylin])
     options = {"channel": "hematoxylin", "smooth": 1}
     level = float(np.median(stain))
     shapes = EulerTransformTransformer(3, 5, threshold=level, **options)

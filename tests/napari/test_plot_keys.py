@@ -21,8 +21,12 @@ def shown(qtbot, plot):
     qtbot.addWidget(plot)
     plot.resize(400, 300)
     chosen = []
+
+    def keep(*found):
+        chosen.append(found if len(found) > 1 else found[0])
+
     signal = plot.placed if isinstance(plot, HeatMap) else plot.chosen
-    signal.connect(lambda *found: chosen.append(found if len(found) > 1 else found[0]))
+    signal.connect(keep)
     return chosen
 
 

@@ -102,10 +102,10 @@ def cell_ranks(
         pairs = zip(own, counts, strict=True)
         grid = key[tuple(inner if count == 1 else slice(None) for inner, count in pairs)]
         sizes = [n - c + 1 for n, c in zip(grid.shape, counts, strict=True)]
-        points = [
-            grid[tuple(slice(o, o + n) for o, n in zip(offset, sizes, strict=True))]
-            for offset in itertools.product(*(range(c) for c in counts))
-        ]
+        points = []
+        for offset in itertools.product(*map(range, counts)):
+            part = [slice(o, o + n) for o, n in zip(offset, sizes, strict=True)]
+            points.append(grid[tuple(part)])
         yield extent, (np.minimum if cubes else np.maximum).reduce(points)
 
 

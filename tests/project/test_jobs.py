@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from picture_helpers import small_grey
 
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "examples" / "jobs"
@@ -65,10 +65,8 @@ def test_job(name, tmp_path, monkeypatch, capsys):
         if not file.endswith(".png"):
             continue
         shown = ROOT / "docs" / "images" / f"job-{name}.png"
-        drawn_now, committed = (
-            np.asarray(Image.open(path).convert("L").resize((64, 64)), float)
-            for path in (tmp_path / file, shown)
-        )
+        drawn_now = small_grey(tmp_path / file)
+        committed = small_grey(shown)
         assert np.abs(drawn_now - committed).mean() < 5  # up to the version of matplotlib
         assert f"(images/{shown.name})" in (ROOT / "docs" / "jobs.md").read_text()
     if name == "unet":

@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from PIL import Image
+from picture_helpers import small_grey
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
@@ -89,9 +89,7 @@ def test_pictures_of_the_concepts(tmp_path):
     names = sorted(picture.name for picture in tmp_path.iterdir())
     assert names == sorted(picture.name for picture in DOCS.glob("images/concept-*.png"))
     for name in names:  # drawn anew, up to the version of matplotlib
-        drawn_now, committed = (
-            np.asarray(Image.open(folder / name).convert("L").resize((64, 64)), float)
-            for folder in (tmp_path, DOCS / "images")
-        )
+        drawn_now = small_grey(tmp_path / name)
+        committed = small_grey(DOCS / "images" / name)
         assert drawn_now.std() > 10
         assert np.abs(drawn_now - committed).mean() < 5

@@ -87,15 +87,12 @@ PERIODIC = [
     ((1, 6, 5), ("periodic", "periodic", "closed")),
     ((4, 1, 1), ("closed", "periodic", "periodic")),
 ]
+EVERY_PERIODIC = [(*case, number) for case in PERIODIC for number in SIDES]
+NOT_SLOW = (*PERIODIC[0], 1)
 AROUND = pytest.mark.parametrize(
     ("shape", "boundary", "number"),
-    [
-        pytest.param(
-            *case, number, marks=[] if (case[0], number) == ((9, 35), 1) else pytest.mark.slow
-        )
-        for case in PERIODIC
-        for number in SIDES
-    ],
+    [NOT_SLOW]
+    + [pytest.param(*case, marks=pytest.mark.slow) for case in EVERY_PERIODIC if case != NOT_SLOW],
 )
 
 
