@@ -1,4 +1,6 @@
-"""Codes of points by their heights in LANES directions, from which bins among levels follow.
+"""Codes of points by their heights in many directions, from which bins among levels follow.
+
+There are LANES directions at a time, or twice as many.
 
 A code counts cells. A bin of evenly spaced levels has ``2**shift`` of them, so that neighbouring
 points seldom share one. Bin j is that of the codes from ``((j - 1) << shift) + 1`` to

@@ -1,12 +1,9 @@
 """Stars of points: the neighbours of each, and the triangles at it by the places of two neighbours.
 
-Whether a point is the last one of an edge or of a triangle depends on which of its neighbours come
-before it. So the signs that belong to a point in LANES orders follow from one comparison with each
-neighbour, without memory for sums: a triangle belongs to it if two neighbours come before.
-
-Stars are also how complexes of edges and triangles are checked, without sorting them. Neighbours of
-a point are found by comparing all of them at once, so that there must be few: complexes with hubs,
-or with more triangles at a point than there is room for, are checked by :mod:`complexes`.
+:mod:`star_sums` adds up the signs of the simplices of a star. Stars are also how complexes of edges
+and triangles are checked, without sorting them. Neighbours of a point are found by comparing all of
+them at once, so that there must be few: complexes with hubs, or with more triangles at a point than
+there is room for, are checked by :mod:`complexes`.
 """
 
 from __future__ import annotations
@@ -277,13 +274,14 @@ def _add_triangles(rows, starts, neighbours, triangles, seen):
         a = np.uint64(min(lower, middle))
         b = np.uint64(max(lower, middle))
         c = np.uint64(max(upper, rows[i, 2]))
-        if a >= points or c >= points or a == b or b == c:
+        if a >= points or c >= points:
             return NO_COMPLEX, False
         places = _sides_in_lines(neighbours, starts, a, b, c)
         b_of_a, c_of_a, a_of_b, c_of_b, a_of_c, b_of_c = places
         if (b_of_a | c_of_a | a_of_b | c_of_b | a_of_c | b_of_c) >= LINE:
             places = _sides(neighbours, starts, a, b, c)
             b_of_a, c_of_a, a_of_b, c_of_b, a_of_c, b_of_c = places
+            # A side is missing, or a point is repeated, since none is a neighbour of itself.
             if (b_of_a | c_of_a | c_of_b) >= NOWHERE:
                 return NO_COMPLEX, False
         if not (
