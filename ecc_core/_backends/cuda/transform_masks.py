@@ -213,6 +213,6 @@ def _jobs(
     shares = times(jobs) / times(jobs).sum()
     taken = np.floor(blocks * shares).clip(fewest, max(units, fewest)).astype(int)
     blocks_of_jobs = []
-    for (first, last), count in zip(jobs, taken, strict=True):
-        blocks_of_jobs += [(first, last, rank, count) for rank in range(count)]
+    for (first, last, orthant), count in zip(jobs, taken, strict=True):
+        blocks_of_jobs += [(first, last, orthant, rank, count) for rank in range(count)]
     return np.array(blocks_of_jobs, np.int32)
