@@ -30,7 +30,6 @@ from ecc_core._request.filtration import Filtration
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from fake_cupy import KERNELS, fake_cupy, guarded  # noqa: E402
-from soft_modules import on_device, soft  # noqa: E402, F401, fixtures
 
 sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
@@ -199,3 +198,20 @@ def compiled(tmp_path_factory) -> Emulator:
 def emulator(compiled) -> Emulator:
     compiled.clear()
     return compiled
+
+
+# `make test` runs the tests of other kernels while torch is being installed.
+@pytest.fixture
+def soft(emulator):
+    """The modules of soft curves, for tensors of the CPU."""
+    from emulated_soft import soft_modules
+
+    return soft_modules(emulator)
+
+
+@pytest.fixture
+def on_device(soft, monkeypatch):
+    """What sends layers and losses of the CPU the way of CUDA devices for a while."""
+    from emulated_soft import sender
+
+    return sender(soft, monkeypatch)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from soft_modules import drawn
+from emulated_soft import drawn
 
 import ecc_core._backends.cuda as cuda_backend
 from ecc_core._backends.soft import Projected, SoftShapes

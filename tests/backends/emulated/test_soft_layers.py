@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from emulated_soft import drawn
 from layer_cases import CASES, assert_near, in_double, step
-from soft_modules import drawn
 
 OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"  # share code with the rest
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]

@@ -1,4 +1,4 @@
-"""The modules of soft curves on the CPU, and images for them."""
+"""The CUDA modules of soft curves on the CPU, and images for them: for tests/backends/emulated."""
 
 import importlib
 import sys
@@ -6,7 +6,6 @@ from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from unittest import mock
 
-import pytest
 import torch
 from fake_cupy import fake_cupy
 
@@ -17,8 +16,7 @@ from ecc_core.nn.layers import _calibrated
 from ecc_core.nn.layers import transform as transform_layer
 
 
-@pytest.fixture
-def soft(emulator):
+def soft_modules(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_parameters", "soft_heights"
     parts = *parts, "soft_transforms", "soft_simplices", "soft_windows"
@@ -41,8 +39,7 @@ def soft(emulator):
     return modules
 
 
-@pytest.fixture
-def on_device(soft, monkeypatch):
+def sender(soft, monkeypatch):
     """Return what sends layers and losses of the CPU the way of CUDA devices for a while."""
     for name in ("cuda_layers", "cuda_losses", "cuda_transforms"):
         monkeypatch.setattr(ecc_core._torch, name, getattr(soft, name), raising=False)
