@@ -203,6 +203,15 @@ def test_whole_layers_compile_to_one_graph():
     torch.compiler.reset()
 
 
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_a_class_that_never_dies_lasts_until_the_last_point_of_the_mask_enters(superlevel):
+    sign = -1 if superlevel else 1
+    image = sign * torch.tensor([0.0, 3.0, 1.0, 9.0])
+    mask = torch.tensor([True, True, True, False])
+    found = longest_lifetimes(image, 2, superlevel=superlevel, mask=mask, n_spatial=1)
+    assert (sign * found).tolist() == [[[0, 3], [1, 3]]]
+
+
 @pytest.mark.parametrize("layer", [BettiCurveLayer(5, range=(0, 1)), LifetimeLayer(3)])
 def test_export(layer):
     sizes = {0: torch.export.Dim("batch"), 2: torch.export.Dim("rows", min=4)}
