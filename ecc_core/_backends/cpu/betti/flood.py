@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.entering import entering_points, exact_values, is_soon_in_order
+from ecc_core._backends.cpu.betti.entering import (
+    entering_points,
+    exact_values,
+    is_soon_in_order,
+    stage_points,
+)
 from ecc_core._backends.cpu.betti.flood_in_order import (
     flood_in_order,
     joined_within,
@@ -288,14 +293,12 @@ def near_of(padded: tuple[int, ...], cubes: bool) -> Near:
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
     """Numbers of points in the padded image from those in the image."""
-    padded = np.zeros_like(points)
-    step = 1
-    rest = points
-    for length in reversed(shape):
-        above = (rest / length).astype(np.int64)  # exact below 2**53, and faster than of integers
-        padded += (rest - above * length + 1) * step
-        step *= length + 2
-        rest = above
+    slices, rows, columns = (*(1,) * (3 - len(shape)), *shape)
+    row_step = columns + 2 if len(shape) > 1 else 0
+    slice_step = (rows + 2) * row_step if len(shape) > 2 else 0
+    padded = np.empty(points.size, np.int64)
+    layout = slices, rows, columns, slice_step, row_step
+    stage_points(np.ascontiguousarray(points, np.int64), layout, padded)
     return padded
 
 
