@@ -4,7 +4,11 @@ from typing import Any
 
 from napari_ecc._qt import form
 
-ANY_NUMBER: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
+ANY_NUMBER: dict[str, Any] = {
+    "low": -form.LARGEST_NUMBER,
+    "high": form.LARGEST_NUMBER,
+    "step": 1,
+}
 HALF = "Label the set, or what lasts up to half of its height, unless some of it is chosen"
 LASTING = "Least persistence of what counts, from birth to death"
 CHOICES: form.Rows = {

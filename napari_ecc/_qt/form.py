@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +13,9 @@ from qtpy.QtCore import QEvent, Qt
 
 from napari_ecc._controller.session import Links
 from napari_ecc._model.levels import decimals
+
+LARGEST_NUMBER = sys.float_info.max
+"""The bound of fields for values of images, which may be as large as float64 allows."""
 
 
 class Field(NamedTuple):

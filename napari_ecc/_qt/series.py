@@ -34,12 +34,17 @@ WIDE = 4.0
 NARROW = 1.6
 ACCEPT_TIP = "Count only what lasts, in all frames, or all again"
 LEVELS: form.Rows = {
-    "Threshold": form.number("t", "The threshold of the numbers, and of Follow", -1e300, 1e300),
+    "Threshold": form.number(
+        "t",
+        "The threshold of the numbers, and of Follow",
+        -form.LARGEST_NUMBER,
+        form.LARGEST_NUMBER,
+    ),
     "Lasts at least": form.number(
         "min_persistence",
         "Leave out what has less persistence, as in the dock Threshold; 0 counts all",
         0,
-        1e300,
+        form.LARGEST_NUMBER,
     ),
 }
 SETTINGS = {
@@ -49,8 +54,12 @@ SETTINGS = {
     "Sets": form.SUPERLEVEL,
     "Connect": form.CONNECTIVITY,
     "Thresholds": form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),
-    "First": form.number("low", "First threshold", -1e300, 1e300, step=1),
-    "Last": form.number("high", "Last threshold", -1e300, 1e300, step=1),
+    "First": form.number(
+        "low", "First threshold", -form.LARGEST_NUMBER, form.LARGEST_NUMBER, step=1
+    ),
+    "Last": form.number(
+        "high", "Last threshold", -form.LARGEST_NUMBER, form.LARGEST_NUMBER, step=1
+    ),
 }
 
 

@@ -102,11 +102,11 @@ def test_a_set_that_cannot_be_drawn_leaves_the_curve(explorer, monkeypatch, mess
 def test_a_threshold_beyond_float32_is_not_drawn(explorer, qtbot, messages):
     """Its curve is there, smoothed, too, and the set is drawn at the next threshold that can be."""
     image = smooth(20, 30, dtype=np.float64)
-    image[0] = 1e300
+    image[0] = 1e305
     viewer, panel = explorer(image, name="image", contrast_limits=(0, 1))
     model = panel.model
-    model.threshold = 1e300
-    reason = "napari draws values up to 1e+38, and the threshold is 1e+300"
+    model.threshold = 1e305
+    reason = "napari draws values up to 1e+38, and the threshold is 1e+305"
     assert messages == [f"The set cannot be drawn: {reason}"]
     assert not overlays(viewer)
     assert model.counts.numbers == (1, 0)
@@ -114,7 +114,7 @@ def test_a_threshold_beyond_float32_is_not_drawn(explorer, qtbot, messages):
     assert len(overlays(viewer)) == 1
     model.sigma = 1.0
     settle(qtbot, panel)
-    assert model.curve.thresholds[-1] > 1e299
+    assert model.curve.thresholds[-1] > 1e304
 
 
 def test_what_went_wrong_is_one_line_with_its_trace(explorer, qtbot, monkeypatch):
