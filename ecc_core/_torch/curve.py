@@ -12,20 +12,40 @@ from torch import Tensor
 
 from ecc_core._backends import soft_curves
 from ecc_core._backends.soft import SoftImages
-from ecc_core._torch.cells import cell_values, filtration, spread
+from ecc_core._torch.cells import Ties, cell_values, filtration, spread
 from ecc_core._torch.operators import no_second_derivatives, operator
 
 
-def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+def _fake(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: str,
+    keep: bool,
+) -> tuple[Tensor, ...]:
     results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]
-    shape = image.shape[0], math.prod(image.shape[1:]) if rest[-1] else 0
-    return *results, image.new_empty(shape, dtype=torch.int8)
+    points = math.prod(image.shape[1:]) if keep else 0
+    coefficients = image.new_empty((image.shape[0], points), dtype=torch.int8)
+    return *results, coefficients
 
 
-def _plain(*args: Any) -> tuple[Tensor, ...]:
+def _plain(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: Ties,
+    keep: bool,
+) -> tuple[Tensor, ...]:
     """The curve alone, as a sum over the cells."""
-    image, thresholds, sharpness, terms, mask, connectivity, superlevel, ties, _ = args
-    values = filtration(image.to(thresholds.dtype), terms, mask, superlevel)
+    values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel)
     levels = -thresholds if superlevel else thresholds
     curve = torch.zeros_like(levels)
     for extent, cells in cell_values(values, connectivity, ties):
