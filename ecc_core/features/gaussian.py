@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -291,9 +291,10 @@ def expected_gaussian_curve(
     expected, error = lattice_curve(
         u, field.correlation, counts=counts, cubes=filtration.cubes, rng=generator
     )
+    found = ExpectedCurve(at, expected, error, **facts)
     if replicas is None:
         check_unused("without `replicas`", level=level)
-        return ExpectedCurve(at, expected, error, **facts)
+        return found
     count = _check_replicas(replicas)
     inside = check_level(0.95 if level is None else level)
 
@@ -307,25 +308,20 @@ def expected_gaussian_curve(
         mask=kept,
     )
     curves = (compute(image + centre).values for image in field.simulate(count, generator))
-    reach = _half_width(curves, expected, count, inside)
-    return ExpectedCurve(
-        thresholds=at,
-        mean=expected,
-        error=error,
-        lower=expected - reach,
-        upper=expected + reach,
-        **facts,
-    )
+    return _with_band(found, curves, count, inside)
 
 
-def _half_width(curves: Iterator[Floats], expected: Floats, count: int, level: float) -> Floats:
-    """Return the half width of the band around an expected curve, by `count` simulated ones."""
-    squares = np.zeros(expected.size)
+def _with_band(
+    expected: ExpectedCurve, curves: Iterator[Floats], count: int, level: float
+) -> ExpectedCurve:
+    """Return an expected curve with the band that `count` simulated ones give."""
+    squares = np.zeros(expected.mean.size)
     for curve in curves:
-        squares += (curve - expected) ** 2
+        squares += (curve - expected.mean) ** 2
     special = import_optional("scipy.special", extra="features", purpose="bands")
     quantile = special.stdtrit(count, (1 + level) / 2)
-    return np.asarray(quantile * np.sqrt(squares / count))
+    reach = quantile * np.sqrt(squares / count)
+    return replace(expected, lower=expected.mean - reach, upper=expected.mean + reach)
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:
