@@ -5,6 +5,12 @@
 The volume is that of `benchmarks.scale`, whose shards are the chunks of a dask array. Each
 computation runs in a process of its own with one thread, by turns; the pairs must be equal. The
 table is benchmarks/results/pairs_on_disk.md.
+
+    python -m benchmarks.pairs_on_disk --smooth --folder /tmp/objects
+
+The volume is the one of `benchmarks.objects_on_disk` without noise, and pairs are those of
+components and cavities, which are not compared with those in memory. The table is
+benchmarks/results/pairs_of_smooth_volume.md.
 """
 
 import argparse
@@ -21,9 +27,13 @@ import numpy as np
 import zarr
 
 import ecc_core as ecc
+from benchmarks import objects_on_disk
+from benchmarks.periodic_volumes import make
 from benchmarks.scale import PERIODS, peak_memory, prepared
 
 RESULTS = Path(__file__).parent / "results" / "pairs_on_disk.md"
+LARGE_PERIODS = (8, 8, 4)
+OF_SMOOTH = RESULTS.with_name("pairs_of_smooth_volume.md")
 PERSISTENCE = 30
 DIMENSIONS = (0, 1, 2)
 CURVE = "Euler curve, chunks"
@@ -97,10 +107,55 @@ def compare(folder: Path, points: str, rounds: int) -> None:
     print("\n".join(lines))
 
 
+def smooth(folder: Path, rounds: int) -> None:
+    """Measure pairs of smooth volumes beside their curves, and write the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        "# Pairs of smooth volumes on disk",
+        "",
+        "Measured by `python -m benchmarks.pairs_on_disk --smooth`: smoothed noise of uint8",
+        "(sigma 2), sharded Zarr whose shards of 250^3 points are the chunks of a dask array; one",
+        "thread, files in the page cache, kernels loaded before; least processor time and largest",
+        f"memory of {rounds} runs by turns, of the large volume of one. Classes last for at least",
+        f"{PERSISTENCE}.",
+        "",
+        "| points | | ns a point | MiB | times the curve |",
+        "|---|---|---|---|---|",
+    ]
+    lines += smooth_rows(folder, objects_on_disk.PERIODS, dimensions=(0, 2), rounds=rounds)
+    OF_SMOOTH.write_text("\n".join(lines) + "\n")
+    lines += smooth_rows(folder, LARGE_PERIODS, dimensions=(0,), rounds=1)
+    OF_SMOOTH.write_text("\n".join(lines) + "\n")
+
+
+def smooth_rows(
+    folder: Path, periods: tuple[int, ...], dimensions: tuple[int, ...], rounds: int
+) -> list[str]:
+    """Return the rows of a smooth volume."""
+    name = "smooth-{}-{}-{}.zarr".format(*periods)
+    path = make(folder / name, objects_on_disk.period(0), periods)
+    points = zarr.open_array(path, mode="r").size
+    names = [CURVE, *(name_of("chunks", k) for k in dimensions)]
+    runs = [
+        {name: measured(name, path, folder / f"{name}.npz") for name in names}
+        for _ in range(rounds)
+    ]
+    least = {name: min(run[name]["cpu"] for run in runs) for name in names}
+    rows = []
+    for name in names:
+        memory = max(run[name]["memory"] for run in runs)
+        nanoseconds = 1e9 * least[name] / points
+        times = least[name] / least[CURVE]
+        rows.append(f"| {points:.3g} | {name} | {nanoseconds:.1f} | {memory:.0f} | {times:.1f} |")
+        print(rows[-1], flush=True)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", choices=PERIODS, default="1.25e8")
     parser.add_argument("--folder", type=Path, default=Path("scale"))
+    parser.add_argument("--smooth", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--measure")
     parser.add_argument("--path")
@@ -108,6 +163,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.measure:
         measure(arguments.measure, arguments.path, arguments.out)
+    elif arguments.smooth:
+        smooth(arguments.folder, arguments.rounds)
     else:
         compare(arguments.folder, arguments.points, arguments.rounds)
 
