@@ -133,6 +133,9 @@ def drag_volume(side: int, bar: float) -> list[Row]:
 
     rows = []
     for what, act in (("threshold", move), ("the least persistence", leave_out)):
+        if act is leave_out:
+            leave_out(0.04)  # what lasts is found once, before the drag
+            window.settle()
         times = []
         contrasts = []
         for share in shares:
