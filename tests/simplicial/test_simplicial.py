@@ -168,6 +168,26 @@ def test_heights_that_are_thresholds_enter_there():
     assert_array_equal(along_axes[1], count(grid[:, 1], [edges], thresholds))
 
 
+@pytest.mark.parametrize(
+    ("size", "levels"),
+    [
+        (1e30, [0, 0.1, 0.5]),
+        (1e30, [0, 1e29, 5e29]),
+        (1, [0, 1e-30, 3e-30]),
+        (1, [0, 1e-300, 3e-300]),
+        (1e-310, [-1e-310, 0, 1e-310]),
+    ],
+)
+def test_points_and_levels_of_very_different_size(size, levels):
+    """Numbers of the size of points in units of levels, or the reverse, would overflow."""
+    points = np.random.default_rng(0).normal(size=(12, 2)) * size
+    simplices = random_complex(0, largest=3)
+    vectors = np.array([[1.0, 0.0], [0.0, -1.0]])
+    found = ecc.simplicial_transform(points, simplices, vectors, levels, complete=True)
+    for values, curve in zip((points @ vectors.T).T, found.values, strict=True):
+        assert_array_equal(curve, count(values, simplices, levels))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float64])
 def test_a_simplex_weighs_as_much_as_its_heaviest_point(dtype):
     points = RNG.normal(size=(12, 3))

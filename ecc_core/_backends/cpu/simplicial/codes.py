@@ -39,6 +39,8 @@ LARGEST_BITS = 2**63 - 1
 """All bits of a float of 64 bits but that of its sign."""
 MODERATE = 64
 """Reaches below two to the power of this, and above its reciprocal, need no factor."""
+LEAST_EXPONENT = -1000
+"""Of factors: the reciprocals of smaller powers of two are no floats."""
 FLOATS = (np.dtype(np.float32), 23), (np.dtype(np.float64), 52)
 """The dtypes of places, and the bits behind their binary point."""
 
@@ -125,13 +127,15 @@ def round_points(points: Floats) -> tuple[NDArray[np.float32], float]:
 def guess_for(grid: Grid, cells: Cells, reach: float, axes: int) -> tuple[Guess, Places]:
     """Return how codes are guessed, in single precision if few of them are then uncertain.
 
-    `reach` bounds the magnitudes of coordinates.
+    `reach` bounds the magnitudes of coordinates. Among levels that are not evenly spaced nothing is
+    guessed, so that the scale does not matter: heights in units of it may be too large for a float.
     """
-    exponent = math.frexp(reach)[1]
+    exponent = max(math.frexp(reach)[1], LEAST_EXPONENT)
     if abs(exponent) < MODERATE:
         exponent = 0
+    scale = 0.0 if grid.first.size else grid.scale
     # Of heights, since directions have unit length.
-    farthest = math.sqrt(axes) * reach * grid.scale + abs(grid.origin * grid.scale)
+    farthest = math.sqrt(axes) * reach * scale + abs(grid.origin * scale)
     for dtype, room in FLOATS:
         bits = room - (grid.levels.size + 1).bit_length()
         bits = min(bits, cells.shift + SPARE_BITS)
@@ -145,9 +149,9 @@ def guess_for(grid: Grid, cells: Cells, reach: float, axes: int) -> tuple[Guess,
             break
     unit = 2.0**-bits
     zero = 2.0**room + 2**bits + error
-    guess = Guess(chosen, 2.0**-exponent, grid.scale * 2.0**exponent / unit)
+    guess = Guess(chosen, 2.0**-exponent, scale * 2.0**exponent / unit)
     places = Places(
-        zero - grid.origin * grid.scale / unit,
+        zero - grid.origin * scale / unit,
         zero - error - 1,
         zero + (grid.levels.size - 0.5) / unit,
         (1 << bits) - 1,

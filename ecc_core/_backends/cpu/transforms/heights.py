@@ -88,6 +88,8 @@ def _spacing(levels: Floats) -> tuple[float, float, float]:
     if not 0 < width < math.inf or finite.size < levels.size:
         return low, width, math.inf
     scale = (levels.size - 1) / width
+    if scale == math.inf:
+        return low, width, math.inf
     return low, width, float(np.abs((levels - low) * scale - np.arange(levels.size)).max())
 
 
