@@ -221,13 +221,16 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
 
 
 def adds_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool:
-    """Whether `with_heights` takes these: floats of one type with 32 or 64 bits, and not empty."""
+    """Whether `with_heights` takes these: not empty, and floats of one type on one device."""
     tensors = images, directions, log_scales
+    place = images.get_device()
     if images.dtype not in (torch.float32, torch.float64) or not images.numel():
         return False
     if len(directions) > soft_heights.MOST_DIRECTIONS:
         return False
-    return all(t.dtype == images.dtype and not t.is_neg() for t in tensors)
+    if any(t.dtype != images.dtype or t.get_device() != place for t in tensors):
+        return False
+    return not any(t.is_neg() for t in tensors)
 
 
 def with_heights(

@@ -16,12 +16,17 @@ from ecc_core._torch.operators import gradients_in_torch, is_plain
 from ecc_core._torch.transform import Transformed, shape_of, transform
 
 
-def fuses_transform(given: Transformed) -> bool:
-    """Whether `fused_transform` takes these: float32, not empty, and no negated views."""
-    tensors = given[:4]
-    if any(tensor.dtype != torch.float32 or tensor.is_neg() for tensor in tensors):
-        return False
-    return all(tensor.numel() for tensor in tensors)
+def fuses_transform(given: Transformed, step: Tensor | None = None) -> bool:
+    """Whether `fused_transform` takes these: float32 on one device, not empty nor negated."""
+    place = given.weights.get_device()
+    for tensor in (*given[:4], step):
+        if tensor is None:
+            continue
+        if tensor.dtype != torch.float32 or tensor.get_device() != place:
+            return False
+        if tensor.is_neg() or not tensor.numel():
+            return False
+    return True
 
 
 def fused_transform(

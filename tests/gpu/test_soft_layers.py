@@ -50,3 +50,10 @@ def test_images_that_are_not_small():
     assert_near(found.cpu(), known, terms=0)
     for one, other in zip(own, slopes, strict=True):
         assert_near(one.cpu(), other, terms=slopes[0].abs().sum())
+
+
+@pytest.mark.parametrize("case", ["directions", "transform"])
+def test_images_of_another_device_are_refused(case):
+    shape, layer = CASES[case]
+    with pytest.raises((ValueError, RuntimeError), match="device"):
+        layer(draw(shape).cuda())

@@ -185,6 +185,6 @@ class EulerTransformLayer(EulerLayer):
             return None
         from ecc_core._torch import cuda_transforms
 
-        if not cuda_transforms.fuses_transform(given):
+        if not cuda_transforms.fuses_transform(given, step):
             return None
         return cuda_transforms.fused_transform(given, step, is_logarithm=True)

@@ -5,6 +5,8 @@ import torch
 from emulated_soft import drawn
 from layer_cases import CASES, assert_near, in_double, step
 
+from ecc_core._torch.transform import Transformed
+
 OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"  # share code with the rest
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 
@@ -39,3 +41,21 @@ def test_recorded_gradients_equal_those_of_the_cpu(on_device, case):
     assert all(gradient.requires_grad for gradient in own[:1])
     for one, other in zip(own, slopes, strict=True):
         assert_near(one.detach(), other, terms=slopes[0].abs().sum())
+
+
+def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch):
+    """Which raise an error. Kernels would read the memory of the host."""
+    image = drawn((3, 4))
+    directions, numbers, one = torch.ones(2, 2), torch.ones(2), torch.tensor(1.0)
+    weighted = Transformed(image, directions, numbers, one, 1, "max", (1.0, 1.0))
+    asked = (
+        (soft.cuda_transforms.fuses_transform, (weighted, one)),
+        (soft.cuda.adds_heights, (image, directions, numbers)),
+        (soft.cuda_layers._are_alike, ((image, numbers, one, directions),)),
+    )
+    for takes, given in asked:
+        assert takes(*given)
+    for elsewhere in (directions, numbers):
+        monkeypatch.setattr(torch.Tensor, "get_device", lambda t, e=elsewhere: -1 if t is e else 0)
+        for takes, given in asked:
+            assert not takes(*given)
