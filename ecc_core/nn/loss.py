@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -155,7 +154,8 @@ class EulerCurveLoss(SegmentationLoss):
         if not prediction.is_cuda or self.weight is not None:
             return None
         # torch.compile can trace neither `has_kernels` nor what follows.
-        given = prediction, pair.masks, pair.shown, self.thresholds
+        masks, shown = pair.masks.detach(), pair.shown
+        given = prediction, masks, shown, self.thresholds
         if not (bypasses_torch(given) and has_kernels("cuda")):
             return None
         from ecc_core._torch import cuda_losses
@@ -172,7 +172,8 @@ class EulerCurveLoss(SegmentationLoss):
         )
 
         def usual(images: Tensor) -> Tensor:
-            return super(EulerCurveLoss, self)._loss(replace(pair, prediction=images))
+            # Without the pair, whose prediction would live as long as the loss.
+            return super(EulerCurveLoss, self)._loss(Pair(images, masks, shown))
 
         return cuda_losses.curve_loss(*given, kind, usual)
 

@@ -1,9 +1,11 @@
 """Losses of curves by the CUDA kernels, as one function of autograd, against those of the CPU."""
 
+import weakref
 from copy import deepcopy
 
 import pytest
 import torch
+from emulated_soft import drawn
 from loss_cases import CASES, errors
 
 OTHERS = "volume", "sum", "images", "each by windows"  # share code with the rest
@@ -20,3 +22,20 @@ def test_losses_equal_those_of_the_cpu(on_device, case, masked):
     for one, other in zip(found, known, strict=True):
         assert one.shape == other.shape
         torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_loss_depends_on_images_alone_and_keeps_none_after_its_backward_pass(on_device):
+    shape, loss = CASES["images"]
+    image = drawn(shape).requires_grad_()
+    target = drawn(shape).requires_grad_()
+    with on_device():
+        assert not loss(image.detach(), target).requires_grad
+    prediction = image * 0.5
+    kept = weakref.ref(prediction)
+    with on_device():
+        found = loss(prediction, target)
+    found.backward()
+    del prediction
+    assert kept() is None
+    assert target.grad is None
+    assert image.grad.abs().sum() > 0
