@@ -114,6 +114,8 @@ class LayerSteps:
             device,
         )
         self.is_small = curve.is_small
+        if not self.is_small:  # Sizes may be too large for the numbers of other launches.
+            return
         self.strides = kind.levels * positions, positions, 1
 
         coordinates = kind.directions * len(kind.spacing)

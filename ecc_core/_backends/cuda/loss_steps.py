@@ -91,6 +91,8 @@ class LossSteps:
         gather = windows, points, floats, True, kind.levels, floats, False, device
         self._gather, has_table = soft_plans.gather(*gather)
         self.is_small = curve.is_small and not has_table and rows * kind.levels <= MOST_ERRORS
+        if not self.is_small:  # Sizes may be too large for the numbers of other launches.
+            return
 
         cut, of_images = _cut(kind, images, grid)
         self._compare = _plan_compared(kind, cut, of_images, size, target)

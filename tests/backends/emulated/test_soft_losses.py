@@ -39,3 +39,18 @@ def test_a_loss_depends_on_images_alone_and_keeps_none_after_its_backward_pass(o
     assert kept() is None
     assert target.grad is None
     assert image.grad.abs().sum() > 0
+
+
+def test_images_of_more_points_than_kernels_number_are_left_to_operators(soft):
+    kind = soft.loss_steps.Kind(
+        n_spatial=2,
+        connectivity=1,
+        levels=4,
+        sharpness=1.0,
+        window=None,
+        order=1.0,
+        factor=1.0,
+        is_reduced=True,
+    )
+    assert soft.loss_steps.plan_loss(kind, (1, 5, 6), torch.float32, 0) is not None
+    assert soft.loss_steps.plan_loss(kind, (1, 1 << 16, 1 << 15), torch.float32, 0) is None
