@@ -1,6 +1,7 @@
 """Regions of an image that is read by boxes are those of the image in memory, for any boxes."""
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -196,6 +197,29 @@ def test_neighbours_that_spread_at_the_same_time(seed, monkeypatch):
     noise = np.random.default_rng(seed).standard_normal((40, 40))
     image = np.clip(128 + 200 * ndimage.gaussian_filter(noise, 1.5), 0, 255).astype(np.uint8)
     assert_alike(image, ((8,) * 5, (8,) * 5), 20, held=25)
+
+
+class Meanwhile(MarkedBoxes):
+    """While the next box is looked for, a thread puts another one in memory."""
+
+    def _nearest(self, running):
+        neighbours_of = BoxGrid.neighbours
+        absent = self.grid.size
+
+        def neighbours(grid, number):
+            self.held[absent] = None
+            return neighbours_of(grid, number)
+
+        with mock.patch.object(BoxGrid, "neighbours", neighbours):
+            found = super()._nearest(running)
+        self.held.pop(absent, None)
+        return found
+
+
+def test_boxes_come_into_memory_while_the_next_one_is_looked_for(monkeypatch):
+    monkeypatch.setattr(region_boxes, "MarkedBoxes", Meanwhile)
+    image = np.random.default_rng(3).integers(0, 200, (13, 14), np.uint8)
+    assert_alike(image, ((5, 4, 4), (7, 7)), 20, held=4)
 
 
 class SharedByThreads(dict[int, Any]):
