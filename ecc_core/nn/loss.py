@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -153,6 +153,9 @@ class EulerCurveLoss(SegmentationLoss):
         prediction = pair.prediction
         if not prediction.is_cuda or self.weight is not None:
             return None
+        sharpness: Any = self.sharpness
+        if isinstance(sharpness, Tensor) or not 0 < sharpness < math.inf:
+            return None  # It may be learned, or is an error.
         # torch.compile can trace neither `has_kernels` nor what follows.
         masks, shown = pair.masks.detach(), pair.shown
         given = prediction, masks, shown, self.thresholds
@@ -164,7 +167,7 @@ class EulerCurveLoss(SegmentationLoss):
             n_spatial=self.n_spatial,
             connectivity=self.connectivity,
             levels=len(self.thresholds),
-            sharpness=float(self.sharpness),
+            sharpness=float(sharpness),
             window=self.window,
             order=self.p,
             factor=self._factor(prediction),

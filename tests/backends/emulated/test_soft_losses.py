@@ -41,6 +41,25 @@ def test_a_loss_depends_on_images_alone_and_keeps_none_after_its_backward_pass(o
     assert image.grad.abs().sum() > 0
 
 
+def test_a_sharpness_may_be_learned_and_is_checked(on_device):
+    """By operators, as kernels have no gradient for it."""
+    shape, loss = CASES["images"]
+    image = drawn(shape)
+    target = image.flip(-1)
+    learned = deepcopy(loss)
+    learned.sharpness = torch.nn.Parameter(torch.tensor(5.0))
+    (known,) = torch.autograd.grad(learned(image, target), learned.sharpness)
+    with on_device():
+        loss(image, target)
+        (found,) = torch.autograd.grad(learned(image, target), learned.sharpness)
+        wrong = deepcopy(loss)
+        wrong.sharpness = -1.0
+        with pytest.raises(ValueError, match="`sharpness` must be positive"):
+            wrong(image, target)
+    assert known != 0
+    assert torch.equal(found, known)
+
+
 def test_images_of_more_points_than_kernels_number_are_left_to_operators(soft):
     kind = soft.loss_steps.Kind(
         n_spatial=2,
