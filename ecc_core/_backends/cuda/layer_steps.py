@@ -85,7 +85,7 @@ class LayerSteps:
         Of contiguous curves: from an image to the next, from a level to the next, and between
         positions.
     is_small : bool
-        Whether there are launches for images of this size.
+        Whether there are launches for images of this size; otherwise nothing else is planned.
     """
 
     def __init__(self, kind: Kind, shape: tuple[int, ...], place: int, device: int) -> None:
@@ -185,14 +185,24 @@ class LayerSteps:
             soft.launch(self._sum_heights, stream, (), (by_source,), (found.vectors,))
         numbers = wanted.levels if kind.is_increasing else 0
         if numbers or wanted.log_sharpness or by_vectors:
-            rest = soft_parameters.Wanted(numbers, *wanted[2:])
+            rest = soft_parameters.Wanted(
+                numbers=numbers,
+                log_sharpness=wanted.log_sharpness,
+                directions=wanted.directions,
+                log_scales=wanted.log_scales,
+            )
             read = found.levels, found.sharpness, found.vectors
             parameters = self._parameters_of(given)
             soft_parameters.launch_gradients(self._by_parameters, stream, parameters, read, rest)
 
     def _parameters_of(self, given: Given) -> soft_parameters.Given:
-        numbers = given.levels if self._kind.is_increasing else 0
-        return soft_parameters.Given(numbers, *given[2:])
+        return soft_parameters.Given(
+            numbers=given.levels if self._kind.is_increasing else 0,
+            step=given.step,
+            log_sharpness=given.log_sharpness,
+            directions=given.directions,
+            log_scales=given.log_scales,
+        )
 
     def _curve_given(self, given: Given, places: _Places) -> curve_steps.Given:
         source = places.source if self._has_own_source else given.images

@@ -73,6 +73,9 @@ class LossSteps:
     work : int
         Floats of memory that the launches need.
     losses : int
+        How many there are: one of all images, or one of each.
+    is_small : bool
+        Whether there are launches for images of this size; otherwise nothing else is planned.
     """
 
     def __init__(

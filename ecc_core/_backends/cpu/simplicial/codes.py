@@ -85,7 +85,11 @@ class Guess(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The places of :class:`Guess`: a bin before level 0, and what may be wrong, lie below 0."""
+    """The places of :class:`Guess`.
+
+    Their units are counted from one bin and the largest error of a guess before level 0, so that
+    the number of units is never negative.
+    """
 
     origin: float
     """The place of height 0."""
