@@ -133,7 +133,8 @@ class MarkedBoxes:
                     number = running.pop(future)
                     for other in future.result():
                         self._wait(other, number)
-                        if other in self.held:
+                        # One that a thread still looks at may be in memory already.
+                        if other in self.held and other not in running.values():
                             self.next_held[other] = None
                     if number in self.waiting:
                         self.next_held[number] = None

@@ -54,8 +54,10 @@ class Shells:
 
     def keep(self, number: int) -> None:
         """Keep the marks of a box that leaves the memory."""
-        shell = self._marks.pop(number)
+        shell = self._marks[number]
         self.kept.keep(f"{self.kind}-shell", number, shell)
+        # Other threads find it at any time: here, or kept.
+        del self._marks[number]
         self._marks[number] = shell  # the last one
 
     def forget_all_but(self, in_memory: Collection[int]) -> None:

@@ -1,6 +1,7 @@
 """Regions of an image that is read by boxes are those of the image in memory, for any boxes."""
 
-from typing import Any
+import time
+from typing import Any, ClassVar
 from unittest import mock
 
 import numpy as np
@@ -16,10 +17,11 @@ from ecc_core._backends.cpu.betti import flood_boxes, pair_pieces
 from ecc_core._backends.cpu.betti.mark_runs import lengths_of, read_runs, runs_of
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._blocks import pair_boxes, region_boxes
-from ecc_core._blocks.box_grid import BoxGrid
+from ecc_core._blocks.box_grid import BoxGrid, shell_of
 from ecc_core._blocks.marked_boxes import MarkedBoxes
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
+from ecc_core._blocks.shells import Shells
 from ecc_core._partition import Partition
 from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import strategies
@@ -220,6 +222,47 @@ def test_boxes_come_into_memory_while_the_next_one_is_looked_for(monkeypatch):
     monkeypatch.setattr(region_boxes, "MarkedBoxes", Meanwhile)
     image = np.random.default_rng(3).integers(0, 200, (13, 14), np.uint8)
     assert_alike(image, ((5, 4, 4), (7, 7)), 20, held=4)
+
+
+class OneThreadABox(MarkedBoxes):
+    """Threads take long after they have put a box in memory, and never look at the same one."""
+
+    looked_at: ClassVar[set[int]] = set()
+
+    def _visit(self, number, held, changed):
+        assert number not in self.looked_at
+        self.looked_at.add(number)
+        found = super()._visit(number, held, changed)
+        self.looked_at.remove(number)
+        return found
+
+    def _note_ends(self, number, found):
+        time.sleep(0.002)
+        return super()._note_ends(number, found)
+
+
+def test_no_two_threads_look_at_a_box(monkeypatch):
+    monkeypatch.setattr(region_boxes, "MarkedBoxes", OneThreadABox)
+    image = np.random.default_rng(3).integers(0, 200, (24, 24), np.uint8)
+    assert_alike(image, ((4,) * 6, (4,) * 6), 20, held=30, workers=4)
+
+
+def test_marks_are_found_while_they_are_kept():
+    """Those of a box that leaves the memory, by a thread that looks at its neighbour."""
+    found = []
+
+    class LookedUp(Held):
+        def keep(self, kind, number, values):
+            found.append(shells.marks_beside(0, offset))
+            super().keep(kind, number, values)
+
+    grid = tree_of(np.zeros((8, 5), np.uint8), ((4, 4), (5,)), 1).grid
+    ((offset, _),) = grid.neighbours(1)
+    shells = Shells(grid, LookedUp(), "marks")
+    own = shell_of(np.arange(20, dtype=np.int32).reshape(4, 5))
+    shells.set(0, own)
+    shells.keep(0)
+    assert_array_equal(found, [grid.from_shell(own, 0, offset)])
 
 
 class SharedByThreads(dict[int, Any]):
