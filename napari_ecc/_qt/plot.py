@@ -284,7 +284,8 @@ class CurvePlot(Plot):
             return
         shade.setAlpha(70)
         sizes = np.log10(1 + bars.counts) if self._log_bars else bars.counts
-        heights = low + sizes / max(sizes.max(initial=0), 1) * (high - low)
+        largest = sizes.max(initial=0) or 1  # nothing is drawn of a histogram without counts
+        heights = low + sizes / largest * (high - low)
         self._histogram.setData(bars.edges, heights, stepMode="center", fillLevel=low, brush=shade)
 
 

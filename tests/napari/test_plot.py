@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor
 
+from napari_ecc._model.explorer import Histogram
 from napari_ecc._qt.canvas import Axis, symlog
 from napari_ecc._qt.colours import PAPER, colours_of
 from napari_ecc._qt.heatmap import HeatMap, colour_table
@@ -107,6 +108,18 @@ def test_a_drag_does_not_draw_the_curves_anew(plot, monkeypatch):
     assert drawn == []
     plot.set_lines([Line(np.arange(3.0), np.arange(3))])
     assert drawn == [1]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_the_largest_count_is_as_high_as_the_plot(plot, log):
+    """Of few values, whose logarithms are below 1, too."""
+    heights = []
+    for counts in ([1, 4, 2], [100, 400, 200]):
+        plot.set_bars(Histogram(np.arange(4.0), np.array(counts), 0.0), log=log)
+        heights.append(plot._histogram.getData()[1].max())
+    assert heights[0] == pytest.approx(heights[1])
+    plot.set_bars(Histogram(np.arange(4.0), np.zeros(3, int), 0.0), log=log)
+    assert_array_equal(plot._histogram.getData()[1], plot._histogram.opts["fillLevel"])
 
 
 def test_the_wheel_zooms(plot, qtbot):
