@@ -1,4 +1,4 @@
-"""Betti curves of what lasts, of volumes whose pairs do not fit in memory: from pairs of boxes."""
+"""Betti curves of what lasts, of volumes that are not read as a whole: from pairs of boxes."""
 
 import math
 from argparse import Namespace

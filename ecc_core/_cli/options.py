@@ -181,8 +181,8 @@ ARGUMENTS = {
     ),
     "--persistence": _argument(
         "count only components, holes and cavities whose values at birth and death differ by at "
-        "least P, and those that never die, also in the Euler number. ecc curve reads volumes by "
-        "boxes if their pairs do not fit in memory",
+        "least P, and those that never die, also in the Euler number. ecc stack reads volumes by "
+        "boxes, and so does ecc curve if their pairs do not fit in memory",
         type=values.persistence,
         metavar="P",
     ),
