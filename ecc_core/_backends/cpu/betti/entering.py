@@ -31,6 +31,8 @@ Flags = tuple[bool, bool, bool]
 
 SHORT_KEYS = 2  # bytes of keys for which there is a counter for each
 PLANE_IN_CACHE = 1 << 19  # points whose labels are in the second-level cache
+# Larger volumes take 8 bytes a point more than by words, and as long or longer if regions are cut.
+LARGEST_VOLUME = 1 << 24
 POINTS_A_COUNTER = 0.25  # from which on points are counted by their keys faster than sorted
 
 
@@ -67,7 +69,8 @@ def is_soon_in_order(image: Array, masked: bool, filtration: Filtration) -> bool
         return True
     wide = masked and image.dtype.kind in "biu"  # such keys have one more value
     short = image.dtype.itemsize * (2 if wide else 1) <= SHORT_KEYS
-    return short and (image.ndim == 3 or image.size <= PLANE_IN_CACHE)
+    most = LARGEST_VOLUME if image.ndim == 3 else PLANE_IN_CACHE
+    return short and image.size <= most
 
 
 def entering_points(image: Array, shown: Array, filtration: Filtration) -> Entering:
