@@ -85,8 +85,8 @@ def outermost(box: Box, at: slice, crossed: Sequence[bool]) -> tuple[Box, ...]:
     planes: list[Box] = []
     for axis, meets in enumerate(crossed):
         if meets:
-            outermost = [plane_of(array, axis, at) for array in box]
-            planes.append(tuple(plane.copy() for plane in outermost))
+            across = [plane_of(array, axis, at) for array in box]
+            planes.append(tuple(plane.copy() for plane in across))
         else:
             planes.append(())
     return tuple(planes)

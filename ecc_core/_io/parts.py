@@ -84,7 +84,7 @@ class Parts:
     def keep(self, number: int, stamp: str, values: Array) -> None:
         """Write a part, completely or not at all."""
         self.folder.mkdir(exist_ok=True)
-        values = np.ascontiguousarray(values)
+        values = np.asarray(values, order="C")
         parts = _header(values), values.reshape(-1).view(np.uint8).data
         with whole_file(self._path(number, stamp)) as file:
             for part in parts:
@@ -124,9 +124,14 @@ def _header(values: Array) -> bytes:
 
 
 def _array_of(content: bytearray) -> Array:
-    """Return the array in the bytes of an .npy file, in C order, without a copy."""
+    """Return the array in the bytes of an .npy file, in C order, without a copy.
+
+    Earlier versions kept arrays in Fortran order, too.
+    """
     stream = BytesIO(content[:MOST_HEADER])
     if npy.read_magic(stream) != (1, 0):
         raise ValueError("not written by this version")
-    shape, _, dtype = npy.read_array_header_1_0(stream)
+    shape, in_fortran_order, dtype = npy.read_array_header_1_0(stream)
+    if in_fortran_order:
+        raise ValueError("not written by this version")
     return np.frombuffer(content, dtype, math.prod(shape), stream.tell()).reshape(shape)

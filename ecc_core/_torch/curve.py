@@ -174,10 +174,21 @@ def soft_curve(
     return soft_curves(image.device.type).curves(given, keep)
 
 
-def _fake_backward(*args: Any) -> tuple[Tensor, ...]:
-    slopes = args[1]
-    image = args[4]
-    wanted = args[-1]
+def _fake_backward(
+    gradient: Tensor,
+    slopes: Tensor,
+    spreads: Tensor,
+    coefficients: Tensor,
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: str,
+    wanted: str,
+) -> tuple[Tensor, ...]:
     shape = (0,) if wanted == "none" else image.shape
     by_image = image.new_empty(shape, dtype=_dtype(image, wanted))
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])

@@ -213,33 +213,6 @@ def test_labels_spread_along_rows_of_several_words(wraps, slope):
         assert_array_equal(found.merged_into, into)
 
 
-@pytest.mark.parametrize("shape", [(400,), (30, 45), (9, 12, 15)])
-@pytest.mark.parametrize("dtype", ["uint8", "int16"])
-def test_points_in_order_have_the_labels_that_spread_in_words(dtype, shape):
-    """Integers of few bits are brought into order, floats are not; their values are the same.
-
-    Few components last, so that they die in others that do not last either.
-    """
-    rng = np.random.default_rng(len(shape))
-    image = rng.integers(0, 120, shape).astype(dtype)
-    for connectivity, superlevel in itertools.product({1, len(shape)}, (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        cuts = [{}, {"threshold": 50}, {"rel_height": 0.5}, {"rel_height": 0.75, "threshold": 70}]
-        for cut_at, mask in itertools.product(cuts, (None, rng.random(shape) < 0.9)):
-            found, known = (
-                ecc.persistent_regions(values, 20, mask=mask, **options, **cut_at)
-                for values in (image, image.astype(np.float32))
-            )
-            assert len(known.births) > 1
-            for name in ("labels", "births", "deaths", "birth_points", "merged_into"):
-                own = getattr(found, name)
-                if name != "deaths":
-                    assert_array_equal(own, getattr(known, name))
-                    continue
-                dies = np.isfinite(known.deaths)
-                assert_array_equal(own[dies], known.deaths[dies])
-
-
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_every_label_is_connected(ndim, superlevel):
