@@ -26,6 +26,27 @@ def exponentials(x):
     for i in range(x.size):
         found[i] = math.exp(x[i])
     return found
+
+@compiling.kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def sums(factor, values, count):
+    one = values.dtype.type(1)
+    total = slope = spread = one - one
+    for p in range(count):
+        odds = factor * values[0, p]
+        share = one / (one + odds)
+        change = values[1, p] * (odds * share * share)
+        total += values[1, p] * share
+        slope += change
+        spread += change * (factor - values[0, p])
+    return total, slope, spread
+
+@compiling.kernel(error_model="numpy")
+def sums_of_rows(factors, values):
+    found = np.empty((factors.size, 3), values.dtype)
+    for i in range(factors.size):
+        count = (values.shape[1] - i) // 8 * 8
+        found[i, 0], found[i, 1], found[i, 2] = sums(factors[i], values, count)
+    return found
 """
 
 
@@ -72,6 +93,23 @@ def test_compiled_code_is_loaded_without_what_compiles_it(environment):
             command, env=environment, text=True, capture_output=True, check=False, timeout=300
         )
         assert (done.stdout, done.stderr) == (f"{compiles}\n", "")
+
+
+SUMS = """
+import numpy as np
+import kernel_module
+generator = np.random.default_rng(0)
+values = generator.random((2, 4096), np.float32)
+factors = generator.random(40, np.float32)
+print(kernel_module.sums_of_rows(factors, values).tobytes().hex())
+"""
+
+
+def test_loaded_code_rounds_as_compiled_code_does(environment):
+    """A sum in any order is added in one order, by the process that compiles it and by others."""
+    compiled, loaded = (run_python(SUMS, **environment) for _ in range(2))
+    assert compiled.returncode == 0, compiled.stderr
+    assert loaded.stdout == compiled.stdout
 
 
 def test_processes_share_an_empty_cache(environment, tmp_path):

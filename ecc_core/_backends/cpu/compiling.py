@@ -170,8 +170,19 @@ def _name_of_version(function: Callable[..., Any]) -> str:
     return "_".join([function.__qualname__, *versions])
 
 
+def _inlined_if_rounded_freely(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a function, which is inlined where its operations may be reordered.
+
+    LLVM compiles such a function once on its own and once more in each kernel that calls it, with
+    sums in another order. A process that has compiled both would call the first, one that has
+    loaded the kernel from the cache the second, and their results would differ in the last bits.
+    """
+    return {"forceinline": bool(options.get("fastmath")), **options}
+
+
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """As ``numba.njit(nogil=True, cache=True, **options)``."""
+    options = _inlined_if_rounded_freely(options)
 
     def compiled(function: Callable[..., Any]) -> Any:
         function.__qualname__ = _name_of_version(function)
@@ -192,6 +203,7 @@ def subroutine(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     without files in the cache. Short ones that few places call are compiled faster as a
     ``kernel(inline="always")``.
     """
+    options = _inlined_if_rounded_freely(options)
     register: Callable[[Callable[..., Any]], Any] = register_jitable(
         no_cfunc_wrapper=True, **options
     )
