@@ -182,31 +182,41 @@ def _regions_in_words(
     keys = np.pad(ordered_keys(values), 1)
     near = near_of(keys.shape, filtration.cubes)
     later = later_words(keys, near.steps, near.bits, near.places.size)
-    labels = _flood(later, shown, births, weak, near)
+    flooded = _flood(later, shown, births, weak, near)
     if merged is None:
-        ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
-        places = _padded(ends, image.shape)
-        flat = labels.reshape(-1)
-        merged = merge_labels(places, keys.reshape(-1), flat, near.steps, births.size)
-    whole = _inner(labels)
-    found = Flooding(np.where(shown & (whole > 0), whole, 0), births, deaths, merged)
+        merged = _merged_labels(values, deaths, keys, flooded, near)
+    labels = np.empty(image.shape, np.int32)
+    _keep_shown(flooded, shown, labels)
+    del flooded, keys  # A volume has room for one array of labels with a border at a time.
+    found = Flooding(labels, births, deaths, merged)
     if cut.is_none:
         return found
     inside = cut.within(image, values, shown, found, filtration.superlevel)
     found = _born_within(found, inside)
-    inner = _inner(_flood(later, inside, found.births, weak, near))
-    return found._replace(labels=np.where(inside & (inner > 0), inner, 0))
+    _keep_shown(_flood(later, inside, found.births, weak, near), inside, labels)
+    return found
+
+
+def _merged_labels(
+    values: Array, deaths: Points, keys: Array, flooded: NDArray[np.int32], near: Near
+) -> NDArray[np.int32]:
+    """Return the label of the component that each one joins when it dies, or 0."""
+    ends = _in_order(deaths[deaths >= 0], values.reshape(-1))
+    places = _padded(ends, values.shape)
+    return merge_labels(places, keys.reshape(-1), flooded.reshape(-1), near.steps, deaths.size)
+
+
+def _keep_shown(flooded: NDArray[np.int32], shown: Array, labels: NDArray[np.int32]) -> None:
+    """Write the labels of the points shown, and 0 for those that have none, without the border."""
+    inner = flooded[(slice(1, -1),) * flooded.ndim]
+    labels.fill(0)
+    np.copyto(labels, inner, where=shown & (inner > 0))
 
 
 def _in_order(points: Points, values: Array) -> Points:
     """Return points in the order in which they enter, those of equal values in C order."""
     points = points[sort_keys(points.astype(np.uint64), values.size.bit_length())]
     return points[stable_order(values[points])]
-
-
-def _inner(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the labels of an image without the border."""
-    return labels[(slice(1, -1),) * labels.ndim]
 
 
 def _components(
