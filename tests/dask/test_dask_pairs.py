@@ -1,6 +1,7 @@
 """Pairs of dask arrays are those of the image in memory, with their points, for all chunks."""
 
 import itertools
+import tracemalloc
 
 import dask.array as da
 import numpy as np
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from topology_helpers import assert_diagrams, intervals
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import launch, pair_pieces, tunnel_pieces
+from ecc_core._backends.components import Kind
+from ecc_core._backends.cpu.betti import forest, launch, pair_pieces, tunnel_pieces
+from ecc_core._backends.cpu.betti.blocks import grid_of
 from ecc_core._backends.pair_options import PairOptions
 from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import strategies
@@ -139,6 +142,23 @@ def test_pieces_are_as_large_as_their_surface():
         assert piece.graph.births.size <= sum(face.size for face in piece.faces.values()) // 3
         assert piece.graph.keys.size < piece.graph.births.size
         assert piece.pairs.births.size < 20
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_nodes_of_a_side_are_copied_without_those_of_the_box(axis):
+    side = 32
+    sides = [(axis, 0), (axis, 1)]
+    grid = grid_of((side,) * 3, (side,) * 3, tuple(sides))
+    found = forest.Forest(grid, Kind(connectivity=1, complement=False))
+    tracemalloc.start()
+    try:
+        of_sides = [found.nodes_of(one) for one in sides]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    planes = sum(nodes.nbytes for nodes in of_sides)
+    assert [nodes.shape for nodes in of_sides] == [(side, side)] * 2
+    assert peak < 2 * planes
 
 
 def test_tunnels_of_pieces_grow_with_their_surface():

@@ -101,8 +101,10 @@ class Forest:
 
     def nodes_of(self, side: tuple[int, int]) -> Array:
         """Return the nodes of the points on an open side."""
-        nodes: Array = self.surface[self.grid.side(*side)].take(0, side[0])
-        return nodes
+        axis, _ = side
+        surface = self.surface[self.grid.side(*side)]
+        # An index is a view. `take` would copy the surface as if it had all points of the image.
+        return np.ascontiguousarray(surface[(slice(None),) * axis + (0,)])
 
     def joined(self) -> tuple[Nodes, Edges, Array]:
         """Return the nodes, edges and pairs of all parts.
