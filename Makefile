@@ -71,14 +71,14 @@ lint: $(READY)
 
 # A broken link or an example that fails ends the build.
 docs: $(READY)
-	rm -rf site docs/api/generated docs/benchmark-figures
+	rm -rf site docs/api docs/benchmark-figures
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
 bench: $(READY)
 	$(BIN)/python benchmarks/cpu.py
 
 clean:
-	rm -rf demo-output site docs/gallery docs/api/generated docs/benchmark-figures build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf demo-output site docs/gallery docs/api docs/benchmark-figures build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in two parts: what the demo and the emulated kernels need, and everything else. Each is

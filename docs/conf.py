@@ -11,7 +11,14 @@ from pathlib import Path
 import numpydoc.xref
 from sphinx.application import Sphinx
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+import reference  # noqa: E402
+
+# The modules say what is public. Sphinx looks for pages before it calls extensions.
+(DOCS / "api").mkdir(exist_ok=True)
+(DOCS / "api" / "index.md").write_text(reference.page(DOCS), encoding="utf-8")
 
 # The help of the command `ecc` is asked of the one beside this interpreter.
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])

@@ -5,14 +5,12 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
+from ecc_core._request.boundary import BorderName, ComplexBorderName
+
 Thresholds = ArrayLike | Literal["exact"]
-AnyBorder = Literal["closed", "periodic", "half-open"]
-ComplexBorder = Literal["closed", "periodic"]
-AnyBoundary = AnyBorder | Sequence[AnyBorder]
+AnyBoundary = BorderName | Sequence[BorderName]
 """One word for all spatial axes, or one for each."""
-ComplexBoundary = ComplexBorder | Sequence[ComplexBorder]
-
-
+ComplexBoundary = ComplexBorderName | Sequence[ComplexBorderName]
 Axes = SupportsIndex | str | Sequence[SupportsIndex | str] | None
 """Spatial axes by number, or by the name of a dimension of a DataArray."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core import components, curves, geometry, topology, transforms
+from ecc_core import components, curves, geometry, regions, topology, transforms
 
 __all__ = ["warmup"]
 
@@ -79,7 +79,7 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
         for image in _images(dtype):
             labels = np.ones(image.shape, np.int32)
             tasks: dict[str, Callable[[], Any]] = {
-                "regions": partial(curves.region_curves, image, labels, 2, **RANGE),
+                "regions": partial(regions.region_curves, image, labels, 2, **RANGE),
                 "Betti curves": partial(topology.betti_curves, image, 2, **RANGE),
                 "persistent regions": partial(components.persistent_regions, image, 1),
                 "Minkowski functionals": partial(geometry.minkowski_curves, image, 2, **RANGE),

@@ -24,19 +24,10 @@ from ecc_core._types import (
     LazyArray,
     Thresholds,
 )
-from ecc_core.coefficients import euler_coefficients
 from ecc_core.quantities.windows import window_curve
-from ecc_core.regions import region_curves
-from ecc_core.results import EulerCurve, RegionCurves, curve_facts, without_arrays
+from ecc_core.results import EulerCurve, curve_facts, without_arrays
 
-__all__ = [
-    "EulerCurve",
-    "RegionCurves",
-    "euler_coefficients",
-    "euler_curve",
-    "euler_number",
-    "region_curves",
-]
+__all__ = ["EulerCurve", "euler_curve", "euler_number"]
 
 _no_curve = partial(without_arrays, EulerCurve)
 
@@ -56,7 +47,7 @@ def euler_number(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
+    boundary : str, or one for each spatial axis
         As for :func:`euler_curve`.
 
     Returns

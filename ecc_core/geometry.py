@@ -17,7 +17,7 @@ from ecc_core.quantities.minkowski import MINKOWSKI, MinkowskiOptions, window_fu
 from ecc_core.quantities.regions import region_result
 from ecc_core.results import MinkowskiCurves, RegionMinkowski, minkowski_facts
 
-__all__ = ["minkowski_curves", "region_minkowski"]
+__all__ = ["MinkowskiCurves", "RegionMinkowski", "minkowski_curves", "region_minkowski"]
 
 NO_EXACT = " for Minkowski functionals"
 Estimator = Literal["exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"]
@@ -53,7 +53,7 @@ def minkowski_curves(
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
         DataArray of xarray, otherwise 1. It must not differ from these, unless they are no lengths
         of one unit, such as degrees. It must be given then.
-    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
+    boundary : str, or one for each spatial axis
         As for :func:`ecc_core.euler_curve`. With "half-open", ``densities()`` of the result have no
         bias of the border, nor of that of a mask: all measures but the Euler characteristic are
         those of the cells of the image without the mask whose lowest corner is a point of it. Not

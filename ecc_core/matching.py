@@ -19,7 +19,7 @@ from ecc_core._types import Axes
 from ecc_core.errors import nan_message
 from ecc_core.results import BettiMatching, PersistencePairs, curve_facts
 
-__all__ = ["betti_matching"]
+__all__ = ["BettiMatching", "betti_matching"]
 
 Array = NDArray[Any]
 

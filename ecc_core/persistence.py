@@ -19,7 +19,7 @@ from ecc_core._request.persistence import check_dimension, check_persistence, la
 from ecc_core._types import Axes, ComplexBoundary
 from ecc_core.results import PersistencePairs, curve_facts
 
-__all__ = ["persistence_pairs"]
+__all__ = ["PersistencePairs", "persistence_pairs"]
 
 
 def persistence_pairs(

@@ -19,7 +19,7 @@ from ecc_core.quantities.euler import EULER
 from ecc_core.quantities.regions import region_result
 from ecc_core.results import RegionCurves, without_arrays
 
-__all__ = ["region_curves"]
+__all__ = ["RegionCurves", "region_curves"]
 
 _no_curves = partial(without_arrays, RegionCurves)
 
@@ -74,7 +74,7 @@ def region_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
-    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
+    boundary : str, or one for each spatial axis
         As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
         sides of a periodic one. With "half-open", each region is a window of the image, like a mask
         there, and does not stand alone. It must not be "periodic" for arrays on a device.

@@ -17,11 +17,16 @@ from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import Axes, ComplexBoundary, Thresholds
-from ecc_core.persistence import persistence_pairs
 from ecc_core.quantities.betti import BETTI, BettiOptions
 from ecc_core.results import BettiCurves, RegionBettiCurves, curve_facts, without_arrays
 
-__all__ = ["betti_curves", "betti_numbers", "persistence_pairs", "region_betti_curves"]
+__all__ = [
+    "BettiCurves",
+    "RegionBettiCurves",
+    "betti_curves",
+    "betti_numbers",
+    "region_betti_curves",
+]
 
 _no_curves = partial(without_arrays, BettiCurves)
 

@@ -28,6 +28,7 @@ from ecc_core._request.filtration import check_spacing
 from ecc_core.components import persistent_regions
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_figure, write_table
+from ecc_core.quantities.persistence import PERSISTENCE
 
 ONE = "objects are those of one image"
 SIZES = {1: "length", 2: "area", 3: "volume"}
@@ -70,10 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--cut", type=height, metavar="half", help=parts)
     options.add(parser, "--connectivity", "--superlevel", "--nan")
-    beyond = (
-        "the image ends at its border (closed, the default), or opposite sides touch (periodic); "
-        "one word, or one for each of the axes Z, Y and X"
-    )
+    beyond = f"{PERSISTENCE.boundaries.about}; one word, or one for each of the axes Z, Y and X"
     options.add(parser, "--boundary", help=beyond)
     options.add(parser, "--spacing", "--unit", before="of the table and of --smooth: ")
     resources = parser.add_argument_group("resources")

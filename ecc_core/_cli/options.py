@@ -4,6 +4,7 @@ from argparse import SUPPRESS, Action
 from typing import Any
 
 from ecc_core._cli import values
+from ecc_core._request.boundary import COUNTS
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
 from ecc_core.quantities import CURVES, CurveQuantity
 
@@ -132,8 +133,7 @@ ARGUMENTS = {
     ),
     "--superlevel": _argument("use superlevel sets, image >= threshold", action="store_true"),
     "--boundary": _argument(
-        "the image ends at its border (closed, the default), opposite sides touch (periodic), or "
-        "it is a window of a larger image (half-open); one word, or one for each of the axes Z, Y "
+        f"{COUNTS.about}; one word, or one for each of the axes Z, Y "
         "and X: closed,periodic for latitude and longitude. With half-open, a mask or each label "
         "is a window of the image, of any shape, whose densities have no bias",
         type=values.boundary,

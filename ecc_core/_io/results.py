@@ -17,13 +17,15 @@ from ecc_core import results
 from ecc_core._io.persistence_files import DIAGRAM_SUFFIXES, read_diagram, write_diagram
 from ecc_core._io.write import TABLE_SUFFIXES, atomic_file, check_output, write_table
 from ecc_core._optional import import_optional
+from ecc_core.quantities import QUANTITIES
 from ecc_core.results import Result, columns
 
 RESULT_SUFFIXES = (*TABLE_SUFFIXES, ".npz")
 """Suffixes of the files that can hold a result."""
 KEY = "ecc"  # the column of a CSV file with the description
 TYPES: dict[str, Any] = {
-    kind.__name__: kind for kind in vars(results).values() if hasattr(kind, "_fields")
+    **{kind.__name__: kind for kind in vars(results).values() if hasattr(kind, "_fields")},
+    **{kind.__name__: kind for quantity in QUANTITIES for kind in quantity.results},
 }
 COLUMNS = {
     "thresholds": ("threshold", -1),

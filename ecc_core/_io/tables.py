@@ -123,8 +123,9 @@ def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> 
     ----------
     path : path-like
         A ``.csv``, ``.parquet`` or ``.json`` file.
-    measure : {"euler", "betti", "minkowski", "components"}, optional
-        Which curves. Default: Betti or Minkowski curves if the table has them, otherwise Euler
+    measure : str, optional
+        Which curves, by the name of the quantity in the commands: "euler", "betti", "minkowski" or
+        "components". Default: Betti or Minkowski curves if the table has them, otherwise Euler
         characteristic curves. Required if it has both.
 
     Returns

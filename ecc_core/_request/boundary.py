@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
+BorderName = Literal["closed", "periodic", "half-open"]
+ComplexBorderName = Literal["closed", "periodic"]
+"""That of a border for which complexes are defined."""
 Planes = tuple[tuple[str, int], ...]
 """Planes across an axis, and how often the curve of each counts.
 
@@ -16,7 +19,9 @@ They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of
 class Border:
     """What lies beyond both ends of an axis."""
 
-    name: str
+    name: BorderName
+    about: str
+    """What there is at the border, for the help of commands."""
     planes: tuple[Planes, Planes] = ((), ())
     """The signed planes to add to the curve of the closed image, for V and for T."""
     missing: int = 0  # points at the end of the axis whose own cells do not count
@@ -28,16 +33,20 @@ class Border:
         return not any(self.planes)
 
 
-CLOSED = Border("closed")
+CLOSED = Border("closed", "the image ends at its border")
 PERIODIC = Border(
-    "periodic", ((("joined", -1),), (("joined", 1), ("first", -1), ("last", -1))), wraps=True
+    "periodic",
+    "opposite sides touch",
+    ((("joined", -1),), (("joined", 1), ("first", -1), ("last", -1))),
+    wraps=True,
 )
 HALF_OPEN = Border(
     "half-open",
+    "it is a window of a larger image",
     ((("last", -1),), (("first", -1),)),  # the last face and the last cube cancel
     missing=1,
 )
-BORDERS = {border.name: border for border in (CLOSED, PERIODIC, HALF_OPEN)}
+BORDERS: dict[str, Border] = {border.name: border for border in (CLOSED, PERIODIC, HALF_OPEN)}
 
 
 @dataclass(frozen=True)
@@ -121,6 +130,15 @@ class Domain:
     def names(self) -> list[str]:
         """The words of the argument `boundary`."""
         return [border.name for border in self.borders]
+
+    @property
+    def about(self) -> str:
+        """What each border is, in words."""
+        first, *others = self.borders
+        each = [f"{first.about} ({first.name}, the default)"]
+        each += [f"{border.about} ({border.name})" for border in others]
+        each[-1] = f"or {each[-1]}" if others else each[-1]
+        return ", ".join(each)
 
 
 COUNTS = Domain((CLOSED, PERIODIC, HALF_OPEN))

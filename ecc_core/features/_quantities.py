@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import ecc_core
 from ecc_core.quantities import CURVES, CurveQuantity
-
-QuantityName: TypeAlias = Literal["euler", "betti", "minkowski", "components"]
 
 
 class Parameter(NamedTuple):
     """A parameter of transformers that only one quantity has."""
 
-    quantity: QuantityName
+    quantity: str
     default: Any
 
 

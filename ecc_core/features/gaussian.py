@@ -166,7 +166,7 @@ def expected_gaussian_curve(
         depend on it.
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
-    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
+    boundary : str, or one for each spatial axis
         As for :func:`ecc_core.euler_curve`.
     replicas : int, optional
         Number of fields to simulate to find the width of the band, at least 2. Only with

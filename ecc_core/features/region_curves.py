@@ -23,7 +23,6 @@ from ecc_core.features._preparation import (
     open_single,
 )
 from ecc_core.features._quantities import (
-    QuantityName,
     function_of,
     names_of_features,
     options_of,
@@ -54,9 +53,9 @@ class RegionCurvesTransformer(ImageTransformer):
         labelled points in `fit`.
     channel, channel_axis, smooth
         As for :class:`EulerCurveTransformer`. Labels have no channels.
-    quantity : {"euler", "betti", "minkowski"}, default "euler"
-        Others have several numbers at each threshold, in the order of their names: those of
-        :func:`ecc_core.region_betti_curves` or :func:`ecc_core.region_minkowski`.
+    quantity : str, default "euler"
+        As for :class:`EulerCurveTransformer`, of those that regions have: "betti" has the numbers
+        of :func:`ecc_core.region_betti_curves`, "minkowski" of :func:`ecc_core.region_minkowski`.
     min_persistence, spacing, estimator
         As for :class:`EulerCurveTransformer`.
     connectivity, superlevel, workers
@@ -131,7 +130,7 @@ class RegionCurvesTransformer(ImageTransformer):
         channel: Channel = None,
         channel_axis: int | None = None,
         smooth: float | Sequence[float] | None = None,
-        quantity: QuantityName = "euler",
+        quantity: str = "euler",
         min_persistence: float = 0,
         spacing: ArrayLike | None = None,
         estimator: str = "exact",

@@ -14,7 +14,6 @@ from ecc_core.curves import euler_curve
 from ecc_core.features._images import ImageList, ImageTransformer, image_noted, item_of
 from ecc_core.features._preparation import Channel, is_path, read_labels
 from ecc_core.features._quantities import (
-    QuantityName,
     function_of,
     names_of_features,
     options_of,
@@ -52,11 +51,13 @@ class EulerCurveTransformer(ImageTransformer):
         Standard deviation in points of a Gaussian by which each image, or the channel, is first
         smoothed, as by ``ecc curve --smooth``: `scipy.ndimage.gaussian_filter` in float32, or in
         float64 if float32 cannot represent the values.
-    quantity : {"euler", "betti", "minkowski", "components"}, default "euler"
-        Other quantities have several numbers at each threshold, in the order of their names: those
-        of :func:`ecc_core.betti_curves` (``b0``, ``b1``, ...), of
-        :func:`ecc_core.minkowski_curves` (such as ``area``, ``perimeter`` and ``euler``) or of
-        :func:`ecc_core.component_curves` (``points``, ``largest``, ``spanning_0``, ...).
+    quantity : str, default "euler"
+        What is computed, by the name that it has in the commands, such as "betti". Most quantities
+        have several numbers at each threshold, in the order of their names: "betti" those of
+        :func:`ecc_core.betti_curves` (``b0``, ``b1``, ...), "minkowski" those of
+        :func:`ecc_core.minkowski_curves` (such as ``area``, ``perimeter`` and ``euler``), and
+        "components" those of :func:`ecc_core.component_curves` (``points``, ``largest``,
+        ``spanning_0``, ...).
     min_persistence : float, default 0
         As for :func:`ecc_core.betti_curves`, with ``quantity="betti"``.
     spacing, estimator
@@ -135,7 +136,7 @@ class EulerCurveTransformer(ImageTransformer):
         channel: Channel = None,
         channel_axis: int | None = None,
         smooth: float | Sequence[float] | None = None,
-        quantity: QuantityName = "euler",
+        quantity: str = "euler",
         min_persistence: float = 0,
         spacing: ArrayLike | None = None,
         estimator: str = "exact",

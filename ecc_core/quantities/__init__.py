@@ -2,7 +2,7 @@
 
 A quantity says for which borders it is defined, what is computed of a box of an image, how boxes
 are joined, what its result and its columns are, and which words the commands and docks use. Another
-one is a module here, named in the list of ``registry.py``.
+one is a module here, which ``registry.py`` finds.
 """
 
 from typing import TYPE_CHECKING, Any

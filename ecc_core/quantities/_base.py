@@ -52,11 +52,18 @@ class Quantity:
 
     name: ClassVar[str]
     """One word, which is also that of options and fields."""
+    position: ClassVar[int] = 100
+    """Where its options, columns and rows stand among those of others: least numbers come first."""
     boundaries: ClassVar[Domain] = COUNTS
     joins: ClassVar[Joins]
     result: ClassVar[Any]
     """The type of the result for an image."""
     functions: ClassVar[tuple[Function, ...]]
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The types of all results."""
+        return (self.result,)
 
 
 class NoOptions(NamedTuple):
@@ -110,6 +117,12 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
     """What it takes for each point of a block, besides several copies of it."""
     no_density: ClassVar[str] = ""
     """Why it has no density, which divides by the size of the image; "" if it has."""
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        if self.region_result is None:
+            return (self.result,)
+        return (self.result, self.region_result)
 
     @abstractmethod
     def boxes(

@@ -63,6 +63,7 @@ class BettiOptions(NamedTuple):
 
 class Betti(CurveQuantity[BettiOptions]):
     name = "betti"
+    position = 2
     title = "Betti curves"
     about = "components, holes or tunnels, and cavities"
     columns = ("b0", "b1", "b2", "b3")

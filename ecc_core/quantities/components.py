@@ -44,6 +44,7 @@ class ComponentOptions(NamedTuple):
 
 class Components(CurveQuantity[ComponentOptions]):
     name = "components"
+    position = 4
     title = "Component curves"
     about = "points, those of the largest component, and components that span each axis"
     columns = ("points", "largest", "spanning_0", "spanning_1", "spanning_2")

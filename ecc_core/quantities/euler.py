@@ -54,6 +54,7 @@ def coefficients_of(image: Array, *mask: Array, computed: CurveValues) -> NDArra
 
 class Euler(CurveQuantity[NoOptions]):
     name = "euler"
+    position = 0
     title = "Euler curves"
     columns = (EULER_NUMBER,)
     joins = Joins("add")

@@ -216,6 +216,7 @@ class MinkowskiOptions(NamedTuple):
 
 class Minkowski(CurveQuantity[MinkowskiOptions]):
     name = "minkowski"
+    position = 3
     title = "Minkowski functionals"
     about = "area and perimeter, or volume, surface and mean breadth, in world units"
     columns = ("length", "area", "perimeter", "volume", "surface", "mean_breadth")

@@ -7,6 +7,7 @@ from ecc_core.results import PersistencePairs
 
 class Persistence(Quantity):
     name = "persistence"
+    position = 5
     boundaries = COMPLEXES
     joins = Joins("glue", boundaries=COMPLEXES, regions=False)
     result = PersistencePairs

@@ -1,19 +1,29 @@
-"""The list of all quantities."""
+"""All quantities, which are the objects of the modules beside this one."""
 
+import pkgutil
 from argparse import Namespace
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
+from ecc_core import quantities
 from ecc_core.quantities._base import CurveQuantity, Function, Quantity
-from ecc_core.quantities.betti import BETTI
-from ecc_core.quantities.components import COMPONENTS
-from ecc_core.quantities.euler import EULER
-from ecc_core.quantities.minkowski import MINKOWSKI
-from ecc_core.quantities.persistence import PERSISTENCE
-from ecc_core.quantities.surface import SURFACE
 
 __all__ = ["CURVES", "QUANTITIES", "CurveQuantity", "Function", "Quantity"]
 
-QUANTITIES: tuple[Quantity, ...] = (EULER, SURFACE, BETTI, MINKOWSKI, COMPONENTS, PERSISTENCE)
+
+def _declared() -> Iterator[Quantity]:
+    """Yield the quantities that the modules of this folder declare."""
+    for found in pkgutil.iter_modules(quantities.__path__, f"{quantities.__name__}."):
+        module = import_module(found.name)
+        for value in vars(module).values():
+            if isinstance(value, Quantity) and type(value).__module__ == module.__name__:
+                yield value
+
+
+QUANTITIES: tuple[Quantity, ...] = tuple(
+    sorted(_declared(), key=lambda one: (one.position, one.name))
+)
 CURVES: dict[str, CurveQuantity[Any]] = {
     one.name: one for one in QUANTITIES if isinstance(one, CurveQuantity)
 }

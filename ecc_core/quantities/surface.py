@@ -38,6 +38,7 @@ class SurfaceValues(BoxValues):
 
 class Surface(Quantity):
     name = "surface"
+    position = 1
     boundaries = Domain()
     joins = Joins("add", regions=False)
     result = EulerSurface

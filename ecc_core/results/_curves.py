@@ -169,9 +169,9 @@ class EulerCurve(CurveResult[ArrayT]):
     units : str or None
         Unit of the thresholds, for the labels of axes: that of the image if this is a DataArray of
         xarray with ``attrs["units"]``. Elsewhere set it with :func:`dataclasses.replace`.
-    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
-        What happens at the border of the image: one word if that is the same along all axes,
-        otherwise a tuple.
+    boundary : str, or one for each spatial axis
+        What happens at the border of the image, as for :func:`ecc_core.euler_curve`: one word if
+        that is the same along all axes, otherwise a tuple.
     density : bool
         Whether the values are divided by the length, area or volume of the image.
     spacing_units : str or None

@@ -329,7 +329,7 @@ def test_a_region_across_opposite_sides_of_a_rolled_image(function, connectivity
     assert not across[:, inside.shape[1] :].any()
 
 
-OPEN = Border("open", ((("first", -1), ("last", -1)),) * 2)
+OPEN = Border("open", "", ((("first", -1), ("last", -1)),) * 2)
 """A border of planes alone: cells in the outermost points (V) or faces (T) are missing."""
 
 

@@ -1,6 +1,6 @@
 """Other quantities than the Euler characteristic in the scikit-learn transformers."""
 
-from typing import get_args
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ecc_core as ecc
 from ecc_core.features import EulerCurveTransformer, RegionCurvesTransformer
-from ecc_core.features._quantities import QuantityName
 from ecc_core.quantities import CURVES
 
 IMAGES = np.stack([noise(15, 12, seed=seed) for seed in range(3)])
@@ -82,8 +81,14 @@ def test_features_are_the_numbers_of_the_sets(quantity, options, names, as_list)
     assert rows.dtype == whole.values.dtype
 
 
-def test_there_are_the_quantities_of_the_commands():
-    assert get_args(QuantityName) == (*CURVES,)
+@pytest.mark.parametrize("transformer", [EulerCurveTransformer, RegionCurvesTransformer])
+def test_other_quantities_are_an_error_that_names_those_there_are(transformer):
+    of_regions = transformer is RegionCurvesTransformer
+    names = [name for name, one in CURVES.items() if one.of_regions or not of_regions]
+    with pytest.raises(ValueError, match="`quantity` must be") as raised:
+        transformer([0], quantity="shape").fit([(IMAGES[0], IMAGES[0] > 9)] * 2)
+    named = re.findall('"([a-z]+)"', str(raised.value))
+    assert named == names
 
 
 @pytest.mark.parametrize("quantity", CURVES)

@@ -3,6 +3,7 @@
 import importlib
 import io
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 DOCS = Path(__file__).parents[2] / "docs"
-REFERENCE = (DOCS / "api" / "index.md").read_text(encoding="utf-8").split()
+REFERENCE = runpy.run_path(str(DOCS / "_ext" / "reference.py"))["page"](DOCS).split()
 PAGES = {
     "index": "napari-ecc",
     "start": "pip install",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ecc_core as ecc
+from ecc_core.quantities import CURVES
 
 RNG = np.random.default_rng(1)
 IMAGE = RNG.integers(0, 9, (8, 9)).astype(np.float32)
@@ -23,39 +24,37 @@ def transform_of(turned: int) -> ecc.EulerTransform:
     return ecc.euler_transform(TURNED[turned], 8, 16, range=(-9, 9))
 
 
+NAMES = [name for name in ecc.__all__ if inspect.isfunction(getattr(ecc, name))]
+GIVEN = {"image": IMAGE, "labels": LABELS}
+
+
+def needed_by(name):
+    """The image and the labels, if a function needs these."""
+    parameters = inspect.signature(getattr(ecc, name)).parameters.values()
+    return {p.name: GIVEN[p.name] for p in parameters if p.default is p.empty and p.name in GIVEN}
+
+
 # The positional arguments that each function needs. Functions make those that need kernels, which
 # would otherwise be compiled while tests are collected, in every process.
 NEEDED = {
-    "euler_number": {"image": IMAGE},
-    "euler_curve": {"image": IMAGE},
-    "betti_curves": {"image": IMAGE},
-    "betti_numbers": {"image": IMAGE},
+    **{name: needed_by(name) for name in NAMES},
     "betti_matching": {"prediction": IMAGE, "target": IMAGE.T.reshape(8, 9)},
     "persistence_pairs": {"image": IMAGE, "dimension": 0},
     "persistent_regions": {"image": IMAGE, "min_persistence": 1},
-    "component_curves": {"image": IMAGE},
-    "euler_coefficients": {"image": IMAGE},
     "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
-    "region_curves": {"image": IMAGE, "labels": LABELS},
-    "minkowski_curves": {"image": IMAGE},
-    "region_minkowski": {"image": IMAGE, "labels": LABELS},
-    "region_betti_curves": {"image": IMAGE, "labels": LABELS},
     "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
     "euler_transform": {"image": MASK},
-    "region_transforms": {"labels": LABELS},
     "simplicial_curve": {"values": IMAGE[0], "simplices": [[0, 1], [1, 2], [3, 4]]},
     "simplicial_pairs": {"values": IMAGE[0], "simplices": [[i, i + 1] for i in range(7)]},
     "simplicial_transform": {"points": POINTS, "simplices": [[[0, 1], [1, 2], [3, 4]]]},
     "sample_directions": {"n": 4, "ndim": 2},
     "smooth_transform": {"transform": lambda: transform_of(0)},
     "transform_distance": {"a": lambda: transform_of(0), "b": lambda: transform_of(1)},
-    "warmup": {},
     "euler_curve_blocks": {"image": IMAGE, "thresholds": [1, 4]},
     "dask.region_curves": {"image": IMAGE, "labels": LABELS, "thresholds": [1, 4]},
     "local_curves": {"image": IMAGE, "window": 4, "thresholds": [1, 4]},
 }
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
-NAMES = [name for name in NEEDED if name not in BLOCKS]
 DIRECTION = {"direction": (1, 2)}
 COUNT = {"thresholds": 7}
 CHANGES = {
@@ -93,6 +92,7 @@ CHANGES = {
     "outlet": ({"outlet": IMAGE > 4}, {}),
 }
 TRANSFORMED = "euler_transform", "region_transforms"
+OF_REGIONS = [one.of_regions for one in CURVES.values() if one.of_regions]
 SPECIAL = {
     **{
         (name, "spacing"): ({"spacing": (2, 1)}, {})
@@ -124,10 +124,7 @@ SPECIAL = {
 # Values of arguments that must not change a result, and values that are refused.
 SAME = {"workers": (3, 0), "block": (True, None), "progress": (print, 5), "devices": (None, [])}
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in TRANSFORMED}
-SAME |= {
-    (name, "axis"): ((1, 0), 1)
-    for name in ("region_curves", "region_betti_curves", "region_minkowski")
-}
+SAME |= {(name, "axis"): ((1, 0), 1) for name in OF_REGIONS}
 
 
 def function_of(name):
@@ -209,8 +206,3 @@ def test_nonsense_is_an_error_that_names_the_argument(name, option):
 def test_arguments_that_exclude_each_other(name):
     with pytest.raises(ValueError, match="`range` must be None where `thresholds` is an array"):
         call(name, thresholds=[1, 2], range=(1, 2))
-
-
-def test_every_public_function_is_here():
-    functions = [n for n in ecc.__all__ if inspect.isfunction(getattr(ecc, n))]
-    assert sorted(functions) == sorted(NAMES)

@@ -5,6 +5,7 @@ import pytest
 
 import ecc_core as ecc
 from ecc_core.features import EulerCurveTransformer
+from ecc_core.quantities import CURVES
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 
@@ -54,7 +55,7 @@ def test_message(call, message):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["region_curves", "region_betti_curves", "region_minkowski"])
+@pytest.mark.parametrize("name", [one.of_regions for one in CURVES.values() if one.of_regions])
 def test_labels_must_be_given(name):
     with pytest.raises(TypeError, match="`labels` must be an array, got None"):
         getattr(ecc, name)(IMAGE, None, [0.0])

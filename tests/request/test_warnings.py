@@ -12,14 +12,15 @@ from processes import run_python
 from skimage.data import astronaut
 
 import ecc_core as ecc
+from ecc_core.quantities import CURVES
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.random((20, 30, 3)).astype(np.float32)
 GREY = COLOURS[..., 0]
 LABELS = np.ones(GREY.shape, np.uint8)
 
-NAMES = "euler_curve", "betti_curves", "minkowski_curves", "component_curves"
-OF_REGIONS = "region_curves", "region_betti_curves", "region_minkowski"
+NAMES = [one.of_image for one in CURVES.values()]
+OF_REGIONS = [one.of_regions for one in CURVES.values() if one.of_regions]
 FUNCTIONS = {
     **{name: getattr(ecc, name) for name in NAMES},
     "euler_surface": lambda image, **options: ecc.euler_surface(image, image, 4, 4, **options),
