@@ -13,8 +13,9 @@ from ecc_core.quantities import CURVES, QUANTITIES
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {one.name: one for quantity in QUANTITIES for one in quantity.functions}
-ON_DEVICES = {name: one for name, one in FUNCTIONS.items() if name != "region_minkowski"}
-"""That one sees what a `Box` holds, an array in host memory."""
+OF_BOXES = {one.of_regions for one in CURVES.values() if one.joins.how != "glue"}
+ON_DEVICES = {name: one for name, one in FUNCTIONS.items() if one.plain or name not in OF_BOXES}
+"""Those of regions that are boxes see what a `Box` holds, an array in host memory."""
 IMAGE = np.arange(6).reshape(2, 3)
 
 
