@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import ecc_core as ecc
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
+from napari_ecc._controller import uncompiled
 from napari_ecc._controller.fields import BLOCK_POINTS, Field, chunked
 from napari_ecc._controller.layers import (
     Part,
@@ -120,12 +121,13 @@ class Progress:
 
 
 def compute_curve(
-    request: Request, progress: Progress | None = None
+    request: Request, progress: Progress | None = None, *, compiled: bool = True
 ) -> Generator[Step, None, None]:
     """Compute the curve of a request, from where an earlier job has left its `progress`.
 
-    The value of a step is a pair: the `Curve` as far as it is known, and the `Field`, which is None
-    until the curve is complete.
+    That of a small image is found without kernels unless they are `compiled`. The value of a step
+    is a pair: the `Curve` as far as it is known, and the `Field`, which is None until the curve is
+    complete.
     """
     full = request.levels[-1]
     mask = None if request.read_mask is None else request.read_mask()
@@ -139,7 +141,7 @@ def compute_curve(
         yield Step((preview, None))
     if at_once:
         field = Field(_smoothed(np.asarray(full), request.sigma), mask)
-        yield Step((_whole(field, request), field))
+        yield Step((_whole(field, request, compiled=compiled), field))
     else:
         yield from _by_blocks(request, mask, progress)
 
@@ -302,8 +304,15 @@ def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
     return real.map_overlap(gaussian_filter, depth=depth, boundary="reflect", sigma=sigma)
 
 
-def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
+def _whole(
+    field: Field, request: Request, stage: Stage = "complete", *, compiled: bool = True
+) -> Curve:
     levels = field.levels(request.thresholds, request.bounds)
+    if not compiled:
+        values = uncompiled.euler_curve(
+            field, levels, superlevel=request.superlevel, connectivity=request.connectivity
+        )
+        return Curve(levels, values, request.superlevel, stage)
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
     axes = range(image.ndim)

@@ -11,6 +11,7 @@ from napari.components._viewer_mouse_bindings import double_click_to_zoom
 from napari.utils.notifications import show_info
 
 from ecc_core import BettiCurves
+from napari_ecc._controller import uncompiled
 from napari_ecc._controller.choice import find_chosen
 from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.docks import call
@@ -30,7 +31,15 @@ from napari_ecc._controller.fields import (
 )
 from napari_ecc._controller.lasting import Lasting, LastingSearch
 from napari_ecc._controller.layers import Selection, can_be_held, describe
-from napari_ecc._controller.loading import device_name, prepared
+from napari_ecc._controller.loading import (
+    OF_ALL_IMAGES,
+    OF_IMAGES,
+    device_name,
+    is_prepared,
+    kernel_of,
+    prepared,
+    warm,
+)
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
 from napari_ecc._controller.places import data_position
 from napari_ecc._controller.session import Links, read_settings
@@ -55,9 +64,12 @@ class Source(NamedTuple):
     progress: Progress
 
     def steps(self) -> Iterator[Step]:
-        """Compute the curve, or what of it is missing."""
-        yield from prepared("curve", self.request.levels[-1])
-        yield from compute_curve(self.request, self.progress)
+        """Compute the curve, or what of it is missing, without kernels if that is sooner."""
+        image = self.request.levels[-1]
+        compiled = is_prepared("curve", image) or not uncompiled.is_quick(image)
+        if compiled:
+            yield from prepared("curve", image)
+        yield from compute_curve(self.request, self.progress, compiled=compiled)
 
     def in_words(self, data: Any) -> str:
         """Shape and dtype of what was computed, and the device."""
@@ -140,10 +152,17 @@ class Details:
         levels = self._counted = np.union1d(of_curve, model.threshold)
 
         def find() -> Iterator[Step]:
-            if not paired or field.data.ndim > 2 or field.data.size > QUICK:
+            data = field.data
+            at_once = paired and data.ndim == 2 and data.size <= QUICK
+            compiled = is_prepared("pairs" if at_once else "counts", data)
+            if not compiled and uncompiled.can_be_counted(field, levels):
+                yield from uncompiled.count_all(field, levels, **sets)
+            elif not at_once:
                 yield from count_all(field, levels, **sets)
             if paired:  # from births and deaths the counts follow
                 yield from find_classes(field, of_curve, **sets)
+            tasks = OF_IMAGES if paired else OF_ALL_IMAGES
+            warm(*(kernel_of(task, data) for task in tasks))
 
         self.counting.submit(_settled(find), self._on_counts)
 

@@ -17,7 +17,7 @@ from napari_ecc._controller.docks import DockController, LayerChoice, Work
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.lasting import Lasting
 from napari_ecc._controller.layers import RESULT_KEY, contrast_limits, selection_of
-from napari_ecc._controller.loading import warm
+from napari_ecc._controller.loading import OF_IMAGES, warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.set_overlay import SetOverlay
@@ -65,8 +65,9 @@ class ExplorerController(DockController):
         self._links.add(lambda on: self._set.draw(outline=on), events.contour)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
         self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
-        warm(*((task, "uint8", 2) for task in ("curve", "pairs", "components", "counts")))
         self._on_image()
+        if self.layer is None:  # otherwise kernels are made when its curve is known
+            warm(*((task, "uint8", 2) for task in OF_IMAGES))
 
     @property
     def layers(self) -> tuple[Any, ...]:

@@ -39,6 +39,12 @@ TASKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+OF_ALL_IMAGES = ("curve", "counts")
+"""Tasks of the dock Threshold."""
+OF_IMAGES = ("pairs", "components", *OF_ALL_IMAGES)
+"""The same of images whose births are found, first what cannot be found without kernels."""
+
+
 def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
     """Load an array; progress is reported between the pieces of a lazy one."""
     if not is_lazy(array):
@@ -140,6 +146,11 @@ class _Compiler:
             self._more.release()
         return ready
 
+    def knows(self, kernel: Kernel) -> bool:
+        """Return whether a kernel has been made."""
+        ready = self._ready.get(kernel)
+        return ready is not None and ready.is_set()
+
     def _work(self) -> None:
         while self._more.acquire():
             task, dtype, ndim = kernel = self._wanted.popleft()
@@ -156,8 +167,18 @@ def warm(*kernels: Kernel) -> threading.Event:
     return [_compiler.ask(kernel, now=False) for kernel in kernels][-1]
 
 
+def kernel_of(task: str, image: Any) -> Kernel:
+    """Return what is computed of images like this one."""
+    return task, str(image.dtype), image.ndim
+
+
+def is_prepared(task: str, image: Any) -> bool:
+    """Return whether the kernels of a task for images like this one have been made."""
+    return _compiler.knows(kernel_of(task, image))
+
+
 def prepared(task: str, image: Any) -> Iterator[Step]:
     """Wait for the kernels of a task for images like this one."""
-    ready = _compiler.ask((task, str(image.dtype), image.ndim), now=True)
+    ready = _compiler.ask(kernel_of(task, image), now=True)
     while not ready.wait(POLL):
         yield PREPARING

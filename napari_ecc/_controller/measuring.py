@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
+from napari_ecc._controller import uncompiled
 from napari_ecc._controller.layers import (
     Part,
     Selection,
@@ -16,7 +17,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     snapshot,
 )
-from napari_ecc._controller.loading import load, prepared
+from napari_ecc._controller.loading import is_prepared, load, prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     ALSO,
@@ -97,7 +98,6 @@ def measure_job(
     name = labels.name
 
     def compute() -> Iterator[Step]:
-        yield from prepared("objects", (of_values or [objects])[0].full)
         found = yield from load(objects.full)
         _check_objects(found, name)
         curves = None
@@ -106,7 +106,12 @@ def measure_job(
         sets: Any = {"superlevel": superlevel or not of_values, "connectivity": connectivity}
         if of_values:
             of_image = yield from load(of_values[0].full)
-            curves = ecc.region_curves(of_image, found, thresholds, **sets)
+        by_kernels = _have_curves_by_kernels(found, of_image) or any(map(also.get, ALSO))
+        if by_kernels:
+            yield from prepared("objects", (of_values or [objects])[0].full)
+        if of_values:
+            of_regions = ecc.region_curves if by_kernels else uncompiled.region_curves
+            curves = of_regions(of_image, found, thresholds, **sets)
             levels = curves.thresholds
         lengths = {"spacing": objects.spacing, "estimator": ESTIMATORS.get(found.ndim)}
         more = {}
@@ -136,6 +141,17 @@ def measure_job(
         yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
 
     return compute
+
+
+def _have_curves_by_kernels(objects: NDArray[Any], image: NDArray[Any]) -> bool:
+    """Whether kernels find the curves of objects, because they are ready or needed.
+
+    The functions that call them refuse NaN and negative labels.
+    """
+    if is_prepared("objects", image) or not uncompiled.is_quick(image):
+        return True
+    invalid = np.isnan(image).any() or (objects < 0).any()
+    return bool(invalid)
 
 
 def merged(

@@ -69,7 +69,7 @@ class RegionController(DockController):
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "regions", "Euler curves of regions")
-        warm(("objects", "uint8", 2), ("shapes", "int32", 2))
+        warm(("shapes", "int32", 2), ("objects", "uint8", 2))
         explorer = self.session.explorer
         self.model = RegionModel(**explorer.sets)
         self.objects = self.choice = LayerChoice(viewer, self.model, "labels", Labels)

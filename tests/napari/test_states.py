@@ -12,7 +12,7 @@ from napari_ecc._workers import PREPARING, Step
 
 CLOSING = """
 import atexit, sys
-kernel = "curve", "uint8", 2
+kernel = "pairs", "uint8", 2
 atexit.register(lambda: print("at work:", not loading._compiler._ready[kernel].is_set()))
 import napari
 from napari_ecc._controller import loading
@@ -121,7 +121,7 @@ def test_what_went_wrong_is_one_line_with_its_trace(explorer, qtbot, monkeypatch
     """A job that fails, and an exception in a callback of a signal."""
     _, panel = explorer(smooth(20, 30), name="image")
 
-    def broken(*_):
+    def broken(*_, **__):
         raise OSError("the disk is gone\nand more")
 
     monkeypatch.setattr("napari_ecc._controller.details.compute_curve", broken)
