@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ecc_core._backends.cpu.betti.paths import remove_dead_ends
+from ecc_core._backends.cpu.betti import dead_ends
 from ecc_core._backends.cpu.betti.stars import AXES, ROW, path_index, path_offsets
 from ecc_core._backends.cpu.betti.tunnels import reduce_listed
 from ecc_core._backends.cpu.betti.volume import empty_volume
@@ -66,28 +66,37 @@ def random_gradient(rng, volume):
         gradient[axis, np.flatnonzero(inside)] = bytes_
 
 
+def next_addresses(gradient, around, address):
+    """Return the addresses of the three other edges of the square that an edge is matched with."""
+    axis = address // (gradient.size // 3)
+    offsets = [around[path_index(axis, int(gradient[address]), side)] for side in range(3)]
+    return [4 * address + axis + offset >> 2 for offset in offsets]
+
+
 def leading_to_rows(gradient, around):
     """Which edges have a path to a row, by following all of them until nothing changes."""
-    width = gradient.size // 3
     leads = gradient == ROW
     before = 0
     while leads.sum() > before:
         before = leads.sum()
         for address in np.flatnonzero((gradient != 0) & ~leads):
-            axis = address // width
-            offsets = [around[path_index(axis, int(gradient[address]), side)] for side in range(3)]
-            leads[address] = any(leads[4 * address + axis + offset >> 2] for offset in offsets)
+            leads[address] = leads[next_addresses(gradient, around, address)].any()
     return leads
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_edges_that_are_removed_lead_to_no_row(seed):
-    volume = empty_volume((8, 9, 10))
-    random_gradient(np.random.default_rng(seed), volume)
+@pytest.mark.parametrize("shape", [(8, 9, 10), (7, 6, 70)])
+def test_edges_that_are_removed_lead_to_no_row(shape, monkeypatch):
+    """In tiles of three slices and four rows, each row as long as one word or two."""
+    monkeypatch.setattr(dead_ends, "TILE_SLICES", 3)
+    monkeypatch.setattr(dead_ends, "TILE_WORDS", 4)
+    volume = empty_volume(shape)
+    random_gradient(np.random.default_rng(1), volume)
     around = path_offsets(volume.steps, volume.width)
     before = volume.gradient.copy()
-    remove_dead_ends(volume.gradient, around, volume.steps[0])
+    dead_ends.remove_dead_ends(volume, 1)
     removed = before != volume.gradient
     assert removed.sum() > 50
     assert not volume.gradient[removed].any()
     assert not leading_to_rows(before, around)[removed].any()
+    for address in np.flatnonzero((before != 0) & (before != ROW) & ~removed):
+        assert before[next_addresses(before, around, address)].any()

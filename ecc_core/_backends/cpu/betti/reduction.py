@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._backends.cpu.betti.paths import (
+    LEAST_LIMIT,
     MOST_BOUNDARY,
+    MOST_STEPS,
     TOO_FEW,
     list_boundary,
     longer,
@@ -145,6 +147,14 @@ def each_of(lists):
     return lists[0], lists[1], lists[2]
 
 
+@subroutine()
+def next_limit(limit, count):
+    """Return the limit of steps of short paths after those of a column: lower if it had more."""
+    if count == TOO_FEW:
+        return max(limit - (limit >> np.uint64(2)), np.uint64(LEAST_LIMIT))
+    return min(limit + np.uint64(2), np.uint64(MOST_STEPS))
+
+
 @kernel()
 def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed, size, states):
     """Reduce columns over Z/2 by adding earlier ones, until no other column has the same pivot.
@@ -174,6 +184,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
     lists = np.empty((3, ROOM), np.int64)
     known = bare(listed)
     late = np.empty((chosen.size, 2), np.int64)
+    limit = np.uint64(MOST_STEPS)
     left = 0
     for chosen_index in range(chosen.size):
         j = np.int64(chosen[chosen_index])
@@ -192,7 +203,8 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
             count = list_boundary(first_edge, cycle, gradient, offsets, paths, far_edges)
             begins = bare(far_edges[:count])
             edges = bare(lists)
-            count = short_path_ends(begins, gradient, paths, edges)
+            count = short_path_ends(begins, gradient, paths, edges, limit)
+            limit = next_limit(limit, count)
             if count == TOO_FEW:
                 count = path_ends(begins, gradient, paths, states, edges)
             while count == TOO_FEW:

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cpu.betti.paths import number_rows, remove_dead_ends
+from ecc_core._backends.cpu.betti.dead_ends import remove_dead_ends
+from ecc_core._backends.cpu.betti.paths import number_rows
 from ecc_core._backends.cpu.betti.reduction import (
     NONE,
     ROOM,
@@ -101,8 +102,7 @@ def owners_of(
     owners = np.full(positions.size, NONE, np.int32)
     firsts = np.zeros(owners.size, np.int64)
     if volume.home is None and columns.places.size * PLACES_A_COLUMN > volume.width:
-        around = path_offsets(volume.steps, volume.width)
-        remove_dead_ends(volume.gradient, around, volume.steps[0])
+        remove_dead_ends(volume, workers)
     _reduce_slabs(volume, Rows(starts, positions, owners, firsts), columns, workers)
     return owners
 
