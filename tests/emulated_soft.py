@@ -20,7 +20,7 @@ def soft_modules(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_parameters", "soft_heights"
     parts = *parts, "soft_transforms", "soft_simplices", "soft_windows"
-    parts = *parts, "transform_steps", "curve_steps", "layer_steps", "loss_steps"
+    parts = *parts, "passes", "transform_steps", "curve_steps", "layer_steps", "loss_steps"
     packages = (
         *(f"_backends.cuda.{part}" for part in parts),
         *("_torch.cuda_small_curves", "_torch.cuda_transforms", "_torch.cuda_layers"),
@@ -34,6 +34,7 @@ def soft_modules(emulator):
     modules.soft_plans.function = emulator._function
     modules.soft_plans.processors = lambda _: 1
     modules.soft.launching = lambda _: nullcontext((0, 0))
+    modules.soft.planning = lambda _: nullcontext()
     modules.soft_simplices.is_current_stream_capturing = lambda: False
     modules.launched = emulator.launched
     return modules

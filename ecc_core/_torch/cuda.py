@@ -21,7 +21,7 @@ from ecc_core._backends.cuda.soft_transforms import projections as projections
 from ecc_core._backends.soft import SoftImages, SoftShapeGradients, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
-from ecc_core._torch.cuda_small_curves import small_curve, steps_of
+from ecc_core._torch.cuda_small_curves import passes_of, small_curve
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import gradients_in_torch, is_plain
@@ -131,9 +131,9 @@ def fused_curve(*args: Any) -> Tensor:
     if not needed:
         curves: Tensor = _compute(tensors, options)[0]
         return curves
-    steps = steps_of(*args)
-    if steps is not None:
-        return small_curve(steps, *args)
+    passes = passes_of(*args)
+    if passes is not None:
+        return small_curve(passes, *args)
     with_gradients: Tensor = _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
     return with_gradients
 

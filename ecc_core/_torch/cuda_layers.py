@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft
-from ecc_core._backends.cuda.layer_steps import Given, Kind, Wanted, plan_layer
+from ecc_core._backends.cuda.layer_steps import Kind, plan_layer
 from ecc_core._backends.cuda.soft_heights import MOST_DIRECTIONS
 from ecc_core._backends.cuda.soft_windows import Cut as Cut
 from ecc_core._torch.curve import soft_curve
@@ -86,7 +86,7 @@ def _are_alike(given: tuple[Tensor | None, ...]) -> bool:
     for tensor in given:
         if tensor is None:
             continue
-        if tensor.dtype != torch.float32 or tensor.get_device() != place:
+        if tensor.dtype is not torch.float32 or tensor.get_device() != place:
             return False
         if tensor.is_neg() or not tensor.is_contiguous() or not tensor.numel():
             return False
@@ -129,26 +129,19 @@ class _Layer(torch.autograd.Function):
             found = gradients_in_torch(values, tensors, needed, gradient)
             return *found, *[None] * NUMBER_OF_OPTIONS
         gradient = gradient.contiguous()
-        found = tuple(
+        written = [
             torch.empty_like(tensor) if is_needed else None
             for tensor, is_needed in zip(tensors, needed, strict=True)
-        )
-        image, levels, _, log_sharpness, directions, log_scales = map(_address, found)
-        wanted = Wanted(image, levels, log_sharpness, directions, log_scales)
+        ]
         with soft.launching(kept) as (_, stream):
             work = kept.new_empty(ctx.steps.work)
-            upstream = gradient.data_ptr(), *ctx.steps.strides
-            given = _addresses(tensors), kept.data_ptr(), upstream, wanted, work.data_ptr()
-            ctx.steps.backward(stream, *given)
-        return *found, *[None] * NUMBER_OF_OPTIONS
+            read = _addresses(tensors), kept.data_ptr(), gradient.data_ptr()
+            ctx.steps.backward(stream, *read, _addresses(written), work.data_ptr())
+        return *written, *[None] * NUMBER_OF_OPTIONS
 
 
-def _address(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
-
-
-def _addresses(tensors: list[Tensor | None]) -> Given:
-    return Given(*map(_address, tensors))
+def _addresses(tensors: list[Tensor | None]) -> tuple[int, ...]:
+    return tuple([0 if tensor is None else tensor.data_ptr() for tensor in tensors])
 
 
 def _by_operators(image: Tensor, parameters: Parameters, kind: Kind) -> Tensor:

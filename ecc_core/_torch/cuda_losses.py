@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft
-from ecc_core._backends.cuda.loss_steps import Given, LossSteps, plan_loss
 from ecc_core._backends.cuda.loss_steps import Kind as Kind
+from ecc_core._backends.cuda.loss_steps import LossSteps, plan_loss
 from ecc_core._torch.operators import gradients_in_torch, is_plain
 
 TARGETS = (torch.float32, torch.bool)
@@ -37,7 +37,7 @@ def curve_loss(
     if targets.dtype not in TARGETS:
         return None
     for tensor in (images, levels):
-        if tensor.dtype != torch.float32 or tensor.get_device() != place:
+        if tensor.dtype is not torch.float32 or tensor.get_device() != place:
             return None
     given = images, targets, levels
     if any(t.is_neg() or not t.is_contiguous() or not t.numel() for t in given):
@@ -67,7 +67,7 @@ class _Loss(torch.autograd.Function):
         with soft.launching(images) as (_, stream):
             losses: Tensor = images.new_empty(shape)
             work = images.new_empty(steps.work)
-            addresses = Given(*map(_address, (images, targets, mask, levels)))
+            addresses = tuple(map(_address, (images, targets, mask, levels)))
             written = losses.data_ptr(), _address(by_images)
             steps.forward(stream, addresses, *written, work.data_ptr())
         ctx.save_for_backward(images, by_images)

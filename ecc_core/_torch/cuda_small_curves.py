@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft
-from ecc_core._backends.cuda.curve_steps import CurveSteps, Given, Wanted, plan_curves
+from ecc_core._backends.cuda.curve_steps import CurvePasses, plan_curves
 from ecc_core._torch.curve import gradients_of
 from ecc_core._torch.operators import is_plain
 
 
-def steps_of(*args: Any) -> CurveSteps | None:
-    """Return the launches for arguments of `fused_curve`, or None if there are none for them."""
+def passes_of(*args: Any) -> CurvePasses | None:
+    """Return the passes for arguments of `fused_curve`, or None if there are none for them."""
     image, thresholds, _, terms, mask, connectivity, superlevel, _, _, n_spatial = args
     if terms is not None or mask is not None:
         return None
@@ -27,10 +27,10 @@ def steps_of(*args: Any) -> CurveSteps | None:
     return plan_curves(*kind, *options)
 
 
-def small_curve(steps: CurveSteps, *args: Any) -> Tensor:
+def small_curve(passes: CurvePasses, *args: Any) -> Tensor:
     """Curves (..., n) of images (..., spatial), with gradients."""
     image, thresholds, sharpness, _, _, *flags, ties, keep, _ = args
-    found: Tensor = _Small.apply(image, thresholds, sharpness, steps, (*flags, ties), keep)  # type: ignore[no-untyped-call]
+    found: Tensor = _Small.apply(image, thresholds, sharpness, passes, (*flags, ties), keep)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -41,22 +41,24 @@ class _Small(torch.autograd.Function):
         image: Tensor,
         thresholds: Tensor,
         sharpness: Tensor,
-        steps: CurveSteps,
+        passes: CurvePasses,
         options: tuple[Any, ...],
         keep: bool,
     ) -> Tensor:
+        steps = passes.steps
         windows, rows, words = steps.sizes
         with soft.launching(image) as (_, stream):
             batch = image.shape[: image.dim() - len(steps.spatial)]
             curve = image.new_empty((*batch, thresholds.shape[0]), dtype=torch.float32)
             size = windows + 2 * rows + (words if keep else 0)
             kept = image.new_empty(size, dtype=torch.float32)
+            own = kept.data_ptr()
             aside = None if keep else image.new_empty(words, dtype=torch.float32)
-            given = Given(image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr())
-            elsewhere = 0 if aside is None else aside.data_ptr()
-            steps.forward(stream, given, curve.data_ptr(), kept.data_ptr(), elsewhere)
+            coefficients = own + steps.offsets[-1] if aside is None else aside.data_ptr()
+            given = image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr()
+            passes.forward(stream, given, (coefficients, curve.data_ptr(), own))
         ctx.save_for_backward(image, thresholds, sharpness, kept)
-        ctx.steps = steps
+        ctx.passes = passes
         ctx.options = options
         ctx.keep = keep
         return curve
@@ -64,21 +66,21 @@ class _Small(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
         image, thresholds, sharpness, kept = ctx.saved_tensors
-        steps: CurveSteps = ctx.steps
+        passes: CurvePasses = ctx.passes
         needed = ctx.needs_input_grad
-        if gradient.dim() != len(steps.shape):
-            gradient = gradient.reshape(steps.shape)
+        if gradient.dim() != len(passes.steps.shape):
+            gradient = gradient.reshape(passes.steps.shape)
         if not is_plain(gradient):
             return *_by_operators(ctx, gradient), None, None, None
         by_image = torch.empty_like(image) if needed[0] else None
         by_thresholds = torch.empty_like(thresholds) if needed[1] else None
         by_sharpness = torch.empty_like(sharpness) if needed[2] else None
         with soft.launching(image) as (_, stream):
-            given = Given(image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr())
+            given = image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr()
             of_image, of_level = gradient.stride()
-            upstream = gradient.data_ptr(), of_image, of_level, 0
-            wanted = Wanted(*map(_address, (by_image, by_thresholds, by_sharpness)))
-            steps.backward(stream, given, kept.data_ptr(), upstream, wanted)
+            upstream = gradient.data_ptr(), of_image, of_level
+            found = _address(by_image), _address(by_thresholds), _address(by_sharpness)
+            passes.backward(stream, given, kept.data_ptr(), upstream, found)
         return by_image, by_thresholds, by_sharpness, None, None, None
 
 
@@ -89,13 +91,14 @@ def _address(tensor: Tensor | None) -> int:
 def _by_operators(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     """Gradients that are recorded, or of mapped gradients, by operators of torch."""
     image, thresholds, sharpness, kept = ctx.saved_tensors
-    images = ctx.steps.shape[0]
-    windows, rows, words = ctx.steps.sizes
+    steps = ctx.passes.steps
+    images = steps.shape[0]
+    windows, rows, words = steps.sizes
     words = words if ctx.keep else 0
     _, slopes, spreads, packed = torch.split_with_sizes(kept, [windows, rows, rows, words])
     points = image.numel() // images
     weights = packed.view(torch.int8)[: images * points if words else 0]
-    flat = image.reshape(images, *ctx.steps.spatial)
+    flat = image.reshape(images, *steps.spatial)
     derivatives = slopes.view(images, -1), spreads.view(images, -1)
     saved = *derivatives, weights.view(images, -1), flat, thresholds, sharpness, None, None
     needed = (*ctx.needs_input_grad[:3], False)

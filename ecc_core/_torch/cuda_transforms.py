@@ -3,14 +3,13 @@
 Levels and sharpness may be given by the parameters of a layer, so that a step of it is one node.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft
-from ecc_core._backends.cuda.transform_steps import Form, Given, Wanted, plan_steps
+from ecc_core._backends.cuda.transform_steps import Form, Steps, plan_steps
 from ecc_core._torch.increasing import increasing_in_torch
 from ecc_core._torch.operators import gradients_in_torch, is_plain
 from ecc_core._torch.transform import Transformed, shape_of, transform
@@ -22,7 +21,7 @@ def fuses_transform(given: Transformed, step: Tensor | None = None) -> bool:
     for tensor in (*given[:4], step):
         if tensor is None:
             continue
-        if tensor.dtype != torch.float32 or tensor.get_device() != place:
+        if tensor.dtype is not torch.float32 or tensor.get_device() != place:
             return False
         if tensor.is_neg() or not tensor.numel():
             return False
@@ -37,59 +36,83 @@ def fused_transform(
     With a step, heights are free numbers of increasing levels; the sharpness may be a logarithm.
     Compiled graphs, `torch.func` and subclasses do not come here.
     """
-    found: Tensor = _FusedTransform.apply(*given, step, is_logarithm)  # type: ignore[no-untyped-call]
+    weights, directions, heights, sharpness = (tensor.contiguous() for tensor in given[:4])
+    form = Form(is_increasing=step is not None, is_logarithm=is_logarithm)
+    options = given.connectivity, given.extension, len(directions), len(heights), given.spacing
+    steps = plan_steps(weights.shape, *options, form, weights.get_device())
+    kind = _Kind(steps, shape_of(given), is_logarithm, given[4:])
+    tensors = weights, directions, heights, sharpness, step
+    found: Tensor = _FusedTransform.apply(*tensors, kind)  # type: ignore[no-untyped-call]
     return found
+
+
+class _Kind(NamedTuple):
+    """What is computed of tensors."""
+
+    steps: Steps
+    shape: tuple[int, ...]
+    """Of the transforms."""
+    is_logarithm: bool
+    options: tuple[Any, ...]
+    """Those of `Transformed`."""
 
 
 class _FusedTransform(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        *parts, step, is_logarithm = args
-        given = Transformed(*parts)
-        tensors = [t.contiguous() for t in given[:4]]
-        weights, directions, heights, _ = tensors
-        counts = directions.shape[0], heights.shape[0]
-        form = Form(is_increasing=step is not None, is_logarithm=is_logarithm)
-        with soft.launching(weights) as (device, stream):
-            options = given.connectivity, given.extension, *counts, given.spacing
-            steps = plan_steps(weights.shape, *options, form, device)
-            curves = weights.new_empty(shape_of(given))
+    def forward(
+        ctx: Any,
+        weights: Tensor,
+        directions: Tensor,
+        heights: Tensor,
+        sharpness: Tensor,
+        step: Tensor | None,
+        kind: _Kind,
+    ) -> Tensor:
+        steps = kind.steps
+        given = _addresses(weights, directions, heights, sharpness, step)
+        with soft.launching(weights) as (_, stream):
+            curves: Tensor = weights.new_empty(kind.shape)
             kept = weights.new_empty(steps.kept)
             sums = weights.new_empty(steps.sums, dtype=torch.float64)
-            addresses = _addresses(tensors, step)
-            steps.forward(stream, addresses, curves.data_ptr(), kept.data_ptr(), sums.data_ptr())
-        ctx.save_for_backward(*args[:4], step, *tensors, kept)
-        ctx.options = args[4:7]
-        ctx.is_logarithm = is_logarithm
-        ctx.steps = steps
+            steps.forward(stream, given, curves.data_ptr(), kept.data_ptr(), sums.data_ptr())
+        ctx.save_for_backward(weights, directions, heights, sharpness, step, kept)
+        ctx.kind = kind
         return curves
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        *saved, step, weights, directions, heights, sharpness, kept = ctx.saved_tensors
+        weights, directions, heights, sharpness, step, kept = ctx.saved_tensors
+        tensors = weights, directions, heights, sharpness
         needed = ctx.needs_input_grad[:4]
+        kind: _Kind = ctx.kind
         if not is_plain(gradient):
             with torch.enable_grad():
-                values = _by_operators(Transformed(*saved, *ctx.options), step, ctx.is_logarithm)
-            return *gradients_in_torch(values, saved, needed, gradient), *[None] * 5
-        tensors = weights, directions, heights, sharpness
+                given = Transformed(*tensors, *kind.options)
+                values = _by_operators(given, step, kind.is_logarithm)
+            return *gradients_in_torch(values, tensors, needed, gradient), None, None
         upstream = gradient.contiguous()
         found = [
             torch.empty_like(tensor) if is_needed else None
             for tensor, is_needed in zip(tensors, needed, strict=True)
         ]
+        places = tuple([0 if tensor is None else tensor.data_ptr() for tensor in found])
         with soft.launching(kept) as (_, stream):
-            work = kept.new_empty(ctx.steps.work, dtype=torch.float64)
-            places = [0 if tensor is None else tensor.data_ptr() for tensor in found]
-            wanted = Wanted(*places)
-            addresses = kept.data_ptr(), upstream.data_ptr(), wanted, work.data_ptr()
-            ctx.steps.backward(stream, _addresses(tensors, step), *addresses)
-        return *found, *[None] * 5
+            work = kept.new_empty(kind.steps.work, dtype=torch.float64)
+            read = _addresses(*tensors, step=step), kept.data_ptr(), upstream.data_ptr()
+            kind.steps.backward(stream, *read, places, work.data_ptr())
+        return *found, None, None
 
 
-def _addresses(tensors: Sequence[Tensor], step: Tensor | None) -> Given:
-    weights, directions, heights, sharpness = (t.data_ptr() for t in tensors)
-    return Given(weights, directions, heights, sharpness, 0 if step is None else step.data_ptr())
+def _addresses(
+    weights: Tensor, directions: Tensor, heights: Tensor, sharpness: Tensor, step: Tensor | None
+) -> tuple[int, ...]:
+    return (
+        weights.data_ptr(),
+        directions.data_ptr(),
+        heights.data_ptr(),
+        sharpness.data_ptr(),
+        0 if step is None else step.data_ptr(),
+    )
 
 
 def _by_operators(given: Transformed, step: Tensor | None, is_logarithm: bool) -> Tensor:

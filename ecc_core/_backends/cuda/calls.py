@@ -55,6 +55,16 @@ class Call:
         self._content = array(WORD, b"".join(parts))
         self._spare: list[_Block] = []
 
+    @property
+    def content(self) -> "array[int]":
+        """The words of all arguments."""
+        return self._content
+
+    @property
+    def head(self) -> tuple[int, ...]:
+        """What the driver takes of a launch before its stream."""
+        return self._function.ptr, *self._shape
+
     def filled(self, words: Iterable[tuple[int, int]]) -> "Call":
         """Return a launch in which some words (place, value) are set, of memory that lives on."""
         found = copy(self)

@@ -10,22 +10,28 @@ import torch
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs, soft, soft_plans
+from ecc_core._backends.cuda.passes import NONE, Named, Pass, named
 
 
-class Given(NamedTuple):
-    """Addresses of images, thresholds and sharpness."""
+class Names(NamedTuple):
+    """The names of addresses in the launches of a pass."""
 
-    images: int
-    thresholds: int
-    sharpness: int
+    images: str
+    thresholds: str
+    sharpness: str
+    coefficients: str
+    curves: str
+    slopes: str
+    spreads: str
+    windows: str
 
 
 class Wanted(NamedTuple):
-    """Addresses of the gradients of what is given, or 0 for those that are not wanted."""
+    """The names of addresses of gradients, or NONE for those that are not wanted."""
 
-    images: int
-    thresholds: int
-    sharpness: int
+    images: str
+    thresholds: str
+    sharpness: str
 
 
 class CurveSteps:
@@ -79,46 +85,90 @@ class CurveSteps:
         windows, rows, words = self.sizes
         return windows + 2 * rows + words
 
-    def kept_places(self, kept: int) -> tuple[int, int, int, int]:
-        """Return the addresses of windows, slopes, spreads and coefficients in what is kept."""
+    @property
+    def offsets(self) -> tuple[int, int, int, int]:
+        """The bytes before windows, slopes, spreads and coefficients in what is kept."""
         windows, rows, _ = self.sizes
-        slopes = kept + 4 * windows
-        spreads = slopes + 4 * rows
-        return kept, slopes, spreads, spreads + 4 * rows
+        return 0, 4 * windows, 4 * (windows + rows), 4 * (windows + 2 * rows)
 
-    def forward(self, stream: int, given: Given, curves: int, kept: int, elsewhere: int) -> None:
-        """Write the curves and what is kept; coefficients `elsewhere` if that is not 0."""
-        windows, slopes, spreads, coefficients = self.kept_places(kept)
-        to = elsewhere or coefficients
-        words = (self._values_at, given.images), (self._coefficients_at, to)
-        self._coefficients.launch(words, stream)
-        read = given.images, to, self._points, 0, given.thresholds, given.sharpness
-        written = curves, slopes, spreads, self.positions, windows
-        soft.launch(self._scan, stream, (*read, *written))
+    def forward(self, names: Names) -> list[Named]:
+        """Return the launches that write the curves and what is kept."""
+        places = {self._values_at: names.images, self._coefficients_at: names.coefficients}
+        read = f"{names.images} {names.coefficients} {self._points} 0 {names.thresholds}"
+        written = f"{names.curves} {names.slopes} {names.spreads} {self.positions} {names.windows}"
+        scan = named(self._scan, f"{read} {names.sharpness} {written}")
+        return [Named(self._coefficients, places), scan]
+
+    def backward(self, names: Names, upstream: str, wanted: Wanted) -> list[Named]:
+        """Return the launches that write the gradients that are wanted, by those of the curves.
+
+        `upstream` names their address and strides: those from an image to the next, from a level to
+        the next, and between positions.
+        """
+        rows = f"{upstream} {self.positions} {names.slopes} {names.spreads}"
+        totals = f"{rows} {wanted.thresholds} {wanted.sharpness}"
+        has_totals = (wanted.thresholds, wanted.sharpness) != (NONE, NONE)
+        if wanted.images != NONE:
+            read = f"{names.images} {names.coefficients} {self._points} 0 {names.windows}"
+            images = f"{read} {names.sharpness} 0 {wanted.images}"
+            return [named(self._gather[has_totals], f"{images}, {totals}")]
+        return [named(self._totals, totals)] if has_totals else []
+
+
+NAMES = Names(*Names._fields)
+
+
+class CurvePasses:
+    """The passes of curves alone, of images (..., *spatial) of one shape.
+
+    Attributes
+    ----------
+    steps : CurveSteps
+    """
+
+    def __init__(self, steps: CurveSteps) -> None:
+        self.steps = steps
+        self._forward = Pass(NAMES, steps.forward(NAMES))
+        self._backward: dict[tuple[bool, ...], Pass] = {}
+
+    def forward(self, stream: int, given: tuple[int, int, int], to: tuple[int, int, int]) -> None:
+        """Write the curves and what is kept.
+
+        `given` are the addresses of images, thresholds and sharpness; `to` those of coefficients,
+        curves and what is kept.
+        """
+        coefficients, curves, kept = to
+        windows, slopes, spreads, _ = self.steps.offsets
+        derivatives = kept + slopes, kept + spreads
+        self._forward.launch((*given, coefficients, curves, *derivatives, kept + windows), stream)
 
     def backward(
         self,
         stream: int,
-        given: Given,
+        given: tuple[int, int, int],
         kept: int,
-        upstream: tuple[int, int, int, int],
-        wanted: Wanted,
+        upstream: tuple[int, int, int],
+        found: tuple[int, int, int],
     ) -> None:
-        """Write the gradients that are wanted, by those of the curves: an address and strides.
+        """Write gradients of images, thresholds and sharpness to their addresses, or 0.
 
-        The strides are those from an image to the next, from a level to the next, and between
-        positions.
+        `upstream` are the address of the gradient of the curves, and its strides.
         """
-        windows, slopes, spreads, coefficients = self.kept_places(kept)
-        rows = *upstream, self.positions, slopes, spreads
-        totals = (*rows, wanted.thresholds, wanted.sharpness)
-        has_totals = bool(wanted.thresholds or wanted.sharpness)
-        if wanted.images:
-            read = given.images, coefficients, self._points, 0, windows, given.sharpness, 0
-            call = self._gather[has_totals]
-            soft.launch(call, stream, (*read, wanted.images), totals)
-        elif has_totals:
-            soft.launch(self._totals, stream, totals)
+        wanted = tuple(map(bool, found))
+        launches = self._backward.get(wanted) or self._plan_backward(wanted)
+        windows, slopes, spreads, coefficients = self.steps.offsets
+        own = kept + coefficients, kept + slopes, kept + spreads, kept + windows
+        launches.launch((*given, *own, *upstream, *found), stream)
+
+    def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
+        names = "by_images", "by_thresholds", "by_sharpness"
+        found = (name if is_wanted else NONE for name, is_wanted in zip(names, wanted, strict=True))
+        upstream = "upstream of_image of_level 0"
+        launches = self.steps.backward(NAMES, upstream, Wanted(*found))
+        kept = "coefficients", "slopes", "spreads", "windows"
+        given = *NAMES[:3], *kept, "upstream", "of_image", "of_level", *names
+        made = self._backward[wanted] = Pass(given, launches)
+        return made
 
 
 @programs.plan
@@ -131,10 +181,11 @@ def plan_curves(
     superlevel: bool,
     levels: int,
     device: int,
-) -> CurveSteps | None:
-    """Return the launches for images, at an address modulo 16; None if they are not small."""
+) -> CurvePasses | None:
+    """Return the passes of images, at an address modulo 16; None if they are not small."""
     images = math.prod(shape[: len(shape) - n_spatial])
     spatial = tuple(shape[len(shape) - n_spatial :])
     options = connectivity, superlevel, levels, soft_plans.WITHOUT_POSITIONS, device
-    steps = CurveSteps(images, spatial, dtype, place, *options)
-    return steps if steps.is_small else None
+    with soft.planning(device):
+        steps = CurveSteps(images, spatial, dtype, place, *options)
+    return CurvePasses(steps) if steps.is_small else None

@@ -21,6 +21,7 @@ from ecc_core._backends.cuda import (
     soft_windows,
 )
 from ecc_core._backends.cuda.curve_steps import CurveSteps
+from ecc_core._backends.cuda.passes import NONE, Named, Pass, named
 from ecc_core._backends.cuda.soft_windows import Cut
 
 ALIGNED = 4  # Floats: the images that kernels read begin at a multiple of 16 bytes.
@@ -40,36 +41,16 @@ class Kind(NamedTuple):
     cut: Cut | None = None
 
 
-class Given(NamedTuple):
-    """Addresses of images and parameters, or 0 for those that there are not."""
+GIVEN = "images", "levels", "step", "log_sharpness", "directions", "log_scales"
+"""What is given: images and parameters. Levels are free numbers, if they are increasing."""
+FOUND = "by_images", "by_levels", "by_step", "by_log_sharpness", "by_directions", "by_log_scales"
+"""The gradients of what is given, of which that of the step is never wanted."""
+KEPT = "own_levels", "own_sharpness", "vectors", "source", "windows", "slopes", "spreads"
+"""What is kept from the forward pass, but for coefficients.
 
-    images: int
-    levels: int
-    """Of free numbers, if levels are increasing."""
-    step: int
-    log_sharpness: int
-    directions: int
-    log_scales: int
-
-
-class Wanted(NamedTuple):
-    """Addresses of the gradients of what is given, or 0 for those that are not wanted."""
-
-    images: int
-    levels: int
-    log_sharpness: int
-    directions: int
-    log_scales: int
-
-
-class _Places(NamedTuple):
-    """What is kept from the forward pass, or its gradients."""
-
-    levels: int
-    sharpness: int
-    vectors: int
-    source: int
-    """The images of which curves are computed: those given, with heights, or windows of them."""
+`source` are the images of which curves are computed: with heights, or windows of those given.
+"""
+WORK = "level_gradients", "sharpness_gradient", "vector_sums", "source_gradients"
 
 
 class LayerSteps:
@@ -81,9 +62,6 @@ class LayerSteps:
         Floats that the forward pass keeps for the backward pass.
     work : int
         Floats that the backward pass needs besides.
-    strides : tuple of int
-        Of contiguous curves: from an image to the next, from a level to the next, and between
-        positions.
     is_small : bool
         Whether there are launches for images of this size; otherwise nothing else is planned.
     """
@@ -116,16 +94,16 @@ class LayerSteps:
         self.is_small = curve.is_small
         if not self.is_small:  # Sizes may be too large for the numbers of other launches.
             return
-        self.strides = kind.levels * positions, positions, 1
-
         coordinates = kind.directions * len(kind.spacing)
         rows = ceil_div(math.prod(grid), soft_heights.CHUNK) if kind.directions else 0
         points = count * math.prod(spatial) if self._has_own_source else 0
-        self._kept_places = _offsets(kind.levels, 1, coordinates, start=curve.kept)
-        self.kept = self._kept_places.source + points
+        places = _offsets(kind.levels, 1, coordinates, start=curve.kept)
+        self.kept = places[-1] + points
+        self._kept_offsets = *(4 * place for place in places), *curve.offsets
         doubles = rows * coordinates
-        self._work_places = _offsets(kind.levels, 1, 2 * doubles, start=0)
-        self.work = self._work_places.source + points
+        places = _offsets(kind.levels, 1, 2 * doubles, start=0)
+        self.work = places[-1] + points
+        self._work_offsets = [4 * place for place in places]
 
         floats = torch.float32
         of_parameters = kind.directions, floats, kind.spacing, device
@@ -144,91 +122,96 @@ class LayerSteps:
             self._leave = soft_heights.plan_on_grid("soft_height_totals", *on_grid)
             self._sum_heights = soft_heights.plan_on_grid("soft_height_sums", *on_grid)
 
-    def forward(self, stream: int, given: Given, curves: int, kept: int) -> None:
-        """Write the curves and what is kept."""
-        places = _at(kept, self._kept_places)
-        written = (places.levels,), (places.sharpness,), (places.vectors,)
-        soft.launch(self._parameters, stream, self._parameters_of(given), *written)
-        if self._kind.cut is not None:
-            soft.launch(self._enter, stream, (), (given.images,), (places.source,))
-        elif self._kind.directions:
-            read = (given.images,), (places.vectors,)
-            soft.launch(self._enter, stream, (), *read, (places.source,))
-        self._curve.forward(stream, self._curve_given(given, places), curves, kept, 0)
+        self._forward = Pass((*GIVEN, *KEPT, "coefficients", "curves"), self._forward_launches())
+        self._backward: dict[tuple[bool, ...], Pass] = {}
+
+    def forward(self, stream: int, given: tuple[int, ...], curves: int, kept: int) -> None:
+        """Write the curves and what is kept; the addresses `given` are of GIVEN, or 0."""
+        own = [kept + offset for offset in self._kept_offsets]
+        self._forward.launch((*given, *own, curves), stream)
 
     def backward(
         self,
         stream: int,
-        given: Given,
+        given: tuple[int, ...],
         kept: int,
-        upstream: tuple[int, int, int, int],
-        wanted: Wanted,
+        upstream: int,
+        found: tuple[int, ...],
         work: int,
     ) -> None:
-        """Write the gradients that are wanted, by those of the curves: an address and `strides`."""
-        kind = self._kind
-        found = _at(work, self._work_places)
-        by_vectors = wanted.directions or wanted.log_scales
-        by_source = wanted.images
-        if self._has_own_source:
-            by_source = found.source if wanted.images or by_vectors else 0
-        by_levels = wanted.levels
-        if kind.is_increasing and wanted.levels:
-            by_levels = found.levels
-        by_sharpness = found.sharpness if wanted.log_sharpness else 0
-        curve = self._curve_given(given, _at(kept, self._kept_places))
-        by_curve = curve_steps.Wanted(by_source, by_levels, by_sharpness)
-        self._curve.backward(stream, curve, kept, upstream, by_curve)
-        if self._has_own_source and wanted.images:
-            soft.launch(self._leave, stream, (), (by_source,), (wanted.images,))
-        if by_vectors:
-            soft.launch(self._sum_heights, stream, (), (by_source,), (found.vectors,))
-        numbers = wanted.levels if kind.is_increasing else 0
-        if numbers or wanted.log_sharpness or by_vectors:
-            rest = soft_parameters.Wanted(
-                numbers=numbers,
-                log_sharpness=wanted.log_sharpness,
-                directions=wanted.directions,
-                log_scales=wanted.log_scales,
-            )
-            read = found.levels, found.sharpness, found.vectors
-            parameters = self._parameters_of(given)
-            soft_parameters.launch_gradients(self._by_parameters, stream, parameters, read, rest)
+        """Write the gradients of FOUND, by those of contiguous curves, to their addresses, or 0."""
+        wanted = tuple(map(bool, found))
+        launches = self._backward.get(wanted) or self._plan_backward(wanted)
+        own = [kept + offset for offset in self._kept_offsets]
+        room = [work + offset for offset in self._work_offsets]
+        launches.launch((*given, *own, *room, *found, upstream), stream)
 
-    def _parameters_of(self, given: Given) -> soft_parameters.Given:
-        return soft_parameters.Given(
-            numbers=given.levels if self._kind.is_increasing else 0,
-            step=given.step,
-            log_sharpness=given.log_sharpness,
-            directions=given.directions,
-            log_scales=given.log_scales,
+    def _forward_launches(self) -> list[Named]:
+        written = "own_levels, own_sharpness, vectors"
+        launches = [named(self._parameters, f"{self._parameters_given}, {written}")]
+        if self._kind.cut is not None:
+            launches.append(named(self._enter, ", images, source"))
+        elif self._kind.directions:
+            launches.append(named(self._enter, ", images, vectors, source"))
+        return launches + self._curve.forward(self._names)
+
+    def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
+        of_images, of_levels, _, of_sharpness, of_directions, of_scales = wanted
+        of_vectors = of_directions or of_scales
+        by_source = "by_images" if of_images else NONE
+        if self._has_own_source and (of_images or of_vectors):
+            by_source = "source_gradients"
+        by_levels = "by_levels" if of_levels else NONE
+        numbers = by_levels if self._kind.is_increasing else NONE
+        if numbers != NONE:
+            by_levels = "level_gradients"
+        by_sharpness = "sharpness_gradient" if of_sharpness else NONE
+        by_curve = curve_steps.Wanted(by_source, by_levels, by_sharpness)
+        launches = self._curve.backward(self._names, self._upstream, by_curve)
+        if self._has_own_source and of_images:
+            launches.append(named(self._leave, ", source_gradients, by_images"))
+        if of_vectors:
+            launches.append(named(self._sum_heights, ", source_gradients, vector_sums"))
+        if numbers != NONE or of_sharpness or of_vectors:
+            read = f"{self._parameters_given}, level_gradients, sharpness_gradient, vector_sums"
+            logarithm = "by_log_sharpness" if of_sharpness else NONE
+            directions = "by_directions" if of_directions else NONE
+            scales = "by_log_scales" if of_scales else NONE
+            words = f"{read}, {numbers}, {logarithm}, {directions}, {scales}"
+            launches.append(named(self._by_parameters, words))
+        names = *GIVEN, *KEPT, "coefficients", *WORK, *FOUND, "upstream"
+        made = self._backward[wanted] = Pass(names, launches)
+        return made
+
+    @property
+    def _parameters_given(self) -> str:
+        """The words of parameters."""
+        numbers = "levels" if self._kind.is_increasing else NONE
+        return f"{numbers} step log_sharpness directions log_scales"
+
+    @property
+    def _upstream(self) -> str:
+        """The words of the gradient of the curves, with its strides."""
+        return f"upstream {self._kind.levels * self._curve.positions} {self._curve.positions} 1"
+
+    @property
+    def _names(self) -> curve_steps.Names:
+        return curve_steps.NAMES._replace(
+            images="source" if self._has_own_source else "images",
+            thresholds="own_levels" if self._kind.is_increasing else "levels",
+            sharpness="own_sharpness",
         )
 
-    def _curve_given(self, given: Given, places: _Places) -> curve_steps.Given:
-        source = places.source if self._has_own_source else given.images
-        levels = places.levels if self._kind.is_increasing else given.levels
-        return curve_steps.Given(source, levels, places.sharpness)
 
-
-def _offsets(*sizes: int, start: int) -> _Places:
+def _offsets(*sizes: int, start: int) -> list[int]:
     """Return where parts of so many floats begin, one after another; the last has any size."""
     first, *others = (ALIGNED * ceil_div(size, ALIGNED) for size in (start, *sizes))
-    return _Places(*accumulate(others, initial=first))
-
-
-def _at(address: int, places: _Places) -> _Places:
-    """Return the addresses of parts of memory of floats."""
-    levels, sharpness, vectors, source = places
-    return _Places(
-        address + 4 * levels,
-        address + 4 * sharpness,
-        address + 4 * vectors,
-        address + 4 * source,
-    )
+    return list(accumulate(others, initial=first))
 
 
 @programs.plan
 def plan_layer(kind: Kind, shape: tuple[int, ...], place: int, device: int) -> LayerSteps | None:
     """Return the launches for images, at an address modulo 16; None if they are not small."""
-    steps = LayerSteps(kind, tuple(shape), place, device)
+    with soft.planning(device):
+        steps = LayerSteps(kind, tuple(shape), place, device)
     return steps if steps.is_small else None

@@ -17,6 +17,7 @@ from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.curve_steps import CurveSteps
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
+from ecc_core._backends.cuda.passes import Pass, named
 from ecc_core._backends.cuda.soft_windows import Cut
 
 COMPARED = Struct("soft_loss.cu", "Compared")
@@ -43,26 +44,11 @@ class Kind(NamedTuple):
     """Whether there is one loss of all images; otherwise each has its own."""
 
 
-class Given(NamedTuple):
-    """Addresses of images, targets, the mask or 0, and levels."""
-
-    images: int
-    targets: int
-    mask: int
-    levels: int
-
-
-class _Places(NamedTuple):
-    """Where parts of the memory begin, in floats."""
-
-    windows: int
-    """Those of images, then those of targets."""
-    sharpness: int
-    curves: int
-    slopes: int
-    """The gradients of the curves of images."""
-    kept: int
-    by_windows: int
+GIVEN = "images", "targets", "mask", "levels"
+WORK = "all_windows", "sharpness", "curves", "own_slopes"
+"""The memory of a pass: windows of images, then those of targets; and slopes of the loss."""
+KEPT = "windows", "slopes", "spreads", "coefficients"
+"""What curves keep."""
 
 
 class LossSteps:
@@ -110,25 +96,33 @@ class LossSteps:
         sizes = CURVES_COMPARED * size, 1, CURVES_COMPARED * curves, curves, curve.kept, size
         aligned = [ALIGNED * ceil_div(part, ALIGNED) for part in sizes]
         *places, self.work = accumulate(aligned, initial=0)
-        self._places = _Places(*places)
+        *work, kept, self._by_windows = (4 * place for place in places)
+        self._offsets = *work, *(kept + offset for offset in curve.offsets)
+        self._passes = {has_gradient: self._plan(has_gradient) for has_gradient in (False, True)}
 
-    def forward(self, stream: int, given: Given, losses: int, by_images: int, work: int) -> None:
-        """Write the losses, and their gradients by the images to an address other than 0."""
-        own = _Places(*[work + 4 * place for place in self._places])
-        read = given.images, given.targets, given.mask
-        soft.launch(self._compare, stream, read, (), (own.windows,), (own.sharpness,))
-        curve = curve_steps.Given(own.windows, given.levels, own.sharpness)
-        self._curve.forward(stream, curve, own.curves, own.kept, 0)
-        soft.launch(self._errors, stream, (), (own.curves,), (losses,), (own.slopes,))
-        if not by_images:
-            return
-        by_windows = by_images if self._leave is None else own.by_windows
-        windows, _, _, coefficients = self._curve.kept_places(own.kept)
-        images = own.windows, coefficients, self._points, 0, windows, own.sharpness, 0, by_windows
-        upstream = own.slopes, self._levels, 1, 0, soft_plans.WITHOUT_POSITIONS
-        soft.launch(self._gather, stream, images, upstream)
-        if self._leave is not None:
-            soft.launch(self._leave, stream, (), (by_windows,), (by_images,))
+    def forward(
+        self, stream: int, given: tuple[int, ...], losses: int, by_images: int, work: int
+    ) -> None:
+        """Write the losses, and their gradients by the images to an address other than 0.
+
+        The addresses `given` are those of images, targets, the mask or 0, and levels.
+        """
+        own = [work + offset for offset in self._offsets]
+        by_windows = by_images if self._leave is None else work + self._by_windows
+        self._passes[by_images != 0].launch((*given, *own, losses, by_windows, by_images), stream)
+
+    def _plan(self, has_gradient: bool) -> Pass:
+        launches = [named(self._compare, "images targets mask, , all_windows, sharpness")]
+        names = curve_steps.NAMES._replace(images="all_windows", thresholds="levels")
+        launches += self._curve.forward(names)
+        launches.append(named(self._errors, ", curves, losses, own_slopes"))
+        if has_gradient:
+            rows = f"own_slopes {self._levels} 1 0 {soft_plans.WITHOUT_POSITIONS}"
+            images = f"all_windows coefficients {self._points} 0 windows sharpness 0 by_windows"
+            launches.append(named(self._gather, f"{images}, {rows}"))
+        if has_gradient and self._leave is not None:
+            launches.append(named(self._leave, ", by_windows, by_images"))
+        return Pass((*GIVEN, *WORK, *KEPT, "losses", "by_windows", "by_images"), launches)
 
 
 def _windows_of(kind: Kind, images: int, grid: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
@@ -185,5 +179,6 @@ def plan_loss(
     kind: Kind, shape: tuple[int, ...], target: torch.dtype, device: int
 ) -> LossSteps | None:
     """Return the launches for images, and targets of a dtype; None if they are not small."""
-    steps = LossSteps(kind, tuple(shape), target, device)
+    with soft.planning(device):
+        steps = LossSteps(kind, tuple(shape), target, device)
     return steps if steps.is_small else None

@@ -7,12 +7,13 @@ is allocated by torch.
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy
 import torch
 from torch import Tensor
 
+from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.calls import Call
 
@@ -229,13 +230,24 @@ def launch(call: Call, stream: int, *words: Iterable[int]) -> None:
 
 def launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
     """Make an image's device current. Yields its number and the address of torch's stream there."""
-    device = image.device.index
+    device = image.get_device()
     stream = torch._C._cuda_getCurrentRawStream(device)
     runtime = cupy.cuda.runtime
     if torch._C._cuda_getDevice() == device == runtime.getDevice():
         runtime.setDevice(device)  # in a thread that has only used torch's memory so far
-        return nullcontext((device, stream))
+        return _here(device, stream)
     return _entering(device, stream)
+
+
+@programs.plan
+def _here(device: int, stream: int) -> AbstractContextManager[tuple[int, int]]:
+    return nullcontext((device, stream))
+
+
+def planning(device: int) -> AbstractContextManager[Any]:
+    """Make a device current while launches are planned, whose kernels are loaded there."""
+    here = device == cupy.cuda.runtime.getDevice()
+    return nullcontext() if here else cupy.cuda.Device(device)
 
 
 @contextmanager

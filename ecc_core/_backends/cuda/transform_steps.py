@@ -11,28 +11,7 @@ import torch
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs, soft, soft_parameters, soft_plans, soft_transforms
-
-
-class Given(NamedTuple):
-    """Addresses of what is transformed: weights (images, *grid), directions (k, d), levels (n,).
-
-    With a step, levels are given by free numbers; it is 0 without.
-    """
-
-    weights: int
-    directions: int
-    levels: int
-    sharpness: int
-    step: int
-
-
-class Wanted(NamedTuple):
-    """Addresses of the gradients of what is given, or 0 for those that are not wanted."""
-
-    weights: int
-    directions: int
-    levels: int
-    sharpness: int
+from ecc_core._backends.cuda.passes import NONE, Pass, named
 
 
 class Form(NamedTuple):
@@ -44,16 +23,15 @@ class Form(NamedTuple):
     """The sharpness is given by its logarithm."""
 
 
-class _Kept(NamedTuple):
-    """What is kept from the forward pass."""
+GIVEN = "weights", "directions", "levels", "sharpness", "step"
+"""What is transformed: weights (images, *grid), directions (k, d) and levels (n,).
 
-    owned: int
-    """Weights by orthant."""
-    vectors: int
-    levels: int
-    sharpness: int
-    slopes: int
-    spreads: int
+With a step, levels are given by free numbers; it is 0 without.
+"""
+KEPT = "owned", "vectors", "own_levels", "own_sharpness", "slopes", "spreads"
+"""What is kept from the forward pass. `owned` are weights by orthant."""
+WORK = "vector_sums", "level_gradients", "sharpness_gradient", "owned_gradients"
+FOUND = "by_weights", "by_directions", "by_levels", "by_sharpness"
 
 
 class Steps:
@@ -103,71 +81,93 @@ class Steps:
         self._form = form
         self._levels = levels
         sizes = owned, directions * len(grid), levels, 1, projection.size
-        self._places = _Kept(*accumulate(sizes, initial=0))
-        self.kept = self._places.spreads + projection.size
+        places = list(accumulate(sizes, initial=0))
+        self._kept_offsets = [4 * place for place in places]
+        self.kept = places[-1] + projection.size
         self.sums = projection.sums
         # Sums of gradients of vectors, gradients of levels and sharpness, and those of `owned`.
         work = projection.vector_sums, ceil_div(levels, 2), 1, ceil_div(owned, 2)
-        *self._work_places, self.work = accumulate(work, initial=0)
+        *work_places, self.work = accumulate(work, initial=0)
+        self._work_offsets = [8 * place for place in work_places]
+        self._forward = self._plan_forward()
+        self._backward: dict[tuple[bool, ...], Pass] = {}
 
-    def forward(self, stream: int, given: Given, curves: int, kept: int, sums: int) -> None:
-        """Write the curves (images, k, n), and what is kept."""
-        own = self._kept(kept)
-        written = (own.levels,), (own.sharpness,), (own.vectors,)
-        soft.launch(self._parameters, stream, self._parameters_of(given), *written)
-        soft.launch(self._orthants, stream, (given.weights,), (own.owned,))
-        soft.launch(self._projection.curves, stream, self._points(given, own), (sums,))
-        totals = sums, curves, own.slopes, own.spreads
-        soft.launch(self._projection.totals, stream, totals)
+    def forward(
+        self, stream: int, given: tuple[int, ...], curves: int, kept: int, sums: int
+    ) -> None:
+        """Write the curves (images, k, n), and what is kept; the addresses `given` are of GIVEN."""
+        own = [kept + offset for offset in self._kept_offsets]
+        self._forward.launch((*given, *own, sums, curves), stream)
 
     def backward(
-        self, stream: int, given: Given, kept: int, upstream: int, wanted: Wanted, work: int
+        self,
+        stream: int,
+        given: tuple[int, ...],
+        kept: int,
+        upstream: int,
+        found: tuple[int, ...],
+        work: int,
     ) -> None:
-        """Write the gradients that are wanted, by those of the curves."""
-        own = self._kept(kept)
-        places = [work + 8 * place for place in self._work_places]
-        vector_sums, level_gradients, sharpness_gradient, owned_gradients = places
-        by_owned = owned_gradients if wanted.weights else 0
-        sums = vector_sums if wanted.directions else 0
-        if by_owned or sums:
+        """Write the gradients of FOUND, by those of the curves, to their addresses, or 0."""
+        wanted = tuple(map(bool, found))
+        launches = self._backward.get(wanted) or self._plan_backward(wanted)
+        own = [kept + offset for offset in self._kept_offsets]
+        room = [work + offset for offset in self._work_offsets]
+        launches.launch((*given, *own, *room, *found, upstream), stream)
+
+    def _plan_forward(self) -> Pass:
+        written = "own_levels, own_sharpness, vectors"
+        launches = [
+            named(self._parameters, f"{self._parameters_given}, {written}"),
+            named(self._orthants, "weights, owned"),
+            named(self._projection.curves, f"{self._points}, sums"),
+            named(self._projection.totals, "sums, curves, slopes, spreads"),
+        ]
+        return Pass((*GIVEN, *KEPT, "sums", "curves"), launches)
+
+    def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
+        of_weights, of_directions, of_levels, of_sharpness = wanted
+        by_owned = "owned_gradients" if of_weights else NONE
+        sums = "vector_sums" if of_directions else NONE
+        launches = []
+        if of_weights or of_directions:
             call = self._projection.by_points
-            points = self._points(given, own)
-            soft.launch(call, stream, points, (upstream,), (by_owned,), (sums,))
-        if by_owned:
-            call = self._orthant_gradients
-            soft.launch(call, stream, (given.weights,), (by_owned,), (wanted.weights,))
-        form = self._form
-        numbers = wanted.levels if form.is_increasing else 0
-        logarithm = wanted.sharpness if form.is_logarithm else 0
-        by_levels = level_gradients if numbers else wanted.levels
-        by_sharpness = sharpness_gradient if logarithm else wanted.sharpness
-        if by_levels or by_sharpness:
-            rows = upstream, self._levels, 1, 0, soft_plans.WITHOUT_POSITIONS
-            derivatives = own.slopes, own.spreads
-            soft.launch(self._totals, stream, (*rows, *derivatives, by_levels, by_sharpness))
-        if numbers or logarithm or sums:
-            read = by_levels, by_sharpness, sums
-            rest = soft_parameters.Wanted(numbers, logarithm, wanted.directions)
-            parameters = self._parameters_of(given)
-            soft_parameters.launch_gradients(self._by_parameters, stream, parameters, read, rest)
+            launches.append(named(call, f"{self._points}, upstream, {by_owned}, {sums}"))
+        if of_weights:
+            launches.append(named(self._orthant_gradients, "weights, owned_gradients, by_weights"))
+        numbers = "by_levels" if of_levels and self._form.is_increasing else NONE
+        logarithm = "by_sharpness" if of_sharpness and self._form.is_logarithm else NONE
+        by_levels = "by_levels" if of_levels else NONE
+        if numbers != NONE:
+            by_levels = "level_gradients"
+        by_sharpness = "by_sharpness" if of_sharpness else NONE
+        if logarithm != NONE:
+            by_sharpness = "sharpness_gradient"
+        if of_levels or of_sharpness:
+            rows = f"upstream {self._levels} 1 0 {soft_plans.WITHOUT_POSITIONS} slopes spreads"
+            launches.append(named(self._totals, f"{rows} {by_levels} {by_sharpness}"))
+        if numbers != NONE or logarithm != NONE or of_directions:
+            by_directions = "by_directions" if of_directions else NONE
+            read = f"{self._parameters_given}, {by_levels}, {by_sharpness}, {sums}"
+            words = f"{read}, {numbers}, {logarithm}, {by_directions}, {NONE}"
+            launches.append(named(self._by_parameters, words))
+        made = Pass((*GIVEN, *KEPT, *WORK, *FOUND, "upstream"), launches)
+        self._backward[wanted] = made
+        return made
 
-    def _parameters_of(self, given: Given) -> soft_parameters.Given:
-        return soft_parameters.Given(
-            numbers=given.levels if self._form.is_increasing else 0,
-            step=given.step,
-            log_sharpness=given.sharpness if self._form.is_logarithm else 0,
-            directions=given.directions,
-        )
+    @property
+    def _parameters_given(self) -> str:
+        """The words of parameters."""
+        numbers = "levels" if self._form.is_increasing else NONE
+        logarithm = "sharpness" if self._form.is_logarithm else NONE
+        return f"{numbers} step {logarithm} directions {NONE}"
 
-    def _points(self, given: Given, own: _Kept) -> tuple[int, int, int, int]:
-        """Return the addresses that the projection of points takes."""
-        levels = own.levels if self._form.is_increasing else given.levels
-        sharpness = own.sharpness if self._form.is_logarithm else given.sharpness
-        return own.owned, own.vectors, levels, sharpness
-
-    def _kept(self, address: int) -> _Kept:
-        """Return the addresses of what is kept."""
-        return _Kept(*[address + 4 * place for place in self._places])
+    @property
+    def _points(self) -> str:
+        """The words that the projection of points takes."""
+        levels = "own_levels" if self._form.is_increasing else "levels"
+        sharpness = "own_sharpness" if self._form.is_logarithm else "sharpness"
+        return f"owned vectors {levels} {sharpness}"
 
 
 @programs.plan
@@ -182,4 +182,5 @@ def plan_steps(
     device: int,
 ) -> Steps:
     """Return the launches for weights (..., *grid)."""
-    return Steps(shape, connectivity, extension, directions, levels, spacing, form, device)
+    with soft.planning(device):
+        return Steps(shape, connectivity, extension, directions, levels, spacing, form, device)

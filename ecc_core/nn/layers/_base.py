@@ -75,6 +75,7 @@ class EulerLayer(nn.Module):
         given = parse_thresholds(given_on_host(levels), bounds, name=name, no_exact="")
         if given.needs_range:
             raise ValueError(f"`range` must be given where `{name}` is an int, got None")
+        self._learns_levels = learn
         values = given.over(lambda: (None, None), ()).astype(np.float64)
         low, high = given.bounds or ((values[0], values[-1]) if values.size else (0.0, 0.0))
         if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
@@ -89,6 +90,21 @@ class EulerLayer(nn.Module):
         self._add_state(f"free_{name}", free, learn)
         self._add_state(f"{name}_step", step, learn=False)
         return gap
+
+    def _state(self, name: str) -> Tensor:
+        """Return a parameter or buffer, which takes longer as an attribute of a module."""
+        found: Tensor | None = self._parameters.get(name)
+        if found is None:
+            found = self._buffers.get(name)
+        if found is None:  # such as one that FSDP or a parametrization computes
+            found = getattr(self, name)
+        return found
+
+    def _given_levels(self, name: str) -> tuple[Tensor, Tensor | None]:
+        """Return levels, or the free numbers and the step that increasing ones follow from."""
+        if self._learns_levels:
+            return self._state(f"free_{name}"), self._state(f"{name}_step")
+        return self._state(f"fixed_{name}"), None
 
     def _levels(self, name: str) -> Tensor:
         fixed: Tensor | None = getattr(self, f"fixed_{name}", None)

@@ -184,14 +184,12 @@ class CalibratedLayer(EulerLayer):
             return None
         if not image.is_cuda or image.dim() < self.n_spatial:
             return None
-        fixed: Tensor | None = getattr(self, "fixed_thresholds", None)
-        levels, step = fixed, None
-        if levels is None:
-            levels, step = self.free_thresholds, self.thresholds_step
         directions = log_scales = None
         if self.directed:
-            directions, log_scales = self.free_directions, self.log_direction_scale
-        parameters = levels, step, self.log_sharpness, directions, log_scales
+            directions = self._state("free_directions")
+            log_scales = self._state("log_direction_scale")
+        levels, step = self._given_levels("thresholds")
+        parameters = levels, step, self._state("log_sharpness"), directions, log_scales
         # torch.compile can trace neither `has_kernels` nor what follows.
         if not (bypasses_torch((image, *parameters)) and has_kernels("cuda")):
             return None

@@ -167,15 +167,12 @@ class EulerTransformLayer(EulerLayer):
             return None
         if weights.dim() < self.n_spatial or not weights.is_floating_point():
             return None
-        fixed: Tensor | None = getattr(self, "fixed_heights", None)
-        levels, step = fixed, None
-        if levels is None:
-            levels, step = self.free_heights, self.heights_step
+        levels, step = self._given_levels("heights")
         given = Transformed(
             weights=weights,
-            directions=self.free_directions,  # are normalized there
+            directions=self._state("free_directions"),  # are normalized there
             heights=levels,
-            sharpness=self.log_sharpness,
+            sharpness=self._state("log_sharpness"),
             connectivity=self.connectivity,
             extension=self.extension,
             spacing=tuple(self.spacing),

@@ -1,0 +1,99 @@
+"""Launches that follow each other, whose words are set together, and found by names only once."""
+
+import struct
+from array import array
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+import cupy
+
+from ecc_core._backends.cuda.calls import WORD, WORD_BYTES, Call
+
+NONE = "0"
+"""The word for an address of what there is not."""
+
+
+class Named(NamedTuple):
+    """A launch, and the names of words that change, by their places."""
+
+    call: Call
+    words: dict[int, str]
+
+
+def named(call: Call, words: str) -> Named:
+    """Name the first words of the first arguments of a launch; numbers stand for themselves.
+
+    The words of an argument are separated by spaces, and arguments by commas.
+    """
+    found: dict[int, str] = {}
+    for start, names in zip(call.places, words.split(","), strict=False):
+        found.update(enumerate(names.split(), start))
+    return Named(call, found)
+
+
+class Pass:
+    """Launches that follow each other, given the values of the names of their words.
+
+    A training step takes longer in Python than on a device. Therefore one call of `struct` sets the
+    words of all launches, constants included.
+    """
+
+    __slots__ = ("_calls", "_format", "_pick", "_rest", "_spare", "_starts")
+
+    def __init__(self, names: Sequence[str], launches: Sequence[Named]) -> None:
+        known = {name: index for index, name in enumerate(names)}
+        rest: list[int] = []  # words that are numbers
+        sources: list[int] = []  # the index of each word among the values of the names and the rest
+        self._starts: list[list[int]] = []  # the words at which the arguments of each call begin
+        for call, words in launches:
+            self._starts.append([len(sources) + place for place in call.places])
+            for place, constant in enumerate(call.content):
+                word = words.get(place, str(constant))
+                if word in known:
+                    sources.append(known[word])
+                    continue
+                sources.append(len(names) + len(rest))
+                rest.append(int(word))
+        self._calls = [call for call, _ in launches]
+        self._rest = tuple(rest)
+        self._pick = itemgetter(*sources)
+        self._format = struct.Struct(f"{len(sources)}{WORD}")
+        self._spare: list[_Words] = []
+
+    def launch(self, values: tuple[int, ...], stream: int) -> None:
+        """Launch all on the stream of an address, with the values of the names in their order."""
+        try:
+            words = self._spare.pop()
+        except IndexError:
+            words = self._make_words()
+        self._format.pack_into(words.memory, 0, *self._pick(values + self._rest))
+        launch = cupy.cuda.driver.launchKernel
+        for head, address in words.launches:
+            try:
+                launch(*head, stream, address, 0)
+            except cupy.cuda.driver.CUDADriverError:
+                cupy.cuda.runtime.free(0)  # a thread that has not used the device has no context
+                launch(*head, stream, address, 0)
+        self._spare.append(words)
+
+    def _make_words(self) -> "_Words":
+        memory = array(WORD, bytes(self._format.size))
+        first, _ = memory.buffer_info()
+        pointers = []
+        launches = []
+        for call, starts in zip(self._calls, self._starts, strict=True):
+            places = array(WORD, [first + WORD_BYTES * start for start in starts])
+            pointers.append(places)
+            launches.append((call.head, places.buffer_info()[0]))
+        return _Words(memory, pointers, launches)
+
+
+class _Words(NamedTuple):
+    """Memory for the words of all launches, which no other thread is using."""
+
+    memory: "array[int]"
+    pointers: "list[array[int]]"
+    """The addresses of the arguments of each launch."""
+    launches: list[tuple[tuple[int, ...], int]]
+    """What the driver takes of each launch before its stream, and the address of its pointers."""
