@@ -21,21 +21,24 @@ def soft_modules(emulator):
     parts = "soft_plans", "soft", "soft_parameters", "soft_heights"
     parts = *parts, "soft_transforms", "soft_simplices", "soft_windows"
     parts = *parts, "passes", "transform_steps", "curve_steps", "layer_steps", "loss_steps"
+    parts = *parts, "shape_steps"
     packages = (
         *(f"_backends.cuda.{part}" for part in parts),
         *("_torch.cuda_small_curves", "_torch.cuda_transforms", "_torch.cuda_layers"),
-        *("_torch.cuda_losses", "_torch.cuda"),
+        *("_torch.cuda_losses", "_torch.cuda", "_torch.cuda_simplicial"),
     )
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
         names = [package.split(".")[-1] for package in packages]
         found = [importlib.import_module(f"ecc_core.{package}") for package in packages]
     modules = SimpleNamespace(**dict(zip(names, found, strict=True)))
-    modules.soft_plans.function = emulator._function
-    modules.soft_plans.processors = lambda _: 1
+    for module in (modules.soft_plans, modules.shape_steps):
+        module.function = emulator._function
+        module.processors = lambda _: 1
     modules.soft.launching = lambda _: nullcontext((0, 0))
     modules.soft.planning = lambda _: nullcontext()
-    modules.soft_simplices.is_current_stream_capturing = lambda: False
+    for module in (modules.soft_simplices, modules.cuda_simplicial):
+        module.is_current_stream_capturing = lambda: False
     modules.launched = emulator.launched
     return modules
 

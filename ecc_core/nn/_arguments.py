@@ -6,13 +6,16 @@ graph of a compiled function.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.cuda import is_current_stream_capturing
 
 from ecc_core._arithmetic import overflows_float
+from ecc_core._torch.operators import bypasses_torch
 
 Scalar = float | Tensor
 Vector = Sequence[float] | Tensor
@@ -22,6 +25,7 @@ INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
+MOST_CONSTANTS = 256  # that are kept on devices
 SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 to 1 over 4 / l
 
 
@@ -134,6 +138,9 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
         if torch.compiler.is_compiling():
             # Graphs treat the factor of a product, unlike a fill value, as an input.
             return torch.ones((), dtype=dtype, device=like.device) * value
+        on_cuda = like.device.type == "cuda"
+        if on_cuda and bypasses_torch(()) and not is_current_stream_capturing():
+            return _constant(value, dtype, like.device)
         return torch.full((), value, dtype=dtype, device=like.device)
     if number.numel() != 1:
         raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
@@ -141,6 +148,15 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
         return check_tensor(number, name).to(like.device, dtype)
     found = _tensor(number, name, like, dtype)
     return found.reshape(()) if found.dim() else found
+
+
+@lru_cache(maxsize=MOST_CONSTANTS)
+def _constant(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return a number on a CUDA device, which nothing must write to."""
+    with torch.inference_mode(False):
+        found = torch.full((), value, dtype=dtype, device=device)
+    torch.cuda.current_stream(device).synchronize()  # since any stream may read it later
+    return found
 
 
 def positive_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from ecc_core._arrays.origin import origin_of
+from ecc_core._backends import has_kernels
 from ecc_core._request.simplicial import as_simplices
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core._torch.simplicial import soft_simplices
 from ecc_core.errors import BackendError
 from ecc_core.nn import _arguments as arguments
@@ -121,10 +123,53 @@ def soft_simplicial_transform(
         own = arguments.numbers_of(weights, "weights", given, dtype, count)
     members, number = _shapes(batch, shapes, given)
     rows = _rows(simplices, given)
-    values: Tensor = soft_simplices(
-        given, own, vectors, factor, levels, slope, members, number, rows
-    )
+    values = None
+    if own is None:
+        numbers = vectors, factor, levels, None, slope
+        values = _by_kernels(given, (members, number, rows), numbers, is_logarithm=False)
+    if values is None:
+        values = soft_simplices(given, own, vectors, factor, levels, slope, members, number, rows)
     return values if batch is not None else values[0]
+
+
+def layer_transform(
+    points: Any,
+    simplices: Any,
+    numbers: tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor],
+    batch: Tensor | None,
+    shapes: int | None,
+) -> Tensor | None:
+    """Transforms by the parameters of a layer in few launches on a CUDA device, else None.
+
+    `numbers` are directions, the logarithm of the scale, levels or their free numbers, the step of
+    these or None, and the logarithm of the sharpness.
+    """
+    if not (isinstance(points, Tensor) and points.is_cuda and points.is_floating_point()):
+        return None
+    if points.dim() != 2 or torch.compiler.is_compiling():
+        return None
+    complexes = *_shapes(batch, shapes, points), _rows(simplices, points)
+    values = _by_kernels(points, complexes, numbers, is_logarithm=True)
+    return values if values is None or batch is not None else values[0]
+
+
+def _by_kernels(
+    points: Tensor,
+    complexes: tuple[Tensor, int, list[Tensor]],
+    numbers: tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor],
+    is_logarithm: bool,
+) -> Tensor | None:
+    """Transforms in few launches on a CUDA device, in one function of autograd, else None."""
+    members, _, rows = complexes
+    # torch.compile can trace neither `has_kernels` nor what follows.
+    if not (points.is_cuda and bypasses_torch((points, members, *rows, *numbers))):
+        return None
+    if not has_kernels("cuda"):
+        return None
+    from ecc_core._torch import cuda_simplicial
+
+    given = cuda_simplicial.Complexes(*complexes), cuda_simplicial.Numbers(*numbers)
+    return cuda_simplicial.fused_shapes(points, *given, is_logarithm=is_logarithm)
 
 
 def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int]:

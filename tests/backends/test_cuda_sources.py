@@ -143,6 +143,7 @@ CASES = {
     "soft_gather": [{"ELEMENT": FLOATS[:3], "OUT": FLOATS[:3], "SMALL": (0, 1), **SOFT}],
     "soft_values": [SAMPLES | {"NAN": (0,), "VALUE": ("float", "double")}],
     "soft_orthants": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
+    "soft_shapes": [{"REAL": ("float", "double"), "THREADS": (256,)}],
     "soft_simplices": [{"REAL": ("float", "double"), "THREADS": (128,)}],
     "soft_project": [
         {"REAL": ("float", "double"), "AXES": (1, 2, 3), "IMAGES": (1, 8), "THREADS": (128,)}

@@ -7,7 +7,7 @@ import torch
 from layer_cases import CASES, assert_near, in_double, step
 from soft_helpers import draw
 
-from ecc_core.nn import EulerCurveLayer
+from ecc_core.nn import EulerCurveLayer, SimplicialTransformLayer
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -57,3 +57,52 @@ def test_images_of_another_device_are_refused(case):
     shape, layer = CASES[case]
     with pytest.raises((ValueError, RuntimeError), match="device"):
         layer(draw(shape).cuda())
+
+
+def shapes_of(sizes):
+    """Points of shapes of these sizes, the edges and triangles between some, and the shapes."""
+    drawn = torch.Generator().manual_seed(sum(sizes))
+    points = torch.randn(sum(sizes), 3, generator=drawn)
+    triangles = []
+    first = 0
+    for size in sizes:
+        own = [torch.randperm(size, generator=drawn)[:3] for _ in range(size if size > 2 else 0)]
+        triangles += [first + corners.sort().values for corners in own]
+        first += size
+    triangles = torch.stack(triangles).unique(dim=0)
+    edges = torch.cat([triangles[:, [0, 1]], triangles[:, [0, 2]], triangles[:, [1, 2]]])
+    batch = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    return points, [edges.unique(dim=0), triangles], batch
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("sizes", [[5, 40, 0, 1, 12], [3000]])
+def test_layers_of_shapes_equal_those_of_the_cpu(sizes, is_sorted):
+    """Points that are not in the order of their shapes are left to operators, as is a capture."""
+    points, simplices, batch = shapes_of(sizes)
+    if not is_sorted:
+        order = torch.randperm(len(points), generator=torch.Generator().manual_seed(1))
+        points, batch = points[order], batch[order]
+        simplices = [order.argsort()[rows] for rows in simplices]
+    learned = {"learn_sharpness": True, "learn_scale": True}
+    layer = SimplicialTransformLayer(35, 40, range=(-2, 2), sharpness=3.0, scale=0.7, **learned)
+
+    def run(layer, points):
+        place = points.device
+        points = points.clone().requires_grad_()
+        given = [rows.to(place) for rows in simplices]
+        found = layer(points, given, batch=batch.to(place), shapes=len(sizes))
+        upstream = torch.linspace(-1, 2, found.numel(), dtype=found.dtype, device=place)
+        wanted = [points, *layer.parameters()]
+        return found.detach(), torch.autograd.grad(found, wanted, upstream.reshape(found.shape))
+
+    known, slopes = run(in_double(layer), points.double())
+    layer = layer.cuda()
+    found, own = run(layer, points.cuda())
+    assert_near(found.cpu(), known, terms=0)
+    for one, other in zip(own, slopes, strict=True):
+        assert_near(one.cpu(), other, terms=slopes[0].abs().sum() / 100)
+    with pytest.raises(ValueError, match="finite"):
+        run(layer, points.cuda() / 0)
+    again, _ = run(layer, points.cuda())
+    assert torch.equal(again, found) or not is_sorted

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ecc_core.nn import _arguments
-from ecc_core.nn._simplicial import soft_simplicial_transform
+from ecc_core.nn._simplicial import layer_transform, soft_simplicial_transform
 from ecc_core.nn.layers._base import EulerLayer, Range
 
 
@@ -127,6 +127,9 @@ class SimplicialTransformLayer(EulerLayer):
     ) -> Tensor:
         """Compute transforms (k, m), or (shapes, k, m) with a `batch`, of points (n, n_spatial)."""
         _check_axes(points, self.n_spatial)
+        by_kernels = self._by_kernels(points, simplices, weights, batch, shapes)
+        if by_kernels is not None:
+            return by_kernels
         return soft_simplicial_transform(
             points,
             simplices,
@@ -138,6 +141,22 @@ class SimplicialTransformLayer(EulerLayer):
             batch=batch,
             shapes=shapes,
         )
+
+    def _by_kernels(
+        self,
+        points: Any,
+        simplices: Tensor | Sequence[Tensor],
+        weights: Tensor | None,
+        batch: Tensor | None,
+        shapes: int | None,
+    ) -> Tensor | None:
+        """Transforms in a few launches on a CUDA device, in one function of autograd, else None."""
+        if weights is not None:
+            return None
+        levels, step = self._given_levels("thresholds")
+        scale, sharpness = self._state("log_scale"), self._state("log_sharpness")
+        numbers = self._state("free_directions"), scale, levels, step, sharpness
+        return layer_transform(points, simplices, numbers, batch, shapes)
 
 
 def _check_axes(points: Any, n_spatial: int) -> None:

@@ -10,6 +10,7 @@ import ecc_core._backends.cuda as cuda_backend
 from ecc_core._backends.soft import Projected, SoftShapes
 from ecc_core._torch import cpu
 from ecc_core._torch.increasing import increasing
+from ecc_core._torch.simplicial import soft_simplices
 from ecc_core._torch.transform import Transformed, add_heights, transform, unit
 from ecc_core._torch.windows import _Windows, cut_in_torch
 from ecc_core.nn.functional import soft_euler_curve
@@ -289,3 +290,41 @@ def test_complexes_are_checked(soft):
     for message, changed in wrong.items():
         with pytest.raises(ValueError, match=message):
             soft.cuda.simplicial_curves(given._replace(**changed))
+
+
+@pytest.mark.parametrize("case", ["layer", "one shape"])
+def test_shapes_in_few_launches_equal_operators(soft, case, monkeypatch):
+    """A layer of shapes of which one has no points; and one shape, in several chunks."""
+    kind = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
+    is_layer = case == "layer"
+    monkeypatch.setattr(soft.shape_steps, "POINTS_A_CHUNK", 3)
+    module = soft.cuda_simplicial
+    points = torch.randn(9, 3, **kind).requires_grad_()
+    given = module.Numbers(
+        directions=torch.randn(35, 3, **kind).requires_grad_(),
+        scale=torch.tensor([0.4], dtype=torch.float64).requires_grad_(),
+        levels=torch.randn(40, **kind).requires_grad_(),
+        step=torch.tensor(0.1, dtype=torch.float64) if is_layer else None,
+        sharpness=torch.tensor([1.1], dtype=torch.float64).requires_grad_(),
+    )
+    batch = torch.tensor([0, 0, 0, 0, 2, 2, 2, 3, 3] if is_layer else [0] * 9)
+    complexes = module.Complexes(batch, 4 if is_layer else 1, SIMPLICES)
+    found = module.fused_shapes(points, complexes, given, is_layer)
+    levels, scale, sharpness = given.levels, given.scale, given.sharpness
+    if is_layer:
+        levels = increasing(levels, given.step)
+        scale, sharpness = scale.exp(), sharpness.exp()
+    numbers = given.directions, scale.reshape(()), levels, sharpness.reshape(())
+    known = soft_simplices(points, None, *numbers, batch, complexes.shapes, SIMPLICES)
+    torch.testing.assert_close(found, known, atol=1e-9, rtol=1e-9)
+    assert set(soft.launched) == {"soft_shapes", *([] if is_layer else ["soft_simplices"])}
+    wanted = points, given.directions, given.scale, given.levels, given.sharpness
+    upstream = torch.randn(found.shape, **kind)
+    slopes = [torch.autograd.grad(each, wanted, upstream) for each in (found, known)]
+    for one, other in zip(*slopes, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
+    unsorted = complexes._replace(batch=batch.flip(0) if is_layer else batch - 1)
+    assert module.fused_shapes(points, unsorted, given, is_layer) is None
+    assert module.fused_shapes(points * torch.nan, complexes, given, is_layer) is None
+    again = module.fused_shapes(points, complexes, given, is_layer)
+    assert torch.equal(again, found)

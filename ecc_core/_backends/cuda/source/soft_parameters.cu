@@ -4,12 +4,11 @@
 // Levels add up a first number, and then the softplus of the others, in units of a step. The sharpness is
 // given by its logarithm. The vector of a direction is the unit vector, times the spacing of the grid, and
 // times a scale if there are scales, which are given by their logarithms.
-#include "common.cuh"
+#include "increasing.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kAxes = ECC_AXES;
 constexpr int kWarpSize = 32;
-constexpr double kLinear = 20;  // beyond it the softplus is the identity, as in torch
 
 struct Parameters {
     const Real *numbers, *step;           // null without increasing levels
@@ -18,32 +17,6 @@ struct Parameters {
     double spacing[3];
     int levels, count;
 };
-
-ECC_DEVICE double last_of(double sum) { return __shfl_sync(0xFFFFFFFFu, sum, kWarpSize - 1); }
-
-ECC_DEVICE void write_levels(const Parameters& given, Real* levels) {
-    double total = 0;
-    for (int first = 0; first < given.levels; first += kWarpSize) {
-        const int i = first + threadIdx.x;
-        double gap = i < given.levels ? given.numbers[i] : 0;
-        if (i && gap <= kLinear) gap = log1p(exp(gap));
-        const double sum = total + running_sum(gap, threadIdx.x);
-        if (i < given.levels) levels[i] = (Real)(given.step[0] * sum);
-        total = last_of(sum);
-    }
-}
-
-ECC_DEVICE void write_number_gradients(const Parameters& given, const Real* by_level, Real* out) {
-    double total = 0;
-    for (int first = 0; first < given.levels; first += kWarpSize) {
-        const int i = given.levels - 1 - first - (int)threadIdx.x;  // from the last one on
-        const double sum = total + running_sum(i < 0 ? 0.0 : (double)by_level[i], threadIdx.x);
-        const double gap = i < 1 ? kLinear + 1 : given.numbers[i];
-        const double slope = gap > kLinear ? 1 : 1 / (1 + exp(-gap));
-        if (i >= 0) out[i] = (Real)(given.step[0] * sum * slope);
-        total = last_of(sum);
-    }
-}
 
 ECC_DEVICE double scale_of(const Parameters& given, int k) {
     return given.log_scales ? exp((double)given.log_scales[k]) : 1;
@@ -62,7 +35,7 @@ ECC_DEVICE double inverse_length(const Real* direction) {
 extern "C" __global__ void __launch_bounds__(kWarpSize)
     soft_parameters(const Parameters given, Real* levels, Real* sharpness, Real* vectors) {
     if (blockIdx.x == 0) {
-        if (given.numbers) write_levels(given, levels);
+        if (given.numbers) write_levels(given.numbers, given.step, given.levels, levels);
         if (given.log_sharpness && threadIdx.x == 0)
             sharpness[0] = (Real)exp((double)given.log_sharpness[0]);
         return;
@@ -84,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(kWarpSize)
                              const double* partial, Real* by_number, Real* by_log_sharpness,
                              Real* by_direction, Real* by_log_scale, int rows) {
     if (blockIdx.x == 0) {
-        if (by_number) write_number_gradients(given, by_level, by_number);
+        if (by_number)
+            write_number_gradients(given.numbers, given.step, given.levels, by_level, by_number);
         if (by_log_sharpness && threadIdx.x == 0)
             by_log_sharpness[0] =
                 (Real)((double)by_sharpness[0] * exp((double)given.log_sharpness[0]));

@@ -1,75 +1,18 @@
-// Soft transforms of batches of simplicial complexes, and their gradients.
-//
-// A point has a height and a coefficient in each direction: the signed weights of the simplices that it is
-// the last point of. A curve is a sum over points. Lanes have neighbouring directions. Sums run over
-// all points and levels, without windows or tables.
-#include "sigmoid.cuh"
+// Soft transforms of batches of simplicial complexes, and their gradients, in steps that torch takes apart.
+#include "soft_shapes.cuh"
 
-constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kLevels = 4;  // that a lane sums at a time
-
-struct SoftShapes {
-    const Real* points;   // (count, axes)
-    const Real* weights;  // (count,), or null if all weigh 1
-    const Real* vectors;  // (directions, axes)
-    const Real *levels, *sharpness;
-    const long long* batch;    // the shape of each point
-    const long long* members;  // points in the order of their shapes, or null if they are in order
-    const long long* rows[8];  // simplices of each size
-    long long counts[8];
-    int sizes[8];
-    int kinds;
-    int axes, directions, levels_count;
-    long long count, shapes;
-    Real* heights;       // (count, directions)
-    Real* coefficients;  // likewise
-
-    ECC_DEVICE long long member(long long i) const { return members ? members[i] : i; }
-};
-
-// A thread's items: every so many of those of the grid.
-struct Items {
-    long long at, step;
-
-    ECC_DEVICE Items()
-        : at((long long)blockIdx.x * blockDim.x + threadIdx.x),
-          step((long long)gridDim.x * blockDim.x) {}
-};
-
-ECC_DEVICE bool is_finite(Real value) { return value - value == 0; }
-
-// Sets bit 0 of `state` if a kernel must not run with these arguments, and bit 1 if points are not in the
-// order of their shapes.
+// Sets kRefused in `state` if a kernel must not run with these arguments, and kUnsorted if points are not
+// in the order of their shapes.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     check_shapes(const SoftShapes given, int* state) {
-    int found = 0;
-    const auto refuse_unless = [&](bool valid) { found |= valid ? 0 : 1; };
-    for (Items item; item.at < given.count * given.axes; item.at += item.step)
-        refuse_unless(is_finite(given.points[item.at]));
-    for (Items item; item.at < given.count; item.at += item.step) {
-        const long long shape = given.batch[item.at];
-        if (given.weights) refuse_unless(is_finite(given.weights[item.at]));
-        refuse_unless(shape >= 0 && shape < given.shapes);
-        if (item.at && given.batch[item.at - 1] > shape) found |= 2;
-    }
+    int found = check_complexes(given);
+    const auto refuse_unless = [&](bool valid) { found |= valid ? 0 : kRefused; };
     for (Items item; item.at < (long long)given.directions * given.axes; item.at += item.step)
         refuse_unless(is_finite(given.vectors[item.at]));
     for (Items item; item.at < given.levels_count; item.at += item.step)
         refuse_unless(given.levels[item.at] == given.levels[item.at]);
     const Real sharpness = *given.sharpness;
     refuse_unless(sharpness > 0 && is_finite(sharpness));
-    for (int kind = 0; kind < given.kinds; ++kind) {
-        const int size = given.sizes[kind];
-        for (Items item; item.at < given.counts[kind] * size; item.at += item.step) {
-            const long long start = item.at / size * size;
-            const long long first = given.rows[kind][start];
-            const long long own = given.rows[kind][item.at];
-            for (long long before = start; before < item.at; ++before)
-                refuse_unless(given.rows[kind][before] != own);
-            const bool inside = own >= 0 && own < given.count && first >= 0 && first < given.count;
-            refuse_unless(inside && given.batch[own] == given.batch[first]);
-        }
-    }
     if (found) atomicOr(state, found);
 }
 
@@ -86,87 +29,17 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) project(const SoftShap
     }
 }
 
-// The last point of a simplex in a direction.
-ECC_DEVICE long long last_point(const SoftShapes& given, const long long* row, int size,
-                                int direction) {
-    long long last = row[0];
-    Real highest = given.heights[last * given.directions + direction];
-    for (int j = 1; j < size; ++j) {
-        const Real other = given.heights[row[j] * given.directions + direction];
-        if (other < highest) continue;
-        last = row[j];
-        highest = other;
-    }
-    return last;
-}
-
-// The first of the heaviest points of a simplex.
-ECC_DEVICE long long heaviest_point(const SoftShapes& given, const long long* row, int size) {
-    long long heaviest = row[0];
-    for (int j = 1; j < size; ++j)
-        if (given.weights[heaviest] < given.weights[row[j]]) heaviest = row[j];
-    return heaviest;
-}
-
-// Adds the signed weight of each simplex to the coefficient of its last point.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS) add_simplices(const SoftShapes given) {
-    for (int kind = 0; kind < given.kinds; ++kind) {
-        const int size = given.sizes[kind];
-        const Real sign = size % 2 ? 1 : -1;
-        for (Items item; item.at < given.counts[kind] * given.directions; item.at += item.step) {
-            const long long* const row = given.rows[kind] + item.at / given.directions * size;
-            const int direction = (int)(item.at % given.directions);
-            const Real weight =
-                given.weights ? given.weights[heaviest_point(given, row, size)] : (Real)1;
-            const long long last = last_point(given, row, size, direction);
-            atomicAdd(given.coefficients + last * given.directions + direction, sign * weight);
-        }
-    }
-}
-
-// The number of members whose shape comes before one.
-ECC_DEVICE long long first_member(const SoftShapes& given, long long shape) {
-    long long low = 0, high = given.count;
-    while (low < high) {
-        const long long middle = (low + high) >> 1;
-        if (given.batch[given.member(middle)] < shape)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    add_simplices_of(given);
 }
 
 // Writes sums over a chunk of the points of a shape, (chunks, shapes, directions, levels). The axes
 // of the grid are chunks, groups of 32 directions, and shapes.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sum_curves(const SoftShapes given, double* sums) {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const int direction = blockIdx.y * 32 + lane;
-    const Real l = *given.sharpness;
-    if (direction >= given.directions) return;
-    for (long long shape = blockIdx.z; shape < given.shapes; shape += gridDim.z) {
-        const long long begin = first_member(given, shape), end = first_member(given, shape + 1);
-        for (int first = warp * kLevels; first < given.levels_count; first += kWarps * kLevels) {
-            double totals[kLevels] = {};
-            for (long long i = begin + blockIdx.x; i < end; i += gridDim.x) {
-                const long long at = given.member(i) * given.directions + direction;
-                const Real height = given.heights[at], coefficient = given.coefficients[at];
-                if (coefficient == 0) continue;
-#pragma unroll
-                for (int j = 0; j < kLevels; ++j) {
-                    const Real level = given.levels[min(first + j, given.levels_count - 1)];
-                    totals[j] += coefficient * Sigmoid(l * (level - height)).s;
-                }
-            }
-            const long long line =
-                ((long long)blockIdx.x * given.shapes + shape) * given.directions + direction;
-#pragma unroll
-            for (int j = 0; j < kLevels; ++j)
-                if (first + j < given.levels_count)
-                    sums[line * given.levels_count + first + j] = totals[j];
-        }
-    }
+    sums += blockIdx.x * given.shapes * given.directions * given.levels_count;
+    for (long long shape = blockIdx.z; shape < given.shapes; shape += gridDim.z)
+        sum_chunk(given, shape, blockIdx.x, gridDim.x, 32 * blockIdx.y, sums);
 }
 
 // Writes the sums over chunks (chunks, size) in order.

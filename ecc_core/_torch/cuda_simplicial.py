@@ -1,0 +1,170 @@
+"""Soft transforms of simplicial complexes on CUDA devices, as one function of autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.cuda import is_current_stream_capturing
+
+from ecc_core._backends.cuda import soft
+from ecc_core._backends.cuda.shape_steps import Kind, Shapes, ShapeSteps, plan_shapes
+from ecc_core._torch.increasing import increasing_in_torch
+from ecc_core._torch.operators import gradients_in_torch, is_plain
+from ecc_core._torch.simplicial import soft_simplices
+
+FLOATS = torch.float32, torch.float64
+
+
+class Numbers(NamedTuple):
+    """What directions, levels and steps follow from."""
+
+    directions: Tensor
+    """(k, d), of any length."""
+    scale: Tensor
+    levels: Tensor
+    """(n,), or with a step the free numbers that increasing levels follow from."""
+    step: Tensor | None
+    sharpness: Tensor
+
+
+class Complexes(NamedTuple):
+    """A batch of shapes."""
+
+    batch: Tensor
+    """The shape of each point, int64."""
+    shapes: int
+    """Number of shapes."""
+    simplices: Sequence[Tensor]
+    """int64."""
+
+
+def fused_shapes(
+    points: Tensor, complexes: Complexes, numbers: Numbers, is_logarithm: bool
+) -> Tensor | None:
+    """Transforms (shapes, k, n) of points (m, d), with gradients, or None.
+
+    None stands for what kernels do not take: dtypes that differ, points that are not in the order
+    of their shapes, and arguments with an error. With `is_logarithm` scale and sharpness are given
+    by their logarithms. Waits for the device to check the arguments. Compiled graphs, `torch.func`
+    and subclasses do not come here.
+    """
+    if is_current_stream_capturing() or not _are_alike(points, complexes, numbers):
+        return None
+    kind = Kind(
+        axes=points.shape[1],
+        directions=len(numbers.directions),
+        levels=len(numbers.levels),
+        sizes=tuple(rows.shape[1] for rows in complexes.simplices),
+        is_increasing=numbers.step is not None,
+        is_logarithm=is_logarithm,
+    )
+    if not kind.fits or not complexes.shapes or not len(points):
+        return None
+    call = _Call(plan_shapes(kind, points.dtype, points.get_device()), complexes)
+    found: Tensor = _Shapes.apply(points, *numbers, call)  # type: ignore[no-untyped-call]
+    (flags,) = call.reply.wait(1)
+    call.reply.release()
+    return None if flags else found
+
+
+def _are_alike(points: Tensor, complexes: Complexes, numbers: Numbers) -> bool:
+    """Whether these are contiguous on one device, not negated, and floats of one dtype."""
+    place = points.get_device()
+    dtype = points.dtype
+    if dtype not in FLOATS:
+        return False
+    for tensor in (points, *numbers):
+        if tensor is None:
+            continue
+        if tensor.dtype is not dtype or tensor.get_device() != place:
+            return False
+        if tensor.is_neg() or not tensor.is_contiguous():
+            return False
+    return all(rows.is_contiguous() for rows in (complexes.batch, *complexes.simplices))
+
+
+class _Call:
+    """What autograd does not see of a call."""
+
+    reply: Any
+
+    def __init__(self, steps: ShapeSteps, complexes: Complexes) -> None:
+        self.steps = steps
+        self.complexes = complexes
+
+    def shapes(self, points: Tensor) -> Shapes:
+        """Return addresses and sizes."""
+        batch, shapes, simplices = self.complexes
+        rows = tuple([part.data_ptr() for part in simplices])
+        counts = tuple(map(len, simplices))
+        return Shapes(points.data_ptr(), batch.data_ptr(), rows, counts, len(points), shapes)
+
+
+class _Shapes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, *given: Any) -> Tensor:
+        *tensors, call = given
+        steps: ShapeSteps = call.steps
+        shapes = call.shapes(points)
+        kind = steps.kind
+        chunks = steps.chunks(shapes)
+        with soft.launching(points) as (_, stream):
+            curves: Tensor = points.new_empty((shapes.shapes, kind.directions, kind.levels))
+            kept = points.new_empty(steps.kept(shapes.length))
+            sums = None
+            if chunks > 1:
+                sums = points.new_empty(chunks * curves.numel(), dtype=torch.float64)
+            written = kept.data_ptr(), _address(sums), curves.data_ptr()
+            call.reply = steps.forward(stream, shapes, _addresses(tensors), *written)
+        ctx.save_for_backward(points, *tensors, kept)
+        ctx.call = call
+        return curves
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        *tensors, kept = ctx.saved_tensors
+        points = tensors[0]
+        needed = ctx.needs_input_grad[: len(tensors)]
+        call: _Call = ctx.call
+        if not is_plain(gradient):
+            with torch.enable_grad():
+                values = _by_operators(points, Numbers(*tensors[1:]), call)
+            return *gradients_in_torch(values, tensors, needed, gradient), None
+        upstream = gradient.contiguous()
+        by_points, by_directions, by_scale, by_levels, _, by_sharpness = (
+            torch.empty_like(tensor) if is_needed else None
+            for tensor, is_needed in zip(tensors, needed, strict=True)
+        )
+        found = by_points, by_directions, by_scale, by_levels, by_sharpness
+        with soft.launching(kept) as (_, stream):
+            steps = call.steps
+            work = kept.new_empty(steps.work, dtype=torch.float64)
+            read = call.shapes(points), _addresses(tensors[1:]), kept.data_ptr()
+            written = upstream.data_ptr(), work.data_ptr(), _addresses(found)
+            steps.backward(stream, *read, *written)
+        return by_points, by_directions, by_scale, by_levels, None, by_sharpness, None
+
+
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def _addresses(tensors: Sequence[Tensor | None]) -> tuple[int, ...]:
+    return tuple([0 if tensor is None else tensor.data_ptr() for tensor in tensors])
+
+
+def _by_operators(points: Tensor, numbers: Numbers, call: _Call) -> Tensor:
+    """The same by operators, which can be batched."""
+    directions, scale, levels, step, sharpness = numbers
+    if step is not None:
+        levels = increasing_in_torch(levels, step)
+    if call.steps.kind.is_logarithm:
+        scale = scale.exp().reshape(())
+        sharpness = sharpness.exp().reshape(())
+    batch, shapes, simplices = call.complexes
+    given = points, None, directions, scale, levels, sharpness
+    found: Tensor = soft_simplices(*given, batch, shapes, list(simplices))
+    return found
