@@ -1,7 +1,8 @@
 """Curves and counts of small images without kernels, for the time in which those are compiled.
 
 Compiling takes some seconds, once on a machine. What is found here, by the definitions and by
-labelling each set, is the same numbers: a new user sees them at once.
+labelling each set, is the same numbers: a new user sees them at once. This is one of several ways
+from values to a curve (docs/design/ways.md).
 """
 
 import itertools

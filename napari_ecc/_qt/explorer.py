@@ -135,7 +135,7 @@ class EulerExplorer(Panel):
         self.show(self._show_histogram, events.histogram, events.histogram_log)
         self.show(self._show_changes, events.changes, events.show_changes, events.window)
         self.show(self._show_undo, controller.session.history.changed)
-        self.show(self._show_least, controller.details.counting.busy)
+        self.show(self._show_counting, controller.details.counting.busy)
         self.show(self._show_least, events.min_persistence, events.classes, events.unpaired)
         self.show(self._show_tab, events.plot)
         self.show(self._show_diagram, events.classes, events.unpaired, events.plot)
@@ -234,12 +234,8 @@ class EulerExplorer(Panel):
         if classes is None:
             return 1.0
         known = classes.persistence[np.isfinite(classes.persistence)]
-        longest = float(known[0]) if known.size else 1.0
-        return (
-            max(1.0, round(longest / SLIDER_POSITIONS))
-            if self._digits == 0
-            else longest / SLIDER_POSITIONS
-        )
+        step = float(known[0] if known.size else 1) / SLIDER_POSITIONS
+        return step if self._digits else max(1.0, round(step))
 
     def _show_least(self) -> None:
         """Show the persistence, and the curves and numbers of what lasts."""
@@ -253,6 +249,11 @@ class EulerExplorer(Panel):
             self.least_value.value = least
         self.diagram.set_band(-least if self.model.superlevel else least)
         self._show_lines()
+        self._show_readout()
+        self._show_offer()
+
+    def _show_counting(self) -> None:
+        """Say that components are being counted, or no longer."""
         self._show_readout()
         self._show_offer()
 

@@ -106,6 +106,8 @@ class Scatter(Plot):
 
     def show_nothing(self) -> None:
         """Show no points."""
+        if self.empty:
+            return
         self.set_points(np.zeros((0, 2)), [], [], ("", ""))
 
     def set_classes(self, classes: Sequence[str]) -> None:
@@ -115,8 +117,9 @@ class Scatter(Plot):
 
     def set_band(self, height: float) -> None:
         """Shade so much above the diagonal, or below it if negative."""
-        self._band = height
-        self._redraw_band()
+        if height != self._band:
+            self._band = height
+            self._redraw_band()
 
     def set_selected(self, *indices: int) -> None:
         """Select these points, and no others."""
