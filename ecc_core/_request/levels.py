@@ -1,6 +1,7 @@
 """Thresholds in the image's own values, so that no comparison needs a lossy cast."""
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,17 +110,38 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
         return np.where(wrong, np.nextafter(rounded, away), rounded)
 
 
+def excluding(
+    levels: Any, values: Any, superlevel: bool, search: Callable[..., Any] = np.searchsorted
+) -> Any:
+    """Return the number of increasing levels that exclude each value.
+
+    Both are arrays of the library whose function `search` is.
+    """
+    if superlevel:
+        return levels.shape[0] - search(levels, values, side="right")
+    return search(levels, values, side="left")
+
+
+def reached_at(sums: Any, entered: NDArray[np.int64], library: Any = np) -> Any:
+    """Return sums at thresholds, (..., n), from those up to each level, in the order of entry.
+
+    At each threshold so many levels have `entered`.
+    """
+    nothing = library.zeros((*sums.shape[:-1], 1), np.int64)
+    known = library.concatenate([nothing, sums], axis=-1)
+    return library.take(known, library.asarray(entered), axis=-1)
+
+
 def count_entered(values: Array, levels: Levels, weights: Array | None = None) -> NDArray[np.int64]:
     """Count the values, of the levels' dtype, that have entered at each threshold.
 
     With integer `weights`, add these.
     """
     count = levels.values.size
-    ranks = np.searchsorted(levels.values, values, side="right" if levels.superlevel else "left")
-    first = count - ranks if levels.superlevel else ranks  # levels that exclude the value
+    first = excluding(levels.values, values, levels.superlevel)
     counts = np.bincount(first, weights, minlength=count + 1)[:count]
-    sums = np.cumsum(counts.astype(np.int64))
-    return np.concatenate([[0], sums])[levels.entered]
+    sums: NDArray[np.int64] = reached_at(np.cumsum(counts.astype(np.int64)), levels.entered)
+    return sums
 
 
 def count_alive(births: Array, deaths: Array, levels: Levels) -> NDArray[np.int64]:

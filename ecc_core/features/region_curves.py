@@ -54,8 +54,9 @@ class RegionCurvesTransformer(ImageTransformer):
     channel, channel_axis, smooth
         As for :class:`EulerCurveTransformer`. Labels have no channels.
     quantity : str, default "euler"
-        As for :class:`EulerCurveTransformer`, of those that regions have: "betti" has the numbers
-        of :func:`ecc_core.region_betti_curves`, "minkowski" of :func:`ecc_core.region_minkowski`.
+        "euler", "betti" or "minkowski". Others than "euler" have several numbers at each threshold,
+        in the order of their names: those of :func:`ecc_core.region_betti_curves` or
+        :func:`ecc_core.region_minkowski`.
     min_persistence, spacing, estimator
         As for :class:`EulerCurveTransformer`.
     connectivity, superlevel, workers

@@ -52,12 +52,11 @@ class EulerCurveTransformer(ImageTransformer):
         smoothed, as by ``ecc curve --smooth``: `scipy.ndimage.gaussian_filter` in float32, or in
         float64 if float32 cannot represent the values.
     quantity : str, default "euler"
-        What is computed, by the name that it has in the commands, such as "betti". Most quantities
-        have several numbers at each threshold, in the order of their names: "betti" those of
-        :func:`ecc_core.betti_curves` (``b0``, ``b1``, ...), "minkowski" those of
-        :func:`ecc_core.minkowski_curves` (such as ``area``, ``perimeter`` and ``euler``), and
-        "components" those of :func:`ecc_core.component_curves` (``points``, ``largest``,
-        ``spanning_0``, ...).
+        "euler", "betti", "minkowski" or "components", as in the commands. Other quantities than
+        "euler" have several numbers at each threshold, in the order of their names: those of
+        :func:`ecc_core.betti_curves` (``b0``, ``b1``, ...), of
+        :func:`ecc_core.minkowski_curves` (such as ``area``, ``perimeter`` and ``euler``) or of
+        :func:`ecc_core.component_curves` (``points``, ``largest``, ``spanning_0``, ...).
     min_persistence : float, default 0
         As for :func:`ecc_core.betti_curves`, with ``quantity="betti"``.
     spacing, estimator

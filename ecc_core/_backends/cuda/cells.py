@@ -24,7 +24,7 @@ from ecc_core._backends.cuda.windows import window_sums as window_sums
 from ecc_core._request.dtypes import holder_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.levels import round_to_levels
+from ecc_core._request.levels import reached_at, round_to_levels
 
 Counts = NDArray[np.int64]
 
@@ -63,9 +63,9 @@ def cell_counts(
         prepared = None if raw else prepare(thresholds, images.variant, device)
         counts = on_host(_counts(images, cells, filtration, prepared))
         entered = _entered(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
-        sums = np.zeros_like(counts)
-        np.cumsum(counts[:, :0:-1] if superlevel else counts[:, :-1], axis=1, out=sums[:, 1:])
-        return sums[:, entered].reshape(shape)
+        sums = np.cumsum(counts[:, :0:-1] if superlevel else counts[:, :-1], axis=1)
+        found: Counts = reached_at(sums, entered)
+        return found.reshape(shape)
 
 
 def region_cell_counts(

@@ -272,7 +272,7 @@ def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
 
     Levels are ranked as they enter; the last rank is that of points that never enter.
     """
-    sums = cupy.cumsum(counts[:, :-1], axis=1)
+    sums = running_sums(counts.astype(np.int64, copy=False), superlevel=False)
     return pick_levels(cupy.ascontiguousarray(sums[:, ::-1] if superlevel else sums), prepared)
 
 

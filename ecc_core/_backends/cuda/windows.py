@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, comparable, numbers
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.levels import Levels, round_to_levels
+from ecc_core._request.levels import Levels, excluding, reached_at, round_to_levels
 from ecc_core.errors import NAN_MESSAGE
 
 
@@ -70,12 +70,8 @@ def _own_dtype(values: Any) -> np.dtype[Any]:
 
 def _entered(values: Any, weights: Any, levels: Levels) -> Any:
     """Return the sums of integer weights whose values have entered at each threshold."""
-    count = levels.values.size
     values, bounds = comparable(values, levels.values)
-    side = "right" if levels.superlevel else "left"
-    ranks = cupy.searchsorted(cupy.asarray(bounds), values, side=side)
-    first = count - ranks if levels.superlevel else ranks  # levels that exclude the value
-    counts = cupy.zeros(count + 1, np.int64)
-    cupy.add.at(counts, first, weights.astype(np.int64))
-    sums = cupy.concatenate([cupy.zeros(1, np.int64), cupy.cumsum(counts[:count])])
-    return sums[cupy.asarray(levels.entered)]
+    first = excluding(cupy.asarray(bounds), values, levels.superlevel, cupy.searchsorted)
+    counts = cupy.zeros(levels.values.size + 1, np.int64)
+    cupy.add.at(counts, first, weights.astype(np.int64))  # `bincount` waits for the device twice
+    return reached_at(cupy.cumsum(counts[:-1]), levels.entered, cupy)

@@ -16,7 +16,7 @@ from ecc_core._backends.plain.cells import framed, kinds, values_of
 from ecc_core._backends.plain.namespaces import dtype_of, like, standard_of
 from ecc_core._request.boundary import CLOSED, Boundary
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.levels import round_to_levels
+from ecc_core._request.levels import excluding, round_to_levels
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core.errors import NAN_MESSAGE
 
@@ -129,11 +129,7 @@ def _keys(values: Array, absent: Array, filtration: Filtration) -> tuple[Array, 
     xp = standard_of(values).namespace
     flat = xp.reshape(values, (-1,))
     size = flat.shape[0]
-    ordered = xp.sort(flat)
-    if filtration.superlevel:
-        before = size - xp.searchsorted(ordered, flat, side="right")
-    else:
-        before = xp.searchsorted(ordered, flat, side="left")
+    before = excluding(xp.sort(flat), flat, filtration.superlevel, xp.searchsorted)
     index = np.arange(size)
     place = like(index if filtration.cubes else size - 1 - index, values)
     keys = xp.reshape(xp.astype(before, xp.int64) * size + place, tuple(values.shape))
@@ -245,10 +241,7 @@ def _ranks(values: Array, absent: Array, levels: Array, *, superlevel: bool) -> 
     xp = standard_of(values).namespace
     never = levels.shape[0]
     flat = xp.reshape(values, (-1,))
-    if superlevel:
-        ranks = never - xp.searchsorted(levels, flat, side="right")
-    else:
-        ranks = xp.searchsorted(levels, flat, side="left")
+    ranks = excluding(levels, flat, superlevel, xp.searchsorted)
     ranks = xp.reshape(xp.astype(ranks, xp.int64), tuple(values.shape))
     return xp.where(absent, xp.zeros_like(ranks) + never, ranks)
 
