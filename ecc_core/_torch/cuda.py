@@ -1,4 +1,4 @@
-"""Soft curves and transforms on CUDA devices: kernels, or one pass per level for float64.
+"""Soft curves and transforms on CUDA devices: kernels, or for float64 operators of torch.
 
 Curves of plain tensors take a shorter path around the operator.
 """

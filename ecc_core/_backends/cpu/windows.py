@@ -22,11 +22,12 @@ from ecc_core._backends.cpu.pool import add_up, share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering
 from ecc_core._backends.cpu.scans.blocks import load_box, tiles
 from ecc_core._backends.cpu.scans.stacks import cumulate
+from ecc_core._backends.cpu.scans.values import entered, entered_keys, keys_of, plan_of
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import grown
-from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
+from ecc_core._request.levels import distinct_values
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
@@ -293,14 +294,14 @@ def window_sums(
     """
     if filtration.nan == "raise":
         _check_no_nan(images, windows)
-    levels = round_to_levels(thresholds, images.dtype.newbyteorder("="), filtration.superlevel)
-    rows = [
-        count_entered(native(image[counted]), levels, own[counted])
-        for image, own, counted in zip(
-            images, coefficients, windows & (coefficients != 0), strict=True
-        )
-    ]
-    return np.stack(rows) if rows else np.zeros((0, thresholds.size), np.int64)
+    counted = windows & (coefficients != 0)
+    found = np.zeros((len(images), thresholds.size), np.int64)
+    if found.size == 0:
+        return found
+    plan = plan_of(images.dtype, thresholds, filtration.superlevel, images[0].size)
+    for row, image, own, points in zip(found, images, coefficients, counted, strict=True):
+        row[:] = entered(image[points], plan, own[points])
+    return found
 
 
 def region_window_sums(
@@ -312,15 +313,17 @@ def region_window_sums(
     """
     _check_no_nan(image, labels != 0)
     ids = distinct_values(native(labels[labels != 0]))
+    rows = np.zeros((ids.size, thresholds.size), np.int64)
+    if rows.size == 0:
+        return ids, rows
     counted = (labels != 0) & (coefficients != 0)
-    levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), filtration.superlevel)
     order = np.argsort(labels[counted], kind="stable")
-    values = native(image[counted])[order]
+    plan = plan_of(image.dtype, thresholds, filtration.superlevel)
+    keys = keys_of(image[counted][order], plan)
     weights = coefficients[counted][order]
     ends = np.searchsorted(labels[counted][order], ids, side="right")
-    rows = np.zeros((ids.size, thresholds.size), np.int64)
     for row, (start, end) in zip(rows, itertools.pairwise([0, *ends]), strict=True):
-        row[:] = count_entered(values[start:end], levels, weights[start:end])
+        row[:] = entered_keys(keys[start:end], plan, weights[start:end])
     return ids, rows
 
 

@@ -28,8 +28,8 @@ from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_
 from ecc_core._backends.cpu.order import distinct, narrowed
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans import stacks
-from ecc_core._backends.cpu.scans.blocks import load_box
-from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
+from ecc_core._backends.cpu.scans.values import entered
+from ecc_core._backends.cpu.sources import Block, Source, memory_order
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core.errors import NAN_MESSAGE
@@ -204,14 +204,6 @@ def lasting_points(
     options |= {"least": least, "ordered": False}
     for births, deaths in persistence_pairs(image, dimensions, filtration, **options):
         yield births, deaths[deaths >= 0]
-
-
-def entered(values: Array, plan: Plan) -> Values:
-    """Count the values that have entered at each threshold."""
-    keys = scratch.take("ranks", values.size, plan.key_dtype)
-    box = Block((0, 0, 0), (1, 1, values.size))
-    load_box(plan, Source(values[None, None]), None, box, keys, 0, (0, 0))
-    return cumulate(np.bincount(keys, minlength=plan.top + 1), plan)
 
 
 def exact_betti_curves(

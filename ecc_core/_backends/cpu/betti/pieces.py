@@ -24,11 +24,12 @@ from ecc_core._backends.cpu import curves
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, section
 from ecc_core._backends.cpu.betti.forest import join, unjoined
-from ecc_core._backends.cpu.betti.launch import cumulate, entered, grow, laid_out, rank_plans
+from ecc_core._backends.cpu.betti.launch import cumulate, grow, laid_out, rank_plans
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan
 from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.scans.values import entered
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.persistence import lasting

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share
+from ecc_core._backends.cpu.scans.values import keys_of, plan_of
 from ecc_core._backends.cpu.simplicial.codes import (
     Cells,
     divide_bins,
@@ -25,7 +26,7 @@ from ecc_core._backends.cpu.simplicial.star_sums import ROWS_OF_MEMORY, add_star
 from ecc_core._backends.cpu.simplicial.stars import Stars, make_stars
 from ecc_core._backends.cpu.sources import scratch
 from ecc_core._backends.cpu.transforms.heights import Floats, accumulate, make_grid, workers_for
-from ecc_core._request.levels import Levels, excluding, reached_at
+from ecc_core._request.levels import Levels, reached_at
 
 __all__ = ["component_pairs", "make_complex", "place", "simplicial_transform", "value_curves"]
 
@@ -230,10 +231,11 @@ def value_curves(
     values: Array, levels: Levels, simplices: HostComplex, workers: int | None = 1
 ) -> NDArray[np.int64]:
     """Return the curves (orders, thresholds) of values (orders, points) in native byte order."""
-    if values.dtype == np.bool_:  # True may be stored as any byte but 0
-        values = np.where(values, levels.values.dtype.type(1), levels.values.dtype.type(0))
-    ranks = excluding(levels.values, values, levels.superlevel)
-    bins = levels.values.size + 1
+    if 0 in (values.size, levels.values.size):
+        return np.zeros((len(values), levels.entered.size), np.int64)
+    plan = plan_of(values.dtype, levels.values, levels.superlevel)
+    ranks = keys_of(values.reshape(-1), plan).reshape(values.shape)
+    bins = plan.top + 2  # the last one is of what never enters; of all keys, some plans have none
     cells = Cells(0, np.dtype(np.uint16 if bins < 2**16 else np.uint32))
 
     def encode(part: slice, codes: Array) -> None:
@@ -244,5 +246,7 @@ def value_curves(
     curves = _curves(
         simplices.weighed(None), (len(ranks), bins), encode=encode, cells=cells, workers=workers
     )
-    found: NDArray[np.int64] = reached_at(curves, levels.entered)
+    in_order = plan.entered[::-1] if levels.superlevel else plan.entered
+    keys_before = np.append(0, in_order)  # so many keys are reached by so many levels
+    found: NDArray[np.int64] = reached_at(curves, keys_before[levels.entered])
     return found
