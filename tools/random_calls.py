@@ -4,10 +4,11 @@
 
 BASE is the folder of another checkout, such as the main branch. Calls are of the public functions
 of `ecc_core`, of small images of NumPy, and some of torch, of dask or by layers of `ecc_core.nn`
-where these are installed. About one of eight has an argument that is an error. What a checkout
-returns is reduced to a digest of the types, the fields, the dtypes, the shapes and the bytes, so
-that a difference of one bit is found. The calls that differ are printed; the exit code is 1 if
-there are any. Calls of functions that BASE lacks are counted and not compared.
+where these are installed. About one of eight has an argument that is an error. Each field of what a
+checkout returns is reduced to a digest of types, dtypes, shapes and bytes, so that a difference of
+one bit is found. The calls that differ are printed with the fields that do, or with both messages;
+the exit code is 1 if there are any. Calls of functions, and fields of results, that only one of the
+checkouts has are counted and not compared.
 
 `--list NUMBER` prints a call and what this checkout answers, to look at a difference.
 """
@@ -18,13 +19,14 @@ import argparse
 import collections
 import dataclasses
 import hashlib
+import json
 import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from random_arguments import Call, call_of
@@ -32,6 +34,8 @@ from random_arguments import Call, call_of
 HERE = Path(__file__).resolve()
 MISSING = "missing"
 """The outcome of a call of a function that the checkout does not have."""
+MOST_PRINTED = 50
+"""Calls that differ."""
 
 
 def answer(call: Call) -> Any:
@@ -67,36 +71,81 @@ def parts_of(value: Any) -> Iterator[bytes]:
         yield f"{type(value).__name__} {value!r}".encode()
 
 
+class Outcome(NamedTuple):
+    """What came of a call."""
+
+    number: int
+    kind: str
+    """Whether there is a result, of which type an error is, or that the function is missing."""
+    name: str
+    message: str
+    digests: dict[str, str]
+    """Of each field of a result."""
+
+    def differences(self, other: Outcome) -> list[str]:
+        """Return what is not the same, but for fields that only one of them has."""
+        if self.kind != other.kind:
+            return [f"{self.kind} {self.message!r}", f"{other.kind} {other.message!r}"]
+        if self.message != other.message:
+            return [repr(self.message), repr(other.message)]
+        common = self.digests.keys() & other.digests.keys()
+        return sorted(field for field in common if self.digests[field] != other.digests[field])
+
+
+def digest_of(value: Any) -> str:
+    """Return a short text that differs for values that differ."""
+    digest = hashlib.sha256()
+    for part in parts_of(value):
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def digests_of(result: Any) -> dict[str, str]:
+    """Return a digest for each field of a result, or for what is no dataclass."""
+    if isinstance(result, tuple) and len(result) == 1:  # as computed by dask
+        (result,) = result
+    if not dataclasses.is_dataclass(result):
+        return {"value": digest_of(result)}
+    found = {"type": type(result).__name__}
+    for field in dataclasses.fields(result):
+        if not field.name.startswith("_"):
+            found[field.name] = digest_of(getattr(result, field.name))
+    return found
+
+
+def outcome_of(seed: int, number: int, ecc: Any) -> Outcome:
+    """Return what comes of a call in this checkout."""
+    try:
+        call = call_of(seed, number, ecc)
+    except AttributeError:
+        return Outcome(number, MISSING, "", "", {})
+    found = answer(call)
+    failed = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], str)
+    if failed:
+        kind, message = found
+        return Outcome(number, kind, call.name, message, {})
+    return Outcome(number, "result", call.name, "", digests_of(found))
+
+
 def record(seed: int, calls: int) -> None:
-    """Print the number, the outcome, the name and the digest of each call."""
+    """Print the outcome of each call as a line of JSON."""
     import ecc_core as ecc
 
     print(ecc.__file__, flush=True)
     warnings.simplefilter("ignore")
     for number in range(calls):
-        try:
-            call = call_of(seed, number, ecc)
-        except AttributeError:
-            print(number, MISSING, sep="\t", flush=True)
-            continue
-        found = answer(call)
-        failed = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], str)
-        digest = hashlib.sha256()
-        for part in parts_of(found):
-            digest.update(part)
-        outcome = found[0] if failed else "result"
-        print(number, outcome, digest.hexdigest()[:16], call.name, sep="\t", flush=True)
+        print(json.dumps(outcome_of(seed, number, ecc)), flush=True)
 
 
-def recording(folder: Path, seed: int, calls: int) -> list[str]:
-    """Return what another process says of the calls of a checkout."""
+def recording(folder: Path, seed: int, calls: int) -> list[Outcome]:
+    """Return what comes of the calls in a checkout, in another process."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     command = [sys.executable, str(HERE), "--record", "--seed", str(seed), "--calls", str(calls)]
     printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     first, *lines = printed.stdout.splitlines()
     if folder not in Path(first).parents:
         raise SystemExit(f"{folder} has no package ecc_core: {first} was imported")
-    return lines
+    return [Outcome(*json.loads(line)) for line in lines]
 
 
 def main() -> None:
@@ -120,20 +169,34 @@ def main() -> None:
         parser.error("BASE is missing")
     base = recording(arguments.base.resolve(), arguments.seed, arguments.calls)
     here = recording(HERE.parents[1], arguments.seed, arguments.calls)
-    outcomes = collections.Counter(line.split("\t")[1] for line in here)
-    print(f"{len(here)} calls:", ", ".join(f"{n} {word}" for word, n in outcomes.most_common()))
-    outcomes_of_base = [line.split("\t")[1] for line in base]
-    print(f"{outcomes_of_base.count(MISSING)} are of functions that the base lacks.")
-    different = [
-        (one, other)
-        for one, other, outcome in zip(base, here, outcomes_of_base, strict=True)
-        if outcome != MISSING and one != other
-    ]
-    for one, other in different[:50]:
-        print(f"base: {one}\nhere: {other}")
+    raise SystemExit(report(base, here))
+
+
+def report(base: list[Outcome], here: list[Outcome]) -> int:
+    """Print how many calls there are, and which differ; return the exit code."""
+    kinds = collections.Counter(outcome.kind for outcome in here)
+    print(f"{len(here)} calls:", ", ".join(f"{n} {word}" for word, n in kinds.most_common()))
+    pairs = []
+    only = collections.Counter[str]()
+    for one, other in zip(base, here, strict=True):
+        if one.kind != MISSING:
+            pairs.append((one, other))
+            only.update(one.digests.keys() ^ other.digests.keys() if one.kind == other.kind else ())
+    print(f"{len(here) - len(pairs)} are of functions that the base lacks.")
+    if only:
+        print("Fields that only one checkout has:", ", ".join(sorted(only)))
+    different = 0
+    for one, other in pairs:
+        found = one.differences(other)
+        if found:
+            different += 1
+        if found and different <= MOST_PRINTED:
+            print(other.number, other.name, *found, sep="\n    ")
     if different:
-        raise SystemExit(f"{len(different)} calls differ")
+        print(f"{different} calls differ")
+        return 1
     print("All results and messages are equal.")
+    return 0
 
 
 if __name__ == "__main__":
