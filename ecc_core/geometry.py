@@ -151,8 +151,8 @@ def minkowski_curves(
     chosen = own.chosen(request.filtration)
     facts = minkowski_facts(request.filtration, chosen)
     if request.window is not None:
-        at, values, window = window_functionals(request, chosen, thresholds)
-        return MinkowskiCurves(at, values, **facts, window=window)
+        at, values, sizes = window_functionals(request, chosen, thresholds)
+        return MinkowskiCurves(at, values, **facts, window=sizes)
     count = request.origin.cell_counts().cell_counts
     curve = request.origin.backend().curve
 

@@ -149,10 +149,10 @@ class Request(NamedTuple):
             return None
         return self.geometry.stack(kept_points(self.origin, mask, self.geometry, name))
 
-    def kept(self) -> tuple[Any, ...]:
+    def kept(self) -> Any:
         """Return the number of points of each image that are neither masked nor omitted as NaN.
 
-        Of a dask array with a mask or omitted NaN these are 0-d dask arrays.
+        A tuple of int, or of a dask array with a mask or omitted NaN a 1-D dask array.
         """
         if self.origin.on_host or is_lazy(self.images):
             return self._kept(self.images, self.mask)
@@ -163,16 +163,16 @@ class Request(NamedTuple):
             with numbers(self.mask) as shown:
                 return self._kept(images, shown)
 
-    def _kept(self, images: Any, shown: Any) -> tuple[Any, ...]:
+    def _kept(self, images: Any, shown: Any) -> Any:
         geometry = self.geometry
         count = math.prod(geometry.batch)
         if images.dtype.kind == "f" and self.filtration.nan == "omit":
             shown = ~np.isnan(images) if shown is None else shown & ~np.isnan(images)
-        if shown is None:
+        if shown is None or count == 0:
             return (math.prod(geometry.spatial),) * count
         if self.origin.on_host or is_lazy(images):
-            counts = shown.sum(axis=tuple(range(-geometry.ndim, 0))).reshape(count)
-            return tuple(counts if is_lazy(images) else counts.tolist())
+            counts = shown.sum(axis=tuple(range(-geometry.ndim, 0))).ravel()
+            return counts if is_lazy(images) else tuple(counts.tolist())
         # CuPy sums all numbers of an array in a hundredth of the time that it takes along axes.
         of_each = shown.reshape(count, math.prod(geometry.spatial))
         return tuple(int(points.sum()) for points in of_each)

@@ -78,9 +78,8 @@ def whole_surface(
     at = (a.thresholds(), b.thresholds())
     filtrations = (a.filtration, b.filtration)
     surface = SurfaceValues(at, *filtrations)
-    values = graph.sums_of_blocks(surface, a.images, b.images, shown_in_both(a, b))
-    shape = (*a.geometry.batch, at[0].size, at[1].size)
-    return EulerSurface(*at, values.reshape(shape), **surface_facts(filtrations))
+    sums = graph.sums_of_blocks(surface, a.images, b.images, shown_in_both(a, b))
+    return EulerSurface(*at, _curves(sums, surface), **surface_facts(filtrations))
 
 
 def whole_regions(

@@ -81,6 +81,8 @@ def plot_curve(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('threshold', 'Euler characteristic')
     """
+    if not isinstance(curve, tuple):
+        curve = curve.to_numpy()
     own = ax is None
     ax = ax or new_axes(2.4)
     _label_axes(ax, curve)

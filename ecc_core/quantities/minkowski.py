@@ -146,8 +146,9 @@ class WindowFunctionals(WindowMeasures, FunctionalValues):
         return found[0][0], np.concatenate([values for _, values in found], axis=1)
 
     def curves(self, sums: Array) -> Array:
-        cells = sums[..., :-1].reshape((*sums.shape[:-1], -1, self.thresholds.size))
-        return self.estimator.functionals(cells)
+        kinds = len(self.estimator.cells.groups)
+        counts = sums[..., :-1].reshape((*sums.shape[:-1], kinds, self.thresholds.size))
+        return self.estimator.functionals(counts)
 
     @property
     def rows(self) -> int:
@@ -159,11 +160,8 @@ class WindowFunctionals(WindowMeasures, FunctionalValues):
 
 def window_functionals(
     request: Request, estimator: Estimator, given: Any
-) -> tuple[Any, Any, float | tuple[float, ...]]:
-    """Return thresholds, functionals as `window_curve` does, and sizes of the windows.
-
-    There is one size if windows have the same one, otherwise one for each image.
-    """
+) -> tuple[Any, Any, Array]:
+    """Return thresholds, functionals as `window_curve` does, and the size of each window."""
     _check_host(request, "minkowski_curves")
     at = request.thresholds()
     workers = request.workers
@@ -172,11 +170,9 @@ def window_functionals(
     quantity = WindowFunctionals(at, filtration, estimator, workers=workers)
     shown = () if request.mask is None else (request.mask,)
     sums = quantity.of_box(request.images, own_points(request.window, filtration), *shown)
-    found = quantity.with_euler(sums, on_host(curves).reshape(len(sums), -1))
-    sizes = quantity.sizes(sums).tolist()
-    window = sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
+    found = quantity.with_euler(sums, on_host(curves).reshape(len(sums), at.size))
     spread = request.spread(found, *found.shape[1:])
-    return request.origin.thresholds(given, at), spread, window
+    return request.origin.thresholds(given, at), spread, quantity.sizes(sums)
 
 
 def functionals_of_regions(

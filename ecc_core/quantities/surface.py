@@ -35,6 +35,10 @@ class SurfaceValues(BoxValues):
         )
         return values.reshape((len(first), self.size))
 
+    def curves(self, sums: Array) -> Array:
+        """Return the surfaces, (..., n_first, n_second)."""
+        return sums.reshape((*sums.shape[:-1], *(at.size for at in self.thresholds)))
+
 
 class Surface(Quantity):
     name = "surface"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from io import BytesIO
@@ -126,7 +127,8 @@ class Result(Sequence[ArrayT]):
         """
         if type(other) is not type(self):
             return NotImplemented
-        return self.facts == other.facts and all(map(_same, self, other))
+        known = self._with_known_facts().facts == other._with_known_facts().facts
+        return known and all(map(_same, self, other))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -138,12 +140,27 @@ class Result(Sequence[ArrayT]):
     def _known_facts(self) -> dict[str, str]:
         """Return the facts that differ from their defaults."""
         defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
-        shown = {k: v for k, v in self.facts.items() if k != "ndim" and v != defaults[k]}
+        lazy = self._lazy_facts()
+        known = {name: value for name, value in self.facts.items() if name not in lazy}
+        shown = {k: v for k, v in known.items() if k != "ndim" and v != defaults[k]}
         if set(shown.get("spacing", ())) == {1.0}:
             del shown["spacing"]
         if "coordinates" in shown:
             shown["coordinates"] = tuple(axis.name for axis in self.coordinates)
-        return {name: repr(value) for name, value in shown.items()}
+        told = {name: repr(value) for name, value in shown.items()}
+        return told | {name: summary(array) for name, array in lazy.items()}
+
+    def _lazy_facts(self) -> dict[str, Any]:
+        """Return the facts that are dask arrays, such as the sizes of windows of dask arrays."""
+        return {name: value for name, value in self.facts.items() if is_lazy(value)}
+
+    def _with_known_facts(self) -> Self:
+        """Return a result whose facts are computed."""
+        lazy = self._lazy_facts()
+        if not lazy:
+            return self
+        computed = dict(zip(lazy, all_on_host(list(lazy.values())), strict=True))
+        return replace(self, **computed)  # type: ignore[type-var]
 
     def _repr_html_(self) -> str:
         """Return a small figure, unless arrays are outside host memory, and a caption."""
@@ -174,6 +191,7 @@ class Result(Sequence[ArrayT]):
     def to_numpy(self) -> Self:
         """Return the result with NumPy arrays, copied from a device or computed by dask."""
         arrays = {name: array for name, array in self._asdict().items() if array is not None}
+        arrays |= self._lazy_facts()
         copies = all_on_host(list(arrays.values()))
         host = dict(zip(arrays, copies, strict=True))
         return replace(self, **host)  # type: ignore[type-var]
@@ -196,8 +214,9 @@ class Result(Sequence[ArrayT]):
             If pandas is not installed.
         """
         pandas = import_optional("pandas", extra="features", purpose="to_pandas")
-        table: DataFrame = pandas.DataFrame(columns(self))
-        table.attrs.update(self.facts)
+        host = self.to_numpy()
+        table: DataFrame = pandas.DataFrame(columns(host))
+        table.attrs.update(host.facts)
         return table
 
     def to_xarray(self) -> DataArray:
@@ -207,7 +226,8 @@ class Result(Sequence[ArrayT]):
         -------
         xarray.DataArray
             Batch axes have the dimensions and the coordinates of the image if this was a DataArray.
-            Dask and CuPy arrays stay what they are; torch tensors are copied to the host.
+            Dask and CuPy arrays stay what they are; torch tensors are copied to the host. A result
+            is computed if only this tells its length, such as the number of regions in dask arrays.
 
         Raises
         ------
@@ -215,6 +235,8 @@ class Result(Sequence[ArrayT]):
             If xarray is not installed.
         """
         xarray = import_optional("xarray", extra="xarray", purpose="to_xarray")
+        if any(map(_has_unknown_length, self)):
+            return self.to_numpy().to_xarray()
         values: Any = self.values
         if not is_lazy(values) and not hasattr(values, "__array_function__"):
             values = on_host(values)  # of a library that xarray does not hold
@@ -342,12 +364,19 @@ def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: np.arange(len(array)), **components}
 
 
+def _has_unknown_length(array: Any) -> bool:
+    """Whether an array is a dask array whose number of elements is known when it is computed."""
+    return is_lazy(array) and math.isnan(math.prod(array.shape))
+
+
 def _same(a: Any, b: Any) -> bool:
     """Return whether two arrays of a library have the same dtype, shape, device and elements."""
     if a is b:
         return True
     if not (isinstance(a, type(b)) or isinstance(b, type(a))):
         return False
+    if is_lazy(a):  # of a length that may be unknown
+        a, b = all_on_host([a, b])
     kinds = [(_native(x.dtype), tuple(x.shape), getattr(x, "device", None)) for x in (a, b)]
     return kinds[0] == kinds[1] and bool((a == b).all())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ecc_core._arrays import adapter_of
+from ecc_core._arrays import adapter_of, is_lazy
 from ecc_core._optional import import_optional
 from ecc_core._request.batch import BatchAxis
 from ecc_core.results._base import ArrayT, plain
@@ -33,7 +33,8 @@ class ComponentCurves(CurveResult[ArrayT]):
     values : (..., d + 2, n) int64 array, (..., 3, n) between an inlet and an outlet
         ``points``, ``largest`` and ``spanning``, one behind the other. Batch axes lead.
     kept : tuple of int
-        Number of points of each image of the batch that are neither masked nor NaN.
+        Number of points of each image of the batch that are neither masked nor NaN. Of a dask array
+        with a mask or omitted NaN a dask array, until it is computed.
     spacing : tuple of float or None
         Distance between neighbouring points along each axis. None for a DataArray whose coordinates
         are no lengths of one unit: then `volume` is not known.
@@ -56,7 +57,7 @@ class ComponentCurves(CurveResult[ArrayT]):
 
     thresholds: ArrayT
     values: ArrayT
-    kept: tuple[int, ...] = ()
+    kept: Any = ()
     spacing: tuple[float, ...] | None = None
     connectivity: int | None = None
     superlevel: bool = False
@@ -69,7 +70,7 @@ class ComponentCurves(CurveResult[ArrayT]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        plain(self, kept=tuple)
+        plain(self, kept=_as_counts)
 
     @property
     def points(self) -> ArrayT:
@@ -98,7 +99,9 @@ class ComponentCurves(CurveResult[ArrayT]):
         """Points of the set, as a fraction of those kept: (..., n) float64 array; 0 of none."""
         points = self.points
         kept = np.maximum(self.kept, 1.0).reshape((*points.shape[:-1], 1))
-        found: ArrayT = points / adapter_of(points).wrap(kept, points)
+        if not is_lazy(kept):
+            kept = adapter_of(points).wrap(kept, points)
+        found: ArrayT = points / kept
         return found
 
     @property
@@ -140,6 +143,13 @@ class ComponentCurves(CurveResult[ArrayT]):
         from ecc_core.plotting import plot_minkowski_curves
 
         return plot_minkowski_curves(self, **line)
+
+
+def _as_counts(kept: Any) -> Any:
+    """Return a tuple of int, or a dask array."""
+    if is_lazy(kept):
+        return kept
+    return tuple(int(count) for count in kept)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,10 +34,6 @@ class _Measured(CurveResult[ArrayT]):
         super().__post_init__()
         plain(self, spacing=as_floats, window=_as_sizes)
 
-    def to_numpy(self) -> Self:
-        window = on_host(self.window) if is_lazy(self.window) else self.window
-        return replace(super().to_numpy(), window=window)  # type: ignore[type-var]
-
     def densities(self) -> Self:
         """The functionals per unit of length, area or volume of the window.
 
@@ -184,6 +180,10 @@ class MinkowskiCurves(_Measured[ArrayT]):
     spacing_units: str | None = None
     coordinates: tuple[BatchAxis, ...] = ()
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        plain(self, window=_as_one_size)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[ArrayT]):
@@ -217,6 +217,13 @@ class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measu
             return one
         (row,) = np.flatnonzero(on_host(self.labels) == label).tolist()
         return replace(one, window=self.window[row])
+
+
+def _as_one_size(window: Any) -> Any:
+    """Return a float for windows that have the same size."""
+    if isinstance(window, tuple) and len(set(window)) == 1:
+        return window[0]
+    return window
 
 
 def _as_sizes(window: Any) -> Any:

@@ -57,7 +57,7 @@ def grown(
     staged = Staged(Block((0, 0, 0), field.source.shape), field)
     keys, _, _ = staged.load(plan, filtration.nan)
     pairs = count_pairs(field.ndim, ends)
-    found = np.zeros((pairs + 2, int(plan.entered.max()) + 1), np.int64)
+    found = np.zeros((pairs + 2, int(plan.entered.max(initial=0)) + 1), np.int64)
     shown = _kept_points(field, filtration.nan)
     extent = _extent_of(shown, staged)
     for number, end in enumerate(ends):

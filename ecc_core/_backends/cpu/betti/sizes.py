@@ -79,7 +79,7 @@ class _Image(NamedTuple):
         """Cut an image into boxes for some workers; it stays whole if opposite sides touch."""
         lengths: Sequence[int] = values.shape
         if not any(filtration.boundary.wraps):
-            lengths = _box_lengths(values.shape, int(plan.entered.max()), workers)
+            lengths = _box_lengths(values.shape, int(plan.entered.max(initial=0)), workers)
         partition = Partition.evenly(values.shape, lengths)
         return cls(values, mask, ends, plan, filtration, partition, open_sides)
 
