@@ -80,6 +80,18 @@ def test_a_helix_winds_around_both_axes(boundary, spanning):
     assert curves.boundary == boundary
 
 
+@pytest.mark.parametrize("corner", list(itertools.product((0, 1), repeat=3)))
+def test_corners_of_a_torus_touch(corner):
+    """A point at a corner, and one that is next to it across all three sides."""
+    image = np.ones((3, 4, 5), np.uint8)
+    image[tuple(-side for side in corner)] = 0
+    image[tuple(side - 1 for side in corner)] = 0
+    for connectivity, size in ((3, 2), (1, 1)):
+        options = {"connectivity": connectivity, "boundary": "periodic"}
+        curves = ecc.component_curves(image, [0], **options)
+        assert curves.values[:, 0].tolist() == [2, size, 0, 0, 0]
+
+
 def test_an_inlet_and_an_outlet_in_a_cylinder():
     """Two columns that touch each other behind the side."""
     image = np.ones((5, 6), np.uint8)
@@ -98,6 +110,22 @@ def cut_into(monkeypatch, lengths):
     """Let images be cut into boxes of about these lengths."""
     monkeypatch.setattr(sizes, "BOXES", {ndim: lengths[-ndim:] for ndim in (1, 2, 3)})
     monkeypatch.setattr(sizes, "POINTS_A_KEY", 0)
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("wraps", [(True, True, True), (False, True, True), (True, False, False)])
+def test_boxes_of_a_torus_are_joined_around(wraps, connectivity, monkeypatch):
+    cut_into(monkeypatch, (3, 3, 4))
+    image = np.random.default_rng(1).integers(0, 100, (5, 7, 8), np.uint8)
+    at = [1, 3, 6, 10, 20, 30, 50]
+    boundary = boundary_of(wraps, 3)
+    curves = ecc.component_curves(
+        image, at, boundary=boundary, connectivity=connectivity, workers=1
+    )
+    shown = np.ones(image.shape, bool)
+    for found, t in zip(curves.values.T, curves.thresholds.tolist(), strict=True):
+        known = component_numbers_on_a_torus(image <= t, connectivity, shown, wraps)
+        assert_array_equal(found, known)
 
 
 @pytest.mark.sweep

@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.betti.growth import (
     join_nodes,
 )
 from ecc_core._backends.cpu.betti.meetings import meetings_of
-from ecc_core._backends.cpu.betti.winding import join_around
+from ecc_core._backends.cpu.betti.winding import wrapping_sides
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import bare
@@ -65,18 +65,8 @@ def grown(
             extent[:, number] = NOWHERE[number]
     # Without a mask there are points beyond an open side, whose slice is no end.
     inner = [] if shown is not None else list(open_sides)
-    wraps = (False,) * (3 - field.ndim) + filtration.boundary.wraps
-    inner += [(axis, end) for axis in range(3) if wraps[axis] for end in (0, 1)]
+    inner += wrapping_sides(filtration)
     marks = list(_marks(staged, extent, inner, ends))
-    if any(wraps):
-        touched = np.zeros(staged.size, np.uint8)
-        for box, within, bits in marks:
-            points = staged.part(touched, box)
-            points[within] |= np.uint8(bits)
-        by_axis = all(end is None for end in ends)
-        connectivity = kind_of(filtration, complement=False).connectivity
-        join_around(keys, staged, wraps, connectivity, touched, found, by_axis=by_axis)
-        return Growth(found, 0, np.empty((0, 3), np.int64), extent, {}, {})
     return _joined_basins(keys, staged, filtration, open_sides, marks, found, extent)
 
 
@@ -93,7 +83,7 @@ def _joined_basins(
     found: Values,
     extent: Values,
 ) -> Growth:
-    """Return the growth of a box that is not periodic."""
+    """Return the growth of a box from its basins."""
     shape = staged.block.shape
     grid = grid_of(shape, shape)
     basins = list_basins(grid, kind_of(filtration, complement=False), keys, staged, frame=False)

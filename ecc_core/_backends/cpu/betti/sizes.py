@@ -34,6 +34,7 @@ from ecc_core._backends.cpu.betti.growth import (
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
 from ecc_core._backends.cpu.betti.meetings import meetings_of
 from ecc_core._backends.cpu.betti.pieces import edges_across, joined_faces, pack, unpack
+from ecc_core._backends.cpu.betti.winding import joined_around, wrapping_sides
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._partition import Index, Partition, Ranges
@@ -76,12 +77,11 @@ class _Image(NamedTuple):
         workers: int,
         open_sides: tuple[Side, ...] = (),
     ) -> Self:
-        """Cut an image into boxes for some workers; it stays whole if opposite sides touch."""
-        lengths: Sequence[int] = values.shape
-        if not any(filtration.boundary.wraps):
-            lengths = _box_lengths(values.shape, int(plan.entered.max(initial=0)), workers)
+        """Cut an image into boxes for some workers; sides that touch each other are open."""
+        lengths = _box_lengths(values.shape, int(plan.entered.max(initial=0)), workers)
         partition = Partition.evenly(values.shape, lengths)
-        return cls(values, mask, ends, plan, filtration, partition, open_sides)
+        beyond = (*open_sides, *wrapping_sides(filtration))
+        return cls(values, mask, ends, plan, filtration, partition, beyond)
 
     def growth(self, blocks: Ranges) -> Growth:
         """Return the growth of a box of blocks, which is halved until it is one block."""
@@ -182,7 +182,12 @@ def component_curves(
             own_mask = None if mask is None else mask[i]
             inlet, outlet = (None if end is None else end[i] for end in ends)
             own = _Image.cut(image[i], own_mask, (inlet, outlet), plan, filtration, alone)
-            result[i] = _whole_growth(own, alone).found[:, plan.entered]
+            growth = _whole_growth(own, alone)
+            found = growth.found
+            if any(filtration.boundary.wraps):
+                by_axis = all(end is None for end in ends)
+                found = joined_around(growth, filtration, by_axis=by_axis)
+            result[i] = found[:, plan.entered]
 
     share(range(count), each, 1 if count == 1 else threads)
     return result

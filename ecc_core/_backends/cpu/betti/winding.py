@@ -1,173 +1,216 @@
 """Sizes of components of images that are periodic along some axes, and which of them wind around.
 
+An image is cut into boxes as any other one, and its sides along periodic axes stay open until these
+are joined. So the nodes that are left are the components that touch such a side, and only edges
+across the sides lead around the image.
+
 A component winds around an axis if a closed path in it crosses the side between the last and the
-first point more often in one direction than in the other. Each point of a tree knows how often the
+first point more often in one direction than in the other. Each node of a tree knows how often the
 path to its parent crosses the sides, so that every edge within a tree tells of a closed path
 (Newman, Ziff, "Fast Monte Carlo algorithm for site or bond percolation", 2001).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.blocks import Staged
+from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.ends import span, unite, write_spanning
-from ecc_core._backends.cpu.betti.halo import home_of, index_type
-from ecc_core._backends.cpu.betti.links import neighbours
+from ecc_core._backends.cpu.betti.growth import GAIN, KINDS, MEET, Growth, Side, Values
+from ecc_core._backends.cpu.betti.pieces import edges_across
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
-from ecc_core._backends.cpu.order import counts_to_starts
+from ecc_core._backends.cpu.llvm import bare
+from ecc_core._backends.cpu.order import sort_keys
+from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
 
 
-def join_around(
-    keys: Array,
-    staged: Staged,
-    wraps: tuple[bool, ...],
-    connectivity: int,
-    touched: Array,
-    found: NDArray[np.int64],
-    *,
-    by_axis: bool,
-) -> None:
-    """Add points in the order of their keys, and write what there is after each to `found`.
+class _Seam(NamedTuple):
+    """Edges across opposite sides of an image that touch."""
 
-    `wraps` tells which of slices, rows and columns are periodic. If there is a pair of ends for
-    each axis (`by_axis`), a component touches both ends of a periodic one if it winds around it.
+    nodes: Array
+    """Pairs of nodes, (n, 2)."""
+    keys: Array
+    crossed: tuple[int, int, int]
+    """How often the way from the first node of each pair to the second one crosses each side."""
+
+
+class _Trees(NamedTuple):
+    """Nodes while they are joined."""
+
+    parents: NDArray[np.int32]
+    turns: NDArray[np.int32]
+    """How often the paths to parents cross the sides, (n, 3)."""
+    sizes: Values
+    """The number of points of the component of each root."""
+    touched: NDArray[np.uint8]
+    """The ends that the component of each root touches."""
+
+
+def wrapping_axes(filtration: Filtration) -> list[int]:
+    """Return the periodic ones of slices, rows and columns."""
+    lead = 3 - filtration.ndim
+    return [axis + lead for axis, touch in enumerate(filtration.boundary.wraps) if touch]
+
+
+def wrapping_sides(filtration: Filtration) -> tuple[Side, ...]:
+    """Return the sides of an image that touch each other."""
+    return tuple(itertools.product(wrapping_axes(filtration), (0, 1)))
+
+
+def joined_around(piece: Growth, filtration: Filtration, *, by_axis: bool) -> Values:
+    """Join opposite sides of an image; return what there is after each key, see :class:`Growth`.
+
+    If there is a pair of ends for each axis (`by_axis`), a component touches both ends of a
+    periodic one if it winds around it.
     """
-    shape: tuple[int, ...] = staged.block.stop
-    ndim = staged.field.ndim
-    order = np.empty(staged.field.source.array.size, index_type(staged.size))
-    _sort_points(keys, staged.layout, found[0], order)
-    offsets, apart = neighbours(ndim, connectivity)
-    if 1 in shape[3 - ndim :]:  # a point is its own neighbour, and all edges of a path must be seen
-        apart = np.full_like(apart, ALL)
-    axes = slice(0 if ndim == 3 else 1, 3)  # those with a halo
-    home = home_of(shape[axes], wraps[axes])
-    first = 3 - ndim
-    winding = [3 << 2 * (axis - first) if by_axis and wraps[axis] else 0 for axis in range(3)]
-    parents = np.zeros(staged.size, order.dtype)
-    turns = np.zeros((staged.size, 3), np.int32)
-    given = np.array(staged.shape), np.array(wraps), np.array(winding, np.uint8)
-    steps = offsets @ staged.steps
-    _join(order, steps, apart, home, *given, parents, turns, touched, found)
+    axes = wrapping_axes(filtration)
+    wide = kind_of(filtration, complement=False).connectivity > 1
+    seams = list(_seams(piece, axes, wide=wide))
+    last = piece.found.shape[1] - 1
+    keys = np.concatenate([seam.keys for seam in seams])
+    nodes = np.concatenate([seam.nodes for seam in seams])
+    crossed = [np.full((seam.keys.size, 3), seam.crossed, np.int8) for seam in seams]
+    order = sort_keys(keys)
+    ends = np.searchsorted(keys[order], np.arange(last + 1, dtype=keys.dtype))
+    order = order[: ends[-1]]
+    winding = np.zeros(3, np.uint8)
+    if by_axis:
+        for axis in axes:
+            winding[axis] = 3 << 2 * (axis - 3 + filtration.ndim)
+    trees = _Trees(
+        parents=np.arange(piece.nodes, dtype=np.int32),
+        turns=np.zeros((piece.nodes, 3), np.int32),
+        sizes=np.zeros(piece.nodes, np.int64),
+        touched=np.zeros(piece.nodes, np.uint8),
+    )
+    found = np.zeros_like(piece.found)
+    edges = nodes[order], np.concatenate(crossed)[order], ends
+    _join(edges, piece.changes, winding, trees, found)
+    found[0] = piece.found[0]
+    found[1] = np.maximum(found[1], piece.found[1])
+    found[2:] += piece.found[2:]
+    return found
 
 
-@kernel()
-def _sort_points(keys, layout, ends, order):
-    """Sort the places of points by key; ``ends[k]`` of them have the first k keys.
+def _seams(piece: Growth, axes: list[int], *, wide: bool) -> Iterator[_Seam]:
+    """Give the edges across the sides along each of some axes, and also across those after it.
 
-    Keys from ``ends.size - 1`` on are left out.
+    Only diagonals cross two sides or three.
     """
-    slices, rows, columns, slice_step, row_step = layout
-    keys = bare(keys)
-    ends = bare(ends)
-    order = bare(order)
-    for listing in (False, True):
-        for z in range(slices):
-            for y in range(rows):
-                here = (z + 1) * slice_step + (y + 1) * row_step + 1
-                for place in range(np.uint64(here), np.uint64(here + columns)):
-                    slot = np.int64(keys[place]) + 1
-                    if slot < ends.size:
-                        if listing:
-                            order[np.uint64(ends[slot])] = place
-                        ends[slot] += 1
-        if not listing:
-            counts_to_starts(ends)
+    for number, axis in enumerate(axes):
+        later = axes[number + 1 :]
+        near = piece.ends[axis, 1], piece.faces[axis, 1]
+        far = piece.ends[axis, 0], piece.faces[axis, 0]
+        for steps in itertools.product((-1, 0, 1) if wide else (0,), repeat=len(later)):
+            crossed = [0, 0, 0]
+            crossed[axis] = 1
+            here = [slice(None)] * 2
+            there = [slice(None)] * 2
+            for other, step in zip(later, steps, strict=True):
+                crossed[other] = step
+                if step:
+                    ends = slice(-1, None), slice(0, 1)
+                    along = other - 1  # of the two axes of a face
+                    here[along], there[along] = ends if step > 0 else ends[::-1]
+            own = (np.ascontiguousarray(part[tuple(here)]) for part in near)
+            opposite = (np.ascontiguousarray(part[tuple(there)]) for part in far)
+            nodes, keys = edges_across(*own, *opposite, wide)
+            yield _Seam(nodes, keys, tuple(crossed))  # type: ignore[arg-type]
 
 
 @subroutine()
-def _root(parents, turns, place, crossed):
-    """Return the root of a point, write how often the path to it crosses sides, and halve it."""
+def _root(parents, turns, node, crossed):
+    """Return the root of a node, write how often the path to it crosses sides, and halve it."""
     crossed[:] = 0
-    parent = parents[place]
-    while parent > 0:
+    parent = np.int64(parents[node])
+    while parent != node:
         above = parents[parent]
-        if above > 0:
-            parents[place] = above
+        if above != parent:
+            parents[node] = above
             for axis in range(3):
-                turns[place, axis] += turns[parent, axis]
+                turns[node, axis] += turns[parent, axis]
         for axis in range(3):
-            crossed[axis] += turns[place, axis]
-        place = np.int64(parents[place])
-        parent = parents[place]
-    return place
+            crossed[axis] += turns[node, axis]
+        node = np.int64(parents[node])
+        parent = np.int64(parents[node])
+    return node
 
 
 @subroutine()
-def _cross(crossed, place, shape, wraps):
-    """Add the sides that a step to a place in the halo crosses."""
-    rest = place
-    for axis in (2, 1, 0):
-        index = rest % shape[axis]
-        rest //= shape[axis]
-        if wraps[axis]:
-            crossed[axis] += np.int64(index == shape[axis] - 1) - np.int64(index == 0)
+def _meet(one, two, crossed, winding, trees, spanning, paths):
+    """Join two nodes between which the way crosses sides; return the root of both.
+
+    The `paths` are memory for what the paths from both to their roots cross.
+    """
+    root = _root(trees.parents, trees.turns, one, paths[0])
+    other = _root(trees.parents, trees.turns, two, paths[1])
+    around = paths[1]
+    for axis in range(3):
+        around[axis] += crossed[axis] - paths[0, axis]  # from one root to the other
+    if root == other:
+        ends = np.uint8(0)
+        for axis in range(3):
+            if around[axis]:
+                ends |= winding[axis]
+        unite(trees.touched, spanning, root, ends)
+        return root
+    sign = 1
+    younger = root
+    elder = other
+    if trees.sizes[root] > trees.sizes[other]:
+        sign = -1
+        younger = other
+        elder = root
+    for axis in range(3):
+        trees.turns[younger, axis] = sign * around[axis]
+    trees.parents[younger] = elder
+    trees.sizes[elder] += trees.sizes[younger]
+    if trees.touched[younger]:
+        span(spanning, trees.touched[younger], -1)
+        unite(trees.touched, spanning, elder, trees.touched[younger])
+    return elder
 
 
 @kernel()
-def _join(order, steps, apart, home, shape, wraps, winding, parents, turns, touched, found):
-    """Add points in this order, and write what there is after each key to `found`.
+def _join(edges, changes, winding, trees, found):
+    """Join nodes along edges, and by the changes of a growth; write the rest of `found`.
 
-    `parents` are 0 before points enter, and minus the number of points at roots; `turns` are how
-    often the paths to parents cross each side. Of the neighbours of a point, those adjacent to one
-    that has entered are joined with it already.
+    `edges` are pairs of nodes in the order of keys, what they cross, and how many of them have the
+    first k keys. `winding` are the ends that a component touches that winds around each axis.
     """
+    nodes, crossings, ends = edges
+    trees = _Trees(bare(trees.parents), bare(trees.turns), bare(trees.sizes), bare(trees.touched))
     spanning = np.zeros(found.shape[0] - 2, np.int64)
-    # How often the paths from the two points to their roots go around the torus, along each axis.
-    own = np.zeros(3, np.int64)
-    crossed = np.zeros(3, np.int64)
+    nowhere = np.zeros(3, np.int8)
+    paths = np.zeros((2, 3), np.int64)
     largest = np.int64(0)
-    done = np.int64(0)
+    done = 0
     for key in range(1, found.shape[1]):
-        for i in range(done, found[0, key]):
-            place = root = np.int64(order[i])
-            parents[root] = -1
-            own[:] = 0
-            if touched[root]:
-                span(spanning, touched[root], 1)
-            rest = (ONE << np.uint64(apart.size)) - ONE
-            while rest:
-                k = np.uint64(count_trailing_zeros(rest))
-                rest &= rest - ONE
-                there = place + steps[k]
-                beside = np.int64(home[there])
-                if parents[beside] == 0:
-                    continue
-                rest &= apart[k]
-                other = _root(parents, turns, beside, crossed)
-                if there != beside:
-                    _cross(crossed, there, shape, wraps)
-                if other == root:
-                    ends = np.uint8(0)
-                    for axis in range(3):
-                        if crossed[axis] != own[axis]:
-                            ends |= winding[axis]
-                    unite(touched, spanning, root, ends)
-                    continue
-                elder = other
-                younger = root
-                sign = 1
-                if parents[root] < parents[other]:  # the larger component
-                    elder = root
-                    younger = other
-                    sign = -1
-                for axis in range(3):
-                    turns[younger, axis] = sign * (crossed[axis] - own[axis])
-                    if elder == other:
-                        own[axis] = crossed[axis]
-                parents[elder] += parents[younger]
-                parents[younger] = elder
-                if touched[younger]:
-                    span(spanning, touched[younger], -1)
-                    unite(touched, spanning, elder, touched[younger])
-                root = elder
-            largest = max(largest, -np.int64(parents[root]))
-        done = found[0, key]
+        for at in range(ends[key - 1], ends[key]):
+            one = np.int64(nodes[at, 0])
+            two = np.int64(nodes[at, 1])
+            root = _meet(one, two, crossings[at], winding, trees, spanning, paths)
+            largest = max(largest, trees.sizes[root])
+        while done < changes.shape[0] and changes[done, 0] < KINDS * (key + 1):
+            change = changes[done, 0] % KINDS
+            node = changes[done, 1]
+            value = changes[done, 2]
+            done += 1
+            if change == MEET:
+                root = _meet(node, value, nowhere, winding, trees, spanning, paths)
+            else:
+                root = _root(trees.parents, trees.turns, node, paths[0])
+                if change == GAIN:
+                    trees.sizes[root] += value
+                else:
+                    unite(trees.touched, spanning, root, np.uint8(value))
+            largest = max(largest, trees.sizes[root])
         found[1, key] = largest
         write_spanning(found, key, spanning)
