@@ -18,6 +18,7 @@ from ecc_core._io.geometry import Affine, Distances
 from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
 from ecc_core._io.retries import retried
+from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core._partition import Partition, whole_box
 from ecc_core.errors import InputFileError
 
@@ -140,6 +141,7 @@ class StoredImage:
         except Exception as error:  # codecs raise whatever they like on damaged chunks
             reason = " ".join(str(error).split()) or type(error).__name__
             damaged = ", ".join(f"{i.start}:{i.stop}" for i in self._damaged(box))
+            finish_zarr_tasks()
             message = f"{self.path}: cannot read chunk [{damaged}]: {reason}"
             raise InputFileError(message) from error
 

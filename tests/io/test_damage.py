@@ -4,6 +4,7 @@ Of formats without checksums a flipped bit may change a pixel, or the descriptio
 Then the values must be those that the library of the format reads.
 """
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 from file_formats import COLOURS, FORMATS
 from io_helpers import (
     LEVELS,
@@ -19,6 +21,7 @@ from io_helpers import (
     noise,
     rows_of,
 )
+from zarr.core import sync as zarr_sync
 
 from ecc_core.cli import main
 from ecc_core.errors import InputFileError
@@ -109,3 +112,15 @@ def test_damage(name, times, tmp_path, monkeypatch, capsys):
                 image = values[..., 0] if shape == COLOURS else values
                 assert found == [curve_at_levels(image)], damage
     assert needless <= NEEDLESS
+
+
+def test_no_chunk_is_read_after_the_error(tmp_path):
+    """What zarr has not read by the end of the process, asyncio would list on stderr."""
+    array = zarr.create_array(tmp_path / "v.zarr", shape=(64,) * 3, chunks=(8,) * 3, dtype="u1")
+    array[:] = noise(64, 64, 64)
+    for file in tmp_path.rglob("c/*/*/*"):
+        file.write_bytes(b"damaged")
+    with pytest.raises(InputFileError, match="cannot read chunk"):
+        read_file(tmp_path / "v.zarr")
+    (loop,) = zarr_sync.loop
+    assert not asyncio.all_tasks(loop)

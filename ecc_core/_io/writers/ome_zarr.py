@@ -14,6 +14,7 @@ import numpy as np
 
 from ecc_core._io.geometry import UNITS
 from ecc_core._io.writers.grid import Grid, Source
+from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core._optional import import_optional
 from ecc_core._partition import Partition
 
@@ -167,6 +168,7 @@ def _whole_folder(path: Path) -> Iterator[Path]:
             os.rename(path, old)  # noqa: PTH104
         temporary.rename(path)
     except BaseException:
+        finish_zarr_tasks()  # which may write to the folder
         shutil.rmtree(temporary, ignore_errors=True)
         if old.exists() and not path.exists():
             old.rename(path)

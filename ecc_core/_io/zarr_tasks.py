@@ -1,0 +1,21 @@
+"""Work that zarr leaves behind where it raises an error."""
+
+import asyncio
+import sys
+
+
+def finish_zarr_tasks() -> None:
+    """Wait for the chunks that zarr still reads or writes after it has failed at one of them.
+
+    It works at many chunks at a time and raises the first error while the others are on their way.
+    If the process ends before these do, asyncio writes a traceback for each of them to stderr.
+    """
+    if "zarr" in sys.modules:
+        from zarr.core.sync import sync  # Nothing public waits for tasks.
+
+        sync(_other_tasks())
+
+
+async def _other_tasks() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)
