@@ -26,6 +26,7 @@ from ecc_core.cli import main as ecc
 
 RESULTS = Path(__file__).parent / "results" / "objects_on_disk.md"
 SIDE = SHARD
+SIGMA = 2
 PERIODS = (2, 2, 1)
 LARGE = (4, 4, 1)
 PERSISTENCE = 30
@@ -35,10 +36,10 @@ LITTLE = "100K"
 NOISE = {"sigma 2": 0, "camera noise": 2}
 
 
-def period(noise: float) -> np.ndarray:
+def period(noise: float, side: int = SIDE, sigma: float = SIGMA) -> np.ndarray:
     rng = np.random.default_rng(0)
-    shape = (SIDE,) * 3
-    values = ndimage.gaussian_filter(rng.standard_normal(shape, np.float32), 2, mode="wrap")
+    shape = (side,) * 3
+    values = ndimage.gaussian_filter(rng.standard_normal(shape, np.float32), sigma, mode="wrap")
     values = 127 + 30 * values / values.std() + noise * rng.standard_normal(shape, np.float32)
     return np.clip(values, 0, 255).astype(np.uint8)
 

@@ -42,8 +42,19 @@ def functionals_of_regions(image):
     return ecc.region_minkowski(image, labels, 20, range=(0, 98)).values
 
 
+def births_of_components(image):
+    return ecc.persistence_pairs(image, 0).birth_points
+
+
+def deaths_of_tunnels(image):
+    return ecc.persistence_pairs(image, 1).death_points
+
+
+COMPUTATIONS = [curve, functionals_of_regions, births_of_components, deaths_of_tunnels]
+
+
 @pytest.mark.slow  # `make test` kills a worker of `ecc batch`, in tests/cli/stack/test_plates.py.
-@pytest.mark.parametrize("compute", [curve, functionals_of_regions])
+@pytest.mark.parametrize("compute", COMPUTATIONS)
 def test_a_killed_worker(client, image, tmp_path, compute):
     folder = tmp_path / "read"
     killed = tmp_path / "killed"
