@@ -59,6 +59,15 @@ class Partition:
     """Along which spatial axes there is a block of one point behind those that the image has."""
 
     @classmethod
+    def of_edges(cls, *edges: Sequence[int]) -> Self:
+        """Return the partition of a closed array, or of a box of it, at these places.
+
+        They are for each axis where blocks begin, and where the last one ends.
+        """
+        closed = (CLOSED,) * len(edges)
+        return cls(tuple(map(tuple, edges)), closed, (False,) * len(edges))
+
+    @classmethod
     def of_blocks(
         cls, lengths: Sequence[Sequence[int]], borders: Sequence[Border] | None = None
     ) -> Self:
@@ -74,8 +83,7 @@ class Partition:
     def of_chunks(cls, shape: Sequence[int], sizes: Sequence[int]) -> Self:
         """Return the partition into chunks of one size; the last ones end with the array."""
         pairs = zip(shape, sizes, strict=True)
-        edges = tuple((*range(0, length, size), length) for length, size in pairs)
-        return cls(edges, (CLOSED,) * len(edges), (False,) * len(edges))
+        return cls.of_edges(*((*range(0, length, size), length) for length, size in pairs))
 
     @classmethod
     def evenly(cls, shape: Sequence[int], sizes: Sequence[int]) -> Self:

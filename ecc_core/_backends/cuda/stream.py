@@ -9,7 +9,6 @@ is copied once. The curves of the slabs add up.
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from itertools import pairwise
 from typing import Any
 
 import cupy
@@ -22,6 +21,7 @@ from ecc_core._backends.cuda.arrays import ArrayView, as_cupy, element_of
 from ecc_core._backends.cuda.curves import enqueue
 from ecc_core._backends.cuda.kernels import variant_of
 from ecc_core._backends.cuda.samples import Images, find_range
+from ecc_core._partition import Partition
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -65,17 +65,14 @@ def curve(
     depth = int(chunks[0]) if chunks else 1  # slices that are read together
     depth = depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
     cuts = np.linspace(0, ceil_div(count, depth), len(devices) + 1).astype(int)
-    bounds = np.minimum(cuts * depth, count).tolist()
+    by_device = Partition.of_edges(np.minimum(cuts * depth, count).tolist())
     threads = max(1, COPY_THREADS // len(devices))
 
     def run(index: int) -> tuple[NDArray[np.int64], list[Any], bool]:
-        first = bounds[index]
-        last = bounds[index + 1]
         with cupy.cuda.Device(devices[index]), cupy.cuda.Stream(non_blocking=True) as compute:
             slabs = _Slabs(
                 volume=volume,
-                first=first,
-                last=last,
+                run=by_device.box((index,))[0],
                 depth=depth,
                 slab_bytes=slab_bytes,
                 threads=threads,
@@ -123,26 +120,25 @@ def _ahead(slabs: "_Slabs") -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
 
 
 class _Slabs:
-    """Slabs of a volume on the current device, with the slices beside them that they need.
+    """Slabs of a run of slices on the current device, with the slices beside them that they need.
 
-    A slab ends one slice before the last one that has been read, since this slice needs the next.
+    The run is `read` in whole chunks of so many slices (`depth`), and `counted` up to one slice
+    before the last one that has been read, since this slice needs the next.
     """
 
-    def __init__(
-        self, volume: Any, first: int, last: int, depth: int, slab_bytes: int, threads: int
-    ) -> None:
+    def __init__(self, volume: Any, run: slice, depth: int, slab_bytes: int, threads: int) -> None:
         self.volume = volume
-        self.first = first
-        self.last = last
         self.dtype = np.dtype(volume.dtype).newbyteorder("=")
         self.slice_bytes = _slice_bytes(volume)
-        low = max(first - 1, 0)
-        high = min(last + 1, volume.shape[0])
+        low = max(run.start - 1, 0)
+        high = min(run.stop + 1, volume.shape[0])
         slab_bytes = min(slab_bytes, cupy.cuda.runtime.memGetInfo()[0] // 8)
         step = ceil_div(max(4, slab_bytes // self.slice_bytes), depth) * depth
-        self.cuts = [low, *range((low + 3) // step * step + step, high - 2, step), high]
+        inner = range((low + 3) // step * step + step, high - 2, step)
+        self.read = Partition.of_edges([low, *inner, high])
+        self.counted = Partition.of_edges([run.start, *(at - 1 for at in inner), run.stop])
         self.copy = cupy.cuda.Stream(non_blocking=True)
-        longest = 2 + max(b - a for a, b in pairwise(self.cuts))
+        longest = 2 + max(self.read.lengths[0])
         shape = (longest, *volume.shape[1:])
         self.buffers = [cupy.empty(shape, self.dtype) for _ in range(2)]
         self.staging = None
@@ -151,13 +147,13 @@ class _Slabs:
 
     def __iter__(self) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
         """Yield slabs and their own indices, an event to wait for, and an event to record."""
-        if self.first == self.last:
+        if not any(self.counted.lengths[0]):
             return
         done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
         place = 0  # the number of slices in the last buffer
-        start = self.first  # the first slice to count
+        slabs = zip(self.read.boxes(), self.counted.boxes(), strict=True)
         try:
-            for turn, (low, high) in enumerate(pairwise(self.cuts)):
+            for turn, ((read,), (counted,)) in enumerate(slabs):
                 buffer = self.buffers[turn % 2]
                 before = self.buffers[1 - turn % 2]
                 if turn > 1:
@@ -167,7 +163,7 @@ class _Slabs:
                     source = before[place - kept :].data.ptr
                     kept_bytes = kept * self.slice_bytes
                     copy_memory(buffer.data.ptr, source, kept_bytes, ON_DEVICE, self.copy.ptr)
-                part = np.ascontiguousarray(self.volume[low:high], self.dtype)
+                part = np.ascontiguousarray(self.volume[read], self.dtype)
                 target = buffer.data.ptr + kept * self.slice_bytes
                 if self.staging is None:
                     copy_memory(target, part.ctypes.data, part.nbytes, TO_DEVICE, self.copy.ptr)
@@ -175,10 +171,9 @@ class _Slabs:
                     self.staging.send(target, part.reshape(-1).view(np.uint8))
                 ready = cupy.cuda.Event(disable_timing=True)
                 ready.record(self.copy)
-                stop = self.last if high == self.cuts[-1] else high - 1
-                own = (start - low + kept, stop - low + kept)
-                place = kept + high - low
-                start = stop
+                before_first = read.start - kept
+                own = (counted.start - before_first, counted.stop - before_first)
+                place = read.stop - before_first
                 yield buffer[:place], own, ready, done[turn % 2]
         finally:
             self.copy.synchronize()
