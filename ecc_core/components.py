@@ -169,11 +169,8 @@ def component_curves(
         return whole_component_curves(image, thresholds, options, own)
     request = Request.of(image, thresholds, options, no_exact=" for component curves")
     filtration = request.filtration
-    if any(filtration.boundary.wraps) and (inlet is None) != (outlet is None):
-        raise ValueError(
-            "`inlet` and `outlet` must both be given, or none of them, if an axis is periodic, got "
-            f"only `{'inlet' if outlet is None else 'outlet'}`"
-        )
+    if any(filtration.boundary.wraps):
+        _check_both_or_none(inlet, outlet)
     steps = tuple(check_spacing(lengths, filtration.ndim).tolist())
     compute = request.topology("component_curves")
     ends = request.points("inlet", inlet), request.points("outlet", outlet)
@@ -183,6 +180,16 @@ def component_curves(
         spacing=steps,
         **curve_facts(filtration),
     )
+
+
+def _check_both_or_none(inlet: Any, outlet: Any) -> None:
+    """Check the ends of periodic images, which have no opposite sides to take in their place."""
+    if (inlet is None) != (outlet is None):
+        given = "inlet" if outlet is None else "outlet"
+        raise ValueError(
+            "`inlet` and `outlet` must both be given, or none of them, if an axis is periodic, got "
+            f"only `{given}`"
+        )
 
 
 def persistent_regions(

@@ -298,6 +298,11 @@ def euler_curve(
         return planned
     if request is None:
         request = Request.of(image, levels, options, no_exact=None)
+    return _requested_curve(request, thresholds)
+
+
+def _requested_curve(request: Request, thresholds: Any) -> EulerCurve[Any]:
+    """Return the curve of an image in memory; `thresholds` as they were given."""
     origin = request.origin
     facts = curve_facts(request.filtration)
     if request.window is not None:
@@ -305,7 +310,6 @@ def euler_curve(
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
-
     return EulerCurve(*request.curves(origin.backend().curve, thresholds), **facts)
 
 

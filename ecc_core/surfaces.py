@@ -129,20 +129,10 @@ def euler_surface(
         workers=workers,
     )
     if is_labelled(first) or is_labelled(second):
-        check_same_shape(np.shape(first), np.shape(second))
-        other: Any = second
-        labelled = first if is_labelled(first) else other.copy(data=first)
-        found = call_unlabelled(
-            euler_surface,
-            labelled,
-            second,
-            thresholds_first,
-            thresholds_second,
-            range_first=range_first,
-            range_second=range_second,
-            **options.given(),
+        ranges = {"range_first": range_first, "range_second": range_second}
+        return _labelled_surface(
+            first, second, thresholds_first, thresholds_second, **ranges, **options.given()
         )
-        return with_facts(found, units_first=unit_of(first), units_second=unit_of(second))
     flags = flag_pair(superlevel)
     of_first = options._replace(range=range_first, superlevel=flags[0])
     of_second = options._replace(range=range_second, superlevel=flags[1], mask=None)
@@ -151,14 +141,7 @@ def euler_surface(
 
         given = (thresholds_first, thresholds_second)
         return whole_surface(first, second, given, (of_first, of_second))
-    a = Request.of(first, thresholds_first, of_first, name="first")
-    values_of_second, _ = split_masked(second, None)
-    check_same_shape(a.geometry.shape, tuple(a.origin.image(values_of_second, "second").shape))
-    of_second = of_second._replace(axis=a.geometry.axes)
-    b = Request.of(second, thresholds_second, of_second, name="second", like=a.origin)
-    shown = shown_in_both(a, b)
-    a = a._replace(mask=shown)
-    b = b._replace(mask=shown)
+    a, b = _requests(first, second, (thresholds_first, thresholds_second), (of_first, of_second))
     at = (a.thresholds(), b.thresholds())
     filtrations = (a.filtration, b.filtration)
     origin = a.origin
@@ -172,3 +155,27 @@ def euler_surface(
         a.spread(values, at[0].size, at[1].size),
         **surface_facts(filtrations),
     )
+
+
+def _labelled_surface(first: Any, second: Any, *thresholds: Any, **options: Any) -> EulerSurface:
+    """Return the surface of two images of which one at least is a `DataArray`."""
+    check_same_shape(np.shape(first), np.shape(second))
+    labelled = first if is_labelled(first) else second.copy(data=first)
+    found = call_unlabelled(euler_surface, labelled, second, *thresholds, **options)
+    return with_facts(found, units_first=unit_of(first), units_second=unit_of(second))
+
+
+def _requests(
+    first: Any,
+    second: Any,
+    thresholds: tuple[Any, Any],
+    options: tuple[ImageOptions, ImageOptions],
+) -> tuple[Request, Request]:
+    """Return the requests of two images in memory: of the same shape, axes, origin and mask."""
+    a = Request.of(first, thresholds[0], options[0], name="first")
+    values_of_second, _ = split_masked(second, None)
+    check_same_shape(a.geometry.shape, tuple(a.origin.image(values_of_second, "second").shape))
+    of_second = options[1]._replace(axis=a.geometry.axes)
+    b = Request.of(second, thresholds[1], of_second, name="second", like=a.origin)
+    shown = shown_in_both(a, b)
+    return a._replace(mask=shown), b._replace(mask=shown)

@@ -6,20 +6,21 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import check_spacing, filtration_of
+from ecc_core._request.filtration import Filtration, check_spacing, filtration_of
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import check_threshold_array
 from ecc_core._types import AnyBoundary
 from ecc_core.curves import euler_curve
 from ecc_core.features._gaussian import (
+    Counts,
     Field,
+    Mask,
     check_moments,
     check_positive,
     check_real,
@@ -260,7 +261,6 @@ def expected_gaussian_curve(
         boundary=boundary,
     )
     kept = check_region(mask, sizes, filtration.boundary)
-    facts = curve_facts(filtration)
     centre = check_real(mean, "mean")
     if (covariance is None) == (spectral_moments is None):
         raise ValueError("one of `covariance` and `spectral_moments` must be given, and not both")
@@ -275,49 +275,80 @@ def expected_gaussian_curve(
         moments = check_moments(spectral_moments, len(sizes))
         steps = check_spacing(spacing, len(sizes))
         scale = 1.0 if variance is None else check_positive(variance, "variance")
-        u = (at - centre) / math.sqrt(scale) * (1 if filtration.superlevel else -1)
         counts = count_cells(sizes, filtration.boundary, cubes=False, mask=kept)
-        expected = kinematic_curve(u, counts, steps, moments / scale)
-        facts["connectivity"] = None
-        return ExpectedCurve(at, expected, np.zeros(at.size), **facts)
+        u = (at - centre) / math.sqrt(scale)
+        return _curve_in_continuum(at, u, counts, steps, moments / scale, filtration)
     check_unused("with `covariance`", variance=variance)
     if kept is not None and filtration.connectivity != 1:
         got = filtration.connectivity
         raise ValueError(f"`connectivity` must be 1 with `covariance` and `mask`, got {got}")
     generator = np.random.default_rng(rng)
     field = Field(covariance, sizes, spacing, filtration.boundary)
-    counts = count_cells(sizes, filtration.boundary, filtration.cubes, kept)
-    u = (at - centre) / math.sqrt(field.variance) * (-1 if filtration.superlevel else 1)
-    expected, error = lattice_curve(
-        u, field.correlation, counts=counts, cubes=filtration.cubes, rng=generator
-    )
-    found = ExpectedCurve(at, expected, error, **facts)
+    found = _curve_on_grid(at, centre, field, filtration, mask=kept, rng=generator)
     if replicas is None:
         check_unused("without `replicas`", level=level)
         return found
     count = _check_replicas(replicas)
     inside = check_level(0.95 if level is None else level)
+    images = (image + centre for image in field.simulate(count, generator))
+    return _with_band(found, images, count, boundary=boundary, mask=kept, level=inside)
 
-    compute = partial(
-        euler_curve,
-        thresholds=at,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        axis=range(len(sizes)),
-        boundary=boundary,
-        mask=kept,
+
+def _curve_in_continuum(
+    at: Floats,
+    u: Floats,
+    counts: Counts,
+    steps: Floats,
+    moments: Floats,
+    filtration: Filtration,
+) -> ExpectedCurve:
+    """Return the curve by the kinematic formula, at the standardised thresholds `u`."""
+    above = u if filtration.superlevel else -u
+    expected = kinematic_curve(above, counts, steps, moments)
+    facts = {**curve_facts(filtration), "connectivity": None}
+    return ExpectedCurve(at, expected, np.zeros(at.size), **facts)
+
+
+def _curve_on_grid(
+    at: Floats,
+    centre: float,
+    field: Field,
+    filtration: Filtration,
+    *,
+    mask: Mask | None,
+    rng: np.random.Generator,
+) -> ExpectedCurve:
+    """Return the expected curve of a field with the mean `centre`, without a band."""
+    counts = count_cells(field.shape, filtration.boundary, filtration.cubes, mask)
+    u = (at - centre) / math.sqrt(field.variance) * (-1 if filtration.superlevel else 1)
+    expected, error = lattice_curve(
+        u, field.correlation, counts=counts, cubes=filtration.cubes, rng=rng
     )
-    curves = (compute(image + centre).values for image in field.simulate(count, generator))
-    return _with_band(found, curves, count, inside)
+    return ExpectedCurve(at, expected, error, **curve_facts(filtration))
 
 
 def _with_band(
-    expected: ExpectedCurve, curves: Iterator[Floats], count: int, level: float
+    expected: ExpectedCurve,
+    images: Iterator[Floats],
+    count: int,
+    *,
+    boundary: AnyBoundary,
+    mask: Mask | None,
+    level: float,
 ) -> ExpectedCurve:
-    """Return an expected curve with the band that `count` simulated ones give."""
+    """Return an expected curve with the band that the curves of `count` images give."""
     squares = np.zeros(expected.mean.size)
-    for curve in curves:
-        squares += (curve - expected.mean) ** 2
+    for image in images:
+        curve = euler_curve(
+            image,
+            expected.thresholds,
+            connectivity=expected.connectivity,
+            superlevel=expected.superlevel,
+            axis=range(image.ndim),
+            boundary=boundary,
+            mask=mask,
+        )
+        squares += (curve.values - expected.mean) ** 2
     special = import_optional("scipy.special", extra="features", purpose="bands")
     quantile = special.stdtrit(count, (1 + level) / 2)
     reach = quantile * np.sqrt(squares / count)

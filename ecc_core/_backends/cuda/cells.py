@@ -169,6 +169,9 @@ class _Tables(NamedTuple):
         return self.copies * _table_bytes(words, bins)
 
 
+IN_GLOBAL_MEMORY = _Tables(copies=0, paired=False)
+
+
 class _Work(NamedTuple):
     """How the threads of a launch divide the corners of the cells of an image."""
 
@@ -234,10 +237,7 @@ def _plan(
     if last <= first or bottom <= top or right <= left:
         return None
     bins = levels + 1
-    if label is None:
-        tables = _Tables.of(cells, bins, device)
-    else:
-        tables = _Tables(copies=0, paired=False)
+    tables = _Tables.of(cells, bins, device) if label is None else IN_GLOBAL_MEMORY
     threads = THREADS[tables.copies > 0]
     columns = right - (1 if tables.paired else left)
     work = _Work.of(images, (bottom - top, last - first, columns), threads, device)

@@ -269,19 +269,7 @@ def list_basins(
         keep_gradient(volume, block, stars.gradient, staged.shape)
     staged.mark_halo(labels, framed)
     paths = labels, ways.leads
-    joined = take("edges", 2 * room, INT32)
-    edge_keys = take("edge keys", room, keys.dtype)
-    listed = 0 if volume is None else room
-    members = take("members", listed, UINT8)
-    links_of_edges = take("edge links", listed, UINT32)
-    places = take("edge places", room, INT32)
-    edges = Edges(
-        nodes=joined.reshape(-1, 2),
-        keys=edge_keys,
-        places=places,
-        members=members,
-        lower_links=links_of_edges,
-    )
+    edges = _kept_edges(room, keys.dtype, links=volume is not None)
     total, count, looped = list_edges(
         keys=keys,
         paths=paths,
@@ -294,9 +282,22 @@ def list_basins(
         edges=edges,
     )
     first = room - looped
-    loops = Loops(places[first:], members[first:], links_of_edges[first:])
+    loops = Loops(edges.places[first:], edges.members[first:], edges.lower_links[first:])
     edges = Edges(*(part[:count] for part in edges))
     return Basins(paths=paths, starts=starts, minima=minima, total=total, edges=edges, loops=loops)
+
+
+def _kept_edges(room: int, key_type: np.dtype[Any], *, links: bool) -> Edges:
+    """Return room for edges in the thread's memory, with or without the links of their points."""
+    take = scratch.take
+    listed = room if links else 0
+    return Edges(
+        nodes=take("edges", 2 * room, INT32).reshape(-1, 2),
+        keys=take("edge keys", room, key_type),
+        places=take("edge places", room, INT32),
+        members=take("members", listed, UINT8),
+        lower_links=take("edge links", listed, UINT32),
+    )
 
 
 def _kept_nodes(count: int) -> Nodes:

@@ -92,10 +92,7 @@ def betti_curves(
             if paired:
                 count_pairs(i)
                 continue
-            # Rows along the memory if they are not short: the order of axes does not matter.
-            order, _ = memory_order(image[i])
-            if image.shape[order[-1] + 1] < SHORT:
-                order.sort(key=lambda axis: image.shape[axis + 1])
+            order = _order_of_axes(image[i])
             shown = None if mask is None else mask[i].transpose(order)
             field = laid_out(image[i].transpose(order), shown)
             forests, histograms = grow(
@@ -110,6 +107,17 @@ def betti_curves(
     alone = workers if together == 1 else 1
     share(range(count), each, together)
     return result
+
+
+def _order_of_axes(image: Array) -> list[int]:
+    """Return the axes in the order in memory, or by length if rows would be short.
+
+    The order of axes does not change Betti numbers.
+    """
+    order, _ = memory_order(image)
+    if image.shape[order[-1]] < SHORT:
+        order.sort(key=lambda axis: image.shape[axis])
+    return order
 
 
 def rank_plans(
