@@ -45,7 +45,8 @@ def planned_transform(
     alone = not isinstance(simplices, list | tuple)
     parts = [simplices] if alone else simplices
     adapter = adapter_of(points)
-    if not parts or any(adapter_of(part) is not adapter for part in parts):
+    is_alike = [adapter_of(part) is adapter for part in parts]
+    if not parts or not all(is_alike):
         return None
     numbers = numbers_key(directions), numbers_key(thresholds), numbers_key(bounds)
     layouts = adapter.layout(points), *map(adapter.layout, parts)
@@ -68,8 +69,10 @@ def numbers_key(given: Any) -> Hashable:
         return NOT_GIVEN
     if type(given) is int:
         return given
-    if isinstance(given, tuple) and all(type(end) in (int, float) for end in given):
-        return given
+    if isinstance(given, tuple):
+        types = {type(end) for end in given}
+        if types <= {int, float}:
+            return given
     return None
 
 
@@ -78,7 +81,8 @@ def _plan(call: _Call) -> Run | None:
     """Return the plan of a backend, or None if it has none for such a call."""
     assert call.given is not None
     points, simplices, directions, thresholds, bounds, alone = call.given
-    if len(points.shape) != 2 or any(len(part.shape) != 2 for part in simplices):
+    is_table = [len(part.shape) == 2 for part in (points, *simplices)]
+    if not all(is_table):
         return None
     backend = origin_of(points, "points").simplicial_complexes()
     plan: Callable[..., Run | None] | None = getattr(backend, "plan_transform", None)

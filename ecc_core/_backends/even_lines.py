@@ -22,8 +22,9 @@ Array = NDArray[Any]
 def next_values(values: Array, *, up: bool) -> Array:
     """Return the next value of the dtype, which for the last integer is the integer itself."""
     if values.dtype.kind == "f":
+        towards = values.dtype.type(np.inf if up else -np.inf)
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))
+            return np.asarray(np.nextafter(values, towards))
     info = np.iinfo(values.dtype)
     one = values.dtype.type(1)
     if up:

@@ -133,8 +133,9 @@ class BoxGrid:
         for axis, n in enumerate(shape):
             for first, step in ((self.margin, 1), (n - self.margin - 1, -1)):
                 part = slice(first, first + 1)
-                offset = tuple(step if i == axis else 0 for i in range(len(shape)))
-                yield (*self.inner[:axis], part, *self.inner[axis + 1 :]), offset
+                offset = [0] * len(shape)
+                offset[axis] = step
+                yield (*self.inner[:axis], part, *self.inner[axis + 1 :]), tuple(offset)
 
     def from_shell(self, shell: Array, number: int, offset: Offset) -> Array:
         """Return what the shell of a box has for its neighbour from which it lies at an offset."""

@@ -85,8 +85,8 @@ def outermost(box: Box, at: slice, crossed: Sequence[bool]) -> tuple[Box, ...]:
     planes: list[Box] = []
     for axis, meets in enumerate(crossed):
         if meets:
-            across = [plane_of(array, axis, at) for array in box]
-            planes.append(tuple(plane.copy() for plane in across))
+            across = [plane_of(array, axis, at).copy() for array in box]
+            planes.append(tuple(across))
         else:
             planes.append(())
     return tuple(planes)
@@ -178,7 +178,8 @@ def _layer(
         box = getattr(near[place], side)[axis]
         for other in range(axis + 1, ndim):
             if place[other]:
-                box = tuple(plane_of(array, other, slice(0, 1)) for array in box)
+                first = slice(0, 1)
+                box = tuple(plane_of(array, other, first) for array in box)
         pieces[place] = box
     return _joined(pieces)
 

@@ -90,7 +90,8 @@ class Smoothing(NamedTuple):
     @property
     def reach(self) -> tuple[int, ...]:
         """How many points of each side have an effect."""
-        return tuple(int(TRUNCATE * sigma + 0.5) for sigma in self.sigma)
+        reaches = [TRUNCATE * sigma + 0.5 for sigma in self.sigma]
+        return tuple(map(int, reaches))
 
     @staticmethod
     def dtype(image: np.dtype[Any]) -> np.dtype[Any]:

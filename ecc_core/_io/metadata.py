@@ -164,7 +164,8 @@ def folders_of(paths: Iterable[str]) -> list[str]:
 
 def _rows_of(table: DataFrame, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Return the texts of some columns for each row of a table."""
-    return zip(*[texts_of(table[column]) for column in columns], strict=True)
+    texts = [texts_of(table[column]) for column in columns]
+    return zip(*texts, strict=True)
 
 
 def _spelled(path: str) -> str:

@@ -130,7 +130,8 @@ def describe_result(result: Result[Any]) -> dict[str, Any]:
     arrays = result._asdict()
     unlisted: dict[str, list[str]] = {}
     if not result.values.size:
-        unlisted = {name: list(map(str, array.ravel())) for name, array in arrays.items()}
+        flat = {name: array.ravel() for name, array in arrays.items()}
+        unlisted = {name: list(map(str, array)) for name, array in flat.items()}
     return {
         "type": type(result).__name__,
         "facts": result.facts,

@@ -292,11 +292,13 @@ def _cut(
         parts |= _regions(image, roi)
     fixed = {axis: part for axis, part in parts.items() if not isinstance(part, slice)}
     kept = {axis: part for axis, part in parts.items() if isinstance(part, slice)}
+    starts = [part.start for part in kept.values()]
+    lengths = [part.stop - part.start for part in kept.values()]
     return View(
         image,
         order=tuple(kept),
-        start=tuple(part.start for part in kept.values()),
-        shape=tuple(part.stop - part.start for part in kept.values()),
+        start=tuple(starts),
+        shape=tuple(lengths),
         fixed=fixed,
         gray=gray,
     )

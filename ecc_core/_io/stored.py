@@ -293,7 +293,7 @@ class View(NamedTuple):
             parts[self.gray] = slice(0, self.source.shape[self.gray])
         for axis, start, part in zip(self.order, self.start, box, strict=True):
             parts[axis] = slice(start + part.start, start + part.stop)
-        return tuple(part for _, part in sorted(parts.items()))
+        return tuple(parts[axis] for axis in sorted(parts))
 
     def boxes(self, sizes: Sequence[int], numbers: Iterable[int] | None = None) -> Iterator[Box]:
         """Yield all blocks of these sizes in the source, or those of some numbers in C order."""

@@ -233,7 +233,8 @@ def write_table(
     if path.suffix.lower() != ".parquet":
         arrays = {name: _times_as_text(values) for name, values in arrays.items()}
     shapes = {array.shape for array in arrays.values()}
-    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+    axes = {len(shape) for shape in shapes}
+    if len(shapes) > 1 or axes - {1}:
         raise ValueError(f"`columns` must be 1-D and of the same length, got shapes {shapes}")
     with atomic_file(path) as file:
         if path.suffix.lower() == ".csv":

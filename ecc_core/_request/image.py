@@ -150,14 +150,14 @@ def spatial_axes(
     except (TypeError, ValueError):
         raise TypeError(f"`axis` must be an int or a tuple of ints, got {axis!r}") from None
     ndim = len(shape)
-    positive = tuple(a + ndim if a < 0 else a for a in axes)
+    positive = [a + ndim if a < 0 else a for a in axes]
     is_distinct = len(set(positive)) == len(axes)
     exists = set(positive).issubset(range(ndim))
     if not (1 <= len(axes) <= 3 and is_distinct and exists):
         raise ValueError(
             f"`axis` must be 1 to 3 distinct axes of an image of shape {shape}, got {axis}"
         )
-    return positive
+    return tuple(positive)
 
 
 def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:

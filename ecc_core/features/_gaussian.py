@@ -103,7 +103,8 @@ def _fits(got: tuple[int, ...], shape: tuple[int, ...], wraps: tuple[bool, ...])
     if len(got) != len(shape):
         return False
     axes = zip(got, shape, wraps, strict=True)
-    return all(m == n if touch else m >= n for m, n, touch in axes)
+    fits = [m == n if touch else m >= n for m, n, touch in axes]
+    return all(fits)
 
 
 def _lags_around(n: int) -> NDArray[np.int64]:

@@ -52,8 +52,8 @@ class RegionTracks:
 
     def __repr__(self) -> str:
         n_tracks = int(self.tracks.max(initial=0))
-        counts = ", ".join(f"{name}={total}" for name, total in self.totals().items())
-        return f"RegionTracks({n_tracks} tracks in {self.n_frames} frames: {counts})"
+        counts = [f"{name}={total}" for name, total in self.totals().items()]
+        return f"RegionTracks({n_tracks} tracks in {self.n_frames} frames: {', '.join(counts)})"
 
     def __eq__(self, other: object) -> bool:
         """Whether all regions, tracks and links are the same."""

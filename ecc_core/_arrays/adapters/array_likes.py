@@ -30,7 +30,8 @@ def check_array_like(array: Any, name: str) -> None:
     """
     if isinstance(array, Sequence | Number):
         return
-    if any(hasattr(type(array), protocol) for protocol in PROTOCOLS):
+    kind = type(array)
+    if any(hasattr(kind, protocol) for protocol in PROTOCOLS):
         return
     try:
         memoryview(array)

@@ -107,11 +107,7 @@ def operation(result: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
     def decorate(emit: Callable[..., Any]) -> Any:
         @wraps(emit)
         def define(typingctx: Any, *kinds: Any) -> Any:
-            # Integers are taken as those of 64 bits.
-            taken = [
-                types.intp if isinstance(kind, types.Integer) and kind != types.uint64 else kind
-                for kind in map(types.unliteral, kinds)
-            ]
+            taken = [_as_64_bits(types.unliteral(kind)) for kind in kinds]
             returned = result if isinstance(result, types.Type) else result(*taken)
 
             def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -131,6 +127,12 @@ def operation(result: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
         return intrinsic(define)
 
     return decorate
+
+
+def _as_64_bits(kind: Any) -> Any:
+    """Return the type of an argument, that of 64 bits for an integer."""
+    is_short = isinstance(kind, types.Integer) and kind != types.uint64
+    return types.intp if is_short else kind
 
 
 def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:

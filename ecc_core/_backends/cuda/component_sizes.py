@@ -113,7 +113,8 @@ def _ends_of(shape: tuple[int, ...], kept: Any, inlet: Any, outlet: Any) -> list
         first = 0
         last = length - 1
         if kept is not None:
-            across = tuple(other for other in range(len(shape)) if other != axis)
+            axes = range(len(shape))
+            across = (*axes[:axis], *axes[axis + 1 :])
             in_slices = kept.any(axis=across) if across else kept
             slices = np.flatnonzero(in_slices.get())
             if slices.size:

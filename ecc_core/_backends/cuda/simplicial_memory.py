@@ -42,7 +42,8 @@ def plan_transform(
         counts = [len(part) for part in rows]
         types = {part.dtype.name for part in rows}
         contiguous = all(array.flags.c_contiguous for array in (own, *rows))
-        in_order = complete or sizes == list(range(2, 2 + len(sizes)))
+        successive = range(2, 2 + len(sizes))
+        in_order = complete or sizes == list(successive)
         known = view.element in ("float32", "float64") and types in ({"int32"}, {"int64"})
         if 0 in (own.size, *counts, heights.size, len(directions)):
             return None

@@ -242,7 +242,9 @@ class KnownTransform(_Transform):
         copies = [programs.lasting(part.copy()) for part in simplices]
         layout = layout_of(len(directions), heights.size)
         stars = make_stars(complex_, len(points), layout, heights.size)
-        rows = [] if stars else [programs.lasting(part.copy()) for part in complex_]
+        rows = []
+        if not stars:
+            rows = [programs.lasting(part.copy()) for part in complex_]
         missing = [0] * (SIZES - len(copies))
         expected = COPIES(
             kept=[*(part.data.ptr for part in copies), *missing],

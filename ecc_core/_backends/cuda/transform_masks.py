@@ -209,7 +209,8 @@ def _jobs(
         return FINDING + WARP / (WARP // (jobs[:, 1] - jobs[:, 0]))
 
     choices = [split(starts, size) for size in range(most, 0, -1)]
-    jobs = min(choices, key=lambda jobs: times(jobs).sum())
+    totals = [times(choice).sum() for choice in choices]
+    jobs = choices[int(np.argmin(totals))]
     shares = times(jobs) / times(jobs).sum()
     taken = np.floor(blocks * shares).clip(fewest, max(units, fewest)).astype(int)
     blocks_of_jobs = []

@@ -55,18 +55,15 @@ def open_pair(path: Path, _: Request) -> Opened:
     if len(axes) != len(shape):
         axes = unnamed_axes(len(shape))
     steps = dict(zip("XYZ", header.get_zooms(), strict=False))
-    return Opened(
-        array,
-        Description.of(
-            axes,
-            steps=steps,
-            units=_unit(header, is_nifti=is_nifti),
-            place=_affine(header) if is_nifti else None,
-            encoding=_encoding(dtype, *scaling),
-            notes=[] if is_nifti else [NO_PLACE],
-        ),
-        described=(str(header_file), str(values_file)),
+    description = Description.of(
+        axes,
+        steps=steps,
+        units=_unit(header, is_nifti=is_nifti),
+        place=_affine(header) if is_nifti else None,
+        encoding=_encoding(dtype, *scaling),
+        notes=[] if is_nifti else [NO_PLACE],
     )
+    return Opened(array, description, described=(str(header_file), str(values_file)))
 
 
 def _encoding(stored: np.dtype[Any], slope: float, offset: float) -> Encoding:

@@ -119,7 +119,8 @@ def _other_dimension(
     found = [item.get("DimensionIndexValues") if item else None for item in content]
     indices = [None if values is None else np.ravel(values) for values in found]
     described = header.get("DimensionIndexSequence", ())
-    if all(values is not None and len(values) == len(described) for values in indices):
+    fits = [values is not None and len(values) == len(described) for values in indices]
+    if all(fits):
         table = np.array(indices, np.int64).reshape(count, -1)
         for column, dimension in zip(table.T, described, strict=True):
             is_full = len({*zip(which.tolist(), column.tolist(), strict=True)}) == count

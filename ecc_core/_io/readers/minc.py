@@ -55,7 +55,9 @@ def open_minc(path: Path, _: Request) -> Opened:
         vectors = dict(zip(spatial, image.affine[:3, :3].T, strict=True))
         affine = Affine(vectors, image.affine[:3, 3])
     chunks = stored._image.chunks if second else None
-    encoding = Encoding() if whole else Encoding(str(stored.get_data_dtype()))
+    encoding = Encoding()
+    if not whole:
+        encoding = Encoding(str(stored.get_data_dtype()))
     description = Description.of(
         "".join(letters),
         steps=steps,

@@ -140,8 +140,8 @@ def _described(attributes: Attributes) -> tuple[tuple[int, ...], tuple[int, ...]
     names = attributes.get("axes")
     letters = list(unnamed_axes(len(shape))[::-1])
     if isinstance(names, list) and len(names) == len(shape):
-        words = [str(name).strip().lower() for name in names]
-        told = [LETTERS.get(word, "?") for word in words]
+        words = [str(name).strip() for name in names]
+        told = [LETTERS.get(word.lower(), "?") for word in words]
         if len({*told} - {"?"}) == len(told):
             letters = told
     return shape, blocks, letters

@@ -180,7 +180,8 @@ def _placed(image: Element, extent: Extent, field: Field, values: Array) -> Open
     origin = np.array(numbers_of(image.get("Origin", "0 0 0"), "Origin", 3))
     rows = numbers_of(image.get("Direction", "1 0 0 0 1 0 0 0 1"), "Direction", 9)
     vectors = np.reshape(rows, (3, 3)) * steps  # its columns are along X, Y and Z
-    first = [start + (0.5 if field.of_cells and end > start else 0) for start, end in extent]
+    # The first value of a cell lies in its middle, half a step from the point that begins it.
+    first = [start + 0.5 if field.of_cells and end > start else start for start, end in extent]
     flat = [axis for axis, (start, end) in zip("XYZ", extent, strict=True) if start == end]
     kept = [axis for axis in "ZYX" if axis not in flat] or ["X"]
     shape = [n for axis, n in zip("ZYX", values.shape[:3], strict=True) if axis in kept]

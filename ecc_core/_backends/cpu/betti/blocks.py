@@ -162,7 +162,8 @@ class Grid:
         self.blocks = [Block.of(box) for box in partition.boxes()]
         cuts = [(axis, cut) for axis, along in enumerate(partition.edges) for cut in along[1:-1]]
         planes = {(axis, at) for axis, cut in cuts for at in (cut - 1, cut)}
-        self.planes = sorted(planes | {self.side(*side) for side in open_sides})
+        planes |= {self.side(*side) for side in open_sides}
+        self.planes = sorted(planes)
         self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # that were asked for
 
     def side(self, axis: int, side: int) -> Plane:

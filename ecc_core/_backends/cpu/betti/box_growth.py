@@ -43,7 +43,8 @@ NOWHERE = np.array([2**62, -(2**62)])  # in place of first and last slices that 
 
 def count_pairs(ndim: int, ends: Sequence[Any]) -> int:
     """Return for how many pairs of ends components are counted."""
-    return ndim if any(end is None for end in ends) else 1
+    is_missing = [end is None for end in ends]
+    return ndim if any(is_missing) else 1
 
 
 def grown(

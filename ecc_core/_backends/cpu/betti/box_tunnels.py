@@ -115,8 +115,10 @@ def _columns(around: Surroundings, volume: Volume, workers: int | None) -> Cells
     closed = itertools.product(range(3), (0, 1))
     without_frame = [(axis, 1 - side) for axis, side in closed if around.framed((axis, side))]
     values, shown = around.within
+    if shown is not None:
+        shown = np.flip(shown)
     (forest,), (histogram,) = grow(
-        laid_out(np.flip(values), None if shown is None else np.flip(shown)),
+        laid_out(np.flip(values), shown),
         [kind_of(pairing.filtration, complement=not cubes)],
         [pairing.plan],
         0,

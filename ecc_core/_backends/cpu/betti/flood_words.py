@@ -87,11 +87,12 @@ def words_of(flags: Array, lead: int) -> Words:
 def spreading_of(free: Array, lead: int) -> Spreading:
     """Return the words of an image that labels have not reached yet."""
     words = words_of(free, lead)
+    room = 1 << int(words.size).bit_length()
     return Spreading(
         words,
         np.zeros_like(words),
         np.zeros_like(words),
-        np.empty(1 << int(words.size).bit_length(), np.int64),
+        np.empty(room, np.int64),
     )
 
 

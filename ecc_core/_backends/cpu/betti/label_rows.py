@@ -34,7 +34,8 @@ def rows_of(link: Link, steps: tuple[int, int, int], dtype: np.dtype[Any]) -> Ro
     hidden = np.full((len(lanes), LANES), np.iinfo(dtype).max, dtype)
     for row, shown in zip(hidden, lanes.values(), strict=True):
         row[shown] = 0
-    return Rows(np.array([z * slice_step + y * row_step - 1 for z, y in lanes]), hidden)
+    starts = [z * slice_step + y * row_step - 1 for z, y in lanes]
+    return Rows(np.array(starts), hidden)
 
 
 @operation(types.int64)

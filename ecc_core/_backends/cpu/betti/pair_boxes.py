@@ -46,7 +46,8 @@ class Box(NamedTuple):
     @property
     def steps(self) -> tuple[int, ...]:
         """Distances of neighbouring points along each axis of the image, in places."""
-        return tuple(math.prod(self.whole[axis + 1 :]) for axis in range(3))
+        _, rows, columns = self.whole
+        return (rows * columns, columns, 1)
 
     def in_image(self, places: Array) -> Places:
         """Convert places in the box to those in the image; the frame keeps its own."""

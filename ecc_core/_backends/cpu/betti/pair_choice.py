@@ -53,9 +53,7 @@ def _living_pairs(
 ) -> tuple[Values, Values]:
     """Return these pairs without classes that are never born, or are short."""
     births, deaths = pairs
-    begin, end = (
-        absent(flat[points], None if known is None else known[points]) for points in pairs
-    )
+    begin, end = (_absent_at(points, flat, known) for points in pairs)
     deaths = np.where((deaths >= 0) & end, -1, deaths)
     lives = ~begin & (short | (deaths < 0) | (flat[births] != flat[deaths]))
     return pairs_that_last(flat, (births[lives], deaths[lives]), least)
@@ -82,6 +80,12 @@ def pairs_that_last(
     born, died = (flat[points].astype(native, copy=False) for points in pairs)
     kept = (deaths < 0) | lasting(born, died, least)
     return births[kept], deaths[kept]
+
+
+def _absent_at(points: Values, flat: Array, known: Array | None) -> NDArray[np.bool_]:
+    """Return which of some points never enter."""
+    shown = None if known is None else known[points]
+    return absent(flat[points], shown)
 
 
 def absent(values: Array, shown: Array | None) -> NDArray[np.bool_]:

@@ -230,4 +230,5 @@ def unpack_piece(values: NDArray[np.int64]) -> PairPiece:
     graph = Graph(
         births=births, places=places, edges=edges, keys=keys, edge_places=edge_places, faces=nodes
     )
-    return PairPiece(Box(*map(tuple, box.tolist())), faces, graph, pairs)
+    corners = map(tuple, box.tolist())
+    return PairPiece(Box(*corners), faces, graph, pairs)

@@ -152,7 +152,8 @@ def list_joins(rings, forks, kept, tables, chained, labels, firsts, chosen, ends
         firsts[f] = edges
         chosen[count] = f
         count += np.uint64(kept[f])
-        components = np.int64(counts[np.uint64(rings[np.uint64(forks[f])])])
+        ring = np.uint64(rings[np.uint64(forks[f])])
+        components = np.int64(counts[ring])
         edges += (components - 1) * np.int64(kept[f])
     firsts[forks.size] = edges
     for k in range(count):
@@ -182,7 +183,8 @@ def write_in_order(order, backwards, forks, step, firsts, listed, ends, points):
     rows = 1 / np.float64(step)
     count = np.uint64(0)
     for k in range(order.size):
-        fork = np.uint64(order[np.uint64(order.size - 1 - k if backwards else k)])
+        at = np.uint64(order.size - 1 - k if backwards else k)
+        fork = np.uint64(order[at])
         first = np.int64(firsts[fork])
         beyond = np.int64(firsts[fork + ONE])
         point = point_at(np.int64(forks[fork]), step, rows)

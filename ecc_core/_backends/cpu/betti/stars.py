@@ -49,7 +49,7 @@ PARENT_BITS = 3
 ROUNDS = 3
 ROW = np.uint8(255)
 
-AXES = [[step != 0 for step in end].index(True) for end in ENDS]
+AXES = [int(np.flatnonzero(end)[0]) for end in ENDS]
 
 
 def _sum(ends: tuple[int, ...]) -> tuple[int, int, int]:

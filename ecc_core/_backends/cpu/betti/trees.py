@@ -251,7 +251,8 @@ def write_unstaged(places, shape, steps, points):
         within = place - z * slice_step
         y = within // row_step
         x = within - y * row_step
-        points[i] = ((z - ONE) * np.uint64(shape[1]) + y - ONE) * np.uint64(shape[2]) + x - ONE
+        row = (z - ONE) * np.uint64(shape[1]) + y - ONE
+        points[i] = row * np.uint64(shape[2]) + x - ONE
 
 
 @kernel()

@@ -236,7 +236,8 @@ def value_curves(
     plan = plan_of(values.dtype, levels.values, levels.superlevel)
     ranks = keys_of(values.reshape(-1), plan).reshape(values.shape)
     bins = plan.top + 2  # the last one is of what never enters; of all keys, some plans have none
-    cells = Cells(0, np.dtype(np.uint16 if bins < 2**16 else np.uint32))
+    bin_type = np.uint16 if bins < 2**16 else np.uint32
+    cells = Cells(0, np.dtype(bin_type))
 
     def encode(part: slice, codes: Array) -> None:
         codes[:] = 0

@@ -326,7 +326,8 @@ def _roomy_stars(points: int, edges: Rows, triangles: Rows, complete: bool) -> t
     # A triangle may bring two neighbours.
     sources = [edges, triangles, triangles] if complete else [edges, triangles]
     room = np.zeros(points, np.int64)
-    outcome = DONE if all(_count_ends(rows, room) for rows in sources) else NO_COMPLEX
+    is_complex = [_count_ends(rows, room) for rows in sources]
+    outcome = DONE if all(is_complex) else NO_COMPLEX
     starts = np.empty(points + 1, np.int64)
     _lay_out(np.minimum(room, MOST_NEIGHBOURS), starts)
     stars = _empty_stars(starts)

@@ -79,7 +79,8 @@ def _pairs_of_levels(builder: Any, first: Any, last: Any, spare: Any) -> Iterato
 
 
 def _factors_of(builder: Any, factors: Any, rows: list[Any]) -> list[Any]:
-    return [llvm.each(builder, builder.load(factors.one(row)), LANES) for row in rows]
+    numbers = [builder.load(factors.one(row)) for row in rows]
+    return [llvm.each(builder, number, LANES) for number in numbers]
 
 
 @llvm.operation()

@@ -90,7 +90,8 @@ def _spacing(levels: Floats) -> tuple[float, float, float]:
     scale = (levels.size - 1) / width
     if scale == math.inf:
         return low, width, math.inf
-    return low, width, float(np.abs((levels - low) * scale - np.arange(levels.size)).max())
+    off_line = (levels - low) * scale - np.arange(levels.size)
+    return low, width, float(np.abs(off_line).max())
 
 
 @lru_cache(maxsize=64)
