@@ -229,8 +229,9 @@ def _read_layer(path: Path) -> Image:
     if any(count > 1 for letter, count in places.items() if letter not in SPATIAL):
         raise ValueError(f"must have the axes Z, Y and X alone, got {stored.axes} {stored.shape}")
     axes = [letter for letter in stored.axes if letter in SPATIAL]
-    values = stored[tuple(slice(None) if letter in axes else 0 for letter in stored.axes)]
-    layer = Image(values, rgb=False, scale=[stored.spacing.get(letter, 1.0) for letter in axes])
+    index = [slice(None) if letter in axes else 0 for letter in stored.axes]
+    scale = [stored.spacing.get(letter, 1.0) for letter in axes]
+    layer = Image(stored[tuple(index)], rgb=False, scale=scale)
     if problem := problem_with(layer):
         raise ValueError(problem)
     return layer

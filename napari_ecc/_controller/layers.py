@@ -134,7 +134,8 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
 
 def whole_along(axes: Sequence[int], where: Sequence[int]) -> Part:
     """Return the index of all points along some axes, and of one place along the others."""
-    return tuple(slice(None) if axis in axes else at for axis, at in enumerate(where))
+    index = [slice(None) if axis in axes else at for axis, at in enumerate(where)]
+    return tuple(index)
 
 
 def checked_part(layer: Any, part: Part | None) -> Part:

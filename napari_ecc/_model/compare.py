@@ -155,7 +155,8 @@ def with_suffixes(features: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     if "name" not in features:
         return features
     given = features["name"].astype(str)
-    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
+    without_suffix = [PurePosixPath(name).with_suffix("") for name in names]
+    stems = list(map(str, without_suffix))
     files = dict(zip(stems, names, strict=True))
     if given.isin(names).any() or len(files) < len(names):
         return features
@@ -267,7 +268,8 @@ def compared(
     ids = dict(zip(names, unit_of_each, strict=True))
     parts = [table.select(np.isin(names, members)) for members in groups.values()]
     units = [[ids[at] for at in members] for members in groups.values()]
-    sizes = tuple(len(set(own)) for own in units)
+    distinct = [set(own) for own in units]
+    sizes = tuple(map(len, distinct))
     difference = test = mixed = None
     bands: dict[str, CurveBand] = {}
     try:

@@ -150,7 +150,8 @@ class Classes:
             self._inside = threshold, [alive[kinds == k] for k in range(self.ndim)]
         end = self.lasting(least).stop
         _, of_each_dimension = self._inside
-        return tuple(int(np.searchsorted(classes, end)) for classes in of_each_dimension)
+        counts = [np.searchsorted(classes, end) for classes in of_each_dimension]
+        return tuple(map(int, counts))
 
     @cached_property
     def _born(self) -> tuple[tuple[int, ...], NDArray[np.intp], NDArray[np.intp]]:

@@ -210,10 +210,12 @@ class Plot(pg.PlotWidget):
     def contextMenuEvent(self, event: Any) -> None:
         """Offer the picture."""
         menu = QMenu(self)
-        clipboard = QApplication.clipboard()
-        menu.addAction("Copy picture", lambda: clipboard.setPixmap(self.grab()))
+        menu.addAction("Copy picture", self._copy_picture)
         menu.addAction("Save picture…", self.picture_wanted.emit)
         menu.exec(event.globalPos())
+
+    def _copy_picture(self) -> None:
+        QApplication.clipboard().setPixmap(self.grab())
 
     def pixels(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Where coordinates of the axes are on the widget."""

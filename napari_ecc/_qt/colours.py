@@ -26,8 +26,8 @@ class PlotColours(NamedTuple):
         limit, end = (LIGHTEST, 0) if light else (DARKEST, 255)
         if (gray > limit) == light:
             share = (gray - limit) / (gray - end)
-            red, green, blue, _ = found.getRgb()
-            found = QColor(*[round(at + share * (end - at)) for at in (red, green, blue)])
+            channels = [at + share * (end - at) for at in found.getRgb()[:3]]
+            found = QColor(*map(round, channels))
         return found
 
 

@@ -327,7 +327,8 @@ class EulerExplorer(Panel):
             return
         columns = ("birth", "death", "merges_with")
         longest = table.head(MOST_BARS)
-        tree = Tree(*[longest[name].to_numpy() for name in columns])
+        arrays = [longest[name].to_numpy() for name in columns]
+        tree = Tree(*arrays)
         low, high = curve.thresholds[[0, -1]].tolist()
         self.tree.set_tree(tree, low, high, self.model.threshold)
         self._show_chosen()

@@ -200,7 +200,8 @@ class CurvePlot(Plot):
         named = [line for line in self.lines if line.name]
 
         def distance(line: Line) -> float:
-            return float(abs(scale(line.value_at(x)) - y))
+            height = scale(line.value_at(x))
+            return float(abs(height - y))
 
         return min(named or self.lines[-1:], key=distance)
 
@@ -305,8 +306,10 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     x0 = min(float(line.x[0]) for line in lines)
     x1 = max(float(line.x[-1]) for line in lines)
     heights = [at for line in lines for at in (line.y, line.to) if at is not None]
-    y0 = min(0.0, *[float(np.nanmin(at)) for at in heights])
-    y1 = max(0.0, *[float(np.nanmax(at)) for at in heights])
+    lowest = [float(np.nanmin(at)) for at in heights]
+    highest = [float(np.nanmax(at)) for at in heights]
+    y0 = min(0.0, *lowest)
+    y1 = max(0.0, *highest)
     room = 0.06 * (y1 - y0) or 1.0
     half = 0.0 if x1 > x0 else 0.5
     room_below = room if y0 < 0 else 0.0

@@ -223,7 +223,8 @@ class SeriesExplorer(Panel):
         for k, (_, plural) in enumerate(names):
             numbers = [None if at is None else at.numbers[k] for at in counts]
             lines.append(_over_time(numbers, plural, BETTI_COLOURS[k]))
-        euler = [None if at is None else int(at[place]) for at in curves]
+        found = [None if at is None else at[place] for at in curves]
+        euler = [None if number is None else int(number) for number in found]
         below = _over_time(euler, "χ", "curve", width=WIDE)
         self.times.set_lines([below, *lines])
 
