@@ -25,11 +25,11 @@ Call = Callable[[], np.ndarray]
 
 def counted(diagrams: list[np.ndarray], at: np.ndarray) -> np.ndarray:
     """Betti numbers at thresholds from births and deaths."""
-    found = [
-        np.searchsorted(np.sort(d[:, 0]), at, "right")
-        - np.searchsorted(np.sort(d[:, 1]), at, "right")
-        for d in diagrams
-    ]
+    found = []
+    for diagram in diagrams:
+        births, deaths = np.sort(diagram[:, :2], axis=0).T
+        born = np.searchsorted(births, at, "right")
+        found.append(born - np.searchsorted(deaths, at, "right"))
     return np.array(found)
 
 
@@ -58,7 +58,9 @@ def cripser(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
 
     def compute() -> np.ndarray:
         found = library.compute_ph(values, filtration=filtration, maxdim=image.ndim - 1)
-        return counted([found[found[:, 0] == k][:, 1:3] for k in range(image.ndim)], at)
+        dimensions = found[:, 0]
+        diagrams = [found[dimensions == k, 1:3] for k in range(image.ndim)]
+        return counted(diagrams, at)
 
     return compute
 

@@ -178,7 +178,8 @@ def graph_of(blocks: int, *, optimized: bool = True) -> list[Any]:
 
 def table(head: list[str], rows: list[list[Any]]) -> list[str]:
     lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+    texts = [" | ".join(map(str, line)) for line in lines]
+    return [f"| {text} |" for text in texts]
 
 
 def main() -> None:
@@ -192,6 +193,12 @@ def main() -> None:
         for workers in (1, 16, 64, 256)
     ]
     names = ("emit", "planes", "share", "sum")
+    of_block = [[f"{s}^3", *(f"{costs[s][name]:.4f}" for name in names)] for s in costs]
+    of_run = [
+        *("block", "workers", "blocks", "tasks", "minutes", "threads busy"),
+        *("scheduler busy", "blocks that wait", "MiB a worker"),
+    ]
+    of_graph = ["blocks", "built, s", "tasks", "optimized by dask, s", "MiB"]
     lines = [
         "# 10,000^3 voxels of uint8 on a cluster",
         "",
@@ -199,23 +206,14 @@ def main() -> None:
         f"task takes {1e3 * scheduling:.2f} ms of client and scheduler. Seconds of the tasks of a "
         "block:",
         "",
-        *table(
-            ["block", *names],
-            [[f"{s}^3", *(f"{costs[s][name]:.4f}" for name in names)] for s in costs],
-        ),
+        *table(["block", *names], of_block),
         "",
-        *table(
-            [
-                *("block", "workers", "blocks", "tasks", "minutes", "threads busy"),
-                *("scheduler busy", "blocks that wait", "MiB a worker"),
-            ],
-            rows,
-        ),
+        *table(of_run, rows),
         "",
         "The graph of `ecc.euler_curve` of a dask array of as many blocks of 256^3, which is made "
         "before the first one is read:",
         "",
-        *table(["blocks", "built, s", "tasks", "optimized by dask, s", "MiB"], graphs),
+        *table(of_graph, graphs),
     ]
     text = "\n".join(lines) + "\n"
     (Path(__file__).parent / "results" / "cluster_model.md").write_text(text)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,13 @@ def compare_betti(volume: Any, at: Any, connectivity: int, name: str) -> None:
         function(small, at, **options)
     forget_peak()
     before = in_memory("VmRSS")
-    times = [processor_seconds(lambda: ecc.component_curves(volume, at, **options))]
+    components = partial(ecc.component_curves, volume, at, **options)
+    betti_numbers = partial(ecc.betti_curves, volume, at, **options)
+    times = [processor_seconds(components)]
     memory = in_memory("VmHWM") - before
-    betti = [processor_seconds(lambda: ecc.betti_curves(volume, at, **options))]
-    times.append(processor_seconds(lambda: ecc.component_curves(volume, at, **options)))
-    betti.append(processor_seconds(lambda: ecc.betti_curves(volume, at, **options)))
+    betti = [processor_seconds(betti_numbers)]
+    times.append(processor_seconds(components))
+    betti.append(processor_seconds(betti_numbers))
     wall, processor = (min(column) for column in zip(*times, strict=True))
     betti_wall, betti_processor = (min(column) for column in zip(*betti, strict=True))
     print(

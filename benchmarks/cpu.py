@@ -57,7 +57,8 @@ def as_dtype(image: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "float32":
         return image
     top = np.iinfo(dtype).max
-    return np.concatenate([(part * top).astype(dtype)[None] for part in image])
+    parts = [(part * top).astype(dtype) for part in image]
+    return np.stack(parts)
 
 
 def levels(dtype: str) -> np.ndarray:

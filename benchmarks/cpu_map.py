@@ -46,10 +46,11 @@ def thread_time(call: Callable[[], Any]) -> float:
 
 def measure(case: Case, against: tuple[Callable[[int], Any], int] | None) -> dict[str, Any]:
     """Times of a case and of what it is compared with, both with one worker."""
-    case.call(1)
+    one_thread = partial(case.call, 1)
+    one_thread()
     one = paved = float("inf")
     for _ in range(TURNS):
-        one = min(one, thread_time(lambda: case.call(1)))
+        one = min(one, thread_time(one_thread))
         if against is not None:
             paved_call, _ = against
             paved = min(paved, thread_time(partial(paved_call, 1)))

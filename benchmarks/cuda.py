@@ -53,7 +53,8 @@ def check(image: Any, dtype: str, cubes: bool) -> bool:
     """Equality with the CPU backend on a corner of the first images."""
     from ecc_core._backends.cpu import launch as cpu
 
-    corner = image[(slice(2), *(slice(0, 1100 if image.ndim == 3 else 150),) * (image.ndim - 1))]
+    side = slice(0, 1100 if image.ndim == 3 else 150)
+    corner = image[(slice(2), *[side] * (image.ndim - 1))]
     host = corner.get()
     filtration = filtration_of(image, cubes, "omit")
     known = cpu.curve(host, levels(dtype), filtration)

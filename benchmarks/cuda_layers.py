@@ -65,7 +65,8 @@ def steps(
     call: Callable[[Tensor], Tensor], image: Tensor, learned: list[Tensor]
 ) -> dict[str, Step]:
     like = call(image).detach()
-    own = [tensor.detach().clone().requires_grad_() for tensor in learned]
+    copies = [tensor.detach().clone() for tensor in learned]
+    own = [tensor.requires_grad_() for tensor in copies]
     return {
         "ms": step(call, image, learned),
         "floor": step(lambda x: _empty(x, *own, like), image, own),
@@ -136,10 +137,10 @@ def main() -> None:
                 taken = milliseconds(run, STEPS)
                 if turn:
                     times[name][kind].append(taken)
-    rows: list[dict[str, Any]] = [
-        {"layer": name} | {kind: median(each) for kind, each in own.items()}
-        for name, own in times.items()
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, own in times.items():
+        medians = {kind: median(each) for kind, each in own.items()}
+        rows.append({"layer": name, **medians})
     name = torch.cuda.get_device_name(0)
     report = {"device": name, "torch": torch.__version__, "rows": rows}
     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")

@@ -116,7 +116,8 @@ def equal(case: Case, image: Any, others: tuple[Any, ...]) -> bool:
     host_others = [other.get() if hasattr(other, "get") else other for other in others]
     known = case.call(image.get(), *host_others)
     pairs = zip(found, known, strict=True) if isinstance(found, tuple) else [(found, known)]
-    return all(np.array_equal(on_host(a), b) for a, b in pairs)
+    are_equal = [np.array_equal(on_host(a), b) for a, b in pairs]
+    return all(are_equal)
 
 
 def on_host(array: Any) -> Any:
@@ -248,7 +249,8 @@ def markdown(report: dict[str, Any]) -> str:
     ]
     for (title, size), fields in found.items():
         own = [fields[name][0] for name in FIELDS]
-        good = "yes" if all(row["equal"] for row in own) else "NO"
+        are_equal = [row["equal"] for row in own]
+        good = "yes" if all(are_equal) else "NO"
         cells = [title, size, *(f"{row['ratio']:.2f}" for row in own), _ms(own), own[0]["timed"]]
         cells += [_host(own), good]
         for k in range(len(others)):
@@ -290,7 +292,8 @@ def picture(report: dict[str, Any], file: Path) -> None:
             places = [len(rows) - i - shift for i in range(len(rows))]
             pane.barh(places, [row["ratio"] for row in rows], 0.38, label=name)
         titles = [row["row"].replace("`", "") for row in rows]
-        pane.set_yticks([len(rows) - i for i in range(len(rows))], titles)
+        places = list(range(len(rows), 0, -1))
+        pane.set_yticks(places, titles)
         pane.set(xscale="log", title=size, xlabel="time / time to read the bytes once")
         pane.set_xticks(TICKS, [str(tick) for tick in TICKS])
         pane.axvline(1, color="black", linewidth=0.8)
@@ -299,6 +302,11 @@ def picture(report: dict[str, Any], file: Path) -> None:
     figure.suptitle(report["device"])
     figure.tight_layout()
     figure.savefig(file, dpi=110)
+
+
+def is_chosen(row: str, words: list[str]) -> bool:
+    """Whether a row of the table has one of some words in its name."""
+    return any(word in row for word in words)
 
 
 def main() -> None:
@@ -314,7 +322,7 @@ def main() -> None:
     if arguments.picture:
         picture(json.loads(arguments.output.with_suffix(".json").read_text()), arguments.picture)
         return
-    chosen = [i for i, c in enumerate(cases()) if any(word in c.row for word in arguments.rows)]
+    chosen = [i for i, case in enumerate(cases()) if is_chosen(case.row, arguments.rows)]
     if arguments.warm:
         which, parts = map(int, arguments.share.split("/"))
         checkout = Checkout(arguments.checkout)

@@ -210,4 +210,6 @@ def cases() -> Iterator[Case]:
 
 def shape_of(case: Case) -> tuple[int, ...]:
     side, _, power = case.size.partition(",")[0].partition("^")
-    return (int(side),) * int(power) if power else tuple(map(int, side.split("x")))
+    if power:
+        return (int(side),) * int(power)
+    return tuple(map(int, side.split("x")))

@@ -59,8 +59,9 @@ def images(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     photograph = data.camera()
     tiles = [-(-n // m) for n, m in zip(shape[-2:], photograph.shape, strict=True)]
     page = np.tile(photograph, tiles)[: shape[-2], : shape[-1]]
-    pages = [np.roll(page, z, axis=1) for z in range(shape[0])] if len(shape) == 3 else page
-    return {**found, "photograph": np.ascontiguousarray(pages)}
+    if len(shape) == 3:
+        page = np.stack([np.roll(page, z, axis=1) for z in range(shape[0])])
+    return {**found, "photograph": np.ascontiguousarray(page)}
 
 
 def by_cucim(image: np.ndarray, connectivity: int) -> Call:
@@ -71,7 +72,8 @@ def by_cucim(image: np.ndarray, connectivity: int) -> Call:
 
     def numbers() -> Any:
         sets = (device <= t for t in SOME)
-        return np.array([int(euler_number(points, connectivity)) for points in sets])
+        found = [euler_number(points, connectivity) for points in sets]
+        return np.array(list(map(int, found)))
 
     return numbers
 

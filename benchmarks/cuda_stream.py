@@ -62,7 +62,8 @@ def seconds(call: Callable[[], Any], repeats: int = 3, rest: float = 0) -> float
 
 def copy_only(volume: np.ndarray, devices: Sequence[int]) -> None:
     """The same bytes by the same copies, without computing."""
-    bounds = np.linspace(0, len(volume), len(devices) + 1).astype(int).tolist()
+    cuts = np.linspace(0, len(volume), len(devices) + 1)
+    bounds = cuts.astype(int).tolist()
 
     def run(index: int) -> None:
         with cupy.cuda.Device(devices[index]):

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -98,7 +99,8 @@ def measured(module: nn.Module, given: tuple[Tensor, ...]) -> tuple[float, float
     step(module, given)
     torch.cuda.synchronize()
     memory = (torch.cuda.max_memory_allocated() - before) / 2**20
-    times = [milliseconds(lambda: step(module, given), STEPS) for _ in range(TURNS)]
+    again = partial(step, module, given)
+    times = [milliseconds(again, STEPS) for _ in range(TURNS)]
     return median(times), memory, gradient
 
 
@@ -130,7 +132,8 @@ def main() -> None:
     output.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
     title = "# Layers and losses on a CUDA device with and without CuPy"
     rule = "|---" * HEAD.count(" | ") + "|---|"
-    paragraph = " ".join(__doc__.split("\n\n")[2].split()).partition(" Writes")[0]
+    paragraph, _, _ = __doc__.split("\n\n")[2].partition(" Writes")
+    paragraph = " ".join(paragraph.split())
     lines = [title, "", f"{found['device']}, torch {found['torch']}. {paragraph}", "", HEAD, rule]
     text = "\n".join([*lines, *map(line, rows)]) + "\n"
     output.with_suffix(".md").write_text(text)

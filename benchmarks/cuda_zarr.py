@@ -39,7 +39,8 @@ def write(path: Path, gib: int) -> zarr.Array:
     )
 
     def fill(index: tuple[int, ...]) -> None:
-        box = tuple(slice(i * n, (i + 1) * n) for i, n in zip(index, CHUNK, strict=True))
+        along = zip(index, CHUNK, strict=True)
+        box = tuple([slice(i * n, (i + 1) * n) for i, n in along])
         noise = np.random.default_rng(index).integers(0, 1 << 64, np.prod(CHUNK) // 8, np.uint64)
         volume[box] = noise.view(np.uint8).reshape(CHUNK)
 
@@ -88,7 +89,8 @@ def main() -> None:
     for count in sorted({1, len(arguments.devices)}, reverse=True):
         devices = arguments.devices[:count]
         name = f"euler_curve, {count} devices"
-        curves.append(timed(name, lambda d=devices: ecc.euler_curve(volume, devices=d).values))
+        call = partial(ecc.euler_curve, volume, devices=devices)
+        curves.append(timed(name, lambda call=call: call().values))
     curves += [
         timed(f"ecc stack --device {name}", partial(stack, name)) for name in ("cuda", "cpu")
     ]

@@ -55,7 +55,8 @@ def by_euler_curves(image: Any) -> Any:
     values = [found.get(level) for level in LEVELS]
     for level in range(1, 256):
         values[level] = values[level - 1] if values[level] is None else values[level]
-    return np.array([0 if value is None else value for value in values])
+    known = [0 if value is None else value for value in values]
+    return np.array(known)
 
 
 def row(image: Any, name: str, connectivity: int, ours: float, peer: float, sets: int) -> Row:
@@ -95,7 +96,8 @@ def python_peers(shape: tuple[int, ...]) -> list[Row]:
 def mean_over_mirrors(mask: Any) -> float:
     """Half of a face, a quarter of an edge of the image: BoneJ's correction at the border."""
     mirrored = [np.flip(mask, axes) for n in range(4) for axes in combinations(range(3), n)]
-    return float(np.mean([ecc.euler_number(one, boundary="half-open") for one in mirrored]))
+    numbers = [ecc.euler_number(one, boundary="half-open") for one in mirrored]
+    return float(np.mean(numbers))
 
 
 def java_peers(shape: tuple[int, ...], classes: str) -> list[Row]:
@@ -142,7 +144,8 @@ def main() -> None:
     for one in rows:
         cells = (f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in one.values())
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "On: " + ", ".join(f"{name} {value}" for name, value in where.items()) + ".", ""]
+    facts = [f"{name} {value}" for name, value in where.items()]
+    lines += ["", f"On: {', '.join(facts)}.", ""]
     (HERE / "results" / "curve_peers.md").write_text("\n".join(lines), encoding="utf-8")
     found = json.dumps({"rows": rows, "machine": where}, indent=1)
     (HERE / "results" / "curve_peers.json").write_text(found + "\n", encoding="utf-8")

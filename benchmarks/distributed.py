@@ -124,7 +124,9 @@ def work(rank: int, count: int, folder: str) -> None:
 
 def row(name: str, devices: list[dict[str, float]]) -> dict[str, Any]:
     """Return the times of the slower device, and what follows from them."""
-    times = {step: max(found[step] for found in devices) for step in devices[0]}
+    times = {}
+    for step in devices[0]:
+        times[step] = max(found[step] for found in devices)
     times["hidden"] = min(found["hidden"] for found in devices)
     return {"step": name, **times, "ratio": times["one device"] / times["two devices"]}
 
@@ -144,8 +146,10 @@ def main() -> None:
         parser.error("needs two CUDA devices")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(work, (count, folder), nprocs=count)
-        devices = [json.loads(Path(folder, f"{rank}.json").read_text()) for rank in range(count)]
-    rows = [row(name, [found[name] for found in devices]) for name in devices[0]]
+        files = [Path(folder, f"{rank}.json") for rank in range(count)]
+        devices = [json.loads(file.read_text()) for file in files]
+    by_name = {name: [found[name] for found in devices] for name in devices[0]}
+    rows = [row(name, found) for name, found in by_name.items()]
     name = torch.cuda.get_device_name(0)
     report = {"device": f"{count} {name}", "torch": torch.__version__, "rows": rows}
     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")

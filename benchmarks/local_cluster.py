@@ -107,7 +107,8 @@ def compare(case: Case) -> Comparison:
     compared = Comparison([], [])
     for workers in WORKERS:
         runs = [measured(work, workers, case.known()) for _ in range(ROUNDS)]
-        best = Run(*(min(column) for column in zip(*runs, strict=True)))
+        least = map(min, zip(*runs, strict=True))
+        best = Run(*least)
         used = best.workers + best.scheduling * tasks_of(work)
         compared.measured.append(
             [

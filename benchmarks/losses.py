@@ -126,14 +126,15 @@ def step_of(layer: nn.Module, image: Tensor) -> Tensor:
 def gudhi_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
     """TopoLoss with the pairs of GUDHI."""
     total = prediction.new_zeros(())
-    parts = [
-        x.unfold(2, window, window).unfold(3, window, window).reshape(-1, window, window)
-        for x in (prediction, target)
-    ]
+    parts = []
+    for given in (prediction, target):
+        windows = given.unfold(2, window, window).unfold(3, window, window)
+        parts.append(windows.reshape(-1, window, window))
     for own, true in zip(*parts, strict=True):
         values = own.flatten()
         levels = true.flatten()
-        found, wanted = (gudhi_pairs(x.detach().numpy()) for x in (own, true))
+        arrays = [given.detach().numpy() for given in (own, true)]
+        found, wanted = map(gudhi_pairs, arrays)
         for (finite, essential), (of_true, lasting) in zip(found, wanted, strict=True):
             births = torch.cat([values[essential], values[finite[:, 0]]])
             deaths = torch.cat([values.new_zeros(len(essential)), values[finite[:, 1]]])

@@ -16,19 +16,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dask.array as da
 import napari
 import numpy as np
+from napari_drags import drag, drag_least, drag_volume
 from napari_window import BEAT, Row, Window, smooth, summary
 from report import machine
 
@@ -38,125 +37,6 @@ from napari_ecc._controller.loading import warm
 RESULTS = Path(__file__).parent / "results" / "napari"
 RUNS = 3
 """Of which the one with the shortest gap between heartbeats is reported."""
-
-
-def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
-    """Frames of a drag of the threshold, and how many times a contrast drag they take."""
-    window = Window("Threshold")
-    panel = window.panel
-    model = window.panel.model
-    window.viewer.add_image(smooth((side, side), np.uint16), name="image")
-    window.settle()
-    model.show_changes = changes
-    window.settle()
-    curve = model.curve
-    places = np.linspace(0.3, 0.7, 40) * curve.thresholds[-1]
-    layer = window.viewer.layers["image"]
-    times = []
-    contrasts = []
-    for at in places.tolist():
-        times.append(window.frame(lambda at=at: panel.plot.threshold_moved.emit(at)))
-        limits = (0.0, at)
-        contrasts.append(
-            window.frame(lambda to=limits: setattr(layer, "contrast_limits", to), True)
-        )
-    assert model.curve is curve
-    window.close()
-    what = "threshold drag, plot and overlay" + (", with critical points" if changes else "")
-    case = f"{what}, {side}^2 uint16"
-    return [
-        summary(case, times, None),
-        summary(f"contrast drag, {side}^2 uint16", contrasts, None),
-        summary(
-            f"ratio of the medians, {case}",
-            [statistics.median(times) / statistics.median(contrasts)],
-            bar,
-        ),
-    ]
-
-
-def drag_least(side: int, bar: float) -> list[Row]:
-    """Frames of a drag of the least persistence, and how many times a contrast drag they take."""
-    window = Window("Threshold")
-    panel = window.panel
-    model = window.panel.model
-    layer = window.viewer.add_image(smooth((side, side), np.uint16), name="image")
-    model.show_betti = True
-    window.until(lambda: model.classes is not None)
-    window.settle()
-    longest = float(model.classes.persistence[1])
-    model.min_persistence = 0.04 * longest  # what lasts is found once, before the drag
-    window.settle()
-    times = []
-    contrasts = []
-
-    def leave_out(least: float) -> None:
-        model.min_persistence = least  # the canvas is drawn with what lasts, or not at all
-
-    for share in np.linspace(0.05, 0.5, 40).tolist():
-        times.append(window.frame(partial(leave_out, share * longest)))
-        limits = (0.0, 65535 * (1 - share))
-        contrasts.append(
-            window.frame(lambda to=limits: setattr(layer, "contrast_limits", to), True)
-        )
-    assert panel.model.lasting_betti is not None
-    window.close()
-    case = f"drag of the least persistence with Betti curves, {side}^2 uint16"
-    ratio = statistics.median(times) / statistics.median(contrasts)
-    return [summary(case, times, None), summary(f"ratio of the medians, {case}", [ratio], bar)]
-
-
-def drag_volume(side: int, bar: float) -> list[Row]:
-    """Drags over a volume in three dimensions, as times of a contrast drag, and what a set costs.
-
-    Times of the GUI thread are compared: without a graphics card a frame is mostly the time of the
-    threads that draw, which are compared by themselves, with and without a set.
-    """
-    window = Window("Threshold")
-    panel = window.panel
-    model = window.panel.model
-    layer = window.viewer.add_image(smooth((side,) * 3, np.uint16), name="image")
-    window.viewer.dims.ndisplay = 3
-    window.until(lambda: model.classes is not None)
-    window.settle()
-    longest = float(model.classes.persistence[1])
-    shares = np.linspace(0.3, 0.7, 10).tolist()
-
-    def leave_out(share: float) -> None:
-        model.min_persistence = share * longest
-
-    def move(share: float) -> None:
-        panel.plot.threshold_moved.emit(65535 * share)
-
-    def contrast(share: float) -> None:
-        layer.contrast_limits = (0.0, 65535 * share)
-
-    rows = []
-    for what, act in (("threshold", move), ("the least persistence", leave_out)):
-        if act is leave_out:
-            leave_out(0.04)  # what lasts is found once, before the drag
-            window.settle()
-        times = []
-        contrasts = []
-        for share in shares:
-            times.append(window.busy(partial(act, share)))
-            contrasts.append(window.busy(partial(contrast, share), True))
-        case = f"drag of {what} in 3-D, {side}^3 uint16"
-        ratio = statistics.median(times) / statistics.median(contrasts)
-        rows.append(summary(f"GUI thread's processor time, {case}", times, None))
-        rows.append(summary(f"ratio of the medians, {case}", [ratio], bar))
-    drawn = {}
-    for shown in (True, False):
-        model.show_set = shown
-        window.settle()
-        drawn[shown] = [window.frame(partial(contrast, share), True) for share in shares]
-    window.close()
-    case = f"contrast drag in 3-D, {side}^3 uint16"
-    return [
-        *rows,
-        summary(f"{case}, with what lasts", drawn[True], None),
-        summary(f"{case}, without a set", drawn[False], None),
-    ]
 
 
 FIRST_USE = """
@@ -228,6 +108,16 @@ def bare(side: int) -> Row:
     return summary(f"the same window drawn anew, nothing changed, {side}^2 uint16", times, None)
 
 
+def note_curves(model: Any, times: list[float]) -> None:
+    """Add the time to a list whenever the model has a new curve."""
+
+    def note(curve: Any) -> None:
+        if curve:
+            times.append(time.perf_counter())
+
+    model.events.curve.connect(note)
+
+
 def first_curve(side: int, bar: float | None) -> Row:
     window = Window("Threshold")
     model = window.panel.model
@@ -236,7 +126,7 @@ def first_curve(side: int, bar: float | None) -> Row:
     window.settle()
     shown: list[float] = []
     # Called after the panel, which draws the plot before it returns
-    model.events.curve.connect(lambda curve: curve and shown.append(time.perf_counter()))
+    note_curves(model, shown)
     times = []
     for _ in range(9):
         window.panel.form["image"].value = "small"
@@ -259,7 +149,7 @@ def openings(side: int, count: int, bar: float | None) -> list[Row]:
     window.viewer.add_image(np.zeros((8, 8), np.uint8), name="small")
     window.viewer.add_image(image, name="large")
     shown: list[float] = []
-    model.events.curve.connect(lambda curve: curve and shown.append(time.perf_counter()))
+    note_curves(model, shown)
     coarse = []
     complete = []
     wrong = 0
@@ -314,13 +204,18 @@ def heartbeat(data: Any, case: str, bar: float | None) -> list[Row]:
     model.show_set = False
     window.viewer.add_image(data, name="volume", contrast_limits=(0, 255))
     window.settle()
+
+    def take_volume() -> None:
+        model.scope = "volume"
+
     runs = []
     for _ in range(RUNS):
-        runs.append(window.beats(lambda: setattr(model, "scope", "volume")))
+        runs.append(window.beats(take_volume))
         model.scope = "slice"
         window.settle()
     window.close()
-    gaps, processor = min(runs, key=lambda run: float(run[0].max()))
+    longest = [gaps.max() for gaps, _ in runs]
+    gaps, processor = runs[int(np.argmin(longest))]
     return [
         summary(f"heartbeat, {case}, {gaps.sum() / 1000:.1f} s", gaps.tolist(), bar),
         summary(f"GUI thread's processor time between beats, {case}", processor.tolist(), None),

@@ -69,7 +69,8 @@ def accuracy(normalize: Normalize | None, seed: int) -> float:
             optimizer.step()
     network.eval()
     with torch.no_grad():
-        return (network(others).argmax(1) == wanted).float().mean().item()
+        is_right = network(others).argmax(1) == wanted
+    return is_right.float().mean().item()
 
 
 def main() -> None:

@@ -107,7 +107,9 @@ def measure(what: str, path: str, workers: int) -> None:
 def peak_memory() -> float:
     """MiB of this process alone: `ru_maxrss` begins with those of the process that started it."""
     status = Path("/proc/self/status").read_text()
-    return float(status.partition("VmHWM:")[2].split()[0]) / 2**10
+    _, _, rest = status.partition("VmHWM:")
+    kibibytes = rest.split()[0]
+    return float(kibibytes) / 2**10
 
 
 def measured(what: str, path: Path, workers: int = WORKERS) -> dict[str, float]:
@@ -126,7 +128,9 @@ def compare(folder: Path, dtype: str, gib: int, rounds: int) -> None:
     print("| volume | | wall, s | processor, s | memory, MiB |\n|---|---|---|---|---|")
     least = {}
     for what, results in runs.items():
-        least[what] = {key: min(run[key] for run in results) for key in results[0]}
+        least[what] = {}
+        for key in results[0]:
+            least[what][key] = min(run[key] for run in results)
     for what, best in least.items():
         peak = max(run["memory"] for run in runs[what])
         print(

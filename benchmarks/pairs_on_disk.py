@@ -81,7 +81,11 @@ def compare(folder: Path, points: str, rounds: int) -> None:
     kinds = ("chunks", "memory")
     names = [CURVE, *(name_of(kind, k) for k in DIMENSIONS for kind in kinds)]
     files = {name: folder / f"{name}.npz" for name in names}
-    runs = [{name: measured(name, path, files[name]) for name in names} for _ in range(rounds)]
+
+    def measured_once() -> dict[str, dict[str, float]]:
+        return {name: measured(name, path, files[name]) for name in names}
+
+    runs = [measured_once() for _ in range(rounds)]
     for k in DIMENSIONS:
         chunks, memory = (np.load(files[name_of(kind, k)]) for kind in kinds)
         for name in memory:
@@ -136,11 +140,14 @@ def smooth_rows(
     path = make(folder / name, objects_on_disk.period(0), periods)
     points = zarr.open_array(path, mode="r").size
     names = [CURVE, *(name_of("chunks", k) for k in dimensions)]
-    runs = [
-        {name: measured(name, path, folder / f"{name}.npz") for name in names}
-        for _ in range(rounds)
-    ]
-    least = {name: min(run[name]["cpu"] for run in runs) for name in names}
+
+    def measured_once() -> dict[str, dict[str, float]]:
+        return {name: measured(name, path, folder / f"{name}.npz") for name in names}
+
+    runs = [measured_once() for _ in range(rounds)]
+    least = {}
+    for name in names:
+        least[name] = min(run[name]["cpu"] for run in runs)
     rows = []
     for name in names:
         memory = max(run[name]["memory"] for run in runs)

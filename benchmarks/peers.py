@@ -124,9 +124,8 @@ def pyect(image: np.ndarray, connectivity: int, device: str = "cpu") -> Call | N
     names = run_path(str(Path(found.origin).with_name("image_ecf.py")))
     module = names[f"Image_ECF_{image.ndim}D"](LEVELS).eval().to(device)
     # It rounds 255 * value up; half a level less makes that exact.
-    values = torch.from_numpy(((image - 0.5) / (LEVELS - 1)).clip(0, 1).astype(np.float32)).to(
-        device
-    )
+    scaled = ((image - 0.5) / (LEVELS - 1)).clip(0, 1)
+    values = torch.from_numpy(scaled.astype(np.float32)).to(device)
 
     def curve() -> np.ndarray:
         with torch.inference_mode():

@@ -90,8 +90,9 @@ def make(
     )
     array[:side, :side, :side] = period
     of_period = side // shard
-    for place in itertools.product(*(range(length // shard) for length in shape)):
-        source = path.joinpath("c", *(str(i % of_period) for i in place))
+    for place in np.ndindex(*(length // shard for length in shape)):
+        indices = [str(i % of_period) for i in place]
+        source = path.joinpath("c", *indices)
         target = path.joinpath("c", *map(str, place))
         if target != source:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,10 +112,10 @@ def truth(
         return math.prod(periods) * compute(period, boundary="periodic")
     total = 0
     for words in itertools.product(("periodic", "closed"), repeat=len(periods)):
-        times = math.prod(
-            count - 1 if word == "periodic" else 1
-            for word, count in zip(words, periods, strict=True)
-        )
+        times = 1
+        for word, count in zip(words, periods, strict=True):
+            if word == "periodic":
+                times *= count - 1
         if times:
             total = total + times * compute(period, boundary=words)
     return np.asarray(total)

@@ -53,7 +53,8 @@ def compare(image: Any, connectivity: int, turns: int = 2, *, gudhi: bool = True
     if gudhi:
         calls["GUDHI"] = lambda: diagrams(wide, connectivity)
     rounds = [[seconds(call) for call in calls.values()] for _ in range(turns)]
-    times = dict(zip(calls, map(min, zip(*rounds, strict=True)), strict=True))
+    least = map(min, zip(*rounds, strict=True))
+    times = dict(zip(calls, least, strict=True))
     tunnels = times.pop("tunnels")
     every = times.pop("all")
     ratios = ", ".join(f"{name} {peer / every:.1f} times" for name, peer in times.items())

@@ -105,7 +105,8 @@ def main() -> None:
     for row in rows:
         cells = (f"{cell:.3g}" if isinstance(cell, float) else cell for cell in row.values())
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "On: " + ", ".join(f"{name} {value}" for name, value in where.items()) + ".", ""]
+    facts = [f"{name} {value}" for name, value in where.items()]
+    lines += ["", f"On: {', '.join(facts)}.", ""]
     (RESULTS / "plain_numba.md").write_text("\n".join(lines), encoding="utf-8")
     found = json.dumps({"rows": rows, "machine": where}, indent=1)
     (RESULTS / "plain_numba.json").write_text(found + "\n", encoding="utf-8")

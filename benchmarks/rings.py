@@ -73,7 +73,8 @@ def images(rng: np.random.Generator, count: int) -> tuple[Images, Classes]:
                 objects[distance < radius] = 1
             else:
                 angle = np.arctan2(y - centre[0], x - centre[1]) - rng.uniform(-np.pi, np.pi)
-                objects[band & (np.abs(np.angle(np.exp(1j * angle))) > 0.6)] = 1
+                from_gap = np.abs(np.angle(np.exp(1j * angle)))
+                objects[band & (from_gap > 0.6)] = 1
         image += objects
     return values.astype(np.float32), classes
 
@@ -219,7 +220,8 @@ def train(
 @torch.no_grad()
 def accuracy_of(network: nn.Module, given: Tensor, classes: Tensor) -> float:
     network.eval()
-    return (network(given).argmax(1) == classes).float().mean().item()
+    is_right = network(given).argmax(1) == classes
+    return is_right.float().mean().item()
 
 
 BASELINE = "blur, EulerCurveLayer"

@@ -180,7 +180,9 @@ def rows_of_shards(points: da.Array, shards: Sequence[int]) -> da.Array:
 def peak_memory() -> float:
     """MiB of this process alone: `ru_maxrss` begins with those of the process that started it."""
     status = Path("/proc/self/status").read_text()
-    return float(status.partition("VmHWM:")[2].split()[0]) / 2**10
+    _, _, rest = status.partition("VmHWM:")
+    kibibytes = rest.split()[0]
+    return float(kibibytes) / 2**10
 
 
 def measured(what: str, path: Path, *more: str) -> dict[str, float]:
@@ -211,7 +213,9 @@ def compare(case: Case, rounds: int) -> None:
     assert_true(out, expected, case.what)
     best = {}
     for name, results in zip(("sum", "stack"), runs.values(), strict=True):
-        best[name] = {key: min(run[key] for run in results) for key in ("wall", "cpu")}
+        best[name] = {}
+        for key in ("wall", "cpu"):
+            best[name][key] = min(run[key] for run in results)
         best[name]["memory"] = max(run["memory"] for run in results)
     add_row({**case.row, "rounds": rounds, **best})
 
@@ -241,10 +245,14 @@ def by_parts(case: Case, parts: int) -> None:
     notes = [json.loads(note.read_text()) for note in kept.glob("part-*.json")]
     ones = [note["part"] for note in notes]
     sums = [note["sum of a sample"] for note in notes]
-    total = {key: sum(one[key] for one in ones) for key in ("wall", "cpu")}
     scale = ones[0]["points"] / sum(one["points"] for one in sums)
-    scaled = {key: scale * sum(one[key] for one in sums) for key in ("wall", "cpu")}
-    peaks = [max(one["memory"] for one in of) for of in (ones, sums)]
+    total = {}
+    scaled = {}
+    for key in ("wall", "cpu"):
+        total[key] = sum(one[key] for one in ones)
+        scaled[key] = scale * sum(one[key] for one in sums)
+    memories = [[one["memory"] for one in found] for found in (ones, sums)]
+    peaks = [max(found) for found in memories]
     add_row(
         {
             **case.row,

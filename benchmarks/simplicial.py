@@ -93,7 +93,10 @@ def exact(rows: int, columns: int, turns: int) -> dict[str, Any]:
         "conversion": conversion,
     }
     best, results = least_times(calls, turns)
-    differ = {name: float((results[name] != results["ours"]).mean()) for name in ("ect", "pyect")}
+    differ = {}
+    for name in ("ect", "pyect"):
+        is_other = results[name] != results["ours"]
+        differ[name] = float(is_other.mean())
     return {"triangles": len(mesh.triangles), "ms": best, "differ": differ}
 
 
@@ -114,7 +117,11 @@ def soft(name: str, turns: int) -> dict[str, Any]:
         return direct_sum(points, simplices, unit, heights, batch, shapes, SHARPNESS)
 
     def learned(transform: Call) -> Call:
-        return lambda: torch.autograd.grad(transform().square().sum(), [points, unit])
+        def step() -> Any:
+            total = transform().square().sum()
+            return torch.autograd.grad(total, [points, unit])
+
+        return step
 
     best, _ = least_times({"ours": learned(ours), "direct": learned(direct)}, turns)
     found = ours().detach()

@@ -121,8 +121,11 @@ def interleaved(steps: dict[str, Step], device: str) -> dict[str, float]:
     for step in steps.values():
         step()
     turns = 3 if device == "cuda" else 9
-    times = [{name: seconds(step, device) for name, step in steps.items()} for _ in range(turns)]
-    return {name: min(turn[name] for turn in times) for name in steps}
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(turns):
+        for name, step in steps.items():
+            times[name].append(seconds(step, device))
+    return {name: min(of_turns) for name, of_turns in times.items()}
 
 
 def captured(step: Step) -> Step:
@@ -274,15 +277,19 @@ def measure_layers() -> list[dict[str, Any]]:
         def step() -> None:
             for number in numbers:
                 number.grad = None
-            layer(image, *others).square().sum().backward()
+            total = layer(image, *others).square().sum()
+            total.backward()
 
         return step
 
     rows = []
 
     def add(name: str, image: Tensor, steps: dict[str, Step]) -> None:
-        found = [{name: by_clock(step, 40)[0] for name, step in steps.items()} for _ in range(5)]
-        seconds = {name: min(turn[name] for turn in found) for name in steps}
+        found: dict[str, list[float]] = {name: [] for name in steps}
+        for _ in range(5):
+            for step_name, step in steps.items():
+                found[step_name].append(by_clock(step, 40)[0])
+        seconds = {step_name: min(turns) for step_name, turns in found.items()}
         case = " x ".join(map(str, image.shape))
         rows.append({"layer": name, "case": case, "seconds": seconds})
 
@@ -378,8 +385,11 @@ def main() -> None:
     results["curves"] = [
         measure_curve(*case, kind, device, rate) for case in CASES[device] for kind in kinds
     ]
-    results["calls"] = [measure_calls(*case) for case in CALLS] if device == "cuda" else []
-    results["layers"] = measure_layers() if device == "cuda" else []
+    results["calls"] = []
+    results["layers"] = []
+    if device == "cuda":
+        results["calls"] = [measure_calls(*case) for case in CALLS]
+        results["layers"] = measure_layers()
     results["transform"] = measure_transform(device)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")

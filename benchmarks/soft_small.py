@@ -70,13 +70,11 @@ def transforms(images: int, side: int, directions: int, heights: int) -> dict[st
     units = layer.directions.detach().requires_grad_()
     levels = layer.heights.detach().requires_grad_()
     slope = float(layer.sharpness)
-    return row(
-        f"{images} x {side} x {side}, {directions} directions, {heights} heights",
-        {
-            "layer": backward(layer, given),
-            "PyTorch, cells": backward(lambda x: over_heights(x, units, levels, slope), given),
-        },
-    )
+    steps = {
+        "layer": backward(layer, given),
+        "PyTorch, cells": backward(lambda x: over_heights(x, units, levels, slope), given),
+    }
+    return row(f"{images} x {side} x {side}, {directions} directions, {heights} heights", steps)
 
 
 def rows() -> list[dict[str, Any]]:
@@ -91,32 +89,25 @@ def rows() -> list[dict[str, Any]]:
     weights = coefficients_of(image.detach()[0], 1, "split").flatten(1)
     slope = torch.tensor(sharpness)
     layer = EulerCurveLayer(LEVELS, range=(0, 1))
+    convolution = nn.Conv2d(64, 64, 3, padding=1)
+    of_maps = {
+        "curves": backward(curve, maps),
+        "convolution 64 -> 64, 3 x 3": backward(convolution, maps),
+    }
+    of_image = {
+        "curves": backward(curve, image),
+        "layer": backward(layer, image),
+        "PyTorch, points": backward(lambda x: over_points(x[0], weights, levels, slope), image),
+        "PyTorch, cells": backward(lambda x: over_cells(x[0], levels, slope), image),
+    }
+    of_directions = {
+        "16 directions": backward(_directed(16), image),
+        "1": backward(_directed(1), image),
+    }
     found = [
-        row(
-            "8 x 64 maps of 8 x 8, 32 thresholds",
-            {
-                "curves": backward(curve, maps),
-                "convolution 64 -> 64, 3 x 3": backward(nn.Conv2d(64, 64, 3, padding=1), maps),
-            },
-        ),
-        row(
-            "one image of 64 x 64, 32 thresholds",
-            {
-                "curves": backward(curve, image),
-                "layer": backward(layer, image),
-                "PyTorch, points": backward(
-                    lambda x: over_points(x[0], weights, levels, slope), image
-                ),
-                "PyTorch, cells": backward(lambda x: over_cells(x[0], levels, slope), image),
-            },
-        ),
-        row(
-            "16 directions, one image of 64 x 64",
-            {
-                "16 directions": backward(_directed(16), image),
-                "1": backward(_directed(1), image),
-            },
-        ),
+        row("8 x 64 maps of 8 x 8, 32 thresholds", of_maps),
+        row("one image of 64 x 64, 32 thresholds", of_image),
+        row("16 directions, one image of 64 x 64", of_directions),
     ]
     sizes = [
         (16, 28, 16, 16),

@@ -66,7 +66,8 @@ def study(triangles: np.ndarray, steps: int) -> dict[str, Any]:
         return np.asarray((smooth @ rng.normal(size=(count, number))).T)
 
     found = gaussian_threshold((count,), ALPHA, residuals=maps(TRAINED), simplices=triangles)
-    largest = np.concatenate([maps(AT_ONCE).max(axis=1) for _ in range(TESTED // AT_ONCE)])
+    repetitions = range(TESTED // AT_ONCE)
+    largest = np.concatenate([maps(AT_ONCE).max(axis=1) for _ in repetitions])
     bound = float(norm.isf(ALPHA / count))
     return {
         "steps": steps,

@@ -140,7 +140,8 @@ def digits(count: int, seed: int) -> Data:
     if count == 0:
         return images[1000:], classes[1000:]
     order = torch.randperm(1000, generator=torch.Generator().manual_seed(seed))
-    chosen = torch.cat([order[classes[order] == kind][:count] for kind in range(10)])
+    of_kinds = [order[classes[order] == kind] for kind in range(10)]
+    chosen = torch.cat([members[:count] for members in of_kinds])
     return images[chosen], classes[chosen]
 
 
@@ -172,7 +173,8 @@ def pixels(images: Tensor) -> NDArray[np.float64]:
 
 
 def patterns(images: Tensor) -> NDArray[np.float64]:
-    return np.stack([local_patterns(standardised(image)) for image in images[:, 0].numpy()])
+    scaled = map(standardised, images[:, 0].numpy())
+    return np.stack([local_patterns(image) for image in scaled])
 
 
 SIMPLE = {
@@ -204,10 +206,8 @@ def run(quick: bool) -> Outcome:
         unseen = load(0, 0)
         rows = tables[f"Accuracy on {task}, by training images of each class"] = []
         for name, make in NETWORKS[task].items():
-            row: Row = {
-                "network": name,
-                "parameters": sum(parameter.numel() for parameter in make().parameters()),
-            }
+            sizes = [parameter.numel() for parameter in make().parameters()]
+            row: Row = {"network": name, "parameters": sum(sizes)}
             for count in COUNTS[task]:
                 found = [
                     accuracy(make, load(count, s), unseen=unseen, seed=s, steps=steps)

@@ -273,8 +273,12 @@ def run(quick: bool) -> Outcome:
         calls = map(delayed(medium), families, trial.spawn(families.size))
         features, target = zip(*Parallel(2)(calls), strict=True)
         blocked.append(np.mean(np.equal(target, 0)))
-        tables = {name: np.stack([one[name] for one in features]) for name in features[0]}
-        found = Parallel(2)(delayed(score)(t, np.array(target), trains) for t in tables.values())
+        tables = {}
+        for name in features[0]:
+            tables[name] = np.stack([one[name] for one in features])
+        targets = np.array(target)
+        scores = [delayed(score)(table, targets, trains) for table in tables.values()]
+        found = Parallel(2)(scores)
         for name, value in zip(tables, found, strict=True):
             scores.setdefault(name, []).append(value)
     still = 100 * np.mean(blocked)

@@ -93,7 +93,8 @@ def shapes(count: int) -> list[Row]:
         for functional, value in true.items():
             row: Row = {"shapes": kind, "functional": functional.replace("_", " ")}
             for name, found in measured.items():
-                row[name] = summary(getattr(one, functional)[0] / value for one in found)
+                values = [getattr(one, functional)[0] for one in found]
+                row[name] = summary(np.array(values) / value)
             rows.append(row)
     return rows
 
@@ -127,12 +128,11 @@ def fields(count: int) -> list[Row]:
                 densities = ecc.minkowski_curves(
                     image, [0.0, 1.0], superlevel=True, boundary=border, estimator="crofton-13"
                 ).densities()
-                ratios.setdefault(border, []).append(
-                    [
-                        getattr(densities, name)[int(level)] / expected(name, level, sigma)
-                        for name, level in DENSITIES
-                    ]
-                )
+                of_image = []
+                for name, level in DENSITIES:
+                    density = getattr(densities, name)[int(level)]
+                    of_image.append(density / expected(name, level, sigma))
+                ratios.setdefault(border, []).append(of_image)
         for border, found in ratios.items():
             row: Row = {"smoothing": sigma, "border": border}
             for (name, level), values in zip(DENSITIES, np.transpose(found), strict=True):

@@ -102,7 +102,8 @@ def persistence(image: Image, least: float) -> Points:
 
 
 def centroids(labels: NDArray[np.integer]) -> Points:
-    return np.array([one.centroid for one in regionprops(labels)]).reshape(-1, 3)
+    found = [region.centroid for region in regionprops(labels)]
+    return np.array(found).reshape(-1, 3)
 
 
 def maxima_of_height(image: Image, height: float) -> Points:
@@ -177,7 +178,10 @@ def counting(noise: float, each: int, count: int) -> list[Row]:
         volumes = [nuclei(noise, rng) for _ in range(2 * each)]
         for name, (_, sigmas, parameters) in FINDERS.items():
             settings = list(product(sigmas, parameters))
-            known = [judged(name, volumes[:each], *one)[..., 0].mean(axis=0) for one in settings]
+            known = []
+            for setting in settings:
+                scores = judged(name, volumes[:each], *setting)[..., 0]
+                known.append(scores.mean(axis=0))
             best, gate = np.unravel_index(np.argmax(known), (len(settings), 2))
             found = judged(name, volumes[each:], *settings[best])[:, gate].mean(axis=0)
             scores[name].append(found[0])

@@ -209,10 +209,10 @@ class Messages(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         sizes = [2, self.WIDTH, self.WIDTH]
-        self.rounds = nn.ModuleList(
-            nn.Sequential(nn.Linear(own, self.WIDTH), nn.ReLU(), nn.Linear(self.WIDTH, self.WIDTH))
-            for own in sizes[:2]
-        )
+        self.rounds = nn.ModuleList()
+        for own in sizes[:2]:
+            layers = nn.Linear(own, self.WIDTH), nn.ReLU(), nn.Linear(self.WIDTH, self.WIDTH)
+            self.rounds.append(nn.Sequential(*layers))
         self.head = nn.Sequential(
             nn.Linear(2 * self.WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, len(LETTERS))
         )
@@ -262,13 +262,11 @@ def train(
     model = make()
     optimizer = torch.optim.Adam(model.parameters(), rate)
     order = np.random.default_rng(seed)
-    batches = [
-        training.batch(chosen)
-        for _ in range(epochs)
-        for chosen in np.array_split(
-            order.permutation(len(training.graphs)), len(training.graphs) // BATCH + 1
-        )
-    ]
+    size = len(training.graphs)
+    batches = []
+    for _ in range(epochs):
+        parts = np.array_split(order.permutation(size), size // BATCH + 1)
+        batches += [training.batch(chosen) for chosen in parts]
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, len(batches))
     start = time.process_time()
     for batch in batches:
@@ -277,8 +275,11 @@ def train(
         optimizer.step()
         schedule.step()
     seconds = time.process_time() - start
-    everything = [part.batch(range(len(part.graphs))) for part in (validation, test)]
-    return Trained(*(accuracy(model, batch) for batch in everything), seconds)
+    accuracies = []
+    for part in (validation, test):
+        whole = part.batch(range(len(part.graphs)))
+        accuracies.append(accuracy(model, whole))
+    return Trained(*accuracies, seconds)
 
 
 class Kept:
@@ -349,7 +350,8 @@ def run(quick: bool) -> Outcome:
 
     def parts_of(deviation: float, seed: int) -> tuple[Data, ...]:
         """Data for training, validation and the test."""
-        return tuple(make_letters(deviation, of_each, 3 * seed + part) for part in range(3))
+        seeds = range(3 * seed, 3 * seed + 3)
+        return tuple(make_letters(deviation, of_each, own) for own in seeds)
 
     data = {}
     for level, deviation in DISTORTIONS.items():
@@ -366,7 +368,8 @@ def run(quick: bool) -> Outcome:
                     call = partial(train, make, parts, seed, rate, epochs)
                     runs.append(kept.get(key, call))
                 found[level].append(best_of(runs))
-        parameters = sum(p.numel() for p in make().parameters() if p.requires_grad)
+        learned = [p.numel() for p in make().parameters() if p.requires_grad]
+        parameters = sum(learned)
         rows.append(row_of(name, parameters, found))
         print(rows[-1], flush=True)
     by_svm = {level: [by_machine(parts) for parts in drawn] for level, drawn in data.items()}

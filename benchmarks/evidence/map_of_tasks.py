@@ -86,7 +86,8 @@ def radial_power(patch: NDArray[np.float32]) -> Image:
     n = len(patch)
     power = np.abs(np.fft.fft2(patch)) ** 2
     across = np.fft.fftfreq(n) * n
-    ring = np.hypot(across[:, None], across).round().astype(int).ravel()
+    distances = np.hypot(across[:, None], across)
+    ring = distances.round().astype(int).ravel()
     means = np.bincount(ring, power.ravel()) / np.bincount(ring)
     return np.asarray(np.log(means[1 : n // 2 + 1] + 1e-9))
 
@@ -107,13 +108,15 @@ def cells(rng: np.random.Generator) -> Image:
     """Distances to the closest of random points, periodic."""
     points = rng.uniform(0, FINE, (round((FINE / CELL) ** 2), 2))
     grid = np.indices((FINE, FINE)).reshape(2, -1).T
-    return np.asarray(cKDTree(points, boxsize=FINE).query(grid)[0]).reshape(FINE, FINE)
+    distances, _ = cKDTree(points, boxsize=FINE).query(grid)
+    return np.asarray(distances).reshape(FINE, FINE)
 
 
 def with_phases(image: Image, noise: float, rng: np.random.Generator) -> Image:
     """The image with uniform noise of up to so many half turns in its phases."""
     turns = np.angle(np.fft.fft2(rng.standard_normal(image.shape)))  # such as a real image has
-    return np.asarray(np.fft.ifft2(np.fft.fft2(image) * np.exp(1j * noise * turns)).real)
+    turned = np.fft.fft2(image) * np.exp(1j * noise * turns)
+    return np.asarray(np.fft.ifft2(turned).real)
 
 
 def draw_image(task: Task, second: bool, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -163,7 +166,8 @@ def scores_of(task: Task, count: int) -> dict[str, list[float]]:
 def along(axis: str, count: int, levels: int | None = None) -> list[Row]:
     """One row for each method, one column for each level of the axis."""
     field, values = AXES[axis]
-    found = [scores_of(Task()._replace(**{field: value}), count) for value in values[:levels]]
+    tasks = [Task()._replace(**{field: value}) for value in values[:levels]]
+    found = [scores_of(task, count) for task in tasks]
     rows: list[Row] = []
     for name in FEATURES:
         row: Row = {"features": name}

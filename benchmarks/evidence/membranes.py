@@ -53,7 +53,8 @@ def sections() -> Data:
     stacks = []
     for name, suffix in pairs:
         files = [folder / name / f"{k:02}.{suffix}" for k in range(20)]
-        stacks.append(np.stack([imread(file) for file in files]))
+        slices = [imread(file) for file in files]
+        stacks.append(np.stack(slices))
     blocks = [stack.reshape(20, 256, BLOCK, 256, BLOCK).mean((2, 4)) for stack in stacks]
     images = (blocks[0] - blocks[0].mean()) / blocks[0].std()
     return torch.from_numpy(images).float(), torch.from_numpy(blocks[1] > SHARE)

@@ -130,14 +130,18 @@ def radial_amplitudes(labels: Labels) -> NDArray[np.float64]:
     return np.abs(np.fft.rfft(radial_profile(labels), axis=1))[:, :32]
 
 
+def smooth(labels: Labels, directions: int, heights: int) -> ecc.RegionTransforms:
+    return ecc.smooth_transform(transform(labels, directions, heights))
+
+
 DIGIT_FEATURES: dict[str, Features] = {
-    "SECT": lambda labels: flat(ecc.smooth_transform(transform(labels, 32, 32)).values),
+    "SECT": lambda labels: flat(smooth(labels, 32, 32).values),
     "ECT": lambda labels: flat(transform(labels, 32, 32).values),
     "radial profile": radial_profile,
     "region properties": properties,
 }
 LOBE_FEATURES: dict[str, Features] = {
-    "SECT, turned": lambda labels: turned(ecc.smooth_transform(transform(labels, 64, 48)).values),
+    "SECT, turned": lambda labels: turned(smooth(labels, 64, 48).values),
     "ECT, turned": lambda labels: turned(transform(labels, 64, 48).values),
     "radial profile": radial_amplitudes,
     "region properties": properties,
@@ -174,7 +178,10 @@ def draw(outcome: Outcome) -> Figure:
             outcome.arrays.values(), outcome.tables.items(), axes.T, strict=True
         ):
             examples = [masks[np.flatnonzero(kinds == kind)[:2]] for kind in np.unique(kinds)]
-            strips = [np.concatenate([np.pad(pair[i], 2) for pair in examples], 1) for i in (0, 1)]
+            strips = []
+            for i in (0, 1):
+                padded = [np.pad(pair[i], 2) for pair in examples]
+                strips.append(np.concatenate(padded, 1))
             column[0].imshow(~np.concatenate(strips), cmap="gray")
             column[0].set_axis_off()
             column[1].set_title(title)

@@ -201,7 +201,8 @@ def recognition(chosen: list[Nucleus], noise: float, count: int) -> list[Row]:
     divisions = trials(np.zeros(len(chosen), np.int64), count, seed=6)
     for trial, seed in zip(divisions, np.random.SeedSequence(7).spawn(count), strict=True):
         rng = np.random.default_rng(seed)
-        asked = mosaic(np.stack([segmented_again(nucleus, noise, rng) for nucleus in chosen]))
+        again = [segmented_again(nucleus, noise, rng) for nucleus in chosen]
+        asked = mosaic(np.stack(again))
         for name, settings in FEATURES.items():
             second = compute_all(settings, asked)
             tables = {setting: (first[name][setting], second[setting]) for setting in settings}
@@ -224,10 +225,10 @@ def run(quick: bool) -> Outcome:
     }
     rng = np.random.default_rng(0)
     shown = [chosen[i] for i in rng.permutation(len(chosen))[:8]]
-    masks = [
-        (nucleus.mask, *(segmented_again(nucleus, noise, rng) for noise in NOISES))
-        for nucleus in shown
-    ]
+    masks = []
+    for nucleus in shown:
+        again = [segmented_again(nucleus, noise, rng) for noise in NOISES]
+        masks.append((nucleus.mask, *again))
     return Outcome("Outlines of nuclei", TEXT, tables, {"masks": masks}, QUESTION, CONCLUSION)
 
 

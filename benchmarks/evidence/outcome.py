@@ -87,7 +87,8 @@ def machine() -> dict[str, str]:
     found["cores"] = str(os.cpu_count())
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        found["cpu"] = next(line for line in lines if "model name" in line).partition(": ")[2]
+        model = next(line for line in lines if "model name" in line)
+        found["cpu"] = model.partition(": ")[2]
     except (OSError, StopIteration):
         found["cpu"] = platform.machine()
     return found | {name: importlib.metadata.version(name) for name in LIBRARIES}
@@ -197,7 +198,8 @@ def draw_scores(outcome: Outcome, metric: str, label: str, reference: str) -> Fi
                 )
             ax.invert_yaxis()
             low = min(one["low"] for one in found)
-            ax.set(xlim=(max(0.0, np.floor(10 * low - 1) / 10), 1), xlabel=label, title=title)
+            start = np.floor(10 * low - 1) / 10
+            ax.set(xlim=(max(0.0, start), 1), xlabel=label, title=title)
     return figure
 
 

@@ -94,9 +94,11 @@ def separation(task: str, sides: dict[int, int], each: int, count: int) -> list[
     kinds = np.repeat([0, 1], each)
     for seed in np.random.SeedSequence(5).spawn(count):
         rng = np.random.default_rng(seed)
-        found = [
-            describe(same_histogram(make(rng))) for make in groups(task, sides) for _ in range(each)
-        ]
+        found = []
+        for make in groups(task, sides):
+            for _ in range(each):
+                image = same_histogram(make(rng))
+                found.append(describe(image))
         (trial,) = trials(kinds, 1, seed=6)
         for name in found[0]:
             table = np.stack([one[name] for one in found])
@@ -159,8 +161,10 @@ def draw(outcome: Outcome) -> Figure:
         left.set_xticks(np.arange(len(separated)), list(separated))
         left.set(ylim=(0.4, 1.0), ylabel="area under the ROC curve")
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=4)
-        shapes = [[int(n) for n in row["image"].split(" x ")] for row in timed]
-        sizes = [np.prod(shape) for shape in shapes]
+        sizes = []
+        for row in timed:
+            lengths = row["image"].split(" x ")
+            sizes.append(np.prod(list(map(int, lengths))))
         for name, colour in (("ECC", BLUE), ("Betti curves", GREEN), ("GUDHI", VERMILION)):
             for ndim, marker, line in ((2, "o", "-"), (3, "s", "--")):
                 some = [i for i, row in enumerate(timed) if row["image"].count("x") == ndim - 1]

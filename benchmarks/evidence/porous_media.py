@@ -49,7 +49,8 @@ def distances(ndim: int, side: int, centres: float, rng: np.random.Generator) ->
     count = max(1, rng.poisson(centres))
     tree = cKDTree(rng.uniform(0, side, (count, ndim)), boxsize=side)
     grid = np.stack(np.meshgrid(*[np.arange(side)] * ndim, indexing="ij"), axis=-1)
-    return np.asarray(tree.query(grid.reshape(-1, ndim))[0]).reshape((side,) * ndim)
+    distances, _ = tree.query(grid.reshape(-1, ndim))
+    return np.asarray(distances).reshape((side,) * ndim)
 
 
 def expected(ndim: int, radii: Floats, intensity: float) -> dict[str, Floats]:

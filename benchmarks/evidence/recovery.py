@@ -76,7 +76,8 @@ def angle_found(start: float, hidden: float, best_of: int, seed: int, steps: int
         wanted = layer_at([hidden])(stack)
         if best_of:
             angles = np.arange(best_of) * 2 * np.pi / best_of
-            distances = (layer_at(angles)(stack) - wanted).square().mean((0, 2))
+            differences = layer_at(angles)(stack) - wanted
+            distances = differences.square().mean((0, 2))
             start = angles[int(distances.argmin())]
     layer = layer_at([start])
 
@@ -84,9 +85,8 @@ def angle_found(start: float, hidden: float, best_of: int, seed: int, steps: int
         return (layer(stack) - wanted).square().mean()
 
     descend(loss, layer.parameters(), 0.05, steps)
-    cosine = float(
-        layer.directions[0].detach() @ torch.tensor([np.cos(hidden), np.sin(hidden)]).float()
-    )
+    true = torch.tensor([np.cos(hidden), np.sin(hidden)]).float()
+    cosine = float(layer.directions[0].detach() @ true)
     return float(np.rad2deg(np.arccos(np.clip(cosine, -1, 1))))
 
 
@@ -146,7 +146,8 @@ def overlap_found(mask: Tensor, logits: Tensor, steps: int) -> float:
     logits = logits.clone().requires_grad_()
 
     def loss() -> Tensor:
-        return (layer(logits.sigmoid()) - wanted).square().mean()
+        difference = layer(logits.sigmoid()) - wanted
+        return difference.square().mean()
 
     descend(loss, [logits], 0.1, steps)
     found = logits > 0

@@ -114,7 +114,10 @@ def score(model: Any, validation: Data, test: Data) -> list[tuple[float, float]]
     for found in ways(known):
         error_of = {setting: errors(masks, true) for setting, masks in found.items()}
         chosen.append(min(error_of, key=error_of.__getitem__))
-    masks = [next(iter(found.values())) for found in ways(new, tuple(chosen))]
+    masks = []
+    for found in ways(new, tuple(chosen)):
+        (mask,) = found.values()
+        masks.append(mask)
     return [(errors(mask, wanted), dice(mask, wanted)) for mask in masks]
 
 
@@ -139,17 +142,19 @@ def run(quick: bool) -> Outcome:
     for (name, weight), (i, way) in itertools.product(WEIGHTS.items(), enumerate(NAMES)):
         own = scores[name][:, i, 0]
         base = scores["cross entropy"][:, i, 0]
-        rows.append(
-            {
-                "loss": name,
-                "weight": weight,
-                "post-processing": way,
-                "errors": interval(own),
-                "Dice": interval(scores[name][:, i, 1]),
-                "change of errors": interval(own - base) if weight else "",
-                "p": float(ttest_rel(own, base).pvalue) if weight else "",
-            }
-        )
+        row: Row = {
+            "loss": name,
+            "weight": weight,
+            "post-processing": way,
+            "errors": interval(own),
+            "Dice": interval(scores[name][:, i, 1]),
+            "change of errors": "",
+            "p": "",
+        }
+        if weight:
+            row["change of errors"] = interval(own - base)
+            row["p"] = float(ttest_rel(own, base).pvalue)
+        rows.append(row)
     title = "Cell walls with topological losses"
     return Outcome(title, TEXT, {"Cell walls": rows}, {}, QUESTION, CONCLUSION)
 

@@ -136,7 +136,8 @@ def cleaned(masks: Masks, size: int) -> Masks:
 def errors(found: Masks, true: Masks) -> float:
     own = np.array([betti_numbers(mask) for mask in found])
     wanted = np.array([betti_numbers(mask) for mask in true])
-    return float(np.abs(own - wanted).sum(-1).mean())
+    of_masks = np.abs(own - wanted).sum(-1)
+    return float(of_masks.mean())
 
 
 def dice(found: Masks, true: Masks) -> float:
@@ -147,7 +148,8 @@ def score(model: Any, task: Task) -> Scores:
     """Choose cut and size on the validation images, and evaluate on the test images."""
     sets = [task.validation, task.test]
     with torch.no_grad():
-        found = [model(images).sigmoid().numpy()[:, 0] for images, _ in sets]
+        logits = [model(images) for images, _ in sets]
+        found = [one.sigmoid().numpy()[:, 0] for one in logits]
     true = [masks.numpy()[:, 0] for _, masks in sets]
     by_choice = {
         (cut, size): errors(cleaned(found[0] > cut, size), true[0])
@@ -185,7 +187,8 @@ def study(
         return score(second_half(task, starts[seed], seed, second), task)
 
     def error_with(weight: float) -> float:
-        return float(np.mean([scored(weight, seed).validation for seed in tuning]))
+        errors_of_seeds = [scored(weight, seed).validation for seed in tuning]
+        return float(np.mean(errors_of_seeds))
 
     chosen = min(weights, key=error_with) if len(weights) > 1 else weights[0]
     return chosen, [scored(chosen, seed) for seed in starts if seed not in tuning]

@@ -77,7 +77,8 @@ def run(quick: bool) -> Outcome:
     names = ["ECC", "five numbers"] if quick else list(METHODS)
 
     def rows_of(make: Features) -> Array:
-        return np.stack(Parallel(2)(delayed(make)(image) for image in images))
+        tasks = [delayed(make)(image) for image in images]
+        return np.stack(Parallel(2)(tasks))
 
     features = {}
     for name in names:

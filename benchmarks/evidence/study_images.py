@@ -96,7 +96,10 @@ def tubes(rng: np.random.Generator) -> tuple[Image, Mask]:
     """Return a noisy volume of tubes between near nodes, and the tubes."""
     nodes = rng.uniform(2, DEPTH - 3, (NODES, 3))
     near = KDTree(nodes).query(nodes, k=NEIGHBOURS + 1)[1][:, 1:]
-    joined = {tuple(sorted((i, int(j)))) for i in range(NODES) for j in near[i]}
+    joined = set()
+    for i in range(NODES):
+        for j in near[i].tolist():
+            joined.add((min(i, j), max(i, j)))
     points = np.stack(np.mgrid[:DEPTH, :DEPTH, :DEPTH], axis=-1).reshape(-1, 3)
     mask = np.zeros(DEPTH**3, np.bool_)
     for i, j in sorted(joined):
@@ -128,7 +131,8 @@ def generated(
 def draw_walls(seed: int) -> Sets:
     """Cell walls, as in the example."""
     firsts = 50_000, 40_000, 30_000
-    return Sets(*(walls(count, first + seed) for count, first in zip(COUNTS, firsts, strict=True)))
+    sets = [walls(count, first + seed) for count, first in zip(COUNTS, firsts, strict=True)]
+    return Sets(*sets)
 
 
 @cache
@@ -137,7 +141,8 @@ def micrographs() -> Data:
     folder = Path(os.environ.get("DROSOPHILA_VNC", "groundtruth-drosophila-vnc")) / "stack1"
     blocks = []
     for name, suffix in (("raw", "tif"), ("membranes", "png")):
-        stack = np.stack([imread(folder / name / f"{k:02}.{suffix}") for k in range(20)])
+        files = [folder / name / f"{k:02}.{suffix}" for k in range(20)]
+        stack = np.stack([imread(file) for file in files])
         blocks.append(stack.reshape(20, 256, BLOCK, 256, BLOCK).mean((2, 4)))
     images = (blocks[0] - blocks[0].mean()) / blocks[0].std()
     return torch.from_numpy(images).float(), torch.from_numpy(blocks[1] > SHARE)

@@ -101,7 +101,8 @@ def train(
     for _ in range(steps):
         chosen = torch.randint(len(images), (BATCH,))
         turns = int(torch.randint(4, ()))
-        ends = [int(torch.randint(n - crop + 1, ())) for n in images.shape[2:]]
+        rooms = [n - crop + 1 for n in images.shape[2:]]
+        ends = [int(torch.randint(room, ())) for room in rooms]
         part = (chosen, slice(None), *(slice(first, first + crop) for first in ends))
         image, mask = (x[part].rot90(turns, (-2, -1)) for x in (images, masks))
         logits = training.network(image)
@@ -173,7 +174,8 @@ def matched_error(masks: Masks, true: Masks) -> float:
     """Mean number of classes of one mask that the other does not have there."""
     pairs = zip(masks, true, strict=True)
     matchings = [ecc.betti_matching(one, other) for one, other in pairs]
-    return float(np.mean([matching.error.sum() for matching in matchings]))
+    errors = [matching.error.sum() for matching in matchings]
+    return float(np.mean(errors))
 
 
 def dice(masks: Masks, true: Masks) -> float:

@@ -48,10 +48,10 @@ def study(side: int, most: int, names: list[str], count: int) -> list[Row]:
     images = images[some]
     kinds = kinds[some]
     regions = regions[some]
-    features = {
-        name: {setting: compute(make, images) for setting, make in METHODS[name].items()}
-        for name in names
-    }
+    features = {}
+    for name in names:
+        methods = METHODS[name].items()
+        features[name] = {setting: compute(make, images) for setting, make in methods}
     return compare(features, kinds, trials(kinds, count, 1, regions), REFERENCE)
 
 

@@ -114,7 +114,8 @@ def local_patterns(patch: Array) -> NDArray[np.float64]:
     found = []
     for radius, points in ((1, 8), (2, 16), (3, 24)):
         codes = local_binary_pattern(gray, points, radius, "uniform")
-        found.append(np.bincount(codes.astype(int).ravel(), minlength=points + 2) / codes.size)
+        counts = np.bincount(codes.astype(int).ravel(), minlength=points + 2)
+        found.append(counts / codes.size)
     return np.concatenate(found)
 
 
@@ -184,7 +185,8 @@ def persistence_image(diagram: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def persistence(patch: Array) -> NDArray[np.float64]:
-    return signed_root(np.concatenate([persistence_image(one) for one in diagrams(patch)]))
+    images = [persistence_image(diagram) for diagram in diagrams(patch)]
+    return signed_root(np.concatenate(images))
 
 
 FEATURES: dict[str, Features] = {
@@ -223,7 +225,8 @@ METHODS: dict[str, dict[str, Features]] = {
 
 
 def compute(features: Features, images: NDArray[np.generic]) -> NDArray[np.float64]:
-    return np.stack([features(standardised(image)) for image in images])
+    scaled = map(standardised, images)
+    return np.stack([features(image) for image in scaled])
 
 
 def splits(
