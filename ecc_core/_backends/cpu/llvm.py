@@ -99,9 +99,9 @@ class Elements:
 def operation(result: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
     """Make a function that emits LLVM IR an operation that kernels call.
 
-    The function takes the builder and the arguments: arrays as `Elements`, tuples as lists, and
-    integers as values of 64 bits. What it returns, or a list of what a tuple holds, is of type
-    `result`, which may be a function of the types of the arguments.
+    The function takes the builder and the arguments: arrays as `Elements`, tuples as lists, named
+    tuples as such, and integers as values of 64 bits. What it returns, or a list of what a tuple
+    holds, is of type `result`, which may be a function of the types of the arguments.
     """
 
     def decorate(emit: Callable[..., Any]) -> Any:
@@ -141,7 +141,9 @@ def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         return Elements(context, builder, kind, value)
     if isinstance(kind, types.BaseTuple):
         members = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
-        return [_given(context, builder, *member) for member in members]
+        given = [_given(context, builder, *member) for member in members]
+        is_named = isinstance(kind, types.BaseNamedTuple)
+        return kind.instance_class(*given) if is_named else given
     return value
 
 

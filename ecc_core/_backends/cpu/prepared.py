@@ -27,7 +27,7 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-NO_PLACE = (0, 0, 0)  # Coefficients have none, as they are not written.
+NO_PLACE = (0, 0, 0)  # The place of coefficients where they are not written.
 
 
 def plan(
@@ -111,8 +111,8 @@ class OneBlock:
         self.scanner = scanner
         self.ndim = scanner.ndim
         self.scan = kernels.scan_3d if scanner.ndim == 3 else kernels.scan_2d
-        low, high = scanner.closed_sides(self.layout)
-        self.sides = self.layout.geometry, low, high, scanner.cubes
+        closed = scanner.closed_sides(self.layout)
+        self.sides = self.layout.geometry, kernels.Borders(*closed, scanner.cubes)
         (address, *where), _ = source.box(self.block)
         self.where = where  # strides and extents
         self.offset = address - images.ctypes.data if source.direct else None

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.blocks import SPARE, grid_of
-from ecc_core._backends.cpu.betti.links import MOST, link_of
+from ecc_core._backends.cpu.betti.links import MOST, Points, link_of
 from ecc_core._backends.cpu.betti.scan import words_at
 from ecc_core._backends.cpu.betti.stars import (
     ABSENT,
@@ -129,25 +129,13 @@ def scan_both(keys, layout, borders, framed, planes, stars, gradient, special, l
     gradient = bare(gradient)
     special = bare(special)
     links = bare(links)
-    steps = slice_step, row_step
     count = np.int64(0)
     for z, y in np.ndindex(slices, rows):
         for x in range(0, columns, LANES):
             start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
             own, sides = words_at(z, y, x, layout)
-            apart, differ = match_both_links(
-                first_keys,
-                second_keys,
-                start,
-                steps,
-                sides,
-                borders,
-                framed,
-                planes,
-                own,
-                gradient,
-                gradient.size // 3,
-            )
+            points = Points(start, (slice_step, row_step), own, sides, borders, framed)
+            apart, differ = match_both_links(first_keys, second_keys, points, planes, gradient)
             left = (apart | differ) & own
             while left:
                 bit = np.uint64(count_trailing_zeros(left))

@@ -36,6 +36,24 @@ class Link(NamedTuple):
     """For each member, the set of members adjacent to it, uint32."""
 
 
+class Points(NamedTuple):
+    """64 points of a staged block that follow each other in a row."""
+
+    at: Any
+    """The place of the first one."""
+    steps: Any
+    """Strides of slices and rows."""
+    own: Any
+    """Those that belong to the block, as a word."""
+    sides: Any
+    """Six words, two for each axis: the points on each side of the block."""
+    borders: Any
+    """A word for each side: if it is all ones and not 0, the image ends there, and the points on
+    this side have no neighbours beyond."""
+    frames: Any
+    """The same for sides beyond which neighbours are in a frame and come before every point."""
+
+
 def _axes_crossed(member: Offset) -> int:
     """Return along how many axes a neighbour is apart from the point."""
     return sum(map(abs, member))
@@ -88,23 +106,19 @@ def neighbour_keys(builder: Any, keys: Any, at: Any, steps: list[Any], offset: O
 
 
 @llvm.operation(types.UniTuple(types.uint64, 2))
-def compare_links(builder, keys, at, steps, ends, sides, borders, frames, labels, planes):
-    """Compare the 64 points from ``keys[at]`` on with their neighbours.
+def compare_links(builder, keys, points, ends, labels, planes):
+    """Compare 64 :class:`Points` with their neighbours.
 
-    `steps` are the strides of slices and rows. The link is the one with as many neighbours as the
-    tuple `ends` is long. Of the six words in `sides`, two for each axis, each holds the points on
-    one side of the block. Where the word in `borders` is all ones and not 0, the image ends at
-    this side, so that these points have no neighbours beyond. Where that in `frames` is, those
-    neighbours are in a frame, and come before every point.
+    The link is the one with as many neighbours as the tuple `ends` is long.
 
-    Writes to ``labels[at:]`` -n if the n-th end, counted from 1, is the lowest neighbour, and 0 if
-    no neighbour comes before the point; to ``planes[i]`` the points that member i comes before; and
-    to ``planes[32 + i]`` those where member i is known to be in the same component of the lower
-    link as its first end. Returns the minima, and the points with an end of which that is unknown.
+    Writes to ``labels[points.at:]`` -n if the n-th end, counted from 1, is the lowest neighbour,
+    and 0 if no neighbour comes before the point; to ``planes[i]`` the points that member i comes
+    before; and to ``planes[32 + i]`` those where member i is known to be in the same component of
+    the lower link as its first end. Returns the minima, and the points with an end of which that is
+    unknown.
     """
     link = _BY_SIZE[len(ends)]
-    around = keys, at, steps, sides, borders, frames
-    lower = lower_neighbours(builder, link, around, labels, planes)
+    lower = lower_neighbours(builder, link, keys, points, labels, planes)
     seen, reached = _reach(builder, link, lower)
     apart: Any = llvm.I64(0)
     for i, word in enumerate(reached):
@@ -115,20 +129,24 @@ def compare_links(builder, keys, at, steps, ends, sides, borders, frames, labels
 
 
 def lower_neighbours(
-    builder: Any, link: Link, around: tuple[Any, ...], labels: Any, planes: Any, first: int = 0
+    builder: Any,
+    link: Link,
+    keys: Any,
+    points: Points,
+    labels: Any,
+    planes: Any,
+    first: int = 0,
 ) -> list[Any]:
     """Emit for each member of a link at which points it comes before them, and write the labels.
 
-    `around` are the first arguments of :func:`compare_links`, which says what is written. Planes
-    are written from the `first` on. The lowest neighbours are of no interest if there are no
-    `labels`.
+    :func:`compare_links` says what is written. Planes are written from the `first` on. The lowest
+    neighbours are of no interest if there are no `labels`.
     """
-    keys, at, steps, sides, borders, frames = around
-    missing = [builder.and_(*pair) for pair in zip(sides, borders, strict=True)]
-    framed = [builder.and_(*pair) for pair in zip(sides, frames, strict=True)]
-    own = keys.load(at, LANES)
+    missing = [builder.and_(*pair) for pair in zip(points.sides, points.borders, strict=True)]
+    framed = [builder.and_(*pair) for pair in zip(points.sides, points.frames, strict=True)]
+    own = keys.load(points.at, LANES)
     lowest: Any = own
-    code: list[Any] = [llvm.I64(0)] * len(link.ends).bit_length()  # bits of numbers of ends
+    code: list[Any] = [llvm.I64(0)] * len(link.ends).bit_length()  # bit planes of the lowest end
     lower: list[Any] = [None] * len(link.members)
     # Of equal neighbours the last one compared is taken: the first in raster order, so that paths
     # over a plateau are short.
@@ -137,7 +155,7 @@ def lower_neighbours(
         out = functools.reduce(builder.or_, [missing[side] for side in crossed])
         beyond = functools.reduce(builder.or_, [framed[side] for side in crossed])
         exists = builder.not_(out)
-        key = neighbour_keys(builder, keys, at, steps, link.members[i])
+        key = neighbour_keys(builder, keys, points.at, points.steps, link.members[i])
         before = "<=" if link.members[i] < ORIGIN else "<"
         wins = builder.bitcast(builder.icmp_unsigned(before, key, own), llvm.I64)
         lower[i] = builder.or_(builder.and_(wins, exists), beyond)
@@ -156,7 +174,7 @@ def lower_neighbours(
     for bit, word in enumerate(code):
         values = [llvm.splat(labels.element, LANES, value) for value in (1 << bit, 0)]
         number = builder.or_(number, builder.select(llvm.lanes_of(builder, word), *values))
-    labels.store(builder.neg(number), at)
+    labels.store(builder.neg(number), points.at)
     return lower
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.links import MOST, compare_links, link_of
+from ecc_core._backends.cpu.betti.links import MOST, Points, compare_links, link_of
 from ecc_core._backends.cpu.betti.stars import LINK_BITS, match_links, roots_of, write_star
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare, count_trailing_zeros
@@ -99,26 +99,11 @@ def scan_links(
         for x in range(0, columns, LANES):
             own, sides = words_at(z, y, x, layout)
             start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            steps = slice_step, row_step
+            points = Points(start, (slice_step, row_step), own, sides, borders, framed)
             if stars is None:
-                lowest, apart = compare_links(
-                    keys, start, steps, ends, sides, borders, framed, labels, planes
-                )
+                lowest, apart = compare_links(keys, points, ends, labels, planes)
             else:
-                lowest, apart = match_links(
-                    keys,
-                    start,
-                    steps,
-                    ends,
-                    sides,
-                    borders,
-                    framed,
-                    labels,
-                    planes,
-                    own,
-                    stars.gradient,
-                    stars.gradient.size // 3,
-                )
+                lowest, apart = match_links(keys, points, labels, planes, stars.gradient)
             lowest &= own
             while lowest:
                 place = start + count_trailing_zeros(lowest)

@@ -28,7 +28,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.betti.links import LINKS, MOST, lower_neighbours
+from ecc_core._backends.cpu.betti.links import LINKS, MOST, Points, lower_neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import LANES, ONE
 
@@ -271,27 +271,21 @@ def path_offsets(steps: Steps, width: int) -> Array:
 
 
 @llvm.operation(types.UniTuple(types.uint64, 2))
-def match_links(
-    builder, keys, at, steps, ends, sides, borders, frames, labels, planes, own, gradient, width
-):
+def match_links(builder, keys, points, labels, planes, gradient):
     """Compare 64 points with their neighbours as :func:`compare_links` does, and match their edges.
 
-    Writes the first half of the planes, and to the gradient the edges of those of the `own` points
-    whose ends are in one component of the lower link. The staged gradient has room for so many
-    edges along each axis. Returns the minima, and the other points.
+    Writes the first half of the planes, and to the staged gradient the edges of those of the
+    block's own points whose ends are in one component of the lower link. Returns the minima, and
+    the other points.
     """
-    around = keys, at, steps, sides, borders, frames
-    lower = lower_neighbours(builder, LINK, around, labels, planes)
+    lower = lower_neighbours(builder, LINK, keys, points, labels, planes)
     seen, apart, parents = _grow_trees(builder, lower)
-    matched = builder.and_(own, builder.not_(apart))
-    _write_parents(builder, at, steps, parents, matched, gradient, width)
+    _write_parents(builder, points, parents, apart, gradient)
     return [builder.not_(seen), apart]
 
 
 @llvm.operation(types.UniTuple(types.uint64, 2))
-def match_both_links(
-    builder, keys, others, at, steps, sides, borders, frames, planes, own, gradient, width
-):
+def match_both_links(builder, keys, others, points, planes, gradient):
     """Match the edges that enter with one of 64 points in two filtrations at once.
 
     They are matched with squares that enter with it in both, too. Planes are those of both links,
@@ -300,27 +294,24 @@ def match_both_links(
     """
     links = []
     for first, filtered in ((0, keys), (MOST, others)):
-        around = filtered, at, steps, sides, borders, frames
-        links.append(lower_neighbours(builder, LINK, around, None, planes, first))
+        links.append(lower_neighbours(builder, LINK, filtered, points, None, planes, first))
     in_both = []
     differ: Any = llvm.I64(0)
     for one, other in zip(*links, strict=True):
         in_both.append(builder.and_(one, other))
         differ = builder.or_(differ, builder.xor(one, other))
     _, apart, parents = _grow_trees(builder, in_both)
-    matched = builder.and_(own, builder.not_(apart))
-    _write_parents(builder, at, steps, parents, matched, gradient, width)
+    _write_parents(builder, points, parents, apart, gradient)
     return [apart, differ]
 
 
-def _write_parents(
-    builder: Any, at: Any, steps: Any, parents: Any, matched: Any, gradient: Any, width: Any
-) -> None:
-    """Write the parents of the ends of 64 points to the gradient, at points that are `matched`."""
-    row = steps[1]
-    slice_ = steps[0]
+def _write_parents(builder: Any, points: Points, parents: Any, apart: Any, gradient: Any) -> None:
+    """Write the parents of the ends of 64 points to the gradient, but for points `apart`."""
+    slice_, row = points.steps
+    matched = builder.and_(points.own, builder.not_(apart))
+    width = builder.udiv(gradient.shape[0], llvm.I64(3))  # edges along each axis
     for v, axis in enumerate(AXES):
-        place = builder.add(at, builder.mul(width, llvm.I64(axis)))
+        place = builder.add(points.at, builder.mul(width, llvm.I64(axis)))
         if v < EDGES // 2:  # the end is the lower corner of its edge
             place = builder.sub(place, (slice_, row, llvm.I64(1))[axis])
         found = gradient.load(place, LANES)

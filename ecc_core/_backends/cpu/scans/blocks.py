@@ -37,10 +37,10 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-STAGED_BYTES = 1 << 20  # keys of one block of a volume, twice those of one of an image
+STAGED_BYTES = 1 << 20  # Bytes of the keys of a block of a volume; half of it for 2-D images.
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
-FRONT = 64  # elements before the keys of a block: the neighbours of its first point
+FRONT = 64  # Elements before the keys of a block, which are read as neighbours of its first point.
 NOWHERE: Flags = False, False, False
 WORD_TYPE = np.dtype(np.uint64)
 COEFFICIENT_TYPE = np.dtype(np.int8)
@@ -254,7 +254,7 @@ def kept_arrays(layout: Layout, key_dtype: np.dtype[Any], ndim: int) -> tuple[Ar
         scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
         scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT_TYPE),
     )
-    _kept.layout = wanted  # once there was memory for all
+    _kept.layout = wanted  # Set last: an allocation may have failed.
     return _kept.arrays
 
 
@@ -378,16 +378,14 @@ class Scanner:
         Coefficients go where the block's points lie in an image in C order.
         """
         layout = staged.layout
-        low, high = self.closed_sides(layout)
+        borders = kernels.Borders(*self.closed_sides(layout), self.cubes)
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.shape
         place = first, height * width, width
         scan(
             staged.keys,
             layout.geometry,
-            low,
-            high,
-            self.cubes,
+            borders,
             *staged.spare,
             histograms,
             out,

@@ -15,7 +15,7 @@ time of a scan.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,9 +49,31 @@ EVENT_FLUSH = 2048
 EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
+Flags = tuple[bool, bool, bool]
+
+
+class Borders(NamedTuple):
+    """Which sides of a block are closed borders of the image, along (z, y, x)."""
+
+    low: Flags
+    high: Flags
+    cubes: Flags
+    """Across which axes borders are those of the T-construction."""
+
+
 @kernel(inline="always")
-def _repeat_borders(keys, geometry, low, high, cubes, volume):
+def _strides(geometry):
+    """Return the number of words of a row, and the strides of words and kinds of planes."""
+    _, rows, columns, lead, _, _ = geometry
+    words = lead + (columns + 63) // 64
+    column_stride = rows + 2 * ROWS
+    return words, column_stride, words * column_stride
+
+
+@kernel(inline="always")
+def _repeat_borders(keys, geometry, borders, volume):
     """Repeat the outermost points behind the closed borders of the T-construction."""
+    low, high, cubes = borders
     slices, rows, columns, lead, pitch, slice_stride = geometry
     halo = 1 if volume else 0
     for z in range(1 - halo, slices + 1 + halo):
@@ -70,12 +92,11 @@ def _repeat_borders(keys, geometry, low, high, cubes, volume):
 
 
 @kernel(inline="always")
-def _close_in_plane(planes, geometry, low, high, cubes):
+def _close_in_plane(planes, geometry, borders):
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
-    _, rows, columns, lead, _, _ = geometry
-    column_stride = rows + 2 * ROWS
-    words = lead + (columns + 63) // 64
-    kind_stride = words * column_stride
+    low, high, cubes = borders
+    _, rows, columns, _, _, _ = geometry
+    words, column_stride, kind_stride = _strides(geometry)
     inside = ALL if cubes[1] else NONE
     for word in range(words):
         for kind in range(2):
@@ -123,8 +144,11 @@ def _scatter(block, valid, rows, at, pitch, keys, scratch, histogram):
 
 
 @subroutine()
-def _write(block, rows, width, scratch, out, place, z, y, x):
-    """Write the coefficients of one word to `out`, where `width` points are left in its rows."""
+def _write(block, rows, columns, scratch, out, place, z, y, x):
+    """Write the coefficients of one word to `out`, unless it is the halo before its rows."""
+    if x < 0:
+        return
+    width = columns - x
     at = place[0] + z * place[1] + y * place[2] + x
     for row in range(rows):
         if width >= 64:
@@ -146,16 +170,15 @@ def valid_bits(word, words, lead, columns):
 
 
 @kernel(inline="always")
-def _compare_slice(keys, geometry, low, high, cubes, planes, z, volume):
+def _compare_slice(keys, geometry, borders, planes, z, volume):
     """Write the planes of a slice, z = -1 being the one before a block of a volume.
 
     Returns the offsets of the planes within the slice, and of those between the slice and the next
     and the previous one. The latter are kept: two sets of 7 kinds take turns.
     """
-    slices, rows, columns, lead, pitch, slice_stride = geometry
-    words = lead + (columns + 63) // 64
-    column_stride = rows + 2 * ROWS
-    kind_stride = words * column_stride
+    low, high, cubes = borders
+    slices, rows, _, _, pitch, slice_stride = geometry
+    words, column_stride, kind_stride = _strides(geometry)
     here = ((z + 1) & 1) * 7 * kind_stride if volume else 0
     between = here + 3 * kind_stride
     inside = ALL if cubes[0] else NONE
@@ -171,21 +194,39 @@ def _compare_slice(keys, geometry, low, high, cubes, planes, z, volume):
     if z >= 0:
         if volume and z == slices - 1 and high[0]:
             planes[between : between + 4 * kind_stride] = inside
-        _close_in_plane(planes[here:], geometry, low, high, cubes)
+        _close_in_plane(planes[here:], geometry, borders)
     return here, between, 10 * kind_stride - here
 
 
+@kernel(inline="always")
+def _to_highest_bit(carry, columns):
+    """Move the last point of a word, of which rows end within, behind its highest bit."""
+    for i in range(carry.size):
+        carry[i] <<= np.uint64(63 - (columns - 1) % 64)
+
+
 def _scan(volume: bool) -> Any:
-    """Return the kernel that scans a stack of images, or a volume."""
-    first_slice = -1 if volume else 0
+    """Return the kernel that scans a stack of images, or a volume.
+
+    It adds the coefficients of staged keys to signed histograms, or writes them to `out`.
+
+    A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices, rows,
+    columns, lead, pitch, slice stride): own points, whether a word of halo precedes every row, and
+    the strides of `keys`. If the first column is no closed border and no halo precedes it, rows are
+    periodic.
+
+    `planes` to `event_coefficients` are scratch: kinds of planes, one coefficient word, what passes
+    along x, queued rows, and the keys and coefficients of their points. All are arguments of their
+    own: numba would count references to the members of a tuple at every use, atomically.
+    `histograms` (slices or 1, bins) are one an image, or one for all. If `out`, of int8, is not
+    None, `place` is (first, slice step, row step) of the block's own points there.
+    """
 
     @kernel()
     def scan(
         keys,
         geometry,
-        low,
-        high,
-        cubes,
+        borders,
         planes,
         block,
         carry,
@@ -196,35 +237,19 @@ def _scan(volume: bool) -> Any:
         out,
         place,
     ):
-        """Add the coefficients of staged keys to signed histograms, or write them to `out`.
-
-        A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices,
-        rows, columns, lead, pitch, slice stride): own points, whether a word of halo precedes every
-        row, and the strides of `keys`. `low` and `high` tell which sides of the block are closed
-        borders of the image (z, y, x); if the first column is none of them and no halo precedes it,
-        rows are periodic. `cubes`: across which axes borders are those of the T-construction.
-
-        `planes` to `event_coefficients` are scratch: kinds of planes, one coefficient word, what
-        passes along x, queued rows, and the keys and coefficients of their points. All are
-        arguments of their own: numba would count references to the members of a tuple at every use,
-        atomically. `histograms` (slices or 1, bins) are one an image, or one for all. If `out`, of
-        int8, is not None, `place` is (first, slice step, row step) of the block's own points there.
-        """
         slices, rows, columns, lead, pitch, slice_stride = geometry
-        words = lead + (columns + 63) // 64
-        column_stride = rows + 2 * ROWS
-        kind_stride = words * column_stride
-        # A periodic row begins with its last word, which the first one follows.
+        low, _, cubes = borders
+        words, column_stride, kind_stride = _strides(geometry)
         queued = 0
+        # A periodic row begins with its last word, which the first one follows.
         first = 0 if lead or low[2] else -1
         if cubes[0] or cubes[1] or cubes[2]:
-            _repeat_borders(keys, geometry, low, high, cubes, volume)
-        for z in range(first_slice, slices):
-            here, between, before = _compare_slice(
-                keys, geometry, low, high, cubes, planes, z, volume
-            )
+            _repeat_borders(keys, geometry, borders, volume)
+        for z in range(-1 if volume else 0, slices):
+            here, between, before = _compare_slice(keys, geometry, borders, planes, z, volume)
             if z < 0:
                 continue
+            is_last = not volume or z == slices - 1
             histogram = histograms[z % histograms.shape[0]]
             carry[:] = NONE
             for turn in range(first, words):
@@ -234,30 +259,25 @@ def _scan(volume: bool) -> Any:
                 for row in range(0, rows, ROWS):
                     at = word * column_stride + row + 1
                     own = ROWS if row + ROWS <= rows else rows - row
-                    ends = turn == words - 1 and row + own == rows
-                    ends = ends and (not volume or z == slices - 1)
+                    ends = is_last and turn == words - 1 and row + own == rows
                     point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                     into = (queue, queued, valid, own, point, pitch)
                     starts = (here + at, between + at, before + at) if volume else (at,)
                     some, queued = coefficients(
                         planes, starts, kind_stride, carry, 3 * row, edge, block, into
                     )
+                    scratch = event_coefficients
                     if out is not None:
                         queued = 0
-                        x = 64 * (word - lead)
-                        if x >= 0:
-                            width = columns - x
-                            _write(block, own, width, event_coefficients, out, place, z, row, x)
+                        _write(block, own, columns, scratch, out, place, z, row, 64 * (word - lead))
                     elif HAS_COMPRESS:
                         if queued > QUEUE_FLUSH or ends:
                             _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
                             queued = 0
                     elif some & valid:
-                        scratch = event_coefficients
                         _scatter(block, valid, own, point, pitch, keys, scratch, histogram)
-                if turn < 0:  # the last point of the word goes behind its highest bit
-                    for i in range(carry.size):
-                        carry[i] <<= np.uint64(63 - (columns - 1) % 64)
+                if turn < 0:
+                    _to_highest_bit(carry, columns)
 
     return scan
 
