@@ -8,13 +8,32 @@ from ecc_core._backends.cpu.llvm import bare
 ROWS_WRAP = np.uint8(1)
 """An edge crosses the side at which the rows of a face begin again."""
 COLUMNS_WRAP = np.uint8(2)
-"""The same for columns."""
+"""An edge crosses the side at which the columns of a face begin again."""
 
 
 @subroutine()
 def is_later(key, place, other_key, other_place):
     """Whether a point enters after another one, or is this point."""
     return key > other_key or (key == other_key and place >= other_place)
+
+
+@subroutine()
+def later_of(key, place, other_key, other_place):
+    """Return the key and the place of the point that enters after the other one."""
+    if is_later(other_key, other_place, key, place):
+        return other_key, other_place
+    return key, place
+
+
+@subroutine()
+def crossed_sides(over_row, over_column):
+    """Return the sides of a face that an edge crosses, as a set of bits."""
+    sides = np.uint8(0)
+    if over_row:
+        sides |= ROWS_WRAP
+    if over_column:
+        sides |= COLUMNS_WRAP
+    return sides
 
 
 @subroutine()
@@ -68,24 +87,15 @@ def edges_between(nodes, keys, first, far_nodes, far_keys, far_first, steps, wra
                     u, over_column = wrapped(column, columns, wraps[1])
                     if u < 0:
                         continue
-                    far = far_keys[v, u]
                     far_place = far_first + v * steps[0] + u * steps[1]
-                    key = own
-                    place = own_place
-                    if is_later(far, far_place, own, own_place):
-                        key = far
-                        place = far_place
+                    key, place = later_of(own, own_place, far_keys[v, u], far_place)
                     if row != y or column != x:
                         beside = first + v * steps[0] + u * steps[1]
                         if is_later(key, place, straight, straight_place):
                             continue
                         if is_later(key, place, keys[v, u], beside):
                             continue
-                    sides = np.uint8(0)
-                    if over_row:
-                        sides |= ROWS_WRAP
-                    if over_column:
-                        sides |= COLUMNS_WRAP
+                    sides = crossed_sides(over_row, over_column)
                     near_node = nodes[y, x]
                     far_node = far_nodes[v, u]
                     if count:

@@ -45,6 +45,20 @@ def _levels(builder: Any, before: Any, kind: Any, stored: Any, regular: Any, lin
     return builder.load(slot)
 
 
+def _as_float64(builder: Any, given: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """Return values as float64, which of them are NaN, and how values of their dtype compare."""
+    lanes = given.type.count
+    numbers = ir.VectorType(_F64, lanes)
+    if isinstance(dtype, types.Float):
+        nan = builder.fcmp_unordered("uno", given, given)
+        value = given if given.type == numbers else builder.fpext(given, numbers)
+        return value, nan, builder.fcmp_ordered
+    never = ir.Constant(ir.VectorType(llvm.I1, lanes), [0] * lanes)
+    if dtype.signed:
+        return builder.sitofp(given, numbers), never, builder.icmp_signed
+    return builder.uitofp(given, numbers), never, builder.icmp_unsigned
+
+
 def _bin(lanes: int, checked: bool) -> Any:
     """Return the intrinsic of the kernel ``bin_evenly`` for `lanes` values.
 
@@ -58,18 +72,9 @@ def _bin(lanes: int, checked: bool) -> Any:
             llvm.each(builder, builder.trunc(number, _I32), lanes) for number in bins[:9]
         )
         numbers = ir.VectorType(_F64, lanes)
-        dtype = values.dtype
         unit = llvm.splat(_I32, lanes, 1)
-        given = value = values.load(at, lanes)
-        if isinstance(dtype, types.Float):
-            compare = builder.fcmp_ordered
-            nan = builder.fcmp_unordered("uno", value, value)
-            if values.element != _F64:
-                value = builder.fpext(value, numbers)
-        else:
-            compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
-            nan = ir.Constant(ir.VectorType(llvm.I1, lanes), [0] * lanes)
-            value = (builder.sitofp if dtype.signed else builder.uitofp)(value, numbers)
+        given = values.load(at, lanes)
+        value, nan, compare = _as_float64(builder, given, values.dtype)
         down = builder.trunc(downwards, nan.type)
         place = llvm.call(builder, f"llvm.fma.v{lanes}f64", numbers, [value, slope, offset])
         if checked:

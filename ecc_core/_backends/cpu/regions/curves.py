@@ -172,6 +172,35 @@ def _scatter(planes, wanted, point, keys, labels, histograms):
             histograms[label - 1, keys[point + np.int64(bit)]] += signed
 
 
+@kernel(inline="always")
+def _compare_slice(keys, labels, geometry, directions, flip, z, planes):
+    """Write which points of a slice own the cells between them and their neighbours.
+
+    There are two planes for each direction: for a point, and for the neighbour behind it.
+    """
+    _, rows, columns, lead, pitch, slice_stride = geometry
+    words = lead + (columns + 63) // 64
+    word_step = rows + 2
+    direction_step = (words + 1) * word_step
+    for i in range(directions):
+        dz, dy, dx = _OFFSETS[i]
+        for word in range(words + 1):
+            here = (z + 1) * slice_stride + 64 * word
+            there = here + dz * slice_stride + dy * pitch + dx
+            out = 2 * i * direction_step + word * word_step
+            # The last row's planes are needed where the neighbour is not below.
+            lines = rows + 2 if dy < 0 else rows + 1
+            skip = 1 if dy < 0 else 0
+            for row in range(skip, lines):
+                at = here + row * pitch
+                other = there + row * pitch
+                owns = at_least(keys, at, other)
+                same = equal(labels, at, other)
+                planes[np.uint64(out + row)] = ((owns ^ flip) & same) ^ flip
+                back = np.uint64(out + row + direction_step)
+                planes[back] = ((~owns ^ flip) & same) ^ flip
+
+
 @kernel()
 def scan_regions(
     keys,
@@ -203,23 +232,7 @@ def scan_regions(
     count = 0
     for z in range(-1 if directions > 4 else 0, slices):
         current = ((z + 1) & 1) * parity_step
-        for i in range(directions):
-            dz, dy, dx = _OFFSETS[i]
-            for word in range(words + 1):
-                here = (z + 1) * slice_stride + 64 * word
-                there = here + dz * slice_stride + dy * pitch + dx
-                out = current + 2 * i * direction_step + word * word_step
-                # The last row's planes are needed where the neighbour is not below.
-                lines = rows + 2 if dy < 0 else rows + 1
-                skip = 1 if dy < 0 else 0
-                for row in range(skip, lines):
-                    at = here + row * pitch
-                    other = there + row * pitch
-                    owns = at_least(keys, at, other)
-                    same = equal(labels, at, other)
-                    planes[np.uint64(out + row)] = ((owns ^ flip) & same) ^ flip
-                    back = np.uint64(out + row + direction_step)
-                    planes[back] = ((~owns ^ flip) & same) ^ flip
+        _compare_slice(keys, labels, geometry, directions, flip, z, planes[current:])
         if z < 0:
             continue
         for word in range(lead, words):

@@ -207,6 +207,20 @@ def _sort_by_cell(cells, weights, scratch, points, ends):
         ends[cell] += 1
 
 
+@kernel(error_model="numpy", inline="always")
+def _gather(values, weights, near, middle, farthest, places, buffer):
+    """Write the places and weights of the points near a cell, with zeros up to whole vectors."""
+    count = near.size
+    full = whole_vectors(count)
+    for i in range(count):
+        place = float(values[near[i]]) - middle
+        places[i] = max(min(place, farthest), -farthest)
+        buffer[1, i] = weights[near[i]]
+        buffer[2, i] = place
+    places[count:full] = 0
+    buffer[1:, count:full] = 0
+
+
 @kernel(error_model="numpy")
 def add_sums(given, part, order, buffer, results, upstream, out):
     """Add to curves and their derivatives by levels and sharpness, or to the gradients of points.
@@ -253,13 +267,7 @@ def add_sums(given, part, order, buffer, results, upstream, out):
                 if count == 0 or first == last:
                     continue
                 full = whole_vectors(count)
-                for i in range(count):
-                    place = float(own[near[i]]) - middles[cell]
-                    exact[i] = max(min(place, farthest), -farthest)
-                    buffer[1, i] = shares[near[i]]
-                    buffer[2, i] = place
-                exact[count:full] = 0
-                buffer[1:, count:full] = 0
+                _gather(own, shares, near, middles[cell], farthest, exact, buffer)
                 exponentials(exact, sharpness, powers, buffer[0], full)
                 if results is not None:
                     for j in range(first, last):

@@ -160,6 +160,15 @@ def _add_rows(
             curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
 
 
+@kernel(error_model="numpy", inline="always")
+def _add_up(numbers, backwards, sums):
+    """Write the sums of the numbers before each one, in reverse order if `backwards`."""
+    n = numbers.size
+    for k in range(n):
+        place = n - 1 - k if backwards else k
+        sums[k + 1] = sums[k] + numbers[place]
+
+
 @kernel(error_model="numpy")
 def count_weights(given, chosen, grid, histograms, curves):
     """Add the coefficients of each orthant to the histograms and curves of its directions.
@@ -204,11 +213,8 @@ def count_weights(given, chosen, grid, histograms, curves):
                     at = (slice_ + shifts[0], block + row + shifts[1], shifts[2])
                     _weigh_row(values, at, steps, axes, absent, scratch, coefficients[row])
                     if sparse:
-                        for k in range(row * n, (row + 1) * n):
-                            y[k] = heights[block + row]
-                    for k in range(n):
-                        place = n - 1 - k if orthant & 1 else k
-                        sums[row, k + 1] = sums[row, k] + coefficients[row, place]
+                        y[row * n : (row + 1) * n] = heights[block + row]
+                    _add_up(coefficients[row], orthant & 1, sums[row])
                 for d in range(first, last):
                     direction = (directions[d, 0], directions[d, 1], directions[d, 2])
                     if not sparse or (
