@@ -76,7 +76,7 @@ def _format_of(file: Path) -> str:
 
 
 def read_mesh(path: str | os.PathLike[str]) -> Mesh:
-    """Read the points and triangles of a mesh.
+    r"""Read the points and triangles of a mesh.
 
     Polygons are divided into triangles, and polylines into edges. Points with equal coordinates are
     joined where the format repeats points: in STL, and in OBJ.
@@ -100,6 +100,19 @@ def read_mesh(path: str | os.PathLike[str]) -> Mesh:
         If the file is damaged, or has no mesh.
     ImportError
         If trimesh, or nibabel for GIFTI, is not installed. VTK files need neither.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ecc_core.io import read_mesh
+    >>> text = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "triangle.obj")
+    ...     _ = file.write_text(text)
+    ...     mesh = read_mesh(file)
+    >>> mesh.points.shape, mesh.triangles.shape
+    ((3, 3), (1, 3))
     """
     file = Path(path)
     suffix = _format_of(file)
@@ -143,6 +156,17 @@ def read_point_values(path: str | os.PathLike[str]) -> Array:
         numbers.
     ImportError
         If nibabel, for GIFTI, is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ecc_core.io import read_point_values
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/thickness.npy", np.array([2.5, 3.0]))
+    ...     values = read_point_values(f"{folder}/thickness.npy")
+    >>> values
+    array([2.5, 3. ])
     """
     file, name = _split_name(Path(path))
     suffix = _format_of(file)

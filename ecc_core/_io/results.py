@@ -169,6 +169,18 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
         If the file cannot be read.
     ImportError
         If pyarrow is not installed and the file is a Parquet file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.io import read_result, write_result
+    >>> curve = ecc.euler_curve(np.eye(3, dtype=np.uint8), [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_result(f"{folder}/curve.csv", curve)
+    ...     found = read_result(f"{folder}/curve.csv")
+    >>> found.values.tolist() == curve.values.tolist(), found.connectivity
+    (True, 2)
     """
     path = Path(path)
     if path.suffix.lower() in DIAGRAM_SUFFIXES:

@@ -106,6 +106,17 @@ class RegionBettiCurves(RegionCurveResult[BettiCurves[ArrayT], ArrayT], BettiRes
     values : (k, d, n) int64 array, (k, d + 1, n) if periodic
     connectivity, superlevel, ndim, units, boundary
         As in :class:`BettiCurves`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> labels = np.array([[7, 7, 7], [7, 7, 7], [7, 7, 7], [0, 8, 8]])
+    >>> image = np.ones(labels.shape, np.uint8)
+    >>> image[1, 1] = 9
+    >>> found = ecc.region_betti_curves(image, labels, [1, 9])
+    >>> found.select(7).values  # one component, whose hole is filled at 9
+    array([[1, 1],
+           [1, 0]])
     """
 
     _one: ClassVar = BettiCurves

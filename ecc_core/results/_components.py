@@ -176,6 +176,15 @@ class PersistentRegions(DiagramResult[ArrayT]):
         The share of its way from birth to death at which each label is cut; None: it is not.
     connectivity, superlevel, ndim, units, boundary
         As in :class:`ecc_core.BettiCurves`, with the unit of births and deaths.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> found = ecc.persistent_regions(np.array([0.0, 3.0, 1.0, 2.0, 0.5, 4.0]), 1.5)
+    >>> found.persistence
+    array([inf, 2.5])
+    >>> found.essential
+    array([ True, False])
     """
 
     labels: ArrayT

@@ -218,6 +218,14 @@ class RegionCurves(RegionCurveResult[EulerCurve[ArrayT], ArrayT]):
     values : (k, n) int64 array
     connectivity, superlevel, ndim, units, boundary
         As in :class:`ecc_core.EulerCurve`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> labels = np.array([[1, 1, 0], [0, 0, 4]])
+    >>> found = ecc.region_curves(np.array([[0, 2, 0], [0, 0, 1]]), labels, [0, 1, 2])
+    >>> found.labels, found.select(4).values
+    (array([1, 4]), array([0, 1, 1]))
     """
 
     _one: ClassVar = EulerCurve

@@ -202,6 +202,15 @@ class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measu
     window : tuple of float or None
         Length, area or volume of each region as a window, for `densities`; a dask array for a dask
         array. None unless the boundary is "half-open".
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> labels = np.array([[1, 1, 0], [1, 1, 3]])
+    >>> found = ecc.region_minkowski(np.zeros((2, 3)), labels, [0.0], connectivity=2)
+    >>> found.area, found.select(1).perimeter
+    (array([[4.],
+           [1.]]), array([8.]))
     """
 
     spacing: tuple[float, ...] | None = None

@@ -58,6 +58,14 @@ class EulerTransform(TransformResult[ArrayT]):
         plugin, which know it; elsewhere set it with :func:`dataclasses.replace`.
     axes : str or None
         A letter for each component of the directions, such as ``"ZYX"``. Set like `units`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> found = ecc.euler_transform(np.ones((3, 3), bool), directions=4, heights=[-1.5, 0.0, 1.5])
+    >>> found.values.shape, found.spacing
+    ((4, 3), (1.0, 1.0))
+    >>> directions, heights, values = found
     """
 
     directions: ArrayT
@@ -97,6 +105,16 @@ class RegionTransforms(RegionResult[EulerTransform[ArrayT], ArrayT], TransformRe
         As for :func:`ecc_core.region_transforms`.
     connectivity, spacing, smooth, units, axes
         As in :class:`ecc_core.EulerTransform`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> labels = np.array([[1, 1, 0, 2], [1, 1, 0, 2]])
+    >>> found = ecc.region_transforms(labels, directions=4, heights=3)
+    >>> found.labels, found.values.shape
+    (array([1, 2]), (2, 4, 3))
+    >>> found.select(2).values.shape
+    (4, 3)
     """
 
     labels: ArrayT
