@@ -11,9 +11,12 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.transform import parse_heights, spread_heights
 
-KEPT = 64  # plans
-MOST_NUMBERS = 1 << 14  # of directions, and of thresholds
-NOT_GIVEN = "not given"  # in place of None, which stands for what is not compared
+KEPT = 64
+"""The most plans that are kept."""
+MOST_NUMBERS = 1 << 14
+"""The most numbers of directions, or of thresholds, that are compared with those of other calls."""
+NOT_GIVEN = "not given"
+"""The key of an argument that is None. A key of None means that the argument is not compared."""
 
 Run = Callable[[Any, Any], tuple[Any, Any, Any] | None]
 

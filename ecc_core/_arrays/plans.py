@@ -17,9 +17,12 @@ from ecc_core._request.image import all_axes, looks_thin, warn_of_missing_axis
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import exact_array
 
-KEPT = 256  # plans
-KEPT_LEVELS = 4096  # most thresholds of a plan
-HASHED = 64  # bytes of thresholds at either end
+KEPT = 256
+"""The most plans that are kept."""
+KEPT_LEVELS = 4096
+"""The most thresholds of a plan."""
+HASHED = 64
+"""The bytes at either end of thresholds of which a hash is made."""
 
 
 class Plan(NamedTuple):
@@ -28,8 +31,8 @@ class Plan(NamedTuple):
     result: Any
     """A result of such a call without its arrays, or None where results have no facts."""
     run: Callable[..., Any]
-    """Takes the image, and labels or a mask if there are; returns None where a call must be made in
-    full."""
+    """Takes the image, and the labels or the mask of a call that has them. Returns None if the call
+    must be made in full."""
     axis_is_missing: bool
 
     def warn_of_axis(self, image: Any) -> None:
@@ -59,7 +62,7 @@ class _Arrays:
         self.mask = mask
         self.thresholds = thresholds
         self.request: Request | None = None
-        """That of a call for which a plan was looked for, and not found in the cache."""
+        """The request of a call whose plan was not in the cache: it has been checked, too."""
 
     def __hash__(self) -> int:
         return self.hash

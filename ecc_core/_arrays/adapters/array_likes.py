@@ -68,7 +68,8 @@ class ArrayLikes(NumPy):
         return super().dtype(array, name) if self.device(array) == "cpu" else dtype_of(array)
 
     def unwrap(self, array: Any, name: str) -> Any:
-        if self.device(array) != "cpu":  # it follows the standard, and is computed with as it is
+        # An array on another device follows the standard, so that its own library computes.
+        if self.device(array) != "cpu":
             return array
         if _has_only_dlpack(array):
             return np.from_dlpack(array)

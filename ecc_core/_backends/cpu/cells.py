@@ -48,11 +48,11 @@ __all__ = [
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-MOST_POINTS = 8  # A group has no more.
-SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
+MOST_POINTS = 8  # The most points of a group.
+SPARE_ELEMENTS = 64  # Loaders may write so many elements behind a row.
 COMPARED_AT_ONCE = 1 << 12  # Places that are compared at once.
 KEYS_AT_ONCE = 4096  # So many maxima stay in the first-level cache.
-POINTS_A_BIN = 16  # With more points a bin, four histograms pay.
+POINTS_A_BIN = 16  # With more points for each bin, counting in four histograms is faster.
 TWO = np.uint64(2)
 THREE = np.uint64(3)
 
@@ -193,7 +193,7 @@ def cell_counts(
     if image.size == 0 or thresholds.size == 0:
         return result
     dtype = image.dtype.newbyteorder("=")
-    cubes = not cells.every  # cells enter with their first point: the last one in reversed order
+    cubes = not cells.every  # Cells enter with their first point, the last one in reversed order.
     plans = curve_plans(
         dtype,
         thresholds,

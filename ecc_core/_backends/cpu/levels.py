@@ -34,8 +34,8 @@ Array = NDArray[Any]
 
 COEFFICIENT_BITS = 8  # The lowest bits of a word; the others are its key.
 SHIFT = np.uint64(COEFFICIENT_BITS)
-ZERO = 128  # the coefficient 0 there
-KEY_SIZE = 4  # bytes of a value, for which blocks are cut
+ZERO = 128  # These bits of a coefficient of 0.
+KEY_SIZE = 4  # Blocks are cut as for keys of so many bytes.
 
 BYTES = token_of(np.dtype(np.uint8))
 NO_BOX = (0, (0, 0), (0, 0, 0))

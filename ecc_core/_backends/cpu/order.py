@@ -13,12 +13,12 @@ from ecc_core._backends.cpu.sources import scratch
 
 Array = NDArray[Any]
 
-DIGIT = 11  # bits, by which words are sorted at once
-# A word is a key above the place of its point.
+DIGIT = 11  # Words are sorted by so many bits at once.
+# A word has a key in its upper bits and the place of its point in its lower ones.
 KEY_BITS = 32
 PLACE_BITS = 32
-MOST_TIES = 32  # keys that are sorted one by one
-SAMPLES = 64  # keys that are compared with each other, to guess whether there are many ties
+MOST_TIES = 32  # Up to so many keys with equal upper bits are sorted one by one.
+SAMPLES = 64  # So many keys are compared with each other to guess whether there are many ties.
 
 
 def entry_values(image: Array, superlevel: bool) -> Array:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ecc_core._request.resources import AtMost, available_cores
 
-POINTS_A_WORKER = 1 << 20  # fewer do not pay for waking a thread
-BINS_AT_ONCE = 1 << 22  # histograms of all workers together
+POINTS_A_WORKER = 1 << 20  # For fewer points, waking a thread takes longer than it saves.
+BINS_AT_ONCE = 1 << 22  # The most bins of the histograms of all workers together.
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -88,7 +88,7 @@ def share(
     with _lock:
         if _pool is None or _size < helpers:  # the pool grows when more threads are asked for
             if _pool is not None:
-                _pool.shutdown(wait=False)  # what is submitted is done all the same
+                _pool.shutdown(wait=False)  # Tasks that were submitted are still run.
             _size = helpers
             _pool = ThreadPoolExecutor(_size, thread_name_prefix="ecc")
         futures = [_pool.submit(work, queue()) for _ in range(helpers)]

@@ -23,7 +23,7 @@ Box = tuple[int, tuple[int, int], tuple[int, ...]]
 CACHE_LINE = 64
 LINES_AT_ONCE = 256  # So many cache lines stay in the first-level cache.
 TILE = 16  # elements along each side of a square that is transposed; a power of two
-KEPT_BYTES = 1 << 23  # Each thread keeps no more of each kind of memory.
+KEPT_BYTES = 1 << 23  # The most memory of each kind that a thread keeps.
 
 
 Triple = tuple[int, int, int]

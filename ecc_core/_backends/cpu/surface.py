@@ -27,12 +27,12 @@ Values = NDArray[np.int64]
 
 NAMES = ("first", "second")
 """The arguments with the images."""
-BLOCK_POINTS = 1 << 17  # so that codes, keys and events stay in the second-level cache
+BLOCK_POINTS = 1 << 17  # Codes, keys and events of so many points fit in the second-level cache.
 MOST_COLUMNS = 4096
 MOST_ROWS = 64
-SPARE = 64  # elements after the last one of a block, which may be read or written
-MOST_COUNTED = 1 << 27  # points whose cells 32 bits can count
-SHORT = 64  # rows with fewer points do not fill vectors
+SPARE = 64  # So many elements after the last one of a block may be read or written.
+MOST_COUNTED = 1 << 27  # The cells of so many points can be counted by integers of 32 bits.
+SHORT = 64  # Rows with fewer points do not fill vectors.
 
 
 def surface(

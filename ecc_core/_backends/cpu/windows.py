@@ -34,17 +34,22 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 BLOCK_POINTS = 1 << 18  # Keys of so many points stay in the second-level cache.
-SPARE_ELEMENTS = 64  # elements that loaders may write behind a row
+SPARE_ELEMENTS = 64  # Loaders may write so many elements behind a row.
 
 
 class _Groups(NamedTuple):
     """Groups of points as the kernel takes them, one kind after another."""
 
-    offsets: Values  # (kinds, points, 3): of the points from the lowest corner
-    sizes: Values  # (kinds,): numbers of points
-    extents: Values  # (kinds, 3): steps to the last point along each axis
-    rows: Values  # (kinds,): rows of the histograms
-    signs: Values  # (kinds,): how often a group counts there
+    offsets: Values
+    """(kinds, points, 3): offsets of the points from the lowest corner."""
+    sizes: Values
+    """(kinds,): numbers of points."""
+    extents: Values
+    """(kinds, 3): steps from the lowest corner to the last point along each axis."""
+    rows: Values
+    """(kinds,): the row of the histograms in which a kind is counted."""
+    signs: Values
+    """(kinds,): what each group adds to that row."""
 
     @classmethod
     def of(cls, cells: Cells, signs: Values | None, ndim: int) -> _Groups:

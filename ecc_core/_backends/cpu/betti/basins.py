@@ -44,10 +44,10 @@ class Edges(NamedTuple):
     places: Any
     """The places of the forks."""
     members: Any = np.empty(0, np.uint8)
-    """Which member of the lower link is in the second node, uint8; of size 0 where that is of no
-    interest. The first node is the one of the first component of the link."""
+    """The member of the lower link that belongs to the second node, uint8. The first node is that
+    of the first component of the link. Empty where members are not needed."""
     lower_links: Any = np.empty(0, np.uint32)
-    """The lower links of the forks, uint32; of size 0 alike."""
+    """The lower links of the forks, uint32. Empty where they are not needed."""
 
 
 @subroutine()

@@ -38,7 +38,8 @@ Ends = tuple[Array | None, Array | None]
 """Masks of the inlet and the outlet; None for the first or the last slices along the axes."""
 
 SLICES: Ends = (None, None)
-NOWHERE = np.array([2**62, -(2**62)])  # in place of first and last slices that are no ends
+NOWHERE = np.array([2**62, -(2**62)])
+"""The first and the last slice if an inlet and an outlet take their place."""
 
 
 def count_pairs(ndim: int, ends: Sequence[Any]) -> int:

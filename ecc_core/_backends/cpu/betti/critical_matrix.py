@@ -22,9 +22,9 @@ from ecc_core._backends.cpu.llvm import bare
 Array = NDArray[Any]
 
 WHOLE = 4
-"""Shares of a column: the cells between boxes belong to two or four of these."""
+"""Parts of a column. A cell between two boxes has two parts from each, one between four has one."""
 REDUCED = WHOLE + 1
-"""In place of the shares of a column that has been reduced."""
+"""Marks a column that has been reduced, in place of the number of its parts."""
 
 
 class CriticalCells(NamedTuple):
@@ -51,7 +51,7 @@ class Sums(NamedTuple):
     cells: CriticalCells
     """Those with an id of at least 0 are sums, of which several boxes know parts."""
     shares: Array
-    """How many shares of each column are known, int8, or `REDUCED`."""
+    """How many parts of each column are known, int8, or `REDUCED`."""
     counts: Array
     """Numbers of rows of each column, int64."""
     entries: Array

@@ -29,11 +29,15 @@ from ecc_core._request.persistence import MOST_GAP
 Array = NDArray[Any]
 Flags = tuple[bool, bool, bool]
 
-SHORT_KEYS = 2  # bytes of keys for which there is a counter for each
-PLANE_IN_CACHE = 1 << 19  # points whose labels are in the second-level cache
-# Larger volumes take 8 bytes a point more than by words, and as long or longer if regions are cut.
+SHORT_KEYS = 2
+"""Keys of so many bytes are sorted with one counter for each key."""
+PLANE_IN_CACHE = 1 << 19
+"""Points of a plane whose labels fit in the second-level cache."""
 LARGEST_VOLUME = 1 << 24
-POINTS_A_COUNTER = 0.25  # from which on points are counted by their keys faster than sorted
+"""Points of the largest volume that is flooded in order. Larger ones are flooded by words, which
+takes 8 bytes a point less, and no more time where regions are cut."""
+POINTS_A_COUNTER = 0.25
+"""With more points for each counter, counting keys is faster than sorting them."""
 
 
 class Entering(NamedTuple):
@@ -119,7 +123,7 @@ def exact_values(values: Array, points: Entering, least: float) -> tuple[Array, 
     """
     listed = points.minima, points.forks
     short = values.dtype.itemsize <= SHORT_KEYS and not points.twins.size
-    if short and values.dtype.kind != "f":  # keys have the differences of integers
+    if short and values.dtype.kind != "f":  # differences of keys are those of the integers
         found = [values_at(points.keys, places) for places in listed]
     else:
         flat = values.reshape(-1)
@@ -130,7 +134,7 @@ def exact_values(values: Array, points: Entering, least: float) -> tuple[Array, 
     births, deaths = (part.astype(np.uint64 if wide else np.float64) for part in found)
     if not wide:
         return births, deaths, float(least)
-    if least > MOST_GAP:  # no two values differ by so much
+    if least > MOST_GAP:  # No two values differ by as much: no component lasts.
         return np.zeros_like(births), np.zeros_like(deaths), 1
     return births, deaths, math.ceil(least)
 
@@ -149,7 +153,7 @@ def _periodic_points(
     order = scratch.take("order", points.size, index)
     stage_points(points, staged.layout, order)
     keys = scratch.take("ranks", staged.size + SPARE, np.dtype(f"u{index.itemsize}"))
-    keys[:] = points.size  # of points that never enter
+    keys[:] = points.size  # the key of points that never enter
     keys[order] = np.arange(points.size)
     wrap_halo(keys[: staged.size].reshape(staged.shape), wraps)
     home = np.arange(staged.size, dtype=index).reshape(staged.shape)

@@ -51,16 +51,16 @@ UNKNOWN = np.int32(np.iinfo(np.int32).max)
 """The mark of points whose label is not known yet."""
 MOST_LABELS = int(UNKNOWN) // 2 - 1
 MARGIN = 2
-"""Points around a box in its window: the halo, and one that is in the image nowhere."""
+"""Points around a box in its window: one of the halo, and one beyond it that never enters."""
 
 
 class Links(NamedTuple):
-    """Where components that do not last begin and end, in places of a window, by their ends."""
+    """Where components that do not last begin and end: places of a window, sorted by the ends."""
 
     deaths: Points
     births: Points
     ends: Words
-    """A bit for each point of the window: whether one ends there."""
+    """A bit for each point of the window: whether such a component ends there."""
 
     @classmethod
     def of(cls, births: Points, deaths: Points, points: int) -> Links:
@@ -180,7 +180,7 @@ def first_marks(
         cut_of(keys, levels, lead),
     )
     ends = flat[links.deaths]
-    flat[links.deaths] = np.where(ends < 0, UNKNOWN, ends)  # what held numbers of deaths
+    flat[links.deaths] = np.where(ends < 0, UNKNOWN, ends)  # negative: the number of a death
 
 
 def spread_marks(

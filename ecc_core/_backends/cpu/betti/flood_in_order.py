@@ -35,8 +35,10 @@ from ecc_core._backends.cpu.sources import scratch
 
 Array = NDArray[Any]
 
-AHEAD = 12  # points whose neighbours are asked for before it is their turn
-MOST_MET = 32  # components that meet at a fork
+AHEAD = 12
+"""Neighbours are prefetched so many points before the point is reached."""
+MOST_MET = 32
+"""The most components that meet at a fork."""
 
 
 class Minima(NamedTuple):
@@ -304,7 +306,7 @@ def flood(order, rows, twins, forks, values, least, never, labels, origins, earl
     for i in range(order.size):
         prefetch_rows(labels, np.int64(order[min(i + AHEAD, order.size - 1)]), rows.firsts)
         place = np.int64(order[i])
-        fork = never - 1 - np.int64(labels[np.uint64(place)])  # -1 of points that are none
+        fork = never - 1 - np.int64(labels[np.uint64(place)])  # -1 if the point is no fork
         oldest = np.int64(-1)
         if 0 <= fork < links.size:
             link = np.uint64(links[np.uint64(fork)])
@@ -315,7 +317,7 @@ def flood(order, rows, twins, forks, values, least, never, labels, origins, earl
             label = join_at_fork(
                 place, rows, oldest, joined, labels, twins, origins, earlier, minima
             )
-        else:  # that of a minimum is its own
+        else:  # a minimum has its label already
             label = least_label(labels, place, rows.firsts, rows.hidden)
         label_point(place, label, labels, twins, earlier, minima)
     for root in range(1, minima.parents.size):

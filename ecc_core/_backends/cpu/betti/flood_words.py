@@ -32,7 +32,7 @@ from ecc_core._backends.cpu.llvm import (
 Array = NDArray[Any]
 Words = NDArray[np.uint64]
 
-WORD = np.uint64(6)  # bits of a place that tell its bit in a word
+WORD = np.uint64(6)  # The lowest bits of a place are the number of its bit in a word.
 BIT = np.uint64(LANES - 1)
 
 

@@ -156,13 +156,14 @@ class _Joined(NamedTuple):
     numbers: NDArray[np.int32]
     """The node of the larger box that each node leaves in, or -1."""
     recent: NDArray[np.int32]
-    """For each node of the larger box, which are no more, its last gain among the changes, or -1"""
+    """For each node of the larger box its last gain among the changes, or -1. The larger box has
+    no more nodes than both boxes."""
     reached: NDArray[np.uint8]
     """For each node of the larger box the ends that it is known to reach."""
     gained: NDArray[np.int32]
-    """How many points each node gains at a key, so that roots are looked for once for all."""
+    """How many points each node gains at a key: the root is looked up once for all of them."""
     gaining: NDArray[np.int32]
-    """The nodes that gain some."""
+    """The nodes that gain points at a key."""
 
 
 def join_nodes(

@@ -29,10 +29,10 @@ def runs_of(values: NDArray[np.int32]) -> NDArray[np.int32]:
     Runs end at the end of a row, so that rows can be read alone.
     """
     columns = values.shape[-1]
-    padded = np.empty(values.size + LANES + 1, np.int32)  # behind the last run, words are read
+    padded = np.empty(values.size + LANES + 1, np.int32)  # whole words are read at the end
     padded[: values.size].reshape(values.shape)[...] = values
     rows = np.empty(values.size // columns + 1, np.int32)
-    lengths = np.empty(values.size, np.int32)  # few of them are written to
+    lengths = np.empty(values.size, np.int32)  # Only as many pages as there are runs are touched.
     found = np.empty(values.size, np.int32)
     _find_runs(padded, columns, rows, lengths, found)
     count = rows[-1]

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 Points = NDArray[np.int64]
 
 NEVER = -1
-"""In place of the point at which a class dies."""
+"""The point at which a class dies that never does."""
 
 
 class Levels(NamedTuple):

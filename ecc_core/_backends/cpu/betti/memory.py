@@ -14,7 +14,8 @@ from ecc_core._request.resources import available_memory
 
 GIB = 1 << 30
 FEW = 1 << 20
-"""Points that fit in any memory: to ask how much there is takes as long as some small images."""
+"""Images of fewer points fit in any memory, which is not looked up: that takes as long as a small
+image."""
 
 # Bytes that each point takes beyond the image, whatever its values are.
 GRADIENT = 3  # a byte for each edge

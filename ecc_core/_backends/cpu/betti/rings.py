@@ -35,8 +35,10 @@ Array = NDArray[Any]
 RING = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
 SIDES = range(1, 8, 2)
 STAR = (1, 7, 5, 3)  # sides in the order of the edges to them: by lowest corner, then by axis
-FEW = 6  # steps, of which most paths have no more
-LONG = 8  # times as many
+FEW = 6
+"""Steps that are followed without a branch; most paths have no more."""
+LONG = 8
+"""Paths of more than so many times `FEW` steps are long, and their points get labels."""
 
 
 @operation(types.UniTuple(types.uint64, 3))
@@ -99,13 +101,15 @@ def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
         for side, own in ((int(wide_below), inside), (int(not wide_below), np.invert(inside))):
             deepest = (-1, 0)
             choices = [i for i in range(8) if own[i] and (i % 2 or side != int(wide_below))]
-            for i in choices:  # the one furthest from those of the other side lies most up or down
+            # The neighbour that is furthest from the other side is the highest or the lowest one.
+            for i in choices:
                 gaps = [min((i - j) % 8, (j - i) % 8) for j in range(8) if not own[j]]
                 depth = min(gaps, default=8), i % 2
                 if depth > deepest:
                     deepest = depth
                     ways[side, ring] = offsets[i]
-        if wide_below:  # narrow, wide: U1 L2 U2 L3 ... Uk L1
+        # Components of the upper (U) and the lower side (L) alternate: U1 L2 U2 L3 ... Uk L1.
+        if wide_below:
             wide[ring, :count] = np.roll(wide[ring, :count], 1)
         members[1, ring, :count] = np.roll(members[1, ring, :count], 1)
     return [(counts, members[side], ways[side]) for side in (0, 1)]
@@ -202,7 +206,8 @@ def node_of(rings, ways, labels, start):
     step = np.int64(1)
     rounds = 0
     while step:
-        for _ in range(FEW):  # without branches, which nobody can predict: at the end, steps are 0
+        # Without a branch, which would be mispredicted: steps are 0 at the end of a path.
+        for _ in range(FEW):
             place += ways[rings[np.uint64(place)]]
         step = ways[rings[np.uint64(place)]]
         rounds += 1

@@ -42,9 +42,9 @@ Span = tuple[int, int]
 ACROSS = len(ENDS)
 """The id of the first edge between boxes; those below belong to edges within a box."""
 FACE_SHARES = 2
-"""Of the four shares of a column of a seam across one axis, those of a box."""
+"""Of the four parts of a column of a seam across one axis, each of both boxes has two."""
 EDGE_SHARES = 1
-"""The same across two axes."""
+"""Of the four parts of a column of a seam across two axes, each of four boxes has one."""
 
 
 class Points(NamedTuple):

@@ -42,9 +42,10 @@ class Trees(NamedTuple):
     others: list[Array]
     """The nodes of other points that were asked for."""
     name: str
-    """That of arrays in the thread's memory, where those of planes lie, too."""
+    """The name of the arrays in the thread's memory, which trees of planes use as well."""
     numbers: Array | None = None
-    """Those of the edges among the edges between basins of a volume, if these are the same."""
+    """The numbers of the edges in the list of all edges between basins of a volume, if they are
+    taken from there."""
 
     def joined(self) -> Joined:
         """Join the nodes along all edges."""

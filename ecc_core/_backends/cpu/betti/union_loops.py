@@ -64,12 +64,12 @@ _SQUARES_BY_NUMBER = _by_number()
 
 
 class StarLoops(NamedTuple):
-    """What closes loops, in the order of points, those of one point by their numbers."""
+    """Cells that close loops, in the order of their points, and of their numbers for one point."""
 
     points: Array
     """Vertices in C order."""
     parts: Array
-    """The end of an edge, or the squares of a cycle that the last one of them closes."""
+    """The end of an edge, or a set of squares, the last of which closes a cycle of all of them."""
 
 
 def edges_that_close(loops: Loops) -> StarLoops:

@@ -26,9 +26,9 @@ class Volume(NamedTuple):
     gradient: Array
     """A byte for each edge."""
     shape: tuple[int, int, int]
-    """That of the volume with its layers."""
+    """The shape of the volume with the layers around it."""
     home: Array | None
-    """For each place of a periodic volume that of the same point between the layers."""
+    """For each place of a periodic volume the place of the same point inside the layers."""
 
     @property
     def width(self) -> int:

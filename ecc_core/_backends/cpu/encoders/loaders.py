@@ -19,11 +19,11 @@ from ecc_core._request.levels import Levels
 
 Array = NDArray[Any]
 Loader = tuple[Callable[..., tuple[bool, bool]], tuple[Any, ...]]
-"""A kernel of ``encoders/kernels.py``, and its arguments behind the box, the keys and the place."""
+"""A kernel of ``encoders/kernels.py``, and its arguments after the box, the keys and the place."""
 
 MOST_REACH = 2.0**-8  # Values within this part of a step of a level are compared with it.
 PLACE_BITS = 30  # The bits of a checked place, before and behind the point.
-MOST_CHECKED = 1 << 18  # levels, for which enough bits are left behind the point
+MOST_CHECKED = 1 << 18  # With more levels, too few bits would be left behind the point.
 
 LEAST_CELLS = 1 << 8
 MOST_CELLS = 1 << 16
@@ -31,9 +31,8 @@ MOST_CELLS = 1 << 16
 SEARCH_COST = 8.0
 LARGE_COST = 0.05
 LARGE_TABLE = 1 << 12
-# The levels span this part of the cells, and begin behind this many of the fewest cells.
-REACH = 0.96
-MARGIN = 3.0
+REACH = 0.96  # The levels span this part of the cells.
+MARGIN = 3.0  # So many cells, if there are as few as possible, lie before the first level.
 
 
 class EvenScale(NamedTuple):
@@ -66,7 +65,7 @@ def even_loader(levels: Levels, cubes: bool, scale: EvenScale, top: int, least: 
     numbers = (scale.slope * unit, scale.offset * unit, scale.turn, *(line or (0.0, 0.0)))
     checked = scale.checked
     tight = top + least < count
-    ends = tight, tight or least > 0  # what does not fit
+    ends = tight, tight or least > 0  # whether values at either end do not fit
     return kernels.bin_evenly, (order, numbers, bins, checked, ends)
 
 
@@ -184,7 +183,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     token = np.empty(0, values.dtype)
     keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
     tight = top + least < count
-    ends = tight, tight or least > 0  # what does not fit
+    ends = tight, tight or least > 0  # whether values at either end do not fit
     return kernels.bin_by_cells, (token, grid, keys, table, ends)
 
 

@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 LEAST_SLOTS = 1 << 10
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FEW_CHANGES = 12  # among 64 labels, up to which runs are filled rather than points
+FEW_CHANGES = 12  # With no more changes among 64 labels, runs are filled, otherwise single points.
 
 
 @subroutine()

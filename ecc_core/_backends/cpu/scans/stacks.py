@@ -19,9 +19,9 @@ from ecc_core._request.filtration import Direction
 
 Values = NDArray[np.int64]
 
-INTERLEAVED = 16  # images that are read together where their points lie side by side
-SHORT_ROW = 48  # points in a row that do not fill a vector
-BLOCKS_A_TRIAL = 16  # One of so many blocks may not fit a plan before it is given up.
+INTERLEAVED = 16  # Images that are read together where their points lie side by side.
+SHORT_ROW = 48  # Rows of fewer points do not fill vectors.
+BLOCKS_A_TRIAL = 16  # A plan is given up once it has failed for more than one of so many blocks.
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 
@@ -126,7 +126,7 @@ def add_histograms(
     lock = threading.Lock()
 
     def work(queue: Iterator[Block]) -> None:
-        # Blocks that may still not fit each plan before it is given up
+        # The number of further blocks for which each plan may fail before it is given up.
         trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
         histograms: dict[int, Values] = {}  # by plan
         for block in queue:

@@ -28,21 +28,21 @@ from ecc_core._backends.cpu.simplicial.counts import LANES
 from ecc_core._backends.cpu.transforms.heights import TOLERANCE, Floats, Grid, find_bin
 
 LARGEST_SHORT = 2**16 - 2
-"""Code of 16 bits; the next one is greater than all."""
+"""The largest code of 16 bits. The next number is greater than all codes."""
 LEAST_BITS = 8
-"""No more than one place of two to the power of these is uncertain in single precision."""
+"""In single precision at most one place of 2 ** LEAST_BITS is uncertain."""
 SPARE_BITS = 20
-"""Of the units of a cell; more would not fit into the bits of a place."""
+"""The most bits for the units within a cell: code and unit have to fit in the bits of a place."""
 
 
 LARGEST_BITS = 2**63 - 1
 """All bits of a float of 64 bits but that of its sign."""
 MODERATE = 64
-"""Reaches below two to the power of this, and above its reciprocal, need no factor."""
+"""Coordinates between 2 ** -MODERATE and 2 ** MODERATE are not multiplied by a factor."""
 LEAST_EXPONENT = -1000
-"""Of factors: the reciprocals of smaller powers of two are no floats."""
+"""The least exponent of a factor, a power of two. The reciprocals of lesser ones overflow."""
 FLOATS = (np.dtype(np.float32), 23), (np.dtype(np.float64), 52)
-"""The dtypes of places, and the bits behind their binary point."""
+"""The dtypes of places, and the numbers of bits of their fractions."""
 
 
 class Cells(NamedTuple):
@@ -71,11 +71,11 @@ class Guess(NamedTuple):
     """
 
     dtype: np.dtype[Any]
-    """Of places."""
+    """The dtype of places."""
     factor: float
-    """By which points are multiplied before they are rounded to that dtype."""
+    """Points are multiplied by it before they are rounded to that dtype."""
     scale: float
-    """By which vectors are multiplied then."""
+    """Vectors are multiplied by it, so that products with these points are in units."""
 
     def round(self, points: Floats, in_single: NDArray[np.float32]) -> NDArray[Any]:
         """Return rounded points; `in_single` are those in single precision, not multiplied."""
@@ -98,13 +98,13 @@ class Places(NamedTuple):
     most: float
     """Larger places, which are behind the last level, become this one."""
     bin_units: int
-    """Units of a bin less one: all bits of the units within a bin."""
+    """The number of units of a bin less 1, whose bits select the units within a bin."""
     close: int
-    """Less units of a bin, or as many, are too close to a level."""
+    """Places at most so many units after a level are too close to it to be certain."""
     cell_bits: int
-    """Units of a cell are two to the power of these."""
+    """A cell has 2 ** cell_bits units."""
     code: int
-    """Of cell 0, which is that before level 0."""
+    """The code of cell 0, which is the one before level 0."""
 
 
 @kernel()

@@ -24,7 +24,7 @@ from ecc_core._backends.cpu.simplicial.complexes import Rows
 LINE = 16
 """Entries that are compared at once. Lists take whole lines, and neighbours of one a cache line."""
 MOST_NEIGHBOURS = 127
-"""Of a point, so that places take seven bits, and sums of signs eight."""
+"""The most neighbours of a point: places then take seven bits, and sums of signs eight."""
 NOWHERE = 2**16
 
 DONE = 0
@@ -202,7 +202,7 @@ def _any_equal_of(lanes: int) -> Any:
         places = ir.Constant(kind, list(range(lanes)))
         length = builder.trunc(length_of(builder, lists, start), lists.element)
         is_there = builder.icmp_unsigned("<=", places, llvm.each(builder, length, lanes))
-        # What is behind the list becomes numbers that neither heads nor entries are, each once.
+        # Behind the list are distinct numbers, which no head and no entry has.
         others = ir.Constant(kind, [-2 * LINE * LINE - lane for lane in range(lanes)])
         own = builder.select(is_there, lists.load(start, lanes), others)
         found = ir.Constant(ir.VectorType(llvm.I1, lanes), None)

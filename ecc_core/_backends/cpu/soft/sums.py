@@ -39,13 +39,12 @@ BIN_WIDTH = 1 / 8  # In units of 1 / sharpness.
 POINTS_AT_ONCE = 1 << 20  # Points whose moments are summed together.
 MOMENTS_BYTES = 1 << 26  # The most memory of moments that are summed together.
 MOST_SERIAL_POINTS = 1 << 15  # Up to so many points do not pay for waking a thread.
-# Times in units of a point and a level near it, measured for 16 to 1,024 levels and 32 x 32 to
-# 512 x 512 points: what a point takes longer point by point than in windows, beside its levels, and
-# what a level takes in windows.
-POINT = -6
-WINDOWED_LEVEL = 40_000
-PART = 1 << 16  # points that one thread takes at once
-FEW_TERMS = 1 << 19  # points times levels that do not pay for waking a thread
+# Times, in units of the time for a point and a level near it. They were measured for 16 to 1,024
+# levels, and 32 x 32 to 512 x 512 points.
+POINT = -6  # What a point takes longer by itself than in windows, besides its levels.
+WINDOWED_LEVEL = 40_000  # What a level takes in windows.
+PART = 1 << 16  # Points that a thread takes at once.
+FEW_TERMS = 1 << 19  # For fewer points times levels, waking a thread takes longer than it saves.
 
 
 class Windows(NamedTuple):

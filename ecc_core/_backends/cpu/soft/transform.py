@@ -32,7 +32,8 @@ Places = NDArray[np.intp]
 
 MOST_PARTS = 16  # The most parts into which the points are divided.
 LEAST_PART = 1 << 12  # The fewest points that a thread takes at once.
-FEW_TERMS = 1 << 19  # points times levels times directions that do not pay for waking a thread
+# For fewer points times levels times directions, waking a thread takes longer than it saves.
+FEW_TERMS = 1 << 19
 
 
 class Projection(NamedTuple):

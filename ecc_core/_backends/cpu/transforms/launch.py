@@ -41,10 +41,10 @@ from ecc_core._request.transform import MOST_WEIGHT
 __all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "weighted_transform"]
 
 TOP = np.uint64(63)
-TILE = 512  # words at a time: their planes stay in the first-level cache
+TILE = 512  # The planes of so many words stay in the first-level cache.
 COLLECTED_POINTS = 4096  # Points that are collected before they are projected on the directions.
 BUFFER_POINTS = COLLECTED_POINTS + 64
-SPARSE = 32  # Points of a mask that cost about as much as one critical point.
+SPARSE = 32  # A critical point takes about as long as so many points of a mask.
 
 
 @kernel(error_model="numpy")

@@ -32,7 +32,7 @@ from ecc_core._backends.cpu.transforms.heights import (
 from ecc_core._orthants import ORTHANTS, Axes, coefficient_table, sort_directions
 from ecc_core._request.filtration import uses_cubes
 
-CORNERS = 2**18  # room for the corners of a few rows of a label image
+CORNERS = 2**18  # There is room for the corners of a few rows of a label image.
 REGIONS_AT_ONCE = 64  # Regions that a thread takes at a time.
 
 
