@@ -33,6 +33,7 @@ from ecc_core._backends.cpu.llvm import (
 )
 from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
+    Queued,
     append_coefficients,
     append_compressed,
     coefficients,
@@ -261,7 +262,7 @@ def _scan(volume: bool) -> Any:
                     own = ROWS if row + ROWS <= rows else rows - row
                     ends = is_last and turn == words - 1 and row + own == rows
                     point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
-                    into = (queue, queued, valid, own, point, pitch)
+                    into = Queued(queue, queued, valid, own, point, pitch)
                     starts = (here + at, between + at, before + at) if volume else (at,)
                     some, queued = coefficients(
                         planes, starts, kind_stride, carry, 3 * row, edge, block, into

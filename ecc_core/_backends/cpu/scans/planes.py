@@ -10,7 +10,7 @@ lanes wide, and LLVM splits them on narrower machines.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding
 from llvmlite import ir
@@ -178,26 +178,42 @@ def compress(builder: Any, values: Any, bits: Any) -> Any:
     return llvm.call(builder, name, values.type, [values, bits, undefined])
 
 
-def _queue(builder: Any, words: list[Any], into: list[Any]) -> Any:
+class Queued(NamedTuple):
+    """A queue of rows, and the 8 rows of a word that join it if they have a coefficient."""
+
+    queue: Any
+    """(6, n): for each queued row its 4 planes, its non-zero plane and the offset of its keys."""
+    count: Any
+    """How many rows are queued."""
+    valid: Any
+    """The bits of a word that stand for points of the block itself."""
+    rows: Any
+    """How many of the 8 rows are rows of the block."""
+    at: Any
+    """The offset of the keys of the first row."""
+    pitch: Any
+    """The distance from the keys of a row to those of the next one."""
+
+
+def _queue(builder: Any, words: list[Any], into: Queued) -> Any:
     """Queue the rows that have a non-zero coefficient, and return how many are queued then.
 
     Without a branch, which would be mispredicted for every other word.
     """
-    queue, queued, valid, rows, at, pitch = into
     number = ir.Constant(ir.VectorType(llvm.I64, ROWS), [llvm.I64(i) for i in range(ROWS)])
     planes = words[:-1]
-    nonzero = builder.and_(words[-1], llvm.each(builder, valid, ROWS))
-    steps = builder.mul(number, llvm.each(builder, pitch, ROWS))
+    nonzero = builder.and_(words[-1], llvm.each(builder, into.valid, ROWS))
+    steps = builder.mul(number, llvm.each(builder, into.pitch, ROWS))
     wanted = builder.and_(
         builder.icmp_unsigned("!=", nonzero, llvm.splat(llvm.I64, ROWS, 0)),
-        builder.icmp_signed("<", number, llvm.each(builder, rows, ROWS)),
+        builder.icmp_signed("<", number, llvm.each(builder, into.rows, ROWS)),
     )
-    offsets = builder.add(llvm.each(builder, at, ROWS), steps)
+    offsets = builder.add(llvm.each(builder, into.at, ROWS), steps)
     for i, word in enumerate([*planes, nonzero, offsets]):
-        place = builder.add(queued, builder.mul(queue.shape[1], llvm.I64(i)))
-        queue.store(compress(builder, word, wanted), place)
+        place = builder.add(into.count, builder.mul(into.queue.shape[1], llvm.I64(i)))
+        into.queue.store(compress(builder, word, wanted), place)
     kept = builder.ctpop(builder.bitcast(wanted, llvm.I8))
-    return builder.add(queued, builder.zext(kept, llvm.I64))
+    return builder.add(into.count, builder.zext(kept, llvm.I64))
 
 
 @llvm.operation(types.Tuple((types.uint64, types.intp)))
@@ -210,10 +226,8 @@ def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
     `edge` is 1 where the points before this word mirror its first. Writes 4 planes of 8 words and
     the non-zero plane into `out`.
 
-    Where the target can compress vectors, the rows with a non-zero coefficient are queued too:
-    `into` is (queue, rows queued, valid bits, valid rows, offset of the keys, pitch of the keys).
-    The 6 rows of the queue take, for each queued row, its 4 planes, its non-zero plane and the
-    offset of its keys. Returns the union of the non-zero plane's 8 words, and how many rows are
+    Where the target can compress vectors, the rows with a non-zero coefficient are queued too (see
+    :class:`Queued`). Returns the union of the non-zero plane's 8 words, and how many rows are
     queued then.
     """
     logic = Logic(builder)
@@ -240,7 +254,7 @@ def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
     for i, word in enumerate(words):
         out.store(word, llvm.I64(ROWS * i))
     some = llvm.call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", llvm.I64, [nonzero])
-    return [some, _queue(builder, words, into) if HAS_COMPRESS else into[1]]
+    return [some, _queue(builder, words, into) if HAS_COMPRESS else into.count]
 
 
 def _expanded(builder: Any, words: list[Any]) -> Any:
