@@ -39,7 +39,7 @@ def _sphere(n: int) -> Floats:
     i = np.arange(n)
     height = 1 - (2 * i + 1) / max(n, 1)
     radius = np.sqrt(1 - height**2)
-    turn = np.pi * (3 - np.sqrt(5)) * i  # by the golden angle
+    turn = np.pi * (3 - np.sqrt(5)) * i  # Successive points are turned by the golden angle.
     points = np.stack([height, radius * np.cos(turn), radius * np.sin(turn)], axis=1)
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
 

@@ -70,7 +70,7 @@ def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> 
         points = n + 1 if cubes else n
         positions.append((np.arange(points) - (points - 1) / 2) * step)
     axes = (0,) * missing + (1,) * len(shape)
-    reach = 0.0  # of the first corner from the centre, along all axes
+    reach = 0.0  # the distance of the first corner from the centre, added up over the axes
     for along in positions:
         if along.size:
             reach += abs(float(along[0]))

@@ -119,7 +119,8 @@ class Partition:
         """That of the array."""
         lengths = [along[-1] for along in self.edges]
         for axis, (border, is_open) in enumerate(zip(self.borders, self.open, strict=True)):
-            if border.wraps and is_open:  # the point behind the last block is the first one
+            # The point behind the last block stands for the first one.
+            if border.wraps and is_open:
                 lengths[self.lead + axis] = max(0, lengths[self.lead + axis] - 1)
         return tuple(lengths)
 
@@ -190,7 +191,8 @@ class Partition:
         found = []
         for along, length in zip(self.edges, self.shape, strict=True):
             parts = [slice(start, stop) for start, stop in itertools.pairwise(along)]
-            if parts and along[-1] > length:  # behind a periodic image is its first point
+            # Behind the end of a periodic image comes its first point.
+            if parts and along[-1] > length:
                 parts[-1] = slice(0, 1)
             found.append(tuple(parts))
         return tuple(found)

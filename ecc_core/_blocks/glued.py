@@ -115,7 +115,7 @@ def piece_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
     points = math.prod(block)
     on_sides = 0
     for length, whole in zip(block, shape, strict=True):
-        if length < whole:  # two sides across this axis
+        if length < whole:  # The block has two open sides across this axis.
             on_sides += 2 * points // length
     return PIECE_BYTES * on_sides
 
@@ -145,7 +145,7 @@ class GluedWork(Work):
         """The axis along which all blocks are, if there is one."""
 
     def near(self, block: Index) -> list[Index]:
-        return [block]  # the piece of a block depends on no other
+        return [block]  # The piece of a block depends on no other block.
 
     def emit(self, block: Index) -> Any:
         sides = self.partition.open_sides(block)

@@ -165,7 +165,7 @@ class MarkedBoxes:
         """
         beside = Counter(
             other
-            for number in list(self.held)  # to which threads add boxes
+            for number in list(self.held)  # A copy, since threads add boxes.
             for _, other in self.grid.neighbours(number)
             if other in self.waiting and other not in running
         )

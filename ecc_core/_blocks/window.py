@@ -90,7 +90,7 @@ class _Window:
         self.run = run
         self.kind = type(work)
         self.emitted: dict[Index, Any] = {}
-        self.order: list[Index] = []  # heap of the same blocks
+        self.order: list[Index] = []  # a heap of the numbers of these blocks
         self.asked: deque[Any] = deque()
         self.following: deque[tuple[Index, int | None]] = deque()
         self.shares: list[Any] = []
@@ -170,7 +170,8 @@ class _Window:
                 self.shares = []
                 sums.append((number, self.run.submit(self.kind.sum, shares)))
                 self.summed.append(sums[-1][1])
-                if len(self.summed) > SUMS:  # each keeps the shares of a group
+                # Each sum that is not done holds the shares of its group in memory.
+                if len(self.summed) > SUMS:
                     self.run.wait([self.summed.popleft()])
         return sums
 
@@ -240,7 +241,8 @@ class _Cluster:
         threads = sum(self.client.nthreads().values())
         self.ahead = AHEAD_ON_CLUSTER * threads
         self.asked = ASKED_ON_CLUSTER * threads
-        self.work = self.client.submit(_same, work, pure=False)  # a lost worker's is made again
+        # It is sent again if its worker is lost.
+        self.work = self.client.submit(_same, work, pure=False)
 
     def __enter__(self) -> Self:
         return self

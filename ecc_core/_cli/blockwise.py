@@ -154,7 +154,8 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
             direction=direction,
             boundary=arguments.boundary,
         )
-        filtration = replace(filtration, direction=None)  # the blocks contain the term
+        # Blocks have the term of the direction already.
+        filtration = replace(filtration, direction=None)
         for one in quantities_of(arguments):
             one.facts(filtration, one.own_of(arguments, spacing))  # which checks its options
         found = calibration or Calibration()
@@ -211,7 +212,8 @@ def _means(
     joined = bool(glued_of(arguments))
     more = sum(one.point_bytes for one in quantities_of(arguments))
     reached = [max(1, REACHES * r) for r in reach]
-    wide = point * math.prod(reached)  # so that less is smoothed twice
+    # Long blocks: points within reach of two blocks are smoothed twice.
+    wide = point * math.prod(reached)
     usual = CLUSTER_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
     limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // (1 if alike else workers))
     while True:
@@ -224,7 +226,7 @@ def _means(
             for axis in order[:-ndim]:
                 sizes[axis] = 1
         block = [sizes[axis] for axis in order]
-        around = []  # a block with what the filter reaches
+        around = []  # lengths of a block with the points that the filter reaches
         for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True):
             within = min(n + 2 * r, most)
             around.append(max(n, within))
@@ -232,10 +234,12 @@ def _means(
         extents = block[-ndim:], blocks.image.shape[-ndim:]
         piece = piece_bytes(*extents) if joined else 0
         joining = joining_bytes(*extents) if joined else 0
-        least = needed + (joining if joining > MEBIBYTE else 0)  # less is not worth a refusal
+        # A few bytes are no reason to refuse an image.
+        least = needed + (joining if joining > MEBIBYTE else 0)
         if least <= memory or not limit:
             break
-        limit //= 2  # what the filter reaches, or pieces, take much of the memory
+        # Points around a block, or pieces, take much of the memory: blocks become smaller.
+        limit //= 2
     if least > memory and share is None:
         raise InputFileError(
             f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
@@ -271,7 +275,8 @@ def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     dtype = stack.blocks.dtype
     if sampled and dtype.kind in "iu" and (low > np.iinfo(dtype).max or high < np.iinfo(dtype).min):
         raise InputFileError(f"--range {low},{high} has no value of {dtype}")
-    return np.unique(even_thresholds(low, high, wanted))  # one, if all values are equal
+    # a single threshold if all values are equal
+    return np.unique(even_thresholds(low, high, wanted))
 
 
 def _usual_range(stack: Stack) -> tuple[Any, Any]:

@@ -101,7 +101,7 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     windows = stack.blocks.windows
     job = stack.job()
     image, *kept = stack.blocks.whole()
-    if len(kept) > 1:  # there are windows, and missing points
+    if len(kept) > 1:  # Windows are given, and points are missing: these are masked.
         image = np.ma.array(image, mask=~kept.pop())
     if kept and not (windows or stack.blocks.labels) and has_half_open(arguments):
         # The points of a mask would be a window: those that are missing never enter.
@@ -111,7 +111,8 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     options |= quantity.own_of(arguments, stack.spacing)._asdict()
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
-            options["range"] = range_of(stack)  # the same for all places
+            # so that thresholds are the same along the batch axes
+            options["range"] = range_of(stack)
         of_regions = getattr(ecc_core, quantity.of_regions)
         parts = []
         for at in np.ndindex(*stack.batch):
@@ -123,7 +124,8 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
             parts.append(own.densities() if windows and arguments.density else own)
         if not parts:
             raise ValueError("its axes other than Z, Y and X are empty")
-        values = np.concatenate([own.values for own in parts])  # at the same thresholds
+        # All parts have the same thresholds.
+        values = np.concatenate([own.values for own in parts])
         labels = [own.labels for own in parts]
         return job.curves_of_result(parts[0]._replace(values=values), labels)
     axes = tuple(range(image.ndim - stack.view.ndim, image.ndim))

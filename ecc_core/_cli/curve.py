@@ -125,7 +125,8 @@ def _common_range(
         said_later = redirect_stderr(StringIO())
         with _collected(path, paths, failures), blame(path), said_later:
             ends += range_of(_read(path, lengths, arguments)) or ()
-    arguments.said.clear()  # as it was not shown
+    # Notes were not printed here, so that reading the image again prints them.
+    arguments.said.clear()
     return (min(ends), max(ends)) if ends else None
 
 

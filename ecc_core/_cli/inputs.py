@@ -199,7 +199,7 @@ def open_blocks(
         if sigma.size not in (1, ndim):
             raise InputFileError(f"--smooth must be one number or {ndim} of them, got {sigma.size}")
         steps = check_spacing(calibration.spacing if arguments.unit else None, ndim)
-        boundary = getattr(arguments, "boundary", "closed")  # transforms have none
+        boundary = getattr(arguments, "boundary", "closed")  # `ecc transform` has no --boundary.
         wraps = boundary_of(boundary, ndim).wraps
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
     mask = fitted("mask", arguments.mask)
@@ -265,7 +265,8 @@ def _fitted(
         raise InputFileError(f"{path}: --{name} must have the image's shape {wanted}, got {there}")
     with blame(image):
         check_place(f"--{name} {path}", stored.affine, affine, lengths)
-        if getattr(arguments, "spacing", None) is None:  # that of the image is believed
+        # Without --spacing the spacing of the image counts, with which this one has to agree.
+        if getattr(arguments, "spacing", None) is None:
             check_scale(f"--{name} {path}", stored.distances, opened.distances, lengths)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)

@@ -172,7 +172,7 @@ def _check_device(arguments: Namespace) -> None:
     on_host = [f"--{one.name}" for one in quantities_of(arguments) if one.joins.how != "add"]
     if needs_memory(arguments):
         on_host.append("--thresholds exact")
-    if has_windows(arguments):  # of which devices compute the curve only
+    if has_windows(arguments):  # Of windows, devices compute only the curve.
         on_host += [f"--{one.name} of windows" for one in quantities_of(arguments) if one.option]
     if on_host and arguments.device != "cpu":
         name = on_host[0]

@@ -152,12 +152,13 @@ def skeleton_of(mask: Mask) -> Mask:
     ndimage = import_optional("scipy.ndimage", extra="features", purpose="clDice")
     objects, count = ndimage.label(mask, np.ones((3, 3, 3)))
     has_skeleton = np.zeros(count + 1, bool)
-    has_skeleton[0] = True  # the background lacks none
+    has_skeleton[0] = True  # The background is no object: no skeleton is missing.
     has_skeleton[objects[skeleton]] = True
     erased = ~has_skeleton[objects]
     if not erased.any():
         return skeleton
-    depth = ndimage.distance_transform_edt(np.pad(mask, 1))  # beyond the image is background
+    # Points beyond the image belong to the background.
+    depth = ndimage.distance_transform_edt(np.pad(mask, 1))
     ridge = (depth == ndimage.maximum_filter(depth, 3))[1:-1, 1:-1, 1:-1]
     whole: Mask = skeleton | (erased & ridge)
     return whole

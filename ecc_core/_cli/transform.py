@@ -114,7 +114,7 @@ def _shape(image: NDArray[Any], mask: NDArray[Any] | None, arguments: Namespace)
         return image
     if image.dtype.kind == "f" and np.isnan(image).any():
         raise ValueError("a shape must have no NaN")
-    if arguments.threshold is not None:  # which is compared without rounding
+    if arguments.threshold is not None:  # The threshold is compared without rounding it.
         least = round_to_levels(arguments.threshold, image.dtype.newbyteorder("="), True).values
         shape: NDArray[np.bool_] = image >= least if least.size else np.zeros(image.shape, np.bool_)
         return shape if mask is None else shape & mask

@@ -25,7 +25,7 @@ dask = import_optional("dask", **PURPOSE)
 da = import_optional("dask.array", **PURPOSE)
 graphs = import_optional("dask.highlevelgraph", **PURPOSE)
 
-FAN_IN = 16  # shares that one task adds
+FAN_IN = 16  # The most shares that one task adds.
 
 Graph = dict[tuple[Any, ...], Any]
 
@@ -218,7 +218,7 @@ def sums_of_blocks(
     if each_block:
         count = math.prod(work.partition.owners[work.lead :])
         chunks = (*image.chunks[: work.lead], (1,) * count, (size,))
-    elif regions:  # of which the number is not known
+    elif regions:  # The number of regions is not known yet.
         chunks = (*image.chunks[: work.lead], (math.nan,), (size,))
     return da.Array(graph, name, chunks, meta=meta)
 

@@ -58,7 +58,8 @@ def whole_curve(image: Any, thresholds: ArrayLike, options: ImageOptions) -> Eul
     facts = curve_facts(request.filtration)
     if request.window is not None:
         return EulerCurve(at, _window_curves(request, at), **facts)
-    undirected = replace(request.filtration, direction=None)  # the image has the term
+    # The term of the direction is in the image already.
+    undirected = replace(request.filtration, direction=None)
     curve = EULER.boxes(at, undirected, NoOptions())
     values = graph.sums_of_blocks(curve, request.images, request.mask)
     return EulerCurve(at, values, **facts)
@@ -175,7 +176,7 @@ def whole_coefficients(image: Any, options: ImageOptions) -> Any:
     mask = request.mask
     if image.size == 0:
         return da.zeros_like(image, dtype=np.int8)
-    return da.map_overlap(  # they depend on the nearest neighbours only
+    return da.map_overlap(  # A coefficient depends on the nearest neighbours of its point only.
         coefficients_of,
         *((image,) if mask is None else (image, mask)),
         depth=1,

@@ -181,7 +181,7 @@ class Blocks:
         """Return the bytes per point in memory, including its label and its mask."""
         total: int = sum(view.dtype.itemsize for view in self.views)
         total += self.image.missing is not None
-        total += self.windows  # its coefficient
+        total += self.windows  # the coefficient of each point
         if self.smoothing:
             total += self.smoothing.dtype(self.image.dtype).itemsize
         if self.direction:

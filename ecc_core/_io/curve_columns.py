@@ -70,7 +70,8 @@ def heads_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Arra
     names = {name for own in found for name in own.heads}
     more = [name for name in ("channel", "label") if name in names]
     for name in (*(axes or sorted(names.difference(more))), *more):
-        missing = "" if name == "channel" else -1  # it has no such axis, or no names of channels
+        # for an image without this axis, or without names of channels
+        missing = "" if name == "channel" else -1
         parts = [own.heads.get(name, np.full(own.rows, missing)) for own in found]
         heads[name] = np.concatenate(parts)
         if heads[name].dtype.kind == "f":  # of integers without a common type

@@ -174,12 +174,14 @@ def _opened(path: Path | str, request: Request) -> Opened:
     if not file.is_file():
         raise ValueError("not a file")
     suffix = file.suffix.lower()
-    if suffix == ".gz":  # of .nii.gz or .mrc.gz
+    if suffix == ".gz":  # such as .nii.gz or .mrc.gz
         suffix = Path(file.stem).suffix.lower() + suffix
     found = _BY_SUFFIX.get(suffix)
-    if request.shape is not None:  # whatever the suffix is
+    # A shape is given for raw values only, which may have any suffix.
+    if request.shape is not None:
         found = raw.FORMATS[0]
-    if found is None or found in (zarr_images.ZARR, *n5.FORMATS):  # which are folders
+    # These formats are folders, not files.
+    if found is None or found in (zarr_images.ZARR, *n5.FORMATS):
         there = file.suffix or "none"
         raise ValueError(f"type not supported, got {there}; ecc info --help lists those that are")
     opened = _read_by(found, found.open(file, request, *inside))
@@ -224,7 +226,8 @@ def _check(opened: Opened, request: Request) -> None:
 def _in_order(opened: Opened) -> Opened:
     """Return an image with its axes in the order T, others, C, Z, Y, X, S; nothing is read."""
     axes = opened.description.letters
-    if len(axes) != len(opened.array.shape):  # another one is requested
+    # An array other than the one that is described was requested.
+    if len(axes) != len(opened.array.shape):
         return opened
 
     def rank(i: int) -> tuple[bool, int]:

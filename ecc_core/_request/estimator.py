@@ -131,13 +131,13 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
     found[point][0] = cell
 
     def add(group: tuple[Offset, ...], measure: int, weight: float) -> None:
-        moved = np.array(group) - np.min(group, axis=0)  # begins at 0 along each axis
+        moved = np.array(group) - np.min(group, axis=0)  # The least offset along each axis is 0.
         points = [tuple(point) for point in moved.tolist()]
         placed = tuple(sorted(points))
         found.setdefault(placed, np.zeros(ndim + 1))[measure] += weight
 
     steps = _half_of_neighbours(ndim)
-    if count <= ndim:  # along the axes only
+    if count <= ndim:  # Only neighbours along the axes count.
         steps = [step for step in steps if _reach(step) == 1]
     vectors = np.array(steps) * spacing
     lengths = np.linalg.norm(vectors, axis=1)

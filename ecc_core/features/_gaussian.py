@@ -139,7 +139,7 @@ def lattice_curve(
             for face in faces:
                 largest = differences[:, (fixed == face).all(axis=1)].max(axis=1)
                 row += count / len(faces) * _shares(largest)
-    found = weights.any(axis=0)  # few of the bins if neighbours are alike
+    found = weights.any(axis=0)  # Few bins have a weight if neighbours are nearly equal.
     weights = weights[:, found]
     centres = centres[found]
     total = np.empty((SHIFTS, u.size))
@@ -176,7 +176,8 @@ def count_cells(
     one = []  # the number of cells with one point or cube, along each axis
     two = []  # the number of those with two
     for n, border in zip(shape, boundary.axes, strict=True):
-        closed = border.is_closed  # of cubes, faces between two count, and outer ones if closed
+        # Faces between two cubes count, and outer ones if the border is closed.
+        closed = border.is_closed
         pairs = n - 1 if closed else n - border.missing
         one.append(sign * pairs + closed)
         two.append(-sign * pairs)

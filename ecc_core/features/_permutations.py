@@ -140,7 +140,7 @@ def _means(name: str, values: Floats, ids: Any) -> dict[Any, Floats]:
         )
     rows: dict[Any, list[int]] = {}
     for row, unit in enumerate(known):
-        if unit is None or unit != unit:  # NaN
+        if unit is None or unit != unit:  # NaN is not equal to itself.
             raise ValueError(f"`units` must have an id for each curve of `{name}`, got {unit!r}")
         rows.setdefault(unit, []).append(row)
     return {unit: values[members].mean(axis=0) for unit, members in rows.items()}

@@ -31,7 +31,8 @@ from ecc_core.features._steps import (
 )
 
 Seed = int | np.random.Generator | None
-ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
+# The relative error of a distance: a permutation of equal groups has the same distance.
+ROUNDING = 1e-12
 
 
 def mean_band(
@@ -142,7 +143,7 @@ def mean_band(
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
     normal = np.quantile(np.concatenate(deviations), level, axis=0)
     special = import_optional("scipy.special", extra="features", purpose="mean_band")
-    q = -special.stdtrit(count - 1, special.ndtr(-normal))  # of Student's distribution
+    q = -special.stdtrit(count - 1, special.ndtr(-normal))  # a quantile of Student's distribution
     thresholds, middle, low, high = aligned.restored(mean, mean - q * spread, mean + q * spread)
     return CurveBand(thresholds, middle, low, high, *aligned.quantity)
 

@@ -90,7 +90,8 @@ class Components(CurveQuantity[ComponentOptions]):
 
     def columns_among(self, columns: Set[str]) -> tuple[str, ...]:
         own = super().columns_among(columns)
-        return own if len(own) > 2 else ()  # points, the largest component, and one axis
+        # at least the points, the largest component, and one axis
+        return own if len(own) > 2 else ()
 
     def ndim_of(self, columns: Sequence[str]) -> int:
         return len(columns) - 2

@@ -26,7 +26,7 @@ class CurveValues(BoxValues):
     def of_box(self, *box: Array) -> Values:
         image, *mask = (array if array.ndim > 1 else array[:, None] for array in box)
         curve = origin_of(image).backend().curve
-        flat = closed(self.filtration, image.ndim - 1)  # planes have fewer axes
+        flat = closed(self.filtration, image.ndim - 1)  # A plane has fewer axes than the image.
         shown = mask[0] if mask else None
         values: Values = curve(image, self.thresholds, flat, mask=shown, workers=1)
         return on_host(values) if self.lands_on_host else values

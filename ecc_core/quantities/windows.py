@@ -38,7 +38,8 @@ class OfWindows(BoxValues):
     Both may be followed by a mask of the points that may enter.
     """
 
-    flat: ClassVar[bool] = False  # to which point a cell belongs depends on the order of axes
+    # The owner of a cell depends on the order of axes, so that none may be left out.
+    flat: ClassVar[bool] = False
     windows: ClassVar[bool] = True
 
     def with_terms(self, own: Values, terms: list[Term]) -> Values:

@@ -86,7 +86,7 @@ def _pick(units: Any, images: list[int], request: Request, inside: str) -> int:
         number = request.pick_series(_names_of(units, images))
         return images[number]
     named = {str(i): i for i in images}
-    for i in reversed(images):  # the first one of a name
+    for i in reversed(images):  # In reverse, so that the first one of a name is kept.
         name = units[i].name.upper()
         named[name] = i
         named[f"{name},{units[i].ver}"] = i
@@ -120,7 +120,7 @@ def _lazy(unit: Any, shape: tuple[int, ...]) -> Lazy:
         values = np.empty([part.stop - part.start for part in box], corner.dtype)
         *lead, rows, columns = box if len(box) > 1 else (slice(0, 1), *box)
         numbers = [range(part.start, part.stop) for part in lead]
-        with lock, _without_warnings():  # there is one place in the file, from which rows are read
+        with lock, _without_warnings():  # Threads share the position in the file.
             for index in itertools.product(*numbers):
                 place = tuple(i - part.start for i, part in zip(index, lead, strict=True))
                 whole = section[(*index, rows)] if len(box) > 1 else section[columns]
@@ -199,7 +199,8 @@ def _encoding(unit: Any, dtype: np.dtype[Any]) -> Encoding:
 def _missing(unit: Any, dtype: np.dtype[Any]) -> Missing | None:
     """Return what BLANK declares as missing; astropy gives NaN for it."""
     blank = unit._orig_blank
-    if blank is None or dtype.kind != "f" or unit._orig_bitpix < 0:  # not of stored floats
+    # BLANK is defined for stored integers only.
+    if blank is None or dtype.kind != "f" or unit._orig_bitpix < 0:
         return None
     return declared_missing(dtype, [math.nan], f"BLANK {blank}")
 
@@ -232,7 +233,7 @@ def _placed(header: Any, axes: list[str], kinds: list[str]) -> Description:
         f"{header.get(f'CTYPE{n}', '')} {header.get(f'CRVAL{n}', 0)}" for n in numbers.values()
     ]
     celestial = any(kind in CELESTIAL for kind in kinds)
-    if not celestial:  # coordinates are linear, so that those of all references are the same
+    if not celestial:  # Coordinates are linear: those of any reference point are the same.
         origin += [float(header.get(f"CRVAL{n}", 0)) for n in numbers.values()]
         named = []
     return replace(description, place=Affine(vectors, origin, " ".join(["fits", *named])))
