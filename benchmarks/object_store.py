@@ -22,7 +22,7 @@ from moto.server import ThreadedMotoServer
 
 from benchmarks.periodic_volumes import STORAGES, curve_of, make, truth
 from benchmarks.scale import assert_true
-from ecc_core._cli import blockwise
+from ecc_core._cli import block_sizes
 from ecc_core.cli import main as ecc_command
 
 SECRET = "not-to-be-shown"
@@ -89,7 +89,7 @@ def main() -> None:
         shards, size = stored(folder, period)
         server._server.app = counted
         out = folder / "curve.csv"
-        blockwise.BLOCK_BYTES = 1  # so that a block is a shard
+        block_sizes.BLOCK_BYTES = 1  # so that a block is a shard
         assert ecc_command(["stack", "s3://bucket/a.zarr", "--out", str(out)]) == 0
         assert_true(out, truth(curve_of, period, PERIODS, "closed"))
     server.stop()

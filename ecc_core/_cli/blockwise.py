@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays import on_host
-from ecc_core._blocks.glued import joining_bytes, piece_bytes
+from ecc_core._cli.block_sizes import LEAST_MEMORY, MEMORY_SHARE, BlockSizes, block_sizes_of
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
 from ecc_core._cli.outputs import (
-    glued_of,
     has_lengths,
     has_windows,
     settings_of,
@@ -25,34 +23,13 @@ from ecc_core._io.blocks import Blocks
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.retries import without_secrets
 from ecc_core._io.stack_job import StackJob
-from ecc_core._io.stored import View, grown_chunks
+from ecc_core._io.stored import View
 from ecc_core._request.filtration import Filtration, check_spacing, direction_of, filtration_of
-from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
 from ecc_core.quantities.registry import quantities_of
 
-BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
-CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
-BLOCKS_IN_MEMORY = 5  # A worker holds encoded and decoded points, planes and waiting results.
-PIECES_IN_MEMORY = 12  # A worker holds so many, with what it takes to join two of them.
-FRONT_SHARE = 4  # A quarter of the memory is for planes that wait for later blocks.
-LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
-# A smoothed block is so many times as long as its filter reaches, so that little is smoothed twice.
-REACHES = 8
-MEMORY_SHARE = 4  # The blocks of an image in memory may take a quarter of its size.
-LEAST_MEMORY = 1 << 26
-MEBIBYTE = 1 << 20
-
-
-class Means(NamedTuple):
-    """The blocks of an image, and how many of them fit in memory."""
-
-    sizes: tuple[int, ...]  # points of a block along each axis of the source
-    workers: int  # threads whose blocks fit in memory together
-    side: int  # blocks of a column across, so that planes fit in memory
-    piece: int  # bytes that Betti numbers or sizes of components keep of a block, or 0
 
 
 class Stack(NamedTuple):
@@ -62,7 +39,7 @@ class Stack(NamedTuple):
     path: str
     view: View  # the selected part of the file
     blocks: Blocks
-    means: Means
+    sizes: BlockSizes
     filtration: Filtration
     spacing: tuple[float, ...] | None  # along each spatial axis; None if it has no effect
     calibration: Calibration | None  # from which the spacing is
@@ -87,7 +64,7 @@ class Stack(NamedTuple):
             windows=blocks.windows,
             heads=self.heads,
             thresholds=np.empty(0) if at is None else at,
-            chunks=blocks.image.chunks(self.means.sizes),
+            chunks=blocks.image.chunks(self.sizes.points),
         )
 
     @property
@@ -162,7 +139,7 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         blocks = open_blocks(path, view, found, arguments, labels=arguments.labels)
     windows = has_windows(arguments)
     blocks = replace(blocks, direction=direction, device=arguments.device, windows=windows)
-    means = _means(
+    sizes = block_sizes_of(
         blocks,
         ndim,
         arguments,
@@ -174,7 +151,7 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         path=path,
         view=view,
         blocks=blocks,
-        means=means,
+        sizes=sizes,
         filtration=filtration,
         spacing=spacing,
         calibration=calibration,
@@ -185,72 +162,8 @@ def held(stack: Stack) -> Stack:
     """Return an image that is in memory, whose blocks take little more."""
     blocks = stack.blocks.held()
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
-    means = _means(blocks, stack.view.ndim, stack.arguments, max(LEAST_MEMORY, share))
-    return stack._replace(blocks=blocks, means=means)
-
-
-def _means(
-    blocks: Blocks,
-    ndim: int,
-    arguments: Namespace,
-    share: int | None = None,
-    *,
-    alike: bool = False,
-) -> Means:
-    """Return the shape of the blocks of an image, and how many of them fit in memory.
-
-    An image that is in memory takes a `share` besides, or that of a single block. Blocks that are
-    to be `alike` on all machines do not depend on the number of cores, nor on a cluster.
-    """
-    memory: int = min(arguments.max_memory, share or arguments.max_memory)
-    source = blocks.image.source
-    order = blocks.image.order
-    point = blocks.bytes_a_point
-    shape = source.shape
-    reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
-    workers = arguments.workers or available_cores()
-    joined = bool(glued_of(arguments))
-    more = sum(one.point_bytes for one in quantities_of(arguments))
-    reached = [max(1, REACHES * r) for r in reach]
-    # Long blocks: points within reach of two blocks are smoothed twice.
-    wide = point * math.prod(reached)
-    usual = CLUSTER_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
-    limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // (1 if alike else workers))
-    while True:
-        sizes = list(
-            grown_chunks(
-                source.chunks, shape, grow=sorted(order[-ndim:]), itemsize=point, limit=limit
-            )
-        )
-        if blocks.labels is not None or joined:
-            for axis in order[:-ndim]:
-                sizes[axis] = 1
-        block = [sizes[axis] for axis in order]
-        around = []  # lengths of a block with the points that the filter reaches
-        for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True):
-            within = min(n + 2 * r, most)
-            around.append(max(n, within))
-        needed = math.prod(block[:-ndim]) * math.prod(around) * (point * BLOCKS_IN_MEMORY + more)
-        extents = block[-ndim:], blocks.image.shape[-ndim:]
-        piece = piece_bytes(*extents) if joined else 0
-        joining = joining_bytes(*extents) if joined else 0
-        # A few bytes are no reason to refuse an image.
-        least = needed + (joining if joining > MEBIBYTE else 0)
-        if least <= memory or not limit:
-            break
-        # Points around a block, or pieces, take much of the memory: blocks become smaller.
-        limit //= 2
-    if least > memory and share is None:
-        raise InputFileError(
-            f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
-            f"least {ceil_div(least, MEBIBYTE)}M, got {memory >> 20}M"
-        )
-    points = math.prod(block)
-    planes = point * sum(2 * points // n for n in block[-ndim:])
-    across = memory // FRONT_SHARE // planes
-    side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
-    room = 1 + max(0, (memory - needed - joining) // (needed + PIECES_IN_MEMORY * piece))
-    return Means(tuple(sizes), min(room, workers), side, piece)
+    sizes = block_sizes_of(blocks, stack.view.ndim, stack.arguments, max(LEAST_MEMORY, share))
+    return stack._replace(blocks=blocks, sizes=sizes)
 
 
 def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
@@ -287,9 +200,10 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
         info = np.iinfo(dtype)
         return int(info.min), int(info.max)
     blocks = stack.blocks
-    stack = stack._replace(means=_means(blocks, stack.view.ndim, stack.arguments, alike=True))
+    sizes = block_sizes_of(blocks, stack.view.ndim, stack.arguments, alike=True)
+    stack = stack._replace(sizes=sizes)
     found = range_of(stack, SAMPLED_BLOCKS)
-    count = math.prod(map(len, blocks.image.chunks(stack.means.sizes)))
+    count = math.prod(map(len, blocks.image.chunks(stack.sizes.points)))
     if found is None:
         raise ValueError("--range must be given: there is no finite value in some blocks")
     sys.stderr.write(
@@ -301,7 +215,7 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
 def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
     """Return the finite minimum and maximum of the points of all blocks, or of so many; or None."""
     image = stack.blocks.image
-    sizes = stack.means.sizes
+    sizes = stack.sizes.points
     count = math.prod(map(len, image.chunks(sizes)))
     spread = np.linspace(0, count - 1, min(most or count, count))
     numbers = np.unique(spread.astype(int))
@@ -315,7 +229,7 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
         points = points[used]
         return [points.min(), points.max()] if points.size else []
 
-    with ThreadPoolExecutor(stack.means.workers) as pool:
+    with ThreadPoolExecutor(stack.sizes.workers) as pool:
         found = [*pool.map(ends, boxes)]
     values = [value.item() for pair in found for value in pair]
     return (min(values), max(values)) if values else None

@@ -144,9 +144,9 @@ def _add_blocks(
     work = total.work
     scheduler = stack.arguments.scheduler
     size = min(max(LEAST_GROUP, work.partition.size // MANY_GROUPS), MOST_GROUP)
-    if stack.means.piece:
-        size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
-    groups = work.groups(size, stack.means.side, span)
+    if stack.sizes.piece:
+        size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.sizes.piece)))
+    groups = work.groups(size, stack.sizes.across, span)
     missing: Sequence[int] = range(len(groups))
     kept = None
     if folder is not None:
@@ -164,7 +164,7 @@ def _add_blocks(
         _on_cluster(scheduler),
         kept or nullcontext(),
         closing(
-            sums_of_groups(work, groups, wanted, workers=stack.means.workers, scheduler=scheduler)
+            sums_of_groups(work, groups, wanted, workers=stack.sizes.workers, scheduler=scheduler)
         ) as sums,
     ):
         for number, values in sums:
@@ -199,7 +199,7 @@ def _facts(stack: Stack, work: Work, size: int, own: tuple[Any, ...], span: Span
         "version": version(),
         "views": stack.description(),
         "edges": work.partition.edges,
-        "groups": [size, stack.means.side, *span],
+        "groups": [size, stack.sizes.across, *span],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.computed.filtration),
         "kind": [type(work.computed).__name__, *own],

@@ -118,7 +118,7 @@ def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
     if all(boundary_of(arguments.boundary, image.ndim).wraps):
         torus = _torus(image, mask, arguments.superlevel)
     # Together, so that each block is read once.
-    found, whole = dask.compute(ends, torus, scheduler="threads", num_workers=stack.means.workers)
+    found, whole = dask.compute(ends, torus, scheduler="threads", num_workers=stack.sizes.workers)
     levels = round_to_levels(at, image.dtype.newbyteorder("="), arguments.superlevel)
     numbers = []
     for births, deaths, points in found:
@@ -145,7 +145,7 @@ def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:
     dask = import_optional("dask", **PURPOSE)
     da = import_optional("dask.array", **PURPOSE)
     blocks = stack.blocks
-    chunks = blocks.image.chunks(stack.means.sizes)[len(place) :]
+    chunks = blocks.image.chunks(stack.sizes.points)[len(place) :]
     lead = tuple(slice(i, i + 1) for i in place)
     read = dask.delayed(_read, nout=2, pure=True)
     given = dask.delayed(blocks, traverse=False, pure=True)

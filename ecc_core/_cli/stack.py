@@ -89,7 +89,7 @@ def _compute(stack: Stack, at: Array, parts: Parts) -> None:
         totals = totals_of(stack, job, parts.folder, arguments.part or WHOLE)
         if arguments.part is not None:
             across = max(map(len, job.chunks[1 - stack.view.ndim :]))
-            cut = Cut(fingerprint_of_values(stack.blocks.views), min(stack.means.side, across))
+            cut = Cut(fingerprint_of_values(stack.blocks.views), min(stack.sizes.across, across))
             write_part(arguments.out, arguments.part, job=job, cut=cut, totals=totals)
             return
         curves = job.curves(totals)

@@ -20,7 +20,7 @@ SHAPE = (19, 20, 17)
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are the stored chunks."""
-    monkeypatch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
+    monkeypatch.setattr("ecc_core._cli.block_sizes.BLOCK_BYTES", 1)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_parts_of_other_options(tmp_path, stored, parts, refuse, flags, reason):
 def test_parts_of_other_blocks(tmp_path, stored, parts, refuse, monkeypatch):
     """As another --max-memory makes them."""
     (first,) = parts(stored, ["1/2"], "--thresholds", LEVELS)
-    monkeypatch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1 << 11)
+    monkeypatch.setattr("ecc_core._cli.block_sizes.BLOCK_BYTES", 1 << 11)
     (second,) = parts(stored, ["2/2"], "--thresholds", LEVELS)
     message = refuse("merge", first, second, "--out", tmp_path / "m.csv")
     assert "it was cut into other blocks: give the same --max-memory" in message

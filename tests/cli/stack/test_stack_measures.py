@@ -216,7 +216,7 @@ def test_rows_of_blocks(stack, tmp_path, monkeypatch, chunks, memory):
     image = noise(19, 20, 17)
     path = write_zarr(tmp_path / "a.zarr", image, chunks=chunks)
     flags = ["--thresholds", LEVELS, "--workers", 2, "--betti", "--max-memory", memory]
-    monkeypatch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
+    monkeypatch.setattr("ecc_core._cli.block_sizes.BLOCK_BYTES", 1)
     assert_table(stack(path, *flags), ecc.betti_curves(image, np.arange(9)))
 
 
