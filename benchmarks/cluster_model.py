@@ -91,7 +91,7 @@ def run(cluster: Cluster, work: Work, groups: Sequence[Group]) -> int:
     moving = window._Window(work, groups, cluster)  # type: ignore[arg-type]
     held = 0
     for _ in moving.sums(range(len(groups))):
-        held = max(held, len(moving.emitted))
+        held = max(held, len(moving.processed))
     return held
 
 
@@ -138,7 +138,7 @@ def costs_of_tasks(work: Work) -> dict[str, float]:
         return found
 
     for _ in range(3):
-        near = [timed(Work.emit, block) for block in work.near((0, 0, 0))]
+        near = [timed(Work.process, block) for block in work.near((0, 0, 0))]
         timed(Work.planes, (0, 0, 1), (2,))
         share = timed(Work.share, (0, 0, 0), near)
         timed(Work.sum, [share] * GROUP)
@@ -192,7 +192,7 @@ def main() -> None:
         for side in (256, 512)
         for workers in (1, 16, 64, 256)
     ]
-    names = ("emit", "planes", "share", "sum")
+    names = ("process", "planes", "share", "sum")
     of_block = [[f"{s}^3", *(f"{costs[s][name]:.4f}" for name in names)] for s in costs]
     of_run = [
         *("block", "workers", "blocks", "tasks", "minutes", "threads busy"),

@@ -191,17 +191,17 @@ def count_blocks(side: int) -> None:
     groups = work.groups(16, side=side)
     waiting: set[Any] = set()
     most = 0
-    emit = Work.emit
+    process = Work.process
 
     def counted(self: Work, block: tuple[int, ...]) -> Any:
         nonlocal most
-        emitted = emit(self, block)
+        processed = process(self, block)
         waiting.add(block)
         most = max(most, len(waiting))
-        weakref.finalize(emitted.own, waiting.discard, block)
-        return emitted
+        weakref.finalize(processed.own, waiting.discard, block)
+        return processed
 
-    Work.emit = counted  # type: ignore[method-assign]
+    Work.process = counted  # type: ignore[method-assign]
     start = time.perf_counter()
     for _ in sums_of_groups(work, groups, range(len(groups)), workers=WORKERS):
         pass

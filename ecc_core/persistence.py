@@ -48,8 +48,8 @@ def persistence_pairs(
         d - 1 for a dask array, whose chunks are reduced to what others can change of its classes,
         and joined in a tree. For tunnels, chunks are read with the points around them.
     min_persistence : float, default 0
-        Leave out classes whose values of birth and death differ by less. Those that never die stay.
-        Differences are those of :func:`betti_curves`.
+        Leave out classes whose values of birth and death differ by less. Those that never die are
+        kept. Differences are those of :func:`betti_curves`.
     connectivity, superlevel, mask, nan
         As for :func:`betti_curves`.
     axis : int or tuple of int, optional

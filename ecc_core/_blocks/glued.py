@@ -147,15 +147,15 @@ class GluedWork(Work):
     def near(self, block: Index) -> list[Index]:
         return [block]  # The piece of a block depends on no other block.
 
-    def emit(self, block: Index) -> Any:
+    def process(self, block: Index) -> Any:
         sides = self.partition.open_sides(block)
         image, *mask = self.read(self.partition.box(block))
         (piece,) = self.computed.pieces(image, mask[0] if mask else None, sides)
         return piece
 
-    def share(self, block: Index, emitted: Sequence[Any]) -> Any:
+    def share(self, block: Index, processed: Sequence[Any]) -> Any:
         """Return the place and the piece of a block."""
-        return tuple((i, i + 1) for i in block[self.lead :]), emitted[0]
+        return tuple((i, i + 1) for i in block[self.lead :]), processed[0]
 
     def sum(self, shares: Sequence[Any]) -> Values:
         """Return the piece of a group as one array."""

@@ -89,7 +89,7 @@ class _Window:
         self.groups = groups
         self.run = run
         self.kind = type(work)
-        self.emitted: dict[Index, Any] = {}
+        self.processed: dict[Index, Any] = {}
         self.order: list[Index] = []  # a heap of the numbers of these blocks
         self.asked: deque[Any] = deque()
         self.following: deque[tuple[Index, int | None]] = deque()
@@ -103,7 +103,7 @@ class _Window:
             group = self.groups[number]
             if (group.images, group.column) != place:
                 yield self._catch_up(0)
-                self.emitted.clear()
+                self.processed.clear()
                 self.order.clear()
                 place = group.images, group.column
                 self.column = _column_of(group, self.groups)
@@ -117,13 +117,13 @@ class _Window:
     def _read(self, block: Index) -> None:
         """Read a block and its later neighbours, unless they have been."""
         for near in self.work.near(block):
-            if near in self.emitted:
+            if near in self.processed:
                 continue
             across = self._needed_across(near)
             if across:
-                self.emitted[near] = self.run.submit(self.kind.planes, near, across)
+                self.processed[near] = self.run.submit(self.kind.planes, near, across)
             else:
-                self.emitted[near] = self.run.submit(self.kind.emit, near)
+                self.processed[near] = self.run.submit(self.kind.process, near)
             heapq.heappush(self.order, near)
 
     def _needed_across(self, block: Index) -> tuple[int, ...]:
@@ -158,10 +158,10 @@ class _Window:
         sums = []
         while len(self.following) > ahead:
             block, number = self.following.popleft()
-            emitted = [self.emitted[near] for near in self.work.near(block)]
-            self.shares.append(self.run.submit(self.kind.share, block, emitted))
+            processed = [self.processed[near] for near in self.work.near(block)]
+            self.shares.append(self.run.submit(self.kind.share, block, processed))
             while self.order and self.order[0] <= block:  # no later block needs them
-                del self.emitted[heapq.heappop(self.order)]
+                del self.processed[heapq.heappop(self.order)]
             self.asked.append(self.shares[-1])
             if len(self.asked) > self.run.asked:
                 self.run.wait([self.asked.popleft()])

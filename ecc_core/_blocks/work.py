@@ -1,7 +1,8 @@
 """The blocks of an image, and the tasks of each of them.
 
-A block emits its own values or table and copies of its outermost planes. The terms between a block
-and its later neighbours need nothing else, and are added to it: this is the *share* of the block.
+Processing a block gives its own values or table, and copies of its outermost planes. The terms
+between a block and its later neighbours need nothing else, and are added to its values: this is the
+*share* of the block.
 
 A table is int64 of shape (labels, 1 + n): in each row a label, then the curve of its region. Rows
 are in the order of labels; those of unsigned labels beyond int64 keep their bits.
@@ -92,11 +93,11 @@ class Work:
         """Return the blocks whose planes the share of a block needs, beginning with itself."""
         return self.partition.near(block)
 
-    def emit(self, block: Index) -> BlockSums:
+    def process(self, block: Index) -> BlockSums:
         """Read a block and return what its neighbours need."""
-        return self.emitted(self.read(self.partition.box(block)))
+        return self.sums_of(self.read(self.partition.box(block)))
 
-    def emitted(self, arrays: Sequence[Array]) -> BlockSums:
+    def sums_of(self, arrays: Sequence[Array]) -> BlockSums:
         """Return what the neighbours of a block need."""
         batch, box = self._points(arrays)
         own = table_of(box, self.computed) if self.regions else self.computed.of_box(*box)
@@ -135,12 +136,12 @@ class Work:
             points = without_missing(image, labels, self.computed.filtration.nan)
         return (), tuple(array[None] for array in points)
 
-    def share(self, block: Index, emitted: Sequence[BlockSums]) -> Values:
+    def share(self, block: Index, processed: Sequence[BlockSums]) -> Values:
         """Return the contribution of a block: a table, or values of shape (*batch, size).
 
-        `emitted` are the block and all its later neighbours, the last axis running fastest.
+        `processed` are the block and all its later neighbours, the last axis running fastest.
         """
-        own = emitted[0]
+        own = processed[0]
         place = self.partition.place(block)
         owns_nothing = self.partition.owns_nothing
         parts = self.computed.parts()
@@ -149,7 +150,7 @@ class Work:
         for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
             terms = []
             if not owns_nothing:
-                terms = crossing_terms(emitted, place.after, part.faces(place))
+                terms = crossing_terms(processed, place.after, part.faces(place))
             if self.regions:
                 table = table_with_terms(own.own[:, [0, *range(start, stop)]], terms, part)
                 shares.append(table[:, 1:] if shares else table)

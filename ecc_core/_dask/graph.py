@@ -101,24 +101,24 @@ def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, lis
         arrays = tuple(_with_end(array, work) for array in arrays)
     token = dask.base.tokenize(*arrays, work.computed, work.regions)
     shared = dask.delayed(work, traverse=False, name=f"ecc-work-{token}")
-    emitted = da.map_blocks(
-        _emit,
+    processed = da.map_blocks(
+        _process,
         *arrays,
         work=shared,
         dtype=object,
         meta=np.empty((0,) * arrays[0].ndim, object),
-        name=f"ecc-emit-{token}",
+        name=f"ecc-block-{token}",
     )
-    tasks = _share_tasks(work, emitted.name, f"ecc-share-{token}", shared.key)
+    tasks = _share_tasks(work, processed.name, f"ecc-share-{token}", shared.key)
     keys = list(tasks)
     owners = work.partition.owners
     count = math.prod(owners[work.lead :])
     images = itertools.product(*map(range, owners[: work.lead]))
     shares = {one: keys[n * count : (n + 1) * count] for n, one in enumerate(images)}
-    return tasks, shares, [emitted, shared]
+    return tasks, shares, [processed, shared]
 
 
-def _share_tasks(work: Work, emitted: str, share: str, shared: Any) -> Graph:
+def _share_tasks(work: Work, processed: str, share: str, shared: Any) -> Graph:
     """Return the tasks of the shares of blocks in C order.
 
     There can be millions of blocks, so keys of a row of blocks are made once for all neighbours.
@@ -126,7 +126,7 @@ def _share_tasks(work: Work, emitted: str, share: str, shared: Any) -> Graph:
     partition = work.partition
     *before, length = partition.counts
     rows = {
-        at: [(emitted, *at, i) for i in range(length)]
+        at: [(processed, *at, i) for i in range(length)]
         for at in itertools.product(*map(range, before))
     }
     tasks: Graph = {}
@@ -140,17 +140,17 @@ def _share_tasks(work: Work, emitted: str, share: str, shared: Any) -> Graph:
     return tasks
 
 
-def _emit(*arrays: Array, work: Work) -> BlockSums:
+def _process(*arrays: Array, work: Work) -> BlockSums:
     with adapter_of(arrays[0]).current(arrays[0]):
-        return work.emitted(arrays)
+        return work.sums_of(arrays)
 
 
-def _share(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
+def _share(work: Work, block: Index, processed: Sequence[BlockSums]) -> Array:
     """Return the share of a block, on its device; planes of neighbours elsewhere are copied."""
-    home = emitted[0].home
+    home = processed[0].home
     adapter = adapter_of(home)
     with adapter.current(home):
-        own, *later = emitted
+        own, *later = processed
         _, *offsets = offsets_of(work.partition.place(block).after)
         needed = map(towards, offsets, later)
         return work.share(block, [own, *[_beside(other, home, adapter) for other in needed]])

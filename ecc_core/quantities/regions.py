@@ -56,5 +56,5 @@ def _values_of_regions(
     block = (0,) * image.ndim
     if 0 in work.partition.owners:
         return np.empty(0, dtype), np.zeros((0, boxes.size), np.int64)
-    table = work.share(block, [work.emit(near) for near in work.near(block)])
+    table = work.share(block, [work.process(near) for near in work.near(block)])
     return labels_of(table, order=dtype), values_of(table, order=dtype)

@@ -82,7 +82,7 @@ def test_any_blocks_groups_and_windows(data):
 def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers):
     """Four times as long, or three times as wide: a layer of a column waits, and little more."""
     lock = threading.Lock()
-    emit = Work.emit
+    process = Work.process
     alive = most = 0
 
     def gone() -> None:
@@ -92,14 +92,14 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
 
     def counted(self: Work, block: tuple[int, ...]) -> Any:
         nonlocal alive, most
-        emitted = emit(self, block)
-        weakref.finalize(emitted.own, gone)
+        processed = process(self, block)
+        weakref.finalize(processed.own, gone)
         with lock:
             alive += 1
             most = max(most, alive)
-        return emitted
+        return processed
 
-    monkeypatch.setattr(Work, "emit", counted)
+    monkeypatch.setattr(Work, "process", counted)
     for length in (10, 40):
         read: list[Any] = []
 

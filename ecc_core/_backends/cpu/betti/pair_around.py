@@ -38,9 +38,9 @@ class _Around(NamedTuple):
 def joined_around(piece: PairPiece, pairing: Pairing) -> Pairs:
     """Join opposite sides of an image; return all of its pairs."""
     lives, last, lost = _ends_around(piece, pairing)
-    # A class of loops that the complement loses is one of the image that begins and stays.
-    stays = lost if pairing.kind.complement else last
-    return together([piece.pairs, lives, stays])
+    # A class of loops that the complement loses begins in the image, and never dies there.
+    essential = lost if pairing.kind.complement else last
+    return together([piece.pairs, lives, essential])
 
 
 def loops_around(piece: PairPiece, pairing: Pairing) -> Pairs:

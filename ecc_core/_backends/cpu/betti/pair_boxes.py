@@ -157,7 +157,7 @@ class Pairing(PairOptions):
         return Events(values_of(bits, self.dtype), enters, places)
 
     def listed(self, begins: Events, ends: Events | None = None) -> Pairs:
-        """Return the pairs of components that begin and end; without ends, of classes that stay."""
+        """Return the pairs of components that begin and end; without ends, of essential classes."""
         if ends is None:
             never = np.zeros(begins.places.size, np.bool_)
             ends = Events(begins.values, never, begins.places)

@@ -175,6 +175,6 @@ def pairs_of(piece: TunnelPiece, options: PairOptions) -> Pairs:
     pairing = TunnelPairing.of(options)
     # A box that touches itself has two shares of the columns in between.
     _, final = reduced(joined([piece.matrix]))
-    stay = loops_around(piece.components, pairing.of_components())
-    pairs = together([piece.pairs, pairing.ends(final, piece.box), stay])
+    essential = loops_around(piece.components, pairing.of_components())
+    pairs = together([piece.pairs, pairing.ends(final, piece.box), essential])
     return in_order(pairs, options)
