@@ -116,7 +116,7 @@ class Partition:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """That of the array."""
+        """The shape of the array."""
         lengths = [along[-1] for along in self.edges]
         for axis, (border, is_open) in enumerate(zip(self.borders, self.open, strict=True)):
             # The point behind the last block stands for the first one.

@@ -33,7 +33,7 @@ __all__ = ["simplicial_curve", "simplicial_pairs", "simplicial_transform"]
 
 Array = NDArray[Any]
 MOST_POINTS = 12
-"""Of a simplex whose faces are added, of which there are 2 to the power of that many."""
+"""The most points of a simplex whose faces are added: n points have 2**n faces."""
 
 
 def simplicial_curve(

@@ -27,7 +27,7 @@ class PairOptions:
     """Which pairs are listed."""
 
     dtype: np.dtype[Any]
-    """That of the image."""
+    """The dtype of the image."""
     filtration: Filtration
     dimension: int
     """0, the number of spatial axes minus 1, or 1 for tunnels of a volume."""

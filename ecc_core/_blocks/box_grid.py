@@ -30,7 +30,7 @@ class BoxGrid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the image."""
+        """The shape of the image."""
         return self.partition.shape
 
     @property
@@ -99,7 +99,7 @@ class BoxGrid:
 
     @cached_property
     def _neighbours(self) -> dict[int, list[tuple[Offset, int]]]:
-        """Those of boxes that were asked for."""
+        """The neighbours of boxes that were asked for."""
         return {}
 
     def neighbours(self, number: int) -> list[tuple[Offset, int]]:

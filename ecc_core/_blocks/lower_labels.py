@@ -30,7 +30,7 @@ class Window(NamedTuple):
 
     keys: Array
     places: Points | None
-    """Those of its points in the image, where these are not in the same order."""
+    """The places of its points in the image, if these are in another order there."""
     marks: NDArray[np.int32]
 
 

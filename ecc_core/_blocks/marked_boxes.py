@@ -49,7 +49,7 @@ class Held:
     order: Array
     """Numbers of its points in the order in which they enter; they may be the keys."""
     marks: Marks
-    """Those of the window of the box."""
+    """The marks of the points of its window."""
     links: Any
     is_known: bool
     """Whether marks have spread in it before, in this run or in an earlier one."""
@@ -75,7 +75,7 @@ class MarkedBoxes:
     levels: NDArray[np.uint64]
     """The keys after which labels are cut, by label; none if they are not."""
     kind: str
-    """That of the arrays that are kept."""
+    """The kind of the arrays that are kept."""
     most_held: int
     """How many boxes fit in memory."""
     held: dict[int, Held] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class MarkedBoxes:
         for index in order:
             self._wait(grid.number(index))
         self.next_held: dict[int, None] = {}
-        """Those of them that are in memory."""
+        """The boxes of `next` that are in memory."""
 
     @property
     def grid(self) -> BoxGrid:

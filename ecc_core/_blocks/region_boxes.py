@@ -188,7 +188,8 @@ class KeptLabels:
     count: int
     """The number of labels."""
     _runs: dict[int, Any] = field(default_factory=dict)
-    """Those of the boxes that were read last: parts of a box are read one after another."""
+    """The runs of the boxes that were read last, since parts of a box are read one after another.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -32,11 +32,11 @@ class Shells:
     grid: BoxGrid
     kept: Kept
     kind: str
-    """That of the marks of boxes which are kept."""
+    """The kind of the marks that are kept."""
     _marks: dict[int, Marks] = field(default_factory=dict)
-    """Those of boxes in memory, and of boxes that were in memory before."""
+    """The marks of boxes that are or were in memory."""
     _read_again: dict[int, Marks] = field(default_factory=dict)
-    """Those of other boxes."""
+    """The marks of other boxes, which were read again."""
     _keys: dict[int, Array] = field(default_factory=dict)
     _reading: Lock = field(default_factory=Lock)
 

@@ -16,7 +16,7 @@ from ecc_core.quantities.registry import quantities_of
 BLOCK_BYTES = 1 << 24
 """Smaller chunks are put together to blocks of so many bytes."""
 CLUSTER_BYTES = 1 << 27
-"""The same on a cluster, whose scheduler takes milliseconds for each block."""
+"""The bytes of blocks on a cluster, whose scheduler takes milliseconds for each block."""
 BLOCKS_IN_MEMORY = 5
 """A worker holds encoded and decoded points, planes and waiting results."""
 PIECES_IN_MEMORY = 12

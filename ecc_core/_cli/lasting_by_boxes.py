@@ -26,7 +26,7 @@ from ecc_core.quantities.registry import quantities_of
 BYTES_OF_PAIRS = 28
 """What a point takes while all pairs of a volume in memory are found, besides its value."""
 DIMENSIONS = 0, 1, 2
-"""Of components, tunnels and cavities."""
+"""The dimensions of components, tunnels and cavities."""
 
 
 def fits_in_memory(blocks: Blocks) -> bool:

@@ -41,11 +41,11 @@ BYTES_IN_MEMORY = 32
 BYTES_OF_WORK = 60
 """What a point takes while its box is looked at."""
 MOST_POINTS = 1 << 25
-"""Of a box."""
+"""The most points of a box."""
 SHARE_OF_WORK = 2
-"""Of the memory, for the boxes that are looked at; the others are held."""
+"""The boxes that threads look at may take half of the memory. The rest is for boxes that wait."""
 SHARE_IN_MEMORY = 2
-"""Of the memory that is available, which an image in memory may take."""
+"""An image in memory may take half of the memory that is available."""
 USUAL_MEMORY = 1 << 30
 MEBIBYTE = 1 << 20
 PASSES = 2

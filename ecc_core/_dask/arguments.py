@@ -121,7 +121,7 @@ class SingleImage(NamedTuple):
     values: Any
     """A dask array without batch axes."""
     mask: Any
-    """Of the same chunks, or None."""
+    """An array of the same chunks, or None."""
 
 
 def single_image(image: Any, options: ImageOptions) -> SingleImage:

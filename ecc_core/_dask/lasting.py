@@ -14,7 +14,7 @@ from ecc_core._dask.pairs import PairBoxes, pair_arrays
 from ecc_core._request.levels import Levels, count_alive, round_to_levels
 
 DIMENSIONS = 0, 1, 2
-"""Of components, tunnels and cavities."""
+"""The dimensions of components, tunnels and cavities."""
 
 
 def lasting_curves(request: Request, least: float) -> Any:

@@ -102,7 +102,7 @@ class LazyRegions:
     image: Any
     """A dask array without batch axes."""
     mask: Any
-    """Of its chunks, or None."""
+    """A dask array with the chunks of the image, or None."""
     options: PairOptions
     least: float
     threshold: float | None

@@ -160,7 +160,7 @@ class Blocks:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of the points of blocks."""
+        """The dtype of the points of blocks."""
         if self.direction:
             return np.dtype(np.float64)
         stored: np.dtype[Any] = self.image.dtype

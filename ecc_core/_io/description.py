@@ -178,7 +178,7 @@ class Description:
     notes: tuple[str, ...] = ()
     """What users should know of the image, such as that 0 is white."""
     read: frozenset[str] = frozenset()
-    """Those of `FIELDS` that the reader of the format looks for."""
+    """The members of `FIELDS` that the reader of the format looks for."""
 
     @classmethod
     def of(

@@ -62,7 +62,7 @@ class Format:
     open: Callable[..., Opened]
     """Takes the path and the request, and the name of an array if the file can hold several."""
     fields: frozenset[str]
-    """Those of `FIELDS` that the reader looks for."""
+    """The members of `FIELDS` that the reader looks for."""
     reference: str
     """The library whose values, axes and spacing the tests compare; empty if there is none."""
     extra: str = ""

@@ -62,7 +62,7 @@ class StackJob:
     """Without the direction: blocks contain the term."""
     direction: Direction | None
     dtype: np.dtype[Any]
-    """That of the points of blocks."""
+    """The dtype of the points of blocks."""
     masked: bool
     labels: np.dtype[Any] | None
     windows: bool

@@ -26,7 +26,7 @@ REQUESTS = 32  # on their way at once, for files behind an address
 LEAST_PART = 1 << 20
 """Bytes that may be read at once of an image of any size."""
 SHARE_OF_PART = 128
-"""Of a large image, one byte in so many may be read at once."""
+"""One byte in so many of a large image may be read at once."""
 LUMINANCE = (0.2125, 0.7154, 0.0721)
 """Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
 ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"

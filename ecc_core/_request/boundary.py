@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 BorderName = Literal["closed", "periodic", "half-open"]
 ComplexBorderName = Literal["closed", "periodic"]
-"""That of a border for which complexes are defined."""
+"""The name of a border for which complexes are defined."""
 Planes = tuple[tuple[str, int], ...]
 """Planes across an axis, and how often the curve of each counts.
 
@@ -142,11 +142,11 @@ class Domain:
 
 
 COUNTS = Domain((CLOSED, PERIODIC, HALF_OPEN))
-"""Of everything that counts cells, such as curves and Minkowski functionals."""
+"""The domain of everything that counts cells, such as curves and Minkowski functionals."""
 COMPLEXES = Domain(
     (CLOSED, PERIODIC), "for Betti numbers and persistence, since cells of a window are no complex"
 )
-"""Of what needs the complex itself."""
+"""The domain of what needs the complex itself."""
 
 
 def words_of(boundary: str | Sequence[str]) -> tuple[str, ...]:

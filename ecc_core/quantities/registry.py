@@ -27,7 +27,8 @@ QUANTITIES: tuple[Quantity, ...] = tuple(
 CURVES: dict[str, CurveQuantity[Any]] = {
     one.name: one for one in QUANTITIES if isinstance(one, CurveQuantity)
 }
-"""Those that commands, tables and docks take, by name; the Euler characteristic comes first."""
+"""The quantities that commands, tables and docks take, by name; the Euler characteristic is first.
+"""
 
 
 def quantities_of(arguments: Namespace) -> list[CurveQuantity[Any]]:

@@ -184,7 +184,8 @@ def _events(add: Callable[[_Codes], None]) -> Any:
 
 vertex_events = _events(_add_vertices)
 cube_events = _events(_add_cubes)
-"""Of the V-construction, and of the T-construction, in 3-D with all signs reversed."""
+"""The kernels of the V-construction and of the T-construction; that of T in 3-D has all signs
+reversed."""
 
 
 @kernel()

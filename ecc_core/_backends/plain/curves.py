@@ -23,7 +23,7 @@ from ecc_core.errors import NAN_MESSAGE
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 NOBODY = -1  # the key of no point
 Array = Any
-"""Of the library of the images, on their device."""
+"""An array of the library of the images, on their device."""
 
 
 def _exactly(function: FunctionT) -> FunctionT:

@@ -115,7 +115,7 @@ class HostBettiNumbers(BettiNumbers, Protocol):
     pair_pieces: "PairPieces"
     """Boxes of an image for pairs of birth and death."""
     tunnel_pieces: "TunnelPieces"
-    """The same for tunnels of volumes."""
+    """Boxes of a volume for the pairs of birth and death of tunnels."""
     flood_boxes: "FloodBoxes"
     """Boxes of an image for regions of components that last."""
     mark_runs: "MarkRuns"

@@ -21,7 +21,7 @@ CONVENTIONS = ("units", "_Unsigned", "scale_factor", "add_offset", "_FillValue",
 FILLS = ("_FillValue", "missing_value")
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 FLOAT_BYTES = 8
-"""Of a fill value in Zarr 3, which xarray writes as base64."""
+"""The bytes of a fill value in Zarr 3, which xarray writes as base64."""
 
 
 class Decoded(NamedTuple):

@@ -27,7 +27,7 @@ class Decoder:
     padding: tuple[int, int] | None
     """First and last stored value that are no part of the image."""
     dtype: np.dtype[Any] | None
-    """That of the values; None if they are as stored."""
+    """The dtype of the values; None if they are as stored."""
 
     @classmethod
     def of(cls, headers: Sequence[Any], scales: Sequence[tuple[float, float]]) -> "Decoder":

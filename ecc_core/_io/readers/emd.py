@@ -18,7 +18,7 @@ SUFFIXES = (".emd",)
 BERKELEY = 1
 """Value of `emd_group_type` of a group with an image."""
 ARRAY = "array"
-"""The same in EMD 1.0."""
+"""The value of `emd_group_type` of a group with an image in EMD 1.0."""
 SAME = 1e-3
 """Part of a step by which the steps of an axis may differ."""
 

@@ -17,7 +17,7 @@ SUFFIXES = (".mnc",)
 AXES = {"time": "T", "xspace": "X", "yspace": "Y", "zspace": "Z"}
 HDF5 = b"\x89HDF"
 UNIT = "mm"
-"""That of the coordinates of MINC."""
+"""The unit of the coordinates of MINC."""
 
 
 def open_minc(path: Path, _: Request) -> Opened:

@@ -17,7 +17,7 @@ END = b"IEND\xaeB`\x82"
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel by the colour type of PNG."""
 COPIES = 3
-"""Of a picture in memory, because Pillow decodes it as a whole and copies it twice."""
+"""How many times a picture is in memory: Pillow decodes it as a whole, and copies it twice."""
 ORIENTATION = 0x112
 EXTRA = {"extra": "io", "purpose": "reading PNG, JPEG and similar files"}
 

@@ -21,7 +21,7 @@ class Calibration(NamedTuple):
     steps: Mapping[str, Any]
     """By letter of the axis; anything but a positive number is no distance."""
     units: Mapping[str, str] | str
-    """That of each axis, or of Z, Y and X."""
+    """The unit of each axis, or that of Z, Y and X."""
     notes: tuple[str, ...] = ()
 
 

@@ -49,7 +49,8 @@ class Sums(NamedTuple):
     """Columns as lists of rows."""
 
     cells: CriticalCells
-    """Those with an id of at least 0 are sums, of which several boxes know parts."""
+    """The cells of the columns. A column with an id of at least 0 is a sum, whose parts several
+    boxes know."""
     shares: Array
     """How many parts of each column are known, int8, or `REDUCED`."""
     counts: Array

@@ -47,11 +47,11 @@ class Minima(NamedTuple):
     parents: Any
     """Parents in the tree of joined components, whose root is the oldest minimum."""
     settled: Any
-    """Of roots, whether the component is settled."""
+    """For each root, whether the component is settled."""
     following: Any
     """The next minimum of a component that is not settled, or 0."""
     last: Any
-    """Of roots, the last minimum of a component that is not settled."""
+    """For each root of a component that is not settled, its last minimum."""
     deaths: Any
     """The number of the fork at which its component dies, or -1."""
     merged_into: Any

@@ -67,7 +67,7 @@ class Part(NamedTuple):
     pairs: Array
     """Places of birth and death of the components that end within the block, (l, 2)."""
     loops: Loops
-    """Those within the block, if they are of interest."""
+    """The loops within the block, if they are wanted."""
 
 
 class Forest:

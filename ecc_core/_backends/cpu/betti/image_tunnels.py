@@ -39,7 +39,8 @@ class Union(NamedTuple):
     """The union of two volumes, and what closes its loops: rows of cubes, columns of vertices."""
 
     order: EntryOrder
-    """That of points adjacent along axes, which are those of the complement of closed cubes."""
+    """The order of the points that are adjacent along axes: for closed cubes, those of the
+    complement."""
     loops: StarLoops
 
 
@@ -50,7 +51,7 @@ class Tunnels(NamedTuple):
     deaths: Points
     order: EntryOrder
     loops: dict[int, Loops]
-    """Of both forests, by connectivity, as for :func:`tunnel_pairs`."""
+    """The loops of both forests, by connectivity, as for :func:`tunnel_pairs`."""
 
 
 class ImagePairs(NamedTuple):

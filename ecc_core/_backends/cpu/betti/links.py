@@ -44,14 +44,15 @@ class Points(NamedTuple):
     steps: Any
     """Strides of slices and rows."""
     own: Any
-    """Those that belong to the block, as a word."""
+    """A word with a bit for each point: whether it belongs to the block."""
     sides: Any
     """Six words, two for each axis: the points on each side of the block."""
     borders: Any
     """A word for each side: if it is all ones and not 0, the image ends there, and the points on
     this side have no neighbours beyond."""
     frames: Any
-    """The same for sides beyond which neighbours are in a frame and come before every point."""
+    """A word for each side: if it is all ones, neighbours beyond are in a frame, and come before
+    every point."""
 
 
 def _axes_crossed(member: Offset) -> int:

@@ -65,15 +65,16 @@ class _Grown(NamedTuple):
     """Trees of components, and of those of the complement if these are classes, too."""
 
     below: list[Joined]
-    """Of both images."""
+    """The joined trees of both images."""
     union: Trees
-    """Of the union, with the nodes of the minima of both images."""
+    """The trees of the union, with the nodes of the minima of both images."""
     maxima: Points
-    """Of the union, the eldest first."""
+    """The maxima of the union, the eldest first."""
     above: list[Joined]
-    """Of the complements of both images, with the nodes of the maxima of the union."""
+    """The joined trees of the complements of both images, with the nodes of the maxima of the
+    union."""
     tunnels: list[Tunnels]
-    """Of both images, if they are volumes."""
+    """The tunnels of both images, if these are volumes."""
     union_loops: Union | None
 
 

@@ -95,7 +95,7 @@ class PairPiece(NamedTuple):
     """For each open side the keys of its points, in the order in which they enter."""
     graph: Graph
     pairs: Pairs
-    """Those that are final and last long enough."""
+    """The pairs that are final and last long enough."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class Stars(NamedTuple):
     """What a scan needs to write the gradient of a block."""
 
     trees: Any
-    """Those of all links, see :func:`tree_words`."""
+    """The trees of all links, see :func:`tree_words`."""
     gradient: Any
     """The gradient of the staged points, 0 before."""
     edges: Any

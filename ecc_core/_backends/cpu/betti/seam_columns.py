@@ -79,7 +79,7 @@ class FaceSeam(NamedTuple):
     """The seam across one axis."""
 
     points: Points
-    """Of its 2-D image."""
+    """The points of its 2-D image, in the order of entry."""
     high: NDArray[np.bool_]
     """Where these belong to the box on the high side."""
     directions: Array
@@ -223,7 +223,7 @@ class SeamsOfBox:
 
     @cached_property
     def rows(self) -> dict[Side, CriticalCells]:
-        """Those of the seams on high sides."""
+        """The rows of the seams on high sides."""
         return {side: seam_rows(seam, side[0]) for side, seam in self.seams.items() if side[1]}
 
     def columns(self) -> list[SeamColumns]:

@@ -36,7 +36,7 @@ ROW_STEPS = np.array([-1, 0, 0, 1])
 COLUMN_STEPS = np.array([0, -1, 1, 0])
 """The neighbours of a point of a face, v and 3 - v on opposite sides."""
 AROUND = np.array([0, 2, 3, 1])
-"""The same, one next to the other."""
+"""The numbers of these neighbours in the order around the point."""
 DIRECTIONS = 4
 MINIMUM = -1
 """The direction of the path at a minimum, and the first one of a chain that begins at a point."""

@@ -59,9 +59,9 @@ class TunnelPiece(NamedTuple):
     matrix: Matrix
     """Rows and columns that other boxes can change."""
     pairs: Pairs
-    """Those that are final and last long enough."""
+    """The pairs that are final and last long enough."""
     components: PairPiece | None
-    """Of a volume that is periodic: components, whose first loops around it are tunnels."""
+    """The components of a periodic volume, whose first loops around it are tunnels."""
 
 
 class TunnelPairing(Pairing):
