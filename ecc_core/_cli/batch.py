@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ecc_core._cli import options, outputs
+from ecc_core._cli import lasting_by_boxes, options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of, values_missed
 from ecc_core._cli.errors import FailedImages, blame, failure_of
@@ -17,6 +17,7 @@ from ecc_core._cli.paths import matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.curve_columns import Curves, at_common_thresholds
+from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import plate_at
 from ecc_core._partition import whole_box
@@ -70,7 +71,7 @@ def run(arguments: Namespace) -> None:
             try:
                 stack = _open(path, lengths, arguments)
                 if not taken.has(path, stack.view.source):
-                    curves = _curves(path, stack, arguments, parts)
+                    curves = _curves(path, stack, lengths, parts)
                     own = values_missed(stack, curves)
                     if own is not None:
                         missed[path] = own
@@ -116,8 +117,9 @@ def _open(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     return open_stack(path, lengths, arguments, whole=_needs_whole(arguments))
 
 
-def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curves:
+def _curves(path: str, stack: Stack, lengths: Lengths, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
+    arguments = stack.arguments
     at = table = None
     if not isinstance(arguments.thresholds, str):
         at = thresholds_of(stack)
@@ -137,7 +139,7 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curv
     else:
         started = time.monotonic()
         with blame(path):
-            curves = _in_memory(stack) if _needs_whole(arguments) else curves_of(stack, at)
+            curves = _computed(stack, at, lengths)
         if at is not None and time.monotonic() - started > WORTH_KEEPING:
             arrays = {**curves.heads, **curves.measures}
             types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
@@ -146,6 +148,18 @@ def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> Curv
                 table[name] = array
             parts.keep(0, stamp, table)
     return curves
+
+
+def _computed(stack: Stack, at: Array | None, lengths: Lengths) -> Curves:
+    """Return the curves of an image, which is read as a whole only if this is needed."""
+    if not _needs_whole(stack.arguments):
+        return curves_of(stack, at)
+    if not lasting_by_boxes.is_needed(stack):
+        return _in_memory(stack)
+    lasting_by_boxes.check(stack.path, [stack.path], stack.arguments)
+    assert at is not None  # which has been checked
+    by_boxes = open_stack(stack.path, lengths, stack.arguments)
+    return lasting_by_boxes.lasting_curves(by_boxes, at)
 
 
 def _in_memory(stack: Stack) -> Curves:

@@ -61,10 +61,14 @@ def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
         reason = f"must have no --{others[0]}"
     elif arguments.plot:
         reason = "must have no --plot"
+    elif arguments.scheduler:
+        reason = "must have no --scheduler"
+    elif arguments.device != "cpu":
+        reason = f"must have no --device {arguments.device}"
     if reason:
         raise InputFileError(
             f"{path}: {reason} with --persistence, since pairs of the volume do not fit in memory, "
-            "and its boxes give Betti numbers at thresholds only"
+            "and its boxes give Betti numbers at thresholds only, in this process"
         )
 
 

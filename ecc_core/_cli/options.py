@@ -182,7 +182,7 @@ ARGUMENTS = {
     "--persistence": _argument(
         "count only components, holes and cavities whose values at birth and death differ by at "
         "least P, and those that never die, also in the Euler number. ecc stack reads volumes by "
-        "boxes, and so does ecc curve if their pairs do not fit in memory",
+        "boxes, and so do ecc curve and ecc batch if their pairs do not fit in memory",
         type=values.persistence,
         metavar="P",
     ),

@@ -6,7 +6,7 @@ from io_helpers import columns, write_zarr
 from scipy import ndimage
 
 import ecc_core as ecc
-from ecc_core._cli import lasting_by_boxes
+from ecc_core._cli import batch, lasting_by_boxes
 from ecc_core.cli import main
 
 NOISE = np.random.default_rng(0).normal(size=(24, 30, 36))
@@ -69,6 +69,37 @@ def test_stack_counts_them_by_blocks(tmp_path, capsys):
             np.testing.assert_array_equal(np.array(table[f"b{k}"])[own], of_dimension)
         euler = np.array(table["euler_number"])[own]
         np.testing.assert_array_equal(euler, numbers[0] - numbers[1] + numbers[2])
+
+
+def test_batch_reads_volumes_by_boxes(image, tmp_path, monkeypatch, capsys):
+    """A plane beside them is read as a whole; what is known is not read again."""
+    by_boxes = []
+
+    def noted(stack, at):
+        by_boxes.append(stack.path)
+        return lasting_curves(stack, at)
+
+    lasting_curves = lasting_by_boxes.lasting_curves
+    monkeypatch.setattr(lasting_by_boxes, "lasting_curves", noted)
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+    plane = write_zarr(tmp_path / "plane.zarr", VOLUME[0], chunks=(9, 9))
+    broken = write_zarr(tmp_path / "zz.zarr", VOLUME, chunks=(9, 11, 13))
+    next(path for path in broken.rglob("c/*/*/*") if path.is_file()).write_bytes(b"damaged")
+    out = tmp_path / "t.csv"
+    given = ["batch", image, plane, broken, "--betti", "--persistence", LEAST, "--out", out]
+    given += ["--thresholds", "40,90,150"]
+    assert main([*map(str, given)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert by_boxes == [str(image), str(broken)]
+    expected = out.read_bytes()
+    table = columns(out)
+    for row, values in enumerate((VOLUME, VOLUME[0])):
+        numbers = ecc.betti_curves(values, [40, 90, 150], min_persistence=LEAST).values
+        for k, own in enumerate(numbers):
+            assert [float(table[f"b{k} {at}"][row]) for at in (40, 90, 150)] == own.tolist()
+    assert main([*map(str, given[:3] + given[4:]), "--resume"]) == 0
+    assert by_boxes == [str(image), str(broken)]
+    assert out.read_bytes() == expected
 
 
 @pytest.mark.parametrize(
