@@ -144,6 +144,20 @@ def test_every_argument_is_still_checked(planned):
     assert len(planned) == 1
 
 
+def test_a_type_error_of_a_backend_is_an_error(planned, monkeypatch):
+    """It does not let the call be made in full, as options without a hash do."""
+
+    def broken(*_, **__):
+        raise TypeError("a fault of the backend")
+
+    monkeypatch.setattr(curves, "plan", broken)
+    with pytest.raises(TypeError, match="a fault of the backend"):
+        ecc.euler_curve(Box(IMAGE), LEVELS)
+    with pytest.raises(TypeError, match="a fault of the backend"):
+        ecc.euler_number(Box(IMAGE > 1))
+    assert_same(LEVELS, connectivity=np.array(1))
+
+
 def test_every_call_warns_of_channels(planned):
     image = np.zeros((3, 20, 30), np.uint8)
     for _ in range(2):
