@@ -22,10 +22,14 @@ class Levels:
     superlevel: bool
 
 
+def sortable(values: Array) -> Array:
+    """Return values in a dtype that NumPy sorts: not float16 on all processors, in 2.4."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
 def distinct_values(values: Array) -> Array:
-    """Return the distinct values, increasing; NumPy 2.4 does not sort float16 on all processors."""
-    wide = np.float32 if values.dtype == np.float16 else values.dtype
-    return np.unique(values.astype(wide)).astype(values.dtype)
+    """Return the distinct values, increasing."""
+    return np.unique(sortable(values)).astype(values.dtype)
 
 
 def changes(levels: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
@@ -132,16 +136,18 @@ def reached_at(sums: Any, entered: NDArray[np.int64], library: Any = np) -> Any:
     return library.take(known, library.asarray(entered), axis=-1)
 
 
-def count_entered(values: Array, levels: Levels, weights: Array | None = None) -> NDArray[np.int64]:
+def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
     """Count the values, of the levels' dtype, that have entered at each threshold.
 
-    With integer `weights`, add these.
+    To sort the values and look for the levels takes 3 to 7 ns a value, and to look for each value
+    among the levels 60.
     """
-    count = levels.values.size
-    first = excluding(levels.values, values, levels.superlevel)
-    counts = np.bincount(first, weights, minlength=count + 1)[:count]
-    sums: NDArray[np.int64] = reached_at(np.cumsum(counts.astype(np.int64)), levels.entered)
-    return sums
+    ordered = np.sort(sortable(values))
+    if levels.superlevel:
+        reached = values.size - np.searchsorted(ordered, levels.values[::-1], side="left")
+    else:
+        reached = np.searchsorted(ordered, levels.values, side="right")
+    return np.append(0, reached)[levels.entered]
 
 
 def count_alive(births: Array, deaths: Array, levels: Levels) -> NDArray[np.int64]:
