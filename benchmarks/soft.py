@@ -385,11 +385,9 @@ def main() -> None:
     results["curves"] = [
         measure_curve(*case, kind, device, rate) for case in CASES[device] for kind in kinds
     ]
-    results["calls"] = []
-    results["layers"] = []
-    if device == "cuda":
-        results["calls"] = [measure_calls(*case) for case in CALLS]
-        results["layers"] = measure_layers()
+    on_device = device == "cuda"
+    results["calls"] = [measure_calls(*case) for case in CALLS if on_device]
+    results["layers"] = measure_layers() if on_device else []
     results["transform"] = measure_transform(device)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")

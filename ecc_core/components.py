@@ -387,13 +387,11 @@ def _regions_of(
         dtype = array.dtype.newbyteorder("=")
         deaths = flat[died].astype(dtype)
         deaths[died < 0] = last_value(dtype, filtration.superlevel)
-        births = flat[born].astype(dtype)
-        points = indices_of(born, array.shape)
         return PersistentRegions(
             labels=request.geometry.unstack(origin.wrap(regions)),
-            births=origin.wrap(births),
+            births=origin.wrap(flat[born].astype(dtype)),
             deaths=origin.wrap(deaths),
-            birth_points=origin.wrap(points),
+            birth_points=origin.wrap(indices_of(born, array.shape)),
             merged_into=origin.wrap(merged),
             min_persistence=least,
             rel_height=rel_height,

@@ -80,7 +80,8 @@ def block_sizes_of(
     memory: int = min(arguments.max_memory, share or arguments.max_memory)
     workers = arguments.workers or available_cores()
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
-    smoothed = blocks.bytes_a_point * math.prod(max(1, REACHES * r) for r in reach)
+    lengths = [max(1, REACHES * r) for r in reach]
+    smoothed = blocks.bytes_a_point * math.prod(lengths)
     usual = CLUSTER_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
     at_once = 1 if alike else workers
     limit = min(max(usual, smoothed), memory // BLOCKS_IN_MEMORY // at_once)
