@@ -52,6 +52,30 @@ def test_labels_of_classes(connectivity, shape):
         assert np.isin(labelled, tunnels).all()
 
 
+def four_by_lasso(panel, counted, drag_mouse):
+    """Draw a lasso around the first four of some classes; return which of these are chosen."""
+    at = panel.diagram.positions()
+    x, y = at[counted].T
+    low = (x.min() - 3, y.min() - 3)
+    high = (np.sort(x)[4] - 0.5, y.max() + 3)
+    drag_mouse(panel.diagram, low, (high[0], low[1]), high, (low[0], high[1]), low)
+    inside = ((at > low) & (at < high)).all(axis=1)
+    chosen = panel.model.chosen
+    assert set(chosen) == set(np.flatnonzero(inside).tolist())
+    lassoed = tuple(k for k in chosen if k in counted)
+    assert len(lassoed) == 4
+    return lassoed
+
+
+def click_bar(panel, number, drag_mouse):
+    """Click the bar of a class in the merge tree, with Ctrl."""
+    born = panel.model.classes.born_at(panel.controller.details.objects.birth_points)
+    bar = int(np.flatnonzero(born == number)[0])
+    tree = panel.tree.tree
+    place = panel.tree.pixels(float(tree.births[bar]), float(tree.rows[bar]))
+    drag_mouse(panel.tree, place, modifiers=Qt.KeyboardModifier.ControlModifier)
+
+
 def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     """By a lasso in the diagram, and with Ctrl in the merge tree; and two holes."""
     viewer, panel = explorer(coins(), name="coins", show=True)
@@ -66,28 +90,13 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     counted = counted[
         (classes.dimensions[last][counted] == 0) & np.isfinite(classes.persistence[counted])
     ]
-    at = panel.diagram.positions()
-    x, y = at[counted].T
-    low = (x.min() - 3, y.min() - 3)
-    edge = np.sort(x)[4] - 0.5
-    corners = [low, (edge, low[1]), (edge, y.max() + 3), (low[0], y.max() + 3), low]
-    drag_mouse(panel.diagram, *corners)
-    inside = (
-        (at[:, 0] < edge) & (at[:, 0] > low[0]) & (at[:, 1] > low[1]) & (at[:, 1] < y.max() + 3)
-    )
-    assert set(model.chosen) == set(np.flatnonzero(inside).tolist())
-    lassoed = tuple(k for k in model.chosen if k in counted)
-    assert len(lassoed) == 4
+    lassoed = four_by_lasso(panel, counted, drag_mouse)
     model.chosen = lassoed
     assert "4 chosen; in this set 4 components" in panel.object.text()
     panel.tabs.setCurrentWidget(panel.tree)
     settle(qtbot, panel)
-    born = classes.born_at(panel.controller.details.objects.birth_points)
     fifth = next(k for k in counted if k not in lassoed)
-    bar = int(np.flatnonzero(born == fifth)[0])
-    tree = panel.tree.tree
-    place = panel.tree.pixels(float(tree.births[bar]), float(tree.rows[bar]))
-    drag_mouse(panel.tree, place, modifiers=Qt.KeyboardModifier.ControlModifier)
+    click_bar(panel, fifth, drag_mouse)
     assert set(model.chosen) == {*lassoed, fifth}
     assert len(panel.tree.selected) == 5
     panel.tabs.setCurrentWidget(panel.diagram)
