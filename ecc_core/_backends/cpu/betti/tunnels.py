@@ -47,7 +47,7 @@ Array = NDArray[Any]
 
 SLABS_A_WORKER = 2
 COLUMNS_AT_ONCE = 1 << 17  # Of noise, so many take some tenths of a second.
-PLACES_A_COLUMN = 1000  # A column follows paths for as long as dead ends of so many take at once.
+PLACES_A_COLUMN = 5000  # To look for the dead ends of so many takes as long as to follow a column.
 NEAR = 32  # points along the side of a cube whose columns are reduced one after another
 
 
@@ -101,10 +101,15 @@ def owners_of(
     """Return which column each row is the pivot of, or `NONE`; see :class:`Rows`."""
     owners = np.full(positions.size, NONE, np.int32)
     firsts = np.zeros(owners.size, np.int64)
-    if volume.home is None and columns.places.size * PLACES_A_COLUMN > volume.width:
-        remove_dead_ends(volume, workers)
+    _shorten_paths(volume, columns, workers)
     _reduce_slabs(volume, Rows(starts, positions, owners, firsts), columns, workers)
     return owners
+
+
+def _shorten_paths(volume: Volume, columns: Columns, workers: int) -> None:
+    """Remove most edges that lead to no row, if there are enough columns that would follow them."""
+    if volume.home is None and columns.places.size * PLACES_A_COLUMN > volume.width:
+        remove_dead_ends(volume, workers)
 
 
 def entry_order(cells: Cells, places: int) -> Array:
@@ -157,6 +162,7 @@ def _tables(volume: Volume) -> tuple[Array, Array, Array]:
 
 def reduce_at_once(volume: Volume, rows: Rows, columns: Columns) -> Array:
     """Reduce all columns of a volume in one thread, and return the list of reduced ones."""
+    _shorten_paths(volume, columns, 1)
     order, _ = _near_order(columns.places, volume.shape, np.array([0, volume.shape[0]]), 1)
     listed, size, _ = reduce_columns(
         volume=volume,
