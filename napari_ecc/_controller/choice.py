@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.ndimage import generate_binary_structure, label
 
-from napari_ecc._controller.fields import Field, Objects, find_objects
+from napari_ecc._controller.fields import Field, Objects
+from napari_ecc._controller.lasting import Lasting, find_solid_objects
 from napari_ecc._controller.layers import (
     Part,
     Selection,
@@ -25,11 +26,19 @@ Array = NDArray[Any]
 
 
 def find_chosen(
-    field: Field, classes: Classes, chosen: Sequence[int], threshold: float, **sets: Any
+    field: Field,
+    classes: Classes,
+    chosen: Sequence[int],
+    threshold: float,
+    *,
+    least_of_holes: float = 0.0,
+    known: Lasting | None = None,
+    **sets: Any,
 ) -> Iterator[Step]:
     """Find those of some classes that the set at a threshold has, as `Objects`.
 
-    Components and holes (cavities) are labelled as a whole, the latter as what they surround.
+    Components and holes (cavities) are labelled as a whole, the former with their holes of less
+    persistence than `least_of_holes` (see `find_solid_objects`), the latter as what they surround.
     Tunnels have no points of their own: they are labelled where they begin and where they are
     filled. The table has the columns ``index``, ``kind``, ``birth``, ``death``, ``persistence`` and
     ``points``.
@@ -45,7 +54,8 @@ def find_chosen(
     if first.any():
         found: Any = None
         least = float(classes.persistence[some[first]].min())
-        for step in find_objects(field, threshold, least, **sets):
+        of_holes: Any = {"least_of_holes": least_of_holes, "known": known}
+        for step in find_solid_objects(field, threshold, least, **of_holes, **sets):
             found = step.value
             yield Step(None)
         labels += _numbered(found.labels, classes.birth_points[some[first]], numbers[first])
@@ -53,7 +63,8 @@ def find_chosen(
         full = sets["connectivity"] in (None, ndim)
         structure = generate_binary_structure(ndim, 1 if full else ndim)
         outside = label(~field.inside(threshold, sets["superlevel"]), structure)[0]
-        labels += _numbered(outside, classes.death_points[some[last]], numbers[last])
+        surrounded = _numbered(outside, classes.death_points[some[last]], numbers[last])
+        labels = np.where(surrounded > 0, surrounded, labels)
     for number, k in zip(numbers[~first & ~last], some[~first & ~last], strict=True):
         for point in (classes.birth_points[k], classes.death_points[k]):
             if (point >= 0).all():

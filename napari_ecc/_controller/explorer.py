@@ -12,7 +12,7 @@ from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
 
 from napari_ecc._controller.curves import Progress, request_of, result_of
-from napari_ecc._controller.details import Details, ObjectProbe, Source
+from napari_ecc._controller.details import Details, Source
 from napari_ecc._controller.docks import DockController, LayerChoice, Work
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.lasting import Lasting
@@ -20,6 +20,7 @@ from napari_ecc._controller.layers import RESULT_KEY, contrast_limits, selection
 from napari_ecc._controller.loading import OF_IMAGES, warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
+from napari_ecc._controller.probe import ObjectProbe
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel

@@ -1,19 +1,21 @@
 """Which points are in components, and in holes, that last: at all thresholds at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import generate_binary_structure, label
 
 import ecc_core as ecc
-from napari_ecc._controller.fields import Field
+from napari_ecc._controller.fields import Field, find_objects
 from napari_ecc._controller.loading import WORKERS, prepared
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._workers import Runner, Step, apart
 
 Array = NDArray[Any]
+OPTIONS: dict[str, Any] = {"nan": "omit", "workers": WORKERS}
 
 
 class Flooding:
@@ -98,21 +100,80 @@ def find_lasting(field: Field, *, superlevel: bool, connectivity: int | None) ->
     connected the other way, in a frame that is connected with the outside.
     """
     data = field.data
-    ndim = field.data.ndim
-    full = connectivity in (None, ndim)
-    options: dict[str, Any] = {"nan": "omit", "workers": WORKERS}
     yield from prepared("components", data)
     find = partial(ecc.persistent_regions, data, 0, mask=field.mask, superlevel=superlevel)
-    found = yield from apart(partial(find, connectivity=connectivity, **options))
+    found = yield from apart(partial(find, connectivity=connectivity, **OPTIONS))
     components = Flooding(found.labels, found)
+    complement = yield from _flood_complement(
+        field, superlevel=superlevel, connectivity=connectivity
+    )
+    yield Step(Lasting(components, complement))
 
+
+def _flood_complement(
+    field: Field, *, superlevel: bool, connectivity: int | None
+) -> Generator[Step, None, Flooding]:
+    """Return the components of the complements of the sets of a field."""
+    ndim = field.data.ndim
+    full = connectivity in (None, ndim)
     framed = _framed(field, superlevel=superlevel)
     yield from prepared("components", framed)
     find = partial(ecc.persistent_regions, framed, 0, superlevel=not superlevel)
-    found = yield from apart(partial(find, connectivity=1 if full else ndim, **options))
+    found = yield from apart(partial(find, connectivity=1 if full else ndim, **OPTIONS))
     within = (slice(1, -1),) * ndim
-    complement = Flooding(found.labels[within], found, strict=True)
-    yield Step(Lasting(components, complement))
+    return Flooding(found.labels[within], found, strict=True)
+
+
+def find_solid_objects(
+    field: Field,
+    threshold: float,
+    least: float,
+    *,
+    least_of_holes: float,
+    known: Lasting | None,
+    **sets: Any,
+) -> Iterator[Step]:
+    """Find the `Objects` of a field as `find_objects`, with the holes in them that do not last.
+
+    These are of less persistence than `least_of_holes`. `known` is what lasts, if that is known; it
+    is found otherwise, where it is needed.
+    """
+    found: Any = None
+    for step in find_objects(field, threshold, least, **sets):
+        found = step.value
+        yield Step(None)
+    if least_of_holes and found.table is not None:
+        complement = known and known.complement
+        if complement is None:
+            complement = yield from _flood_complement(field, **sets)
+        brief = ~complement.lasting(threshold, least_of_holes)[complement.labels]
+        inside = field.inside(threshold, sets["superlevel"])
+        labels = with_holes(found.labels, inside, brief, sets["connectivity"])
+        points = np.bincount(labels.ravel(), minlength=len(found.table) + 1)[1:]
+        found = found._replace(labels=labels, table=found.table.assign(points=points))
+    yield Step(found)
+
+
+def with_holes(
+    labels: Array,
+    inside: NDArray[np.bool_],
+    brief: NDArray[np.bool_],
+    connectivity: int | None,
+) -> Array:
+    """Return labels of components of a set, extended to the `brief` parts of its complement.
+
+    These are holes or cavities, and what is in them. Each gets the least label that it touches, or
+    none.
+    """
+    structure = generate_binary_structure(labels.ndim, connectivity or labels.ndim)
+    solid = inside | brief
+    bodies, count = label(solid, structure)
+    none = np.iinfo(labels.dtype).max
+    least = np.full(count + 1, none, labels.dtype)
+    labelled = labels > 0
+    np.minimum.at(least, bodies[labelled], labels[labelled])
+    least[least == none] = 0
+    return np.where(solid & ~labelled, least[bodies], labels)
 
 
 class LastingSearch:
@@ -121,14 +182,14 @@ class LastingSearch:
     def __init__(self, model: ExplorerModel) -> None:
         self.runner = Runner("What lasts")
         self._model = model
-        self._lasting: Lasting | None = None  # None before it is needed
+        self._lasting: Lasting | None = None
         self._searching = False
         self.runner.busy.connect(self._on_busy)
 
     @property
-    def known(self) -> bool:
-        """Whether the components are known."""
-        return self._lasting is not None
+    def known(self) -> Lasting | None:
+        """What lasts; None before it is needed."""
+        return self._lasting
 
     def forget(self) -> None:
         """Stop, and forget the field."""
