@@ -99,9 +99,7 @@ class ChannelController(DockController):
             surface, images, selection = step.value
             self._shown = first, step.value, code
             model.surface = surface
-            levels = surface.thresholds_first, surface.thresholds_second
-            middle = [float(at[[0, -1]].mean()) for at in levels]
-            place = model.nearest(*(model.place or middle))
+            place = model.nearest(*(model.place or model.middle(surface)))
             if place == model.place:
                 self._show_both()
             model.place = place

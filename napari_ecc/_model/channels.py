@@ -36,6 +36,18 @@ class ChannelModel:
         first_levels, second_levels, _ = self.surface
         return stepped(first_levels, first), stepped(second_levels, second)
 
+    def middle(self, surface: EulerSurface) -> tuple[float, float]:
+        """The middle of the thresholds of both channels; half-way, where the set is smaller."""
+        axes = (
+            (surface.thresholds_first, self.superlevel),
+            (surface.thresholds_second, self.superlevel_second),
+        )
+        first, second = (
+            float(np.nextafter(levels[[0, -1]].mean(), np.inf if superlevel else -np.inf))
+            for levels, superlevel in axes
+        )
+        return first, second
+
     def value(self) -> int | None:
         """Return the Euler characteristic at the thresholds; None if unknown."""
         surface = self.surface

@@ -33,7 +33,11 @@ EACH = {"each curve": ""}
 CHOICES: form.Rows = {
     "Group by": (
         form.choice("by", "The names, or a column that is known of the curves", {"name": ""}),
-        form.text("pattern", "Regular expression for the names or values, such as control|drug"),
+        form.text(
+            "pattern",
+            "Regular expression for the names or values, such as control|drug",
+            hint="control|drug",
+        ),
     ),
     "Units": form.choice(
         "unit",
@@ -41,7 +45,11 @@ CHOICES: form.Rows = {
         "curves are averaged",
         EACH,
     ),
-    "Only": form.text("where", "What curves must fulfil, such as channel=DAPI or frame!=0"),
+    "Only": form.text(
+        "where",
+        "What curves must fulfil, such as channel=DAPI or frame!=0",
+        hint="all, or such as channel=DAPI",
+    ),
     "Show": form.choice(
         "view",
         "All curves; the mean of each group with a 95 % band; the difference of two means",

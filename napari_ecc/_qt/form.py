@@ -26,6 +26,7 @@ class Field(NamedTuple):
     options: dict[str, Any]  # of the widget
     choices: Mapping[str, Any] | None = None
     """Of a combo box: what the user reads, and the value that it stands for."""
+    hint: str = ""  # what an empty line of text shows
     numbers: bool = False  # whether the text stands for a tuple of integers
 
     def checked(self, value: Any) -> Any:
@@ -131,9 +132,12 @@ steps = partial(number, low=0, high=1, widget=widgets.Slider, readout=False)
 """A slider over the indices of something, without a number."""
 
 
-def text(name: str, tip: str, *, numbers: bool = False) -> Field:
-    """A line of text, or of integers, which is applied when editing is finished."""
-    return Field(name, widgets.LineEdit, {"tooltip": tip}, numbers=numbers)
+def text(name: str, tip: str, *, hint: str = "", numbers: bool = False) -> Field:
+    """A line of text, or of integers, which is applied when editing is finished.
+
+    The hint stands in it while it is empty.
+    """
+    return Field(name, widgets.LineEdit, {"tooltip": tip}, hint=hint, numbers=numbers)
 
 
 Rows = Mapping[str, Field | tuple[Field, ...]]
@@ -200,6 +204,8 @@ class Form(QtWidgets.QWidget):
                 policy = QtWidgets.QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
                 part.setSizeAdjustPolicy(policy)
                 part.setMinimumContentsLength(4)
+        if field.hint:
+            native.setPlaceholderText(field.hint)
         if field.numbers:
             native.setMaxLength(2**31 - 1)
         self._fields[field.name] = field

@@ -38,7 +38,10 @@ SETTINGS: form.Rows = {
 OBJECT = {
     "Objects": (
         form.text(
-            "selected", "Labels of the chosen objects; click an object or a point", numbers=True
+            "selected",
+            "Labels of the chosen objects; click an object or a point",
+            hint="click objects",
+            numbers=True,
         ),
         form.choice(
             "basis",
@@ -55,7 +58,9 @@ OBJECT = {
         form.choice("second", "The feature along the vertical axis"),
     ),
     "Class": (
-        form.text("class_name", "The name of a class; none takes objects out of theirs"),
+        form.text(
+            "class_name", "The name of a class; none takes objects out of theirs", hint="no class"
+        ),
         form.push("classify", "Put in class", "Put the chosen objects in the class of this name"),
     ),
 }

@@ -140,3 +140,15 @@ def test_labels_that_a_dock_makes_are_no_channel(open_panel, qtbot):
     channels.form["second"].value = made
     settle(qtbot, channels)
     assert channels.model.surface is not None
+
+
+def test_the_first_thresholds_divide_a_set_from_its_complement(open_panel, qtbot):
+    """Of objects of a Labels layer, all of which the first picture shows, and nothing else."""
+    image = smooth(20, 30)
+    labels = np.zeros(image.shape, int)
+    labels[5:15, 5:20] = 3
+    viewer, panel = open_panel("Two channels", image, labels=labels)
+    settle(qtbot, panel)
+    assert panel.model.place[1] == 1
+    (shown,) = overlays(viewer)
+    assert_array_equal(shown.data > 0, (image >= panel.model.place[0]) & (labels > 0))

@@ -27,6 +27,7 @@ def test_measured_objects_become_features(regions, qtbot, tmp_path, messages):
     assert_array_equal(found.transforms.values, transforms.values)
     assert_array_equal(found.transforms.heights, transforms.heights)
     assert panel.model.status.startswith("6 objects")
+    assert panel.object["selected"].native.placeholderText() == "click objects"
 
     names = ["index", "ecc_pc1", "ecc_pc2", "ect_pc1", "ect_pc2"]
     assert [*layer.features] == names  # not the curves, which would fill the status bar
