@@ -114,9 +114,7 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
         return np.where(wrong, np.nextafter(rounded, away), rounded)
 
 
-def excluding(
-    levels: Any, values: Any, superlevel: bool, search: Callable[..., Any] = np.searchsorted
-) -> Any:
+def excluding(levels: Any, values: Any, superlevel: bool, search: Callable[..., Any]) -> Any:
     """Return the number of increasing levels that exclude each value.
 
     Both are arrays of the library whose function `search` is.
