@@ -144,6 +144,7 @@ CASES = {
     "soft_values": [SAMPLES | {"NAN": (0,), "VALUE": ("float", "double")}],
     "soft_orthants": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_shapes": [{"REAL": ("float", "double"), "THREADS": (256,)}],
+    "soft_transform": [{"REAL": ("float",), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_simplices": [{"REAL": ("float", "double"), "THREADS": (128,)}],
     "soft_project": [
         {"REAL": ("float", "double"), "AXES": (1, 2, 3), "IMAGES": (1, 8), "THREADS": (128,)}

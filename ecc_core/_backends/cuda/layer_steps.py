@@ -173,11 +173,11 @@ class LayerSteps:
         if of_vectors:
             launches.append(named(self._sum_heights, ", source_gradients, vector_sums"))
         if numbers != NONE or of_sharpness or of_vectors:
-            read = f"{self._parameters_given}, level_gradients, sharpness_gradient, vector_sums"
+            read = f"{self._parameters_given}, level_gradients sharpness_gradient vector_sums"
             logarithm = "by_log_sharpness" if of_sharpness else NONE
             directions = "by_directions" if of_directions else NONE
             scales = "by_log_scales" if of_scales else NONE
-            words = f"{read}, {numbers}, {logarithm}, {directions}, {scales}"
+            words = f"{read} {numbers} {logarithm} {directions} {scales}"
             launches.append(named(self._by_parameters, words))
         names = *GIVEN, *KEPT, "coefficients", *WORK, *FOUND, "upstream"
         made = self._backward[wanted] = Pass(names, launches)

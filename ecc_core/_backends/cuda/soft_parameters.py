@@ -5,7 +5,6 @@ Tensors are contiguous, and their floats of one type. Memory is allocated by tor
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +15,7 @@ from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 
 PARAMETERS = Struct("soft_parameters.cu", "Parameters")
+GRADIENTS = Struct("soft_parameters.cu", "ParameterGradients")
 WARP = 32
 
 
@@ -100,10 +100,10 @@ def plan_parameters(
 
     It takes the words of `Given`, and the addresses of levels, sharpness and vectors.
     """
-    blocks = 1 + ceil_div(count, WARP)
-    given = _struct(levels, count, spacing), 0, 0, 0
+    given = struct_of(levels, count, spacing), 0, 0, 0
     macros = _macros(dtype, spacing)
-    return plan_call("soft_parameters", "soft_parameters", macros, (blocks,), WARP, given)
+    grid = (parameter_blocks(count),)
+    return plan_call("soft_parameters", "soft_parameters", macros, grid, WARP, given)
 
 
 @programs.plan
@@ -116,10 +116,10 @@ def plan_gradients(
     _device: int,
 ) -> Call:
     """Return the launch of `launch_gradients`, by so many rows of sums of gradients of vectors."""
-    given = _struct(levels, count, spacing), *[0] * 7, np.int32(rows)
+    given = struct_of(levels, count, spacing), GRADIENTS(rows=rows)
     macros = _macros(dtype, spacing)
     name = "soft_parameter_gradients"
-    return plan_call("soft_parameters", name, macros, (1 + count,), WARP, given)
+    return plan_call("soft_parameters", name, macros, (gradient_blocks(count),), WARP, given)
 
 
 def launch_gradients(
@@ -133,7 +133,17 @@ def _macros(dtype: torch.dtype, spacing: tuple[float, ...]) -> dict[str, Any]:
     return {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(spacing)}
 
 
-def _struct(levels: int, count: int, spacing: tuple[float, ...]) -> Any:
+def parameter_blocks(count: int) -> int:
+    """Return the warps that compute levels, sharpness and vectors of so many directions."""
+    return 1 + ceil_div(count, WARP)
+
+
+def gradient_blocks(count: int) -> int:
+    """Return the warps that compute the gradients of parameters."""
+    return 1 + count
+
+
+def struct_of(levels: int, count: int, spacing: tuple[float, ...]) -> Any:
     """Return the kernels' Parameters without addresses."""
     steps = [*spacing, *[1.0] * (3 - len(spacing))]
     return PARAMETERS(spacing=steps, levels=levels, count=count)

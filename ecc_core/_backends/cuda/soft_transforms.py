@@ -4,14 +4,14 @@ Memory is allocated by torch.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import programs, soft
+from ecc_core._backends.cuda import programs, soft, soft_parameters, soft_plans
 from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
@@ -62,6 +62,20 @@ def plan_orthants(
     _device: int,
 ) -> Call:
     """Return the launch with one thread for each vertex or point, whichever there are more of."""
+    cells = _cells(shape, connectivity, extension)
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(shape) - 1}
+    given = cells.struct, *[0] * addresses
+    return plan_call("soft_orthants", name, macros, (cells.blocks,), THREADS, given)
+
+
+class _Cells(NamedTuple):
+    """The cells of images, and how many blocks have a thread for each vertex and point."""
+
+    struct: Any
+    blocks: int
+
+
+def _cells(shape: tuple[int, ...], connectivity: int, extension: str) -> _Cells:
     cubes = connectivity != 1
     greatest = (extension == "max") != cubes
     images, *sides = shape
@@ -71,9 +85,48 @@ def plan_orthants(
     sizes = {"size": counts[0], "vertices": counts[1], "images": images}
     boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
     struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
-    blocks = ceil_div(images * max(counts), THREADS)
-    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
-    return plan_call("soft_orthants", name, macros, (blocks,), THREADS, (struct, *[0] * addresses))
+    return _Cells(struct, ceil_div(images * max(counts), THREADS))
+
+
+class Ends(NamedTuple):
+    """Launches before and after the projection of points in a step.
+
+    They take the words of the kernels' Orthants, one or two addresses, and what
+    `soft_parameters.plan_parameters` and `plan_gradients` take.
+    """
+
+    begin: Call
+    finish: Call
+
+
+@programs.plan
+def plan_ends(
+    shape: tuple[int, ...],
+    connectivity: int,
+    extension: str,
+    levels: int,
+    directions: int,
+    rows: int,
+    spacing: tuple[float, ...],
+    _device: int,
+) -> Ends:
+    """Return launches for weights of float32, and parameters of so many levels and directions."""
+    cells = _cells(shape, connectivity, extension)
+    macros = {"REAL": "float", "AXES": len(shape) - 1}
+    parameters = soft_parameters.struct_of(levels, directions, spacing)
+
+    def plan(name: str, blocks: int, *arguments: object) -> Call:
+        given = cells.struct, *arguments, np.int32(blocks)
+        grid = (blocks + cells.blocks,)
+        return plan_call("soft_transform", name, macros, grid, THREADS, given)
+
+    begin = soft_parameters.parameter_blocks(directions)
+    finish = soft_parameters.gradient_blocks(directions)
+    gradients = soft_parameters.GRADIENTS(rows=rows)
+    return Ends(
+        plan("soft_begin", begin, 0, parameters, *[0] * 3),
+        plan("soft_finish", finish, *[0] * 2, parameters, gradients),
+    )
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
@@ -82,7 +135,7 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     shape = len(weights), len(given.vectors), given.heights.numel()
     found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
     with soft.launching(weights) as (device, stream):
-        calls = _calls(given, True, device)
+        calls = _calls(given, device)
         partial = weights.new_empty(calls.sums, dtype=torch.float64)
         soft.launch(calls.curves, stream, _addresses(given), (partial.data_ptr(),))
         soft.launch(calls.totals, stream, [t.data_ptr() for t in (partial, *found)])
@@ -102,7 +155,7 @@ def projection_gradients(
     by_weights = torch.empty_like(weights)
     by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
     with soft.launching(weights) as (device, stream):
-        calls = _calls(given, True, device)
+        calls = _calls(given, device)
         partial = upstream.new_empty(calls.vector_sums, dtype=torch.float64)
         wanted = by_weights.data_ptr() if of_weights else 0
         addresses = (upstream.data_ptr(),), (wanted,), (partial.data_ptr(),)
@@ -111,11 +164,11 @@ def projection_gradients(
     return by_weights, by_vectors
 
 
-def _calls(given: Projected, by_image: bool, device: int) -> "Projection":
+def _calls(given: Projected, device: int) -> "Projection":
     weights = given.weights
     shape = tuple(weights.shape)
     counts = len(given.vectors), given.heights.numel()
-    return plan_projection(shape, weights.dtype, *counts, by_image, device)
+    return plan_projection(shape, weights.dtype, *counts, True, False, device)
 
 
 def _contiguous(given: Projected) -> Projected:
@@ -151,11 +204,13 @@ def plan_projection(
     vectors: int,
     levels: int,
     by_image: bool,
+    has_totals: bool,
     _device: int,
 ) -> Projection:
     """Return the launches for weights (images, orthants, *grid).
 
-    With `by_image` the gradients of vectors are summed for each image.
+    With `by_image` the gradients of vectors are summed for each image. With `has_totals`, the
+    launch `by_points` also computes the gradients of levels and sharpness.
     """
     images, orthants, *grid = shape
     axes = len(grid)
@@ -178,14 +233,18 @@ def plan_projection(
         return plan("soft_total", (ceil_div(size, THREADS), parts), *[0] * 4, *numbers)
 
     size = images * vectors * levels
-    numbers = np.int32(point_chunk), np.int32(by_image)
+    sums = soft_plans.total_blocks(levels) if has_totals else 0
+    totals = soft_plans.TOTALS(images=images * vectors, levels=levels, blocks=sums)
+    behind = ceil_div(sums, point_chunks * orthants)  # blocks along z for these
+    grid_of_points = point_chunks, orthants, groups + behind
+    numbers = np.int32(point_chunk), np.int32(by_image), totals
     return Projection(
         size,
         3 * chunks * size,
         rows * vectors * axes,
         rows,
         plan("soft_project", (chunks, vectors, groups), struct, 0),
-        plan("soft_by_points", (point_chunks, orthants, groups), struct, 0, 0, 0, *numbers),
+        plan("soft_by_points", grid_of_points, struct, 0, 0, 0, *numbers),
         total(3, size, chunks),
         total(1, images * vectors * axes, point_chunks),
     )

@@ -66,14 +66,15 @@ class Steps:
         owned = images * orthants * math.prod(vertices)
 
         weights = (images, *grid), kind, connectivity, extension
-        self._orthants = soft_transforms.plan_orthants("soft_orthants", *weights, 1, device)
         name = "soft_orthant_gradients"
         self._orthant_gradients = soft_transforms.plan_orthants(name, *weights, 2, device)
-        points = (images, orthants, *vertices), kind, directions, levels, False, device
+        points = (images, orthants, *vertices), kind, directions, levels, False, True, device
         projection = self._projection = soft_transforms.plan_projection(*points)
         numbers = levels if form.is_increasing else 0
         parameters = directions, kind, spacing, device
-        self._parameters = soft_parameters.plan_parameters(numbers, *parameters)
+        counts = numbers, directions, projection.rows, spacing
+        ends = (images, *grid), connectivity, extension, *counts, device
+        self._ends = soft_transforms.plan_ends(*ends)
         self._by_parameters = soft_parameters.plan_gradients(numbers, projection.rows, *parameters)
         rows = images * directions
         self._totals = soft_plans.tabulation(0, 0, rows, levels, True, False, device)
@@ -118,8 +119,7 @@ class Steps:
     def _plan_forward(self) -> Pass:
         written = "own_levels, own_sharpness, vectors"
         launches = [
-            named(self._parameters, f"{self._parameters_given}, {written}"),
-            named(self._orthants, "weights, owned"),
+            named(self._ends.begin, f"weights, owned, {self._parameters_given}, {written}"),
             named(self._projection.curves, f"{self._points}, sums"),
             named(self._projection.totals, "sums, curves, slopes, spreads"),
         ]
@@ -127,30 +127,35 @@ class Steps:
 
     def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
         of_weights, of_directions, of_levels, of_sharpness = wanted
+        names = (name if is_wanted else NONE for name, is_wanted in zip(FOUND, wanted, strict=True))
+        _, by_directions, by_levels, by_sharpness = names
+        numbers = by_levels if self._form.is_increasing else NONE
+        if numbers != NONE:
+            by_levels = "level_gradients"
+        logarithm = by_sharpness if self._form.is_logarithm else NONE
+        if logarithm != NONE:
+            by_sharpness = "sharpness_gradient"
+        rows = f"upstream {self._levels} 1 0 {soft_plans.WITHOUT_POSITIONS} slopes spreads"
+        totals = f"{rows} {by_levels} {by_sharpness}"
         by_owned = "owned_gradients" if of_weights else NONE
         sums = "vector_sums" if of_directions else NONE
         launches = []
         if of_weights or of_directions:
-            call = self._projection.by_points
-            launches.append(named(call, f"{self._points}, upstream, {by_owned}, {sums}"))
-        if of_weights:
-            launches.append(named(self._orthant_gradients, "weights, owned_gradients, by_weights"))
-        numbers = "by_levels" if of_levels and self._form.is_increasing else NONE
-        logarithm = "by_sharpness" if of_sharpness and self._form.is_logarithm else NONE
-        by_levels = "by_levels" if of_levels else NONE
-        if numbers != NONE:
-            by_levels = "level_gradients"
-        by_sharpness = "by_sharpness" if of_sharpness else NONE
-        if logarithm != NONE:
-            by_sharpness = "sharpness_gradient"
-        if of_levels or of_sharpness:
-            rows = f"upstream {self._levels} 1 0 {soft_plans.WITHOUT_POSITIONS} slopes spreads"
-            launches.append(named(self._totals, f"{rows} {by_levels} {by_sharpness}"))
-        if numbers != NONE or logarithm != NONE or of_directions:
-            by_directions = "by_directions" if of_directions else NONE
-            read = f"{self._parameters_given}, {by_levels}, {by_sharpness}, {sums}"
-            words = f"{read}, {numbers}, {logarithm}, {by_directions}, {NONE}"
-            launches.append(named(self._by_parameters, words))
+            words = f"{self._points}, upstream, {by_owned}, {sums}, , , {totals}"
+            launches.append(named(self._projection.by_points, words))
+        elif of_levels or of_sharpness:
+            launches.append(named(self._totals, totals))
+        of_parameters = numbers != NONE or logarithm != NONE or of_directions
+        read = f"{by_levels} {by_sharpness} {sums}"
+        found = f"{numbers} {logarithm} {by_directions} {NONE}"
+        parameters = f"{self._parameters_given}, {read} {found}"
+        cells = "weights, owned_gradients, by_weights"
+        if of_weights and of_parameters:
+            launches.append(named(self._ends.finish, f"{cells}, {parameters}"))
+        elif of_weights:
+            launches.append(named(self._orthant_gradients, cells))
+        elif of_parameters:
+            launches.append(named(self._by_parameters, parameters))
         made = Pass((*GIVEN, *KEPT, *WORK, *FOUND, "upstream"), launches)
         self._backward[wanted] = made
         return made

@@ -4,6 +4,7 @@
 // a chunk of points, and these are added in order, so results do not depend on the schedule. The steps of a
 // direction depend on points and levels only, so a block computes them once for several images.
 #include "sigmoid.cuh"
+#include "soft_totals.cuh"
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 constexpr int kImages = ECC_IMAGES;  // images of a block
@@ -179,12 +180,18 @@ typedef Weights Gradients;
 
 // The gradients of weights, where they are wanted, and partial sums (chunks, rows, directions, axes) of
 // those of vectors, where these are: a row for each image if `by_image`, otherwise one for the images of
-// a block. A block takes a chunk of points in all directions of an orthant.
+// a block. A block takes a chunk of points in all directions of an orthant. Blocks behind those of the images
+// along z write the gradients of levels and sharpness.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_by_points(const ProjectedPoints points, const Real* gradients, Real* by_weights,
-                   double* partial, int chunk, int by_image) {
+                   double* partial, int chunk, int by_image, const Totals totals) {
     __shared__ Real levels[kThreads];
     __shared__ Gradients steps[kThreads];
+    const int groups = (points.images + kImages - 1) / kImages;
+    if ((int)blockIdx.z >= groups) {
+        totals.write(((blockIdx.z - groups) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x);
+        return;
+    }
     const int orthant = blockIdx.y, first_image = blockIdx.z * kImages;
     const int images = min(points.images - first_image, kImages);
     const long long begin = (long long)blockIdx.x * chunk, end = min(begin + chunk, points.points);
@@ -248,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             is_first = false;
         }
         if (!partial) continue;
-        const int rows = by_image ? points.images : gridDim.z;
+        const int rows = by_image ? points.images : groups;
         const int first_row = by_image ? first_image : blockIdx.z;
 #pragma unroll
         for (int image = 0; image < kImages; ++image) {

@@ -1,0 +1,26 @@
+// What comes before and after the projection of points in a step of a soft transform, each in one launch:
+// weights by orthant, parameters, and their gradients.
+#include "soft_orthants.cuh"
+#include "soft_parameters.cuh"
+
+// The first blocks write parameters, each by a warp; in the others a thread takes a vertex.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_begin(const Orthants cells, Real* out, const Parameters given, Real* levels,
+               Real* sharpness, Real* vectors, int parameter_blocks) {
+    const int block = (int)blockIdx.x - parameter_blocks;
+    if (block >= 0)
+        write_orthants(cells, (long long)block * kThreads + threadIdx.x, out);
+    else if (threadIdx.x < kWarpSize)
+        write_parameters(given, blockIdx.x, threadIdx.x, levels, sharpness, vectors);
+}
+
+// The first blocks write gradients of parameters, each by a warp; in the others a thread takes a point.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_finish(const Orthants cells, const Real* upstream, Real* out, const Parameters given,
+                const ParameterGradients gradients, int parameter_blocks) {
+    const int block = (int)blockIdx.x - parameter_blocks;
+    if (block >= 0)
+        write_weight_gradients(cells, (long long)block * kThreads + threadIdx.x, upstream, out);
+    else if (threadIdx.x < kWarpSize)
+        gradients.write(given, blockIdx.x, threadIdx.x);
+}
