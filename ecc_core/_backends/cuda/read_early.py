@@ -1,7 +1,7 @@
 """Small arrays that were read before, which the device compares with what they held then."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 from numpy.typing import NDArray
@@ -14,8 +14,22 @@ THREADS = 256
 WORD_BYTES = 4
 MOST_BYTES = 1 << 15  # Larger arrays are not kept for comparison.
 MOST_ARRAYS = 64  # The most arrays that are kept.
+REPLY = 2  # the argument of the kernel for its answer
 
-_known: dict[Any, tuple[NDArray[Any], Any]] = {}  # what they held, on the host and on the device
+_known: dict[Any, "_Known"] = {}
+
+
+class _Known(NamedTuple):
+    """An array that was read before."""
+
+    host: NDArray[Any]
+    """What it held."""
+    kept: Any
+    """The same on the device."""
+    comparison: Call
+    """The launch that compares both, but for the address of its reply."""
+    reply_at: int
+    """The word of this address."""
 
 
 def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
@@ -40,13 +54,14 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
         host.flags.writeable = False
         if len(_known) >= MOST_ARRAYS:
             _known.clear()
-        _known[key] = host, kept
+        call = _comparison(device)
+        given = address, kept.data.ptr, 0, size // WORD_BYTES
+        filled = call.filled(zip(call.places, given, strict=True))
+        _known[key] = _Known(host, kept, filled, call.places[REPLY])
         return host, None
-    host, kept = known
+    host, kept, call, place = known
     reply = take_reply(device)
-    call = _comparison(device)
-    given = address, kept.data.ptr, reply.address, host.nbytes // WORD_BYTES
-    call.launch(zip(call.places, given, strict=True))
+    call.launch([(place, reply.address)])
 
     def is_same(_compared: Any = kept) -> bool:  # keeps the memory that the kernel still reads
         (same,) = reply.wait(1)
