@@ -57,14 +57,14 @@ def layer_curves(
     given = image, *parameters
     if not _are_alike(given):
         return None
-    count = 0 if directions is None else len(directions)
+    count = 0 if directions is None else directions.shape[0]
     if count > MOST_DIRECTIONS:
         return None
     kind = Kind(
         n_spatial=n_spatial,
         connectivity=connectivity,
         superlevel=superlevel,
-        levels=len(levels),
+        levels=levels.shape[0],
         is_increasing=step is not None,
         directions=count,
         spacing=spacing if count else (1.0,),

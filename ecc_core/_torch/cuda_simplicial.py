@@ -55,13 +55,13 @@ def fused_shapes(
         return None
     kind = Kind(
         axes=points.shape[1],
-        directions=len(numbers.directions),
-        levels=len(numbers.levels),
+        directions=numbers.directions.shape[0],
+        levels=numbers.levels.shape[0],
         sizes=tuple(rows.shape[1] for rows in complexes.simplices),
         is_increasing=numbers.step is not None,
         is_logarithm=is_logarithm,
     )
-    if not kind.fits or not complexes.shapes or not len(points):
+    if not kind.fits or not complexes.shapes or not points.shape[0]:
         return None
     call = _Call(plan_shapes(kind, points.dtype, points.get_device()), complexes)
     found: Tensor = _Shapes.apply(points, *numbers, call)  # type: ignore[no-untyped-call]
@@ -99,8 +99,8 @@ class _Call:
         """Return addresses and sizes."""
         batch, shapes, simplices = self.complexes
         rows = tuple([part.data_ptr() for part in simplices])
-        counts = tuple(map(len, simplices))
-        return Shapes(points.data_ptr(), batch.data_ptr(), rows, counts, len(points), shapes)
+        counts = tuple([part.shape[0] for part in simplices])
+        return Shapes(points.data_ptr(), batch.data_ptr(), rows, counts, points.shape[0], shapes)
 
 
 class _Shapes(torch.autograd.Function):

@@ -38,7 +38,8 @@ def fused_transform(
     """
     weights, directions, heights, sharpness = (tensor.contiguous() for tensor in given[:4])
     form = Form(is_increasing=step is not None, is_logarithm=is_logarithm)
-    options = given.connectivity, given.extension, len(directions), len(heights), given.spacing
+    counts = directions.shape[0], heights.shape[0]
+    options = given.connectivity, given.extension, *counts, given.spacing
     steps = plan_steps(weights.shape, *options, form, weights.get_device())
     kind = _Kind(steps, shape_of(given), is_logarithm, given[4:])
     tensors = weights, directions, heights, sharpness, step
