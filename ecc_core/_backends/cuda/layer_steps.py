@@ -121,6 +121,7 @@ class LayerSteps:
             self._enter = soft_heights.plan_on_grid("soft_add_heights", *on_grid)
             self._leave = soft_heights.plan_on_grid("soft_height_totals", *on_grid)
             self._sum_heights = soft_heights.plan_on_grid("soft_height_sums", *on_grid)
+            self._leave_and_sum = soft_heights.plan_on_grid("soft_height_gradients", *on_grid)
 
         self._forward = Pass((*GIVEN, *KEPT, "coefficients", "curves"), self._forward_launches())
         self._backward: dict[tuple[bool, ...], Pass] = {}
@@ -168,9 +169,12 @@ class LayerSteps:
         by_sharpness = "sharpness_gradient" if of_sharpness else NONE
         by_curve = curve_steps.Wanted(by_source, by_levels, by_sharpness)
         launches = self._curve.backward(self._names, self._upstream, by_curve)
-        if self._has_own_source and of_images:
+        if of_images and of_vectors:
+            words = ", source_gradients, by_images, vector_sums"
+            launches.append(named(self._leave_and_sum, words))
+        elif of_images and self._has_own_source:
             launches.append(named(self._leave, ", source_gradients, by_images"))
-        if of_vectors:
+        elif of_vectors:
             launches.append(named(self._sum_heights, ", source_gradients, vector_sums"))
         if numbers != NONE or of_sharpness or of_vectors:
             read = f"{self._parameters_given}, level_gradients sharpness_gradient vector_sums"

@@ -63,17 +63,23 @@ def _on_grid(
 def plan_on_grid(
     name: str, images: int, grid: tuple[int, ...], count: int, dtype: torch.dtype, _device: int
 ) -> Call:
-    """Return the launch of a kernel that takes a Grid and two or three addresses."""
+    """Return the launch of a kernel that takes a Grid and two or three addresses.
+
+    Those of `soft_height_gradients` are what both other kernels take and write.
+    """
     points = math.prod(grid)
     sides = [*grid, *[1] * (4 - len(grid))]
     struct = GRID(points=points, images=images, chunk=CHUNK, sides=sides)
     macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
-    blocks = ceil_div(points, THREADS)
     if name == "soft_add_heights":
+        blocks = ceil_div(points, THREADS)
         return plan_call("soft_heights", name, macros, (blocks, count), THREADS, (struct, 0, 0, 0))
+    totals = ceil_div(images * points, THREADS)
+    sums = ceil_div(points, CHUNK) * count
+    own = np.int32(count)
     if name == "soft_height_totals":
-        blocks = ceil_div(images * points, THREADS)
-        given = struct, 0, 0, np.int32(count)
-        return plan_call("soft_heights", name, macros, (blocks,), THREADS, given)
-    chunks = ceil_div(points, CHUNK)
-    return plan_call("soft_heights", name, macros, (chunks, count), THREADS, (struct, 0, 0))
+        return plan_call("soft_heights", name, macros, (totals,), THREADS, (struct, 0, 0, own))
+    if name == "soft_height_sums":
+        return plan_call("soft_heights", name, macros, (sums,), THREADS, (struct, 0, 0, own))
+    both = struct, 0, 0, 0, own, np.int32(sums)
+    return plan_call("soft_heights", name, macros, (sums + totals,), THREADS, both)

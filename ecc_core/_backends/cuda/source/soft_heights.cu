@@ -37,10 +37,9 @@ extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, 
             image[i * grid.points + point] + height;
 }
 
-// One thread for each point of an image: the sum of the gradients over the directions.
-extern "C" __global__ void soft_height_totals(const Grid grid, const Real* gradients, Real* out,
-                                              int count) {
-    const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+// The sum of the gradients over the directions, for one point of an image.
+ECC_DEVICE void write_total(const Grid& grid, long long index, const Real* gradients, Real* out,
+                            int count) {
     if (index >= grid.images * grid.points) return;
     const long long image = index / grid.points, point = index % grid.points;
     double total = 0;
@@ -48,13 +47,13 @@ extern "C" __global__ void soft_height_totals(const Grid grid, const Real* gradi
     out[index] = (Real)total;
 }
 
-// Partial sums (chunks, count, axes) of the gradients of the vectors: a block for each.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    soft_height_sums(const Grid grid, const Real* gradients, double* partial) {
+// Partial sums (chunks, count, axes) of the gradients of the vectors, for one direction and chunk; called
+// by a block.
+ECC_DEVICE void write_sums(const Grid& grid, int k, int chunk, const Real* gradients,
+                           double* partial, int count) {
     __shared__ double scratch[kAxes][ECC_THREADS / 32];
-    const int k = blockIdx.y, count = gridDim.y;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const long long begin = (long long)blockIdx.x * grid.chunk,
+    const long long begin = (long long)chunk * grid.chunk,
                     end = min(begin + grid.chunk, grid.points);
     double sums[kAxes] = {};
     for (long long point = begin + threadIdx.x; point < end; point += ECC_THREADS) {
@@ -75,5 +74,28 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (threadIdx.x >= kAxes) return;
     double total = 0;
     for (int other = 0; other < ECC_THREADS / 32; ++other) total += scratch[threadIdx.x][other];
-    partial[((long long)blockIdx.x * count + k) * kAxes + threadIdx.x] = total;
+    partial[((long long)chunk * count + k) * kAxes + threadIdx.x] = total;
+}
+
+// One thread for each point of an image.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    soft_height_totals(const Grid grid, const Real* gradients, Real* out, int count) {
+    write_total(grid, (long long)blockIdx.x * ECC_THREADS + threadIdx.x, gradients, out, count);
+}
+
+// A block for each chunk of points and direction.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    soft_height_sums(const Grid grid, const Real* gradients, double* partial, int count) {
+    write_sums(grid, blockIdx.x % count, blockIdx.x / count, gradients, partial, count);
+}
+
+// Both: the first blocks write sums.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    soft_height_gradients(const Grid grid, const Real* gradients, Real* out, double* partial,
+                          int count, int sums) {
+    const int block = (int)blockIdx.x - sums;
+    if (block < 0)
+        write_sums(grid, blockIdx.x % count, blockIdx.x / count, gradients, partial, count);
+    else
+        write_total(grid, (long long)block * ECC_THREADS + threadIdx.x, gradients, out, count);
 }
