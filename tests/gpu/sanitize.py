@@ -15,13 +15,20 @@ import argparse
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import cupy as cp
 import numpy as np
 import torch
 
 import ecc_core as ecc
-from ecc_core.nn import PersistenceLoss
+from ecc_core.nn import (
+    EulerCurveLayer,
+    EulerCurveMap,
+    EulerTransformLayer,
+    PersistenceLoss,
+    SimplicialTransformLayer,
+)
 from ecc_core.nn.functional import (
     soft_euler_curve,
     soft_euler_transform,
@@ -151,6 +158,29 @@ def soft() -> Calls:
             name = f"soft curve {shape} {count}"
             yield name, partial(curve, image, count, image.ndim - 1)
         yield f"soft transform {shape}", partial(transform, image)
+    yield from layers()
+
+
+def layers() -> Calls:
+    """Layers whose steps are one function of autograd, and shapes of layers of complexes."""
+
+    def step(layer: torch.nn.Module, *given: object) -> None:
+        layer(*given).square().sum().backward()
+
+    levels: dict[str, Any] = {"range": (0, 1), "device": "cuda"}
+    made = (
+        EulerCurveLayer(9, directions=3, direction_scale=0.1, **levels),
+        EulerCurveMap(4, window=5, stride=3, **levels),
+        EulerTransformLayer(5, 40, range=(-9, 9), device="cuda"),
+    )
+    for layer in made:
+        image = torch.rand((3, 2, 17, 20), device="cuda", requires_grad=True)
+        yield f"soft {type(layer).__name__}", partial(step, layer, image)
+    shapes = SimplicialTransformLayer(35, 40, range=(-2, 2), device="cuda")
+    for count in (40, 3000):
+        points = torch.randn((count, 3), device="cuda", requires_grad=True)
+        corners = torch.arange(count, device="cuda").unfold(0, 3, 1)
+        yield f"soft shapes {count}", partial(step, shapes, points, [corners[:, :2], corners])
 
 
 def objects() -> Calls:
