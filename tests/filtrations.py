@@ -1,8 +1,10 @@
 """The dtypes, complexes, orders and estimators that tests go through."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from ecc_core.testing import strategies
@@ -26,6 +28,44 @@ def sides(ndim: int) -> list[dict[str, Any]]:
         for connectivity in connectivities(ndim)
         for superlevel in (False, True)
     ]
+
+
+def with_connectivities(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
+    """Rows of a shape and each connectivity of its images."""
+    return [
+        pytest.param(shape, connectivity, id=f"{size_of(shape)}-{connectivity}")
+        for shape in shapes
+        for connectivity in connectivities(len(shape))
+    ]
+
+
+def with_sides(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
+    """Rows of a shape and each of the sides of its images."""
+    return [
+        pytest.param(shape, side, id=f"{size_of(shape)}-{name_of(side)}")
+        for shape in shapes
+        for side in sides(len(shape))
+    ]
+
+
+def cases_of_connectivities(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
+    """The rows of `with_connectivities` as values of one parameter, so that sweeps run them all."""
+    return [pytest.param(row.values, id=row.id) for row in with_connectivities(shapes)]
+
+
+def cases_of_sides(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
+    """The rows of `with_sides` as values of one parameter, so that sweeps run them all."""
+    return [pytest.param(row.values, id=row.id) for row in with_sides(shapes)]
+
+
+def size_of(shape: tuple[int, ...]) -> str:
+    """A shape in the name of a case, such as 5x7."""
+    return "x".join(map(str, shape))
+
+
+def name_of(side: dict[str, Any]) -> str:
+    """One of the sides in the name of a case, such as 1-super."""
+    return f"{side['connectivity']}-{'super' if side['superlevel'] else 'sub'}"
 
 
 def any_side(ndim: int) -> st.SearchStrategy[dict[str, Any]]:

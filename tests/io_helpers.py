@@ -62,7 +62,8 @@ def columns(table: Path) -> dict[str, list[float]]:
 def curves_in(rows: list[dict[str, str]], at: Sequence[Any] = LEVELS) -> list[list[int]]:
     """The curves of a table with a row for each image, or for each threshold."""
     if str(at[0]) in rows[0]:
-        return [[int(row[str(level)]) for level in at] for row in rows]
+        names = list(map(str, at))
+        return [[int(row[name]) for name in names] for row in rows]
     flat = [int(row["euler_number"]) for row in rows]
     return [flat[i : i + len(at)] for i in range(0, len(flat), len(at))]
 
@@ -76,6 +77,14 @@ def assert_reads(path: Path, image: np.ndarray, **options: Any) -> None:
     actual = read_image(path, **options)
     assert actual.dtype == image.dtype
     np.testing.assert_array_equal(actual, image)
+
+
+def assert_channels(
+    path: Path, image: np.ndarray, axis: int, names: Sequence[int | str] = ()
+) -> None:
+    """Compare each channel, by its number or by one of the names, with a slice of the image."""
+    for number, name in enumerate(names or range(image.shape[axis])):
+        assert_reads(path, image.take(number, axis), channel=name)
 
 
 def assert_refused(path: Path, *words: str, **options: Any) -> None:

@@ -52,3 +52,9 @@ def assert_near(found, known, terms):
     """`terms` is the sum of the absolute values of terms that may cancel."""
     assert found.shape == known.shape
     assert (found.double() - known).abs().max() <= 1e-4 * known.abs().max() + 3e-5 * terms
+
+
+def assert_all_near(found, known, terms):
+    """Compare as many gradients, each of which is a sum of the same terms."""
+    for one, other in zip(found, known, strict=True):
+        assert_near(one, other, terms)

@@ -17,3 +17,8 @@ def euler(image: np.ndarray, inside: Any = True) -> list[int]:
 
 def components(image: np.ndarray, inside: Any = True) -> list[int]:
     return [counted((image <= t) & inside, image.ndim)[0] for t in AT]
+
+
+def points(image: np.ndarray, mask: np.ndarray) -> list[int]:
+    """The points of each sublevel set within a mask."""
+    return [np.count_nonzero((image <= t) & mask) for t in AT]

@@ -29,9 +29,9 @@ def gradients(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 
 def leaves(numbers: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Copies that get gradients, and others in float64."""
-    return [x.clone().requires_grad_() for x in numbers], [
-        x.detach().double().requires_grad_() for x in numbers
-    ]
+    copies = [x.clone().requires_grad_() for x in numbers]
+    wide = [x.detach().double() for x in numbers]
+    return copies, [x.requires_grad_() for x in wide]
 
 
 def plain_curve(
@@ -47,7 +47,8 @@ def plain_curve(
     terms = None
     if direction is not None and scale is not None:
         unit = direction / direction.norm()
-        steps = [(torch.arange(n).to(unit) - (n - 1) / 2) * spacing for n in image.shape[1:]]
+        places = [torch.arange(n).to(unit) - (n - 1) / 2 for n in image.shape[1:]]
+        steps = [place * spacing for place in places]
         terms = torch.cat([scale * u * x for u, x in zip(unit, steps, strict=True)])
     options = {"mask": None, "superlevel": False, "ties": "raster", **options}
     return reference.soft_curve(image, thresholds, sharpness, direction_terms=terms, **options)

@@ -86,13 +86,10 @@ def reduced_pairs(order, connectivity, periodic=False):
     sides = [2 * n + (0 if touch else closed) for n, touch in zip(order.shape, wraps, strict=True)]
     for cell in itertools.product(*map(range, sides)):
         spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
-        spans = [
-            [i % n for i in span] if touch else span
-            for span, n, touch in zip(spans, order.shape, wraps, strict=True)
-        ]
-        inside = [
-            [i for i in span if 0 <= i < n] for span, n in zip(spans, order.shape, strict=True)
-        ]
+        inside = []
+        for span, n, touch in zip(spans, order.shape, wraps, strict=True):
+            around = [i % n for i in span] if touch else span
+            inside.append([i for i in around if 0 <= i < n])
         own = [order[point] for point in itertools.product(*inside)]
         cells.append((max(own) if vertices else min(own), sum(x % 2 for x in cell), cell))
     cells.sort()
@@ -119,6 +116,12 @@ def reduced_pairs(order, connectivity, periodic=False):
     return found + [(cells[i][1], points[cells[i][0]], -1) for i in births]
 
 
+def numbers_of(points, shape):
+    """Places of points in the order of memory; -1 where there is no point."""
+    numbers = np.ravel_multi_index(np.maximum(points.T, 0), shape)
+    return np.where(points[:, 0] < 0, -1, numbers)
+
+
 def check_points(image, shown, connectivity, superlevel, periodic=False):
     """Compare the points of the pairs of all dimensions with those of a reduced matrix."""
     axis = tuple(range(image.ndim))
@@ -137,8 +140,7 @@ def check_points(image, shown, connectivity, superlevel, periodic=False):
         if not never[born] and (end < 0 or flat[born] != flat[end]):
             expected.append((dim, flat[born], born, end))
     places = [
-        np.where(points[:, 0] < 0, -1, np.ravel_multi_index(np.maximum(points.T, 0), image.shape))
-        for points in (pairs.birth_points, pairs.death_points)
+        numbers_of(points, image.shape) for points in (pairs.birth_points, pairs.death_points)
     ]
     found = zip(pairs.dimensions.tolist(), pairs.births.tolist(), *places, strict=True)
     circles = zip(image.shape, touching(periodic, image.ndim), strict=True)

@@ -88,25 +88,22 @@ def training_cases(width: int = 4) -> list[TrainingCase]:
         layer = EulerTransformLayer(4, 6, range=(-12, 12), learn_sharpness=True)
         return Classifier(layer, 24, width)
 
+    def curve_loss() -> nn.Module:
+        return Segmenter(EulerCurveLoss(window=8), width)
+
+    def persistence_loss() -> nn.Module:
+        return Segmenter(PersistenceLoss(), width)
+
+    def matching_loss() -> nn.Module:
+        return Segmenter(BettiMatchingLoss(), width)
+
     return [
         TrainingCase("EulerCurveLayer", curve, segments=False),
         TrainingCase("EulerCurveMap", curve_map, segments=False),
         TrainingCase("EulerTransformLayer", transform, segments=False),
-        TrainingCase(
-            "EulerCurveLoss", lambda: Segmenter(EulerCurveLoss(window=8), width), segments=True
-        ),
-        TrainingCase(
-            "PersistenceLoss",
-            lambda: Segmenter(PersistenceLoss(), width),
-            segments=True,
-            waits=True,
-        ),
-        TrainingCase(
-            "BettiMatchingLoss",
-            lambda: Segmenter(BettiMatchingLoss(), width),
-            segments=True,
-            waits=True,
-        ),
+        TrainingCase("EulerCurveLoss", curve_loss, segments=True),
+        TrainingCase("PersistenceLoss", persistence_loss, segments=True, waits=True),
+        TrainingCase("BettiMatchingLoss", matching_loss, segments=True, waits=True),
     ]
 
 

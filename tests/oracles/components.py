@@ -44,7 +44,8 @@ def component_numbers(foreground, connectivity, shown=None, inlet=None, outlet=N
     )
     if inlet is not None and outlet is not None:
         pairs = [(inlet, outlet)]
-    spanning = [len(set(labels[low]) & set(labels[high]) - {0}) for low, high in pairs]
+    on_both = [set(labels[low]) & set(labels[high]) for low, high in pairs]
+    spanning = [len(found - {0}) for found in on_both]
     return [sizes.sum(), sizes.max(initial=0), *spanning]
 
 
@@ -60,6 +61,14 @@ def outer_slices(shown):
     return firsts, lasts
 
 
+def steps_to_neighbours(ndim, connectivity):
+    """Steps from a point to those beside it, along one axis only if the connectivity is 1."""
+    steps = [step for step in itertools.product((-1, 0, 1), repeat=ndim) if any(step)]
+    if connectivity > 1:
+        return steps
+    return [step for step in steps if np.count_nonzero(step) == 1]
+
+
 def component_numbers_on_a_torus(foreground, connectivity, shown, wraps):
     """The same of an image some axes of which are periodic, found by steps from point to point.
 
@@ -70,9 +79,9 @@ def component_numbers_on_a_torus(foreground, connectivity, shown, wraps):
     spanning = np.zeros(foreground.ndim, int)
     sizes = [0]
     lifts = {}
-    steps = [s for s in itertools.product((-1, 0, 1), repeat=len(shape)) if any(s)]
-    steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
-    points = set(map(tuple, np.argwhere(foreground & shown).tolist()))
+    steps = steps_to_neighbours(len(shape), connectivity)
+    inside = np.argwhere(foreground & shown)
+    points = set(map(tuple, inside.tolist()))
     firsts, lasts = outer_slices(shown)
     for start in sorted(points):
         if start in lifts:

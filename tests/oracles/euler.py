@@ -100,7 +100,8 @@ def cell_ranks(
         # V: the two ends of an edge, or a vertex. T: the cube itself, or the two beside a face.
         counts = [2 - e if cubes else 1 + e for e in extent]
         pairs = zip(own, counts, strict=True)
-        grid = key[tuple(inner if count == 1 else slice(None) for inner, count in pairs)]
+        parts = [inner if count == 1 else slice(None) for inner, count in pairs]
+        grid = key[tuple(parts)]
         sizes = [n - c + 1 for n, c in zip(grid.shape, counts, strict=True)]
         points = []
         for offset in itertools.product(*map(range, counts)):

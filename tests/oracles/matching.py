@@ -12,9 +12,9 @@ def point_orders(prediction, target, superlevel=False):
 
     Equal values are ordered by those of the other image, then by the places of points.
     """
-    p, t = np.unique(np.concatenate([np.ravel(prediction), np.ravel(target)]), return_inverse=True)[
-        1
-    ].reshape(2, -1)
+    values = np.concatenate([prediction, target], axis=None)
+    _, ranks = np.unique(values, return_inverse=True)
+    p, t = ranks.reshape(2, -1)
     if superlevel:
         p = -p
         t = -t
@@ -30,13 +30,16 @@ def cells_of(shape, vertices):
     """
     closed = -1 if vertices else 1
     found = []
-    for cell in itertools.product(*(range(2 * n + closed) for n in shape)):
+    sides = [2 * n + closed for n in shape]
+    for cell in itertools.product(*map(range, sides)):
         spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
         spans = [[i for i in span if 0 <= i < n] for span, n in zip(spans, shape, strict=True)]
         points = [np.ravel_multi_index(p, shape) for p in itertools.product(*spans)]
         dimension = sum(x % 2 for x in cell)
         corner = tuple(x // 2 for x in cell)
-        axis = [x % 2 for x in cell].index(dimension % 2) if 0 < dimension < len(cell) else 0
+        axis = 0
+        if 0 < dimension < len(cell):
+            axis = [x % 2 for x in cell].index(dimension % 2)
         found.append((dimension, corner, axis, cell, points))
     found.sort()
     return found
@@ -82,7 +85,7 @@ def betti_matching(prediction, target, connectivity, superlevel=False):
     for order in orders:
         place = np.argsort(order)
         last = max if vertices else min
-        own = np.array([last(cell[4], key=lambda p: place[p]) for cell in cells])
+        own = np.array([last(cell[4], key=place.__getitem__) for cell in cells])
         owners.append(own)
         dims = np.array([cell[0] for cell in cells])
         by_entry.append(np.lexsort((np.arange(len(cells)), dims, place[own])))
