@@ -53,7 +53,7 @@ class TestPlotCurve:
     def test_it_is_exact_everywhere(
         self, image: np.ndarray, superlevel: bool, as_pair: bool
     ) -> None:
-        """Also of a pair of arrays, which does not know its sets."""
+        """Also for a pair of arrays, which does not say whether its sets are superlevel."""
         curve = ecc.euler_curve(image, "exact", superlevel=superlevel)
         ax = plot_curve(tuple(curve), superlevel=superlevel) if as_pair else curve.plot()
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("threshold", "Euler characteristic")
@@ -61,15 +61,17 @@ class TestPlotCurve:
         assert list(zero.get_ydata()) == [0, 0]
         levels = line.get_xdata()
         between = (levels[:-1].astype(float) + levels[1:]) / 2
-        for t in [*levels, *between]:
-            binary = image >= t if superlevel else image <= t
-            assert height_at(line, t) == ecc.euler_number(binary)
+        everywhere = [*levels, *between]
+        sets = [image >= t if superlevel else image <= t for t in everywhere]
+        heights = [height_at(line, t) for t in everywhere]
+        assert heights == [ecc.euler_number(binary) for binary in sets]
 
     def test_onto_given_axes(self, image: np.ndarray) -> None:
-        """Which keep a label of their own, and get the line at zero once."""
+        """Given axes keep their own label, and get the line at zero once."""
         ax, own = Figure().subplots(2)
-        for label in ("first", "second"):
-            assert plot_curve(ecc.euler_curve(image), ax, label=label, color="red") is ax
+        curve = ecc.euler_curve(image)
+        assert plot_curve(curve, ax, label="first", color="red") is ax
+        assert plot_curve(curve, ax, label="second", color="red") is ax
         assert ax.get_legend_handles_labels()[1] == ["first", "second"]
         assert len(ax.lines) == 3
         assert to_hex(ax.lines[1].get_color()) == "#ff0000"
@@ -148,12 +150,11 @@ class TestPlotCurves:
         line = curve_line(ax)
         (band,) = ax.collections
         heights = band.get_paths()[0].vertices[:, 1]
-        for t in range(3, 26):
-            numbers = numbers_at(t)
-            assert height_at(line, t) == pytest.approx(np.mean(numbers))
-            lower, upper = np.quantile(numbers, [0.05, 0.95])
-            assert np.isclose(heights, lower).any()
-            assert np.isclose(heights, upper).any()
+        numbers = [numbers_at(t) for t in range(3, 26)]
+        drawn_means = [height_at(line, t) for t in range(3, 26)]
+        assert drawn_means == pytest.approx(np.mean(numbers, axis=1))
+        ends = np.quantile(numbers, [0.05, 0.95], axis=1)
+        assert np.isclose(heights[:, None], ends.ravel()).any(axis=0).all()
 
     def test_many_regions_and_few(self, image: np.ndarray) -> None:
         labels = np.repeat(np.arange(1, 21), 30).reshape(20, 30)
@@ -203,16 +204,15 @@ class TestPlotCurves:
         FigureCanvasAgg(figure).draw()
         legend = figure.legends[0].get_window_extent()
         assert legend.x1 <= figure.bbox.x1 + 1
-        for ax in figure.axes:
-            assert ax.get_tightbbox().x1 <= legend.x0
-            assert ax.get_window_extent().width / figure.dpi > 4.5
+        assert max(ax.get_tightbbox().x1 for ax in figure.axes) <= legend.x0
+        widths = [ax.get_window_extent().width / figure.dpi for ax in figure.axes]
+        assert min(widths) > 4.5
 
     def test_superlevel_sets_of_several_quantities(self, image: np.ndarray) -> None:
         figure = plot_curves({"a": ecc.betti_curves(image, [50, 99], superlevel=True)})
-        for ax, name in zip(figure.axes, ("$b_0$", "$b_1$"), strict=True):
-            assert ax.get_ylabel() == name
-            assert ax.get_ylim()[0] == 0
-            assert ax.lines[-1].get_drawstyle() == "steps-pre"
+        assert [ax.get_ylabel() for ax in figure.axes] == ["$b_0$", "$b_1$"]
+        assert [ax.get_ylim()[0] for ax in figure.axes] == [0, 0]
+        assert [ax.lines[-1].get_drawstyle() for ax in figure.axes] == ["steps-pre"] * 2
 
     def test_nothing_but_zeros_and_no_curve(self) -> None:
         figure = plot_curves({"a": ecc.betti_curves(np.zeros((5, 5)), [0, 1])})
@@ -259,17 +259,17 @@ class TestPlotLevelSets:
         figure = plot_level_sets(panel, [panel] * 3, thresholds, {26: curve, 6: curve}, title="a")
         FigureCanvasAgg(figure).draw()
         plot, *panels = (ax.get_tightbbox() for ax in figure.axes)
-        for box in (plot, *panels):
-            assert (box.min >= figure.bbox.min - 1).all()
-            assert (box.max <= figure.bbox.max + 1).all()
+        boxes = plot, *panels
+        assert np.min([box.min - figure.bbox.min for box in boxes]) >= -1
+        assert np.min([figure.bbox.max - box.max for box in boxes]) >= -1
         assert all(panel.y0 >= plot.y1 for panel in panels)
 
     def test_into_a_part_of_a_figure(self, image: np.ndarray) -> None:
         page = Figure(figsize=(7, 3))
         curves = {8: ecc.euler_curve(image)}
-        for part in page.subfigures(1, 2):
-            assert plot_level_sets(image, [image > 9], [9], curves, figure=part) is part
-        left, right = page.subfigs
+        left, right = page.subfigures(1, 2)
+        assert plot_level_sets(image, [image > 9], [9], curves, figure=left) is left
+        assert plot_level_sets(image, [image > 9], [9], curves, figure=right) is right
         assert [len(part.axes) for part in (left, right)] == [3, 3]
         assert left.axes[0].get_position().bounds == right.axes[0].get_position().bounds
 
@@ -308,6 +308,5 @@ class TestPersistence:
             np.array(group.get_segments())[..., 0] for group in plot_barcode(pairs).collections
         ]
         self.assert_all_are_drawn(pairs, np.concatenate(groups).tolist())
-        for group in groups:  # the longest first
-            lengths = np.ptp(group, axis=1).tolist()
-            assert lengths == sorted(lengths, reverse=True)
+        lengths = [np.ptp(group, axis=1).tolist() for group in groups]  # the longest first
+        assert lengths == [sorted(of_group, reverse=True) for of_group in lengths]

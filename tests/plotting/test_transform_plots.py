@@ -57,7 +57,8 @@ def test_several_share_their_colours():
     panels = [ax for ax in figure.axes if ax.collections and ax.get_label() != "<colorbar>"]
     assert [ax.get_title() for ax in panels[::2]] == list(transforms)
     assert len(panels) == 10
-    assert len({ax.collections[0].get_clim() for ax in panels}) == 1
+    limits = [ax.collections[0].get_clim() for ax in panels]
+    assert len(set(limits)) == 1
     figure.savefig("/dev/null", format="png", dpi=30)
     assert plot_transforms({}).axes == []
 
