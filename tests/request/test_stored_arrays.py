@@ -5,7 +5,7 @@ More cases: `pytest tests/request/test_stored_arrays.py --hypothesis-profile=man
 
 import numpy as np
 import pytest
-from filtrations import any_side
+from filtrations import any_side, with_connectivities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -156,24 +156,27 @@ def test_stored_arrays(check, data):
     assert_array_equal(np.asarray(image), before)
 
 
-@pytest.mark.parametrize("shape", [(140_000,), (9, 70_000), (5, 9, 46_000)])
-def test_booleans_of_any_byte_in_many_blocks(shape):
+@pytest.mark.parametrize(
+    ("shape", "connectivity"), with_connectivities([(140_000,), (9, 70_000), (5, 9, 46_000)])
+)
+def test_booleans_of_any_byte_in_many_blocks(shape, connectivity):
     mask, shown = RNG.random((2, *shape)) < 0.5
-    for connectivity in {1, len(shape)}:
-        options = {"connectivity": connectivity}
-        for thresholds in ([0, 1], [-1, 0.5, 2], np.array([False, True]), 3, "exact"):
-            known = ecc.euler_curve(mask, thresholds, **options)
-            assert ecc.euler_curve(odd_bytes(mask), thresholds, **options) == known
-        known = ecc.euler_curve(mask, [0, 1], superlevel=True, **options)
-        levels = odd_bytes(np.array([False, True]))
-        found = ecc.euler_curve(mask, levels, superlevel=True, **options)
-        assert_array_equal(found.values, known.values)
-        options["mask"] = shown
-        known = ecc.euler_curve(mask, [0, 1], **options)
-        coefficients = ecc.euler_coefficients(mask, **options)
-        options["mask"] = odd_bytes(shown)
-        assert ecc.euler_curve(odd_bytes(mask), [0, 1], **options) == known
-        assert_array_equal(ecc.euler_coefficients(odd_bytes(mask), **options), coefficients)
+    options = {"connectivity": connectivity}
+    every = [0, 1], [-1, 0.5, 2], np.array([False, True]), 3, "exact"
+    known = [ecc.euler_curve(mask, thresholds, **options) for thresholds in every]
+    assert [
+        ecc.euler_curve(odd_bytes(mask), thresholds, **options) for thresholds in every
+    ] == known
+    known = ecc.euler_curve(mask, [0, 1], superlevel=True, **options)
+    levels = odd_bytes(np.array([False, True]))
+    found = ecc.euler_curve(mask, levels, superlevel=True, **options)
+    assert_array_equal(found.values, known.values)
+    options["mask"] = shown
+    known = ecc.euler_curve(mask, [0, 1], **options)
+    coefficients = ecc.euler_coefficients(mask, **options)
+    options["mask"] = odd_bytes(shown)
+    assert ecc.euler_curve(odd_bytes(mask), [0, 1], **options) == known
+    assert_array_equal(ecc.euler_coefficients(odd_bytes(mask), **options), coefficients)
 
 
 def test_booleans_of_any_byte_as_weights_tensors_and_tiles():

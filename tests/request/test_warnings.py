@@ -134,6 +134,7 @@ def test_ranges_of_batches_and_of_images_with_nan(found):
     assert len(found()) == 1
 
 
+@pytest.mark.parametrize("given", ["name", "path", "NIfTI"])
 @pytest.mark.parametrize(
     ("name", "function"),
     [
@@ -146,18 +147,31 @@ def test_ranges_of_batches_and_of_images_with_nan(found):
         ("image", lambda given: ecc.persistence_pairs(given, 1)),
     ],
 )
-def test_files_that_were_not_read(name, function):
+def test_files_that_were_not_read(name, function, given):
     nibabel = pytest.importorskip("nibabel")
-    for given in ("image.tif", Path("image.tif"), nibabel.Nifti1Image(GREY[None], np.eye(4))):
-        with pytest.raises(TypeError, match=rf"`{name}` must.*`ecc_core\.io\.read_image`"):
-            function(given)
+    files = {
+        "name": "image.tif",
+        "path": Path("image.tif"),
+        "NIfTI": nibabel.Nifti1Image(GREY[None], np.eye(4)),
+    }
+    with pytest.raises(TypeError, match=rf"`{name}` must.*`ecc_core\.io\.read_image`"):
+        function(files[given])
+
+
+@pytest.mark.parametrize("several", ["list", "tuple", "sizes"])
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_lists_of_images(function, several):
+    images = {
+        "list": [GREY, GREY],
+        "tuple": (tensor(GREY),),
+        "sizes": [GREY, GREY[1:]],
+    }
+    with pytest.raises(TypeError, match=r"must be one array, got a (list|tuple) of [12]; pass"):
+        function(images[several])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_lists_of_images(function):
-    for images in ([GREY, GREY], (tensor(GREY),), [GREY, GREY[1:]]):
-        with pytest.raises(TypeError, match=r"must be one array, got a (list|tuple) of [12]; pass"):
-            function(images)
+def test_lists_of_rows_are_images(function):
     function(GREY.tolist())
     function(list(GREY))
 
@@ -178,8 +192,8 @@ def test_points_without_a_label_do_not_count(found):
     labels = LABELS.copy()
     image[3, 4], labels[3, 4] = np.nan, 0
     at = [-2.0, -1.5, -1.0]
-    for function in (ecc.region_curves, ecc.region_betti_curves):
-        assert not function(image, labels, at).values.any()
+    assert not ecc.region_curves(image, labels, at).values.any()
+    assert not ecc.region_betti_curves(image, labels, at).values.any()
     (first, second) = found()
     assert first == second
     assert "nan" not in first
