@@ -62,10 +62,12 @@ def test_equal_sets_on_a_torus(data):
     boundary = boundary_of(wraps, ndim)
     curves = ecc.component_curves(image, at, boundary=boundary, **options)
     shown = ~np.isnan(image) & (True if options["mask"] is None else options["mask"])
-    for found, t in zip(curves.values.T, curves.thresholds.tolist(), strict=True):
-        foreground = reached(image, t, curves.superlevel)
-        known = component_numbers_on_a_torus(foreground, curves.connectivity, shown, wraps)
-        assert_array_equal(found, known)
+    sets = [reached(image, t, curves.superlevel) for t in curves.thresholds.tolist()]
+    known = [
+        component_numbers_on_a_torus(foreground, curves.connectivity, shown, wraps)
+        for foreground in sets
+    ]
+    assert_array_equal(curves.values.T, np.reshape(known, curves.values.T.shape))
 
 
 @pytest.mark.parametrize(
@@ -158,12 +160,13 @@ def test_batches_and_masks():
     batch = ecc.component_curves(image, 5, axis=(0, 2), workers=2, **options)
     assert batch.points.shape == batch.largest.shape == batch.porosity.shape == (3, 2, 5)
     assert batch.spanning.shape == (3, 2, 2, 5)
-    for i, (b, c) in enumerate(np.ndindex(3, 2)):
-        alone = ecc.component_curves(image[:, b, :, c], 5, **options)
-        check(alone, image[:, b, :, c], shown)
-        assert_array_equal(batch.values[b, c], alone.values)
-        assert_array_equal(batch.porosity[b, c], alone.porosity)
-        assert batch.kept[i] == alone.kept[0]
+    images = [image[:, b, :, c] for b, c in np.ndindex(3, 2)]
+    alone = [ecc.component_curves(one, 5, **options) for one in images]
+    assert_array_equal(batch.values.reshape(6, 4, 5), [curves.values for curves in alone])
+    assert_array_equal(batch.porosity.reshape(6, 5), [curves.porosity for curves in alone])
+    assert batch.kept == tuple(curves.kept[0] for curves in alone)
+    for curves, one in zip(alone, images, strict=True):
+        check(curves, one, shown)
     assert len(set(batch.kept)) == 2
     masked = ecc.component_curves(np.ma.array(image[:, 0, :, 0], mask=~shown), 5, range=(0, 1))
     assert_array_equal(masked.values, batch.values[0, 0])
@@ -215,9 +218,10 @@ def test_percolation_of_masked_samples(left_out, cut, given, monkeypatch):
             chunks = tuple(int(n) for n in rng.integers(1, 5, image.ndim))
             passed = array.from_array(passed, chunks=chunks)
         found = ecc.component_curves(passed, np.arange(5), **options).to_numpy()
-        for numbers, t in zip(found.values.T, range(5), strict=True):
-            known = component_numbers(image <= t, connectivity, sample, inlet, outlet)
-            assert_array_equal(numbers, known)
+        known = [
+            component_numbers(image <= t, connectivity, sample, inlet, outlet) for t in range(5)
+        ]
+        assert_array_equal(found.values.T, known)
 
 
 def test_a_channel_through_a_core():

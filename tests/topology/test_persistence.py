@@ -163,15 +163,18 @@ def test_persistence_does_not_wrap_around(dtype, superlevel):
     )
     pairs = ecc.persistence_pairs(image, superlevel=superlevel)
     regions = ecc.persistent_regions(image, 0, superlevel=superlevel)
-    for found in (pairs, regions):
-        assert found.persistence.dtype == np.float64
-        assert found.persistence.tolist() == python_differences(found)
-        assert found.persistence[~found.essential].max() == float(max(values)) - float(min(values))
+    largest = float(max(values)) - float(min(values))
+    assert pairs.persistence.dtype == regions.persistence.dtype == np.float64
+    assert pairs.persistence.tolist() == python_differences(pairs)
+    assert pairs.persistence[~pairs.essential].max() == largest
+    assert regions.persistence.tolist() == python_differences(regions)
+    assert regions.persistence[~regions.essential].max() == largest
     assert regions.to_pandas()["persistence"].tolist() == regions.persistence.tolist()
     table = pairs.to_pandas()
-    for event in ("birth", "death"):
-        rows = table[table.event == event]
-        assert rows["persistence"].tolist() == pairs.persistence.tolist()
+    births = table[table.event == "birth"]
+    deaths = table[table.event == "death"]
+    assert births["persistence"].tolist() == pairs.persistence.tolist()
+    assert deaths["persistence"].tolist() == pairs.persistence.tolist()
 
 
 def test_persistence_of_one_infinity_to_the_other():

@@ -9,6 +9,7 @@ from filtrations import EVERY_DTYPE, omitting
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from oracles.components import steps_to_neighbours
 from scipy import ndimage
 from topology_helpers import boundary_of, diagram
 
@@ -23,8 +24,7 @@ def as_number(value):
 
 def neighbours_of(shape, connectivity, wraps):
     """A function that gives the neighbours of a point, also beyond sides that do not touch."""
-    steps = [s for s in itertools.product((-1, 0, 1), repeat=len(shape)) if any(s)]
-    steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
+    steps = steps_to_neighbours(len(shape), connectivity)
 
     def beside(point):
         near = np.add(point, steps)
@@ -161,6 +161,15 @@ def gaps_of(image):
     return sorted(gap for gap in gaps if gap < 2**63)
 
 
+CLASSES = ("births", "deaths", "birth_points", "merged_into")
+
+
+def assert_classes_equal(found, expected, rows=slice(None)):
+    """Compare the classes of regions, without their labels, with some of others."""
+    own = {name: getattr(found, name) for name in CLASSES}
+    np.testing.assert_equal(own, {name: getattr(expected, name)[rows] for name in CLASSES})
+
+
 @given(st.data())
 def test_equal_the_flooding_by_definition(data):
     """Also where regions are cut at a part of their height."""
@@ -187,64 +196,70 @@ def test_equal_the_flooding_by_definition(data):
     assert_array_equal(found.merged_into, into)
     ended, lasting = diagram(image, shown, *facts, 0, wraps)
     wide = [tuple(map(as_number, pair)) for pair in ended]
-    counted = sum(abs(d - b) >= least for b, d in wide if b != d)
+    lengths = [abs(d - b) for b, d in wide if b != d]
+    counted = sum(length >= least for length in lengths)
     assert len(born) == counted + len(lasting)
     height = data.draw(st.sampled_from([0, 0.25, 0.5, 1]))
     some = ecc.persistent_regions(image, least, boundary=boundary, rel_height=height, **options)
     beside = neighbours_of(image.shape, facts[0], wraps)
     assert_array_equal(some.labels, cut(image, labels, born, died, facts[1], shown, beside, height))
-    for name in ("births", "deaths", "birth_points", "merged_into"):
-        assert_array_equal(getattr(some, name), getattr(found, name))
+    assert_classes_equal(some, found)
 
 
+@pytest.mark.parametrize("connectivity", [1, 2])
 @pytest.mark.parametrize("wraps", [(False, False), (True, True)])
 @pytest.mark.parametrize("slope", [0, 1, -1])
-def test_labels_spread_along_rows_of_several_words(wraps, slope):
+def test_labels_spread_along_rows_of_several_words(wraps, slope, connectivity):
     """Labels spread in words of 64 points: within one, and across both of its ends."""
     noise = np.random.default_rng(3).integers(0, 40, (9, 150))
     image = (noise + abs(slope) * np.arange(150)[:: -slope or 1]).astype(np.int32)
     boundary = boundary_of(wraps, 2)
     shown = np.ones(image.shape, bool)
-    for connectivity in (1, 2):
-        found = ecc.persistent_regions(image, 20, connectivity=connectivity, boundary=boundary)
-        labels, born, _, into = flood(image, 20, connectivity, False, wraps, shown)
-        assert_array_equal(found.labels, labels)
-        assert [tuple(p) for p in found.birth_points.tolist()] == born
-        assert_array_equal(found.merged_into, into)
+    found = ecc.persistent_regions(image, 20, connectivity=connectivity, boundary=boundary)
+    labels, born, _, into = flood(image, 20, connectivity, False, wraps, shown)
+    assert_array_equal(found.labels, labels)
+    assert [tuple(p) for p in found.birth_points.tolist()] == born
+    assert_array_equal(found.merged_into, into)
 
 
+@pytest.mark.parametrize("threshold", [None, 0.05])
+@pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("ndim", [2, 3])
-def test_every_label_is_connected(ndim, superlevel):
+def test_every_label_is_connected(ndim, superlevel, cubes, threshold):
     rng = np.random.default_rng(ndim)
     noise = ndimage.gaussian_filter(rng.normal(size=(30,) * ndim), 1)
-    for connectivity, threshold in itertools.product((1, ndim), (None, 0.05)):
-        found = ecc.persistent_regions(
-            noise, 0.2, threshold=threshold, connectivity=connectivity, superlevel=superlevel
-        )
-        structure = ndimage.generate_binary_structure(ndim, connectivity)
-        for number, point in enumerate(found.birth_points, 1):
-            inside = found.labels == number
-            assert ndimage.label(inside, structure)[1] == 1
-            assert inside[tuple(point)]
-        kept = found.labels > 0
-        if threshold is None:
-            assert kept.all()
-        else:
-            assert not kept[(noise < threshold) if superlevel else (noise > threshold)].any()
+    connectivity = ndim if cubes else 1
+    found = ecc.persistent_regions(
+        noise, 0.2, threshold=threshold, connectivity=connectivity, superlevel=superlevel
+    )
+    structure = ndimage.generate_binary_structure(ndim, connectivity)
+    sets = [found.labels == number for number in range(1, len(found.birth_points) + 1)]
+    assert {ndimage.label(inside, structure)[1] for inside in sets} == {1}
+    at_birth = found.labels[tuple(found.birth_points.T)]
+    assert at_birth.tolist() == list(range(1, len(found.birth_points) + 1))
+    kept = found.labels > 0
+    if threshold is None:
+        assert kept.all()
+    else:
+        assert not kept[(noise < threshold) if superlevel else (noise > threshold)].any()
 
 
-@pytest.mark.parametrize("superlevel", [False, True])
-def test_components_born_before_a_threshold_are_those_of_the_whole_image(superlevel):
-    """Where they end, components meet that are born after the threshold."""
+@pytest.mark.parametrize(
+    ("superlevel", "threshold"),
+    [
+        *[(False, threshold) for threshold in range(20, 120, 20)],
+        *[(True, threshold) for threshold in range(140, 240, 20)],
+    ],
+)
+def test_components_born_before_a_threshold_are_those_of_the_whole_image(superlevel, threshold):
+    """Components that are born after the threshold may end others, which changes nothing."""
     image = np.random.default_rng(5).integers(0, 250, (90, 110)).astype(np.uint8)
     whole = ecc.persistent_regions(image, 3, superlevel=superlevel)
-    for threshold in range(140, 240, 20) if superlevel else range(20, 120, 20):
-        some = ecc.persistent_regions(image, 3, threshold=threshold, superlevel=superlevel)
-        born = whole.births >= threshold if superlevel else whole.births <= threshold
-        assert 0 < born.sum() < born.size
-        for name in ("births", "deaths", "birth_points", "merged_into"):
-            assert_array_equal(getattr(some, name), getattr(whole, name)[born])
+    some = ecc.persistent_regions(image, 3, threshold=threshold, superlevel=superlevel)
+    born = whole.births >= threshold if superlevel else whole.births <= threshold
+    assert 0 < born.sum() < born.size
+    assert_classes_equal(some, whole, born)
 
 
 def test_threshold_keeps_the_labels_of_the_whole_image():

@@ -1,9 +1,8 @@
 """Betti curves of regions: those of each region alone, however it touches or encloses others."""
 
-import itertools
-
 import numpy as np
 import pytest
+from filtrations import with_sides
 from numpy.testing import assert_array_equal
 from topology_helpers import diagram
 
@@ -39,23 +38,21 @@ def check(found, image, labels, **options):
         assert found.select(label) == ecc.betti_curves(image, found.thresholds, **alone)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "mixed"])
+@pytest.mark.parametrize(("shape", "side"), with_sides(SHAPES))
 @pytest.mark.usefixtures("small_sheets")
-@pytest.mark.parametrize("shape", SHAPES)
-def test_equals_each_region_alone(shape):
+def test_equals_each_region_alone(shape, side, boundary, dtype):
     rng = np.random.default_rng(1)
     labels = labelled(rng, shape)
-    for dtype in (np.uint8, np.float32):
-        image = rng.integers(0, 20, shape).astype(dtype)
-        for connectivity in {1, len(shape)}:
-            mixed = ("periodic", "closed", "periodic")[-len(shape) :]
-            boundaries = ("closed", "periodic", mixed)
-            for superlevel, boundary in itertools.product((False, True), boundaries):
-                options = {"superlevel": superlevel, "boundary": boundary}
-                options["connectivity"] = connectivity
-                found = ecc.region_betti_curves(image, labels, [0, 3, 5.5, 12], **options)
-                check(found, image, labels, **options)
-                euler = ecc.region_curves(image, labels, [0, 3, 5.5, 12], **options)
-                assert_array_equal(found.euler, euler.values)
+    image = rng.integers(0, 20, shape).astype(dtype)
+    options = {**side, "boundary": boundary}
+    if boundary == "mixed":
+        options["boundary"] = ("periodic", "closed", "periodic")[-len(shape) :]
+    found = ecc.region_betti_curves(image, labels, [0, 3, 5.5, 12], **options)
+    check(found, image, labels, **options)
+    euler = ecc.region_curves(image, labels, [0, 3, 5.5, 12], **options)
+    assert_array_equal(found.euler, euler.values)
 
 
 def test_many_regions_on_several_sheets(monkeypatch):
@@ -91,29 +88,30 @@ def test_can_be_shown():
     found = ecc.region_betti_curves(np.eye(3), np.eye(3, dtype=int), [0, 1])
     table = found.to_pandas()
     assert list(table.columns) == ["label", "dimension", "threshold", "betti_number"]
-    assert [line.get_label() for line in found.plot().get_lines()[1:]] == ["$b_0$", "$b_1$"]
+    _, *lines = found.plot().get_lines()
+    assert [line.get_label() for line in lines] == ["$b_0$", "$b_1$"]
     with pytest.raises(KeyError, match="no label 5"):
         found.select(5)
 
 
+@pytest.mark.parametrize(("shape", "side"), with_sides(SHAPES))
 @pytest.mark.usefixtures("small_sheets")
-@pytest.mark.parametrize("shape", SHAPES)
-def test_classes_that_last(shape):
-    """Of each region alone, by GUDHI, on sheets and as images of their own."""
+def test_classes_that_last(shape, side):
+    """Classes are those that GUDHI finds in each region alone, on sheets and as separate images."""
     rng = np.random.default_rng(4)
     levels = np.array([0, 3, 5, 12, 19])
     ndim = len(shape)
     labels = labelled(rng, shape)
     image = rng.integers(0, 20, shape).astype(rng.choice([np.int8, np.float32]))
-    for connectivity, superlevel in itertools.product({1, ndim}, (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        found = ecc.region_betti_curves(image, labels, levels, min_persistence=4, **options)
-        for label, values in zip(found.labels, found.values, strict=True):
-            for dimension in range(ndim):
-                given = image, labels == label, connectivity, superlevel, dimension
-                pairs, essential = diagram(*given)
-                born, died = pairs[np.abs(pairs[:, 1] - pairs[:, 0]) >= 4].T
-                sign = -1 if superlevel else 1
-                for t, count in zip(levels, values[dimension], strict=True):
-                    alive = (sign * born <= sign * t) & (sign * t < sign * died)
-                    assert count == alive.sum() + (sign * essential <= sign * t).sum()
+    found = ecc.region_betti_curves(image, labels, levels, min_persistence=4, **side)
+    sign = -1 if side["superlevel"] else 1
+    expected = np.zeros(found.values.shape, int)
+    for row, label in enumerate(found.labels):
+        for dimension in range(ndim):
+            pairs, essential = diagram(image, labels == label, *side.values(), dimension)
+            born, died = pairs[np.abs(pairs[:, 1] - pairs[:, 0]) >= 4].T
+            for column, t in enumerate(levels):
+                alive = (sign * born <= sign * t) & (sign * t < sign * died)
+                last = (sign * essential <= sign * t).sum()
+                expected[row, dimension, column] = alive.sum() + last
+    assert_array_equal(found.values, expected)

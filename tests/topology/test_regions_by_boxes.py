@@ -55,14 +55,11 @@ def tree_of(image, chunks, least, mask=None, workers=1, **options):
     dtype = image.dtype.newbyteorder("=")
     pairs = PairOptions(dtype, filtration, 0, mask is not None, 0, short=True)
     shown = None if mask is None else np.broadcast_to(mask, image.shape)
-    return PairTree(
-        grid,
-        lambda box: (image[box], None if shown is None else shown[box]),
-        pairs,
-        least,
-        Held(),
-        workers,
-    )
+
+    def read(box):
+        return image[box], None if shown is None else shown[box]
+
+    return PairTree(grid, read, pairs, least, Held(), workers)
 
 
 def assert_alike(image, chunks, least, *, cut=None, up_to=None, held=2, workers=1, **options):
@@ -109,7 +106,7 @@ def test_any_boxes_masks_and_boundaries(data):
 @pytest.mark.parametrize("boundary", ["closed", "periodic"])
 @pytest.mark.parametrize("cut", [None, 0.5])
 def test_groups_of_boxes_and_threads(boundary, cut, monkeypatch):
-    """Of few levels, so that it is the places of points that tell which component is older."""
+    """With few levels, the places of points decide which component is older."""
     monkeypatch.setattr(pair_boxes, "BOXES_OF_GROUP", 3)
     rng = np.random.default_rng(7)
     image = rng.integers(0, 6, (13, 14, 15), np.uint8)
@@ -128,7 +125,7 @@ def test_cut_of_parts_that_are_not_connected():
 
 
 def test_cut_of_the_oldest_region_of_positive_superlevels():
-    """In the order of entry all values are negative, the last one too."""
+    """All values are negative in the order of entry, including the last one."""
     noise = np.random.default_rng(3).random((12, 13)).astype(np.float32)
     assert_alike(noise + 2, ((5, 7), (6, 7)), 0.5, cut=0.5, superlevel=True)
 
@@ -142,7 +139,7 @@ def test_cut_in_boxes_of_many_words():
 
 @pytest.mark.parametrize("kinds", [("marks", "marks-shell"), ("marks",)])
 def test_what_was_kept_is_used_again(kinds):
-    """Also if labels had spread only in part, and if it ended between the marks and the shell."""
+    """Labels may have spread only in part, or the run may have ended between marks and shell."""
     image = np.random.default_rng(8).integers(0, 50, (24, 25), np.uint8)
     chunks = ((6,) * 4, (5,) * 5)
     tree = assert_alike(image, chunks, 20)
@@ -276,13 +273,13 @@ class SharedByThreads(dict[int, Any]):
 
 
 def test_labels_are_read_by_threads():
-    """As by tasks of dask, which read chunks at the same time."""
+    """Tasks of dask read chunks at the same time, as these threads do."""
     image = np.random.default_rng(8).integers(0, 50, (24, 25), np.uint8)
     tree = assert_alike(image, ((6,) * 4, (5,) * 5), 20)
     known = KeptLabels(tree, 99)[slice(0, 24), slice(0, 25)]
     labels = KeptLabels(tree, 99, SharedByThreads())
-    for box in tree.grid.partition.boxes():
-        assert_array_equal(labels[box], known[box])
+    boxes = list(tree.grid.partition.boxes())
+    np.testing.assert_equal([labels[box] for box in boxes], [known[box] for box in boxes])
 
 
 def test_pieces_of_pairs_are_packed():
@@ -292,11 +289,9 @@ def test_pieces_of_pairs_are_packed():
     found = pair_pieces.unpack_piece(pair_pieces.pack_piece(piece))
     assert found.box == piece.box
     assert found.faces.keys() == piece.faces.keys()
-    for own, other in zip(found.pairs, piece.pairs, strict=True):
-        assert_array_equal(own, other)
-        assert own.dtype == other.dtype
-    for own, other in zip(found.graph[:-1], piece.graph[:-1], strict=True):
-        assert_array_equal(own, other)
+    np.testing.assert_equal(list(found.pairs), list(piece.pairs))
+    assert [own.dtype for own in found.pairs] == [other.dtype for other in piece.pairs]
+    np.testing.assert_equal(list(found.graph[:-1]), list(piece.graph[:-1]))
 
 
 @given(st.data())
@@ -305,7 +300,8 @@ def test_runs(data):
     values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int32)
     runs = runs_of(values)
     assert_array_equal(read_runs(runs, shape), values)
-    box = tuple(slice(data.draw(st.integers(0, n - 1)), n) for n in shape)
+    firsts = [data.draw(st.integers(0, n - 1)) for n in shape]
+    box = tuple(map(slice, firsts, shape))
     assert_array_equal(read_runs(runs, shape, box), values[box])
     found, lengths = lengths_of(runs, shape)
     assert_array_equal(np.repeat(found, lengths), values.ravel())
@@ -314,7 +310,7 @@ def test_runs(data):
 @pytest.mark.parametrize("shape", [(3, 63), (3, 64), (2, 65), (2, 128), (300,)])
 @pytest.mark.parametrize("most", [1, 2, 40])
 def test_runs_in_rows_of_several_words(shape, most):
-    """Of equal points throughout, of short runs, and of runs of single points."""
+    """For rows of equal points, of short runs, and of runs of single points."""
     values = np.random.default_rng(1).integers(0, most, shape).astype(np.int32)
     runs = runs_of(values)
     assert_array_equal(read_runs(runs, shape), values)

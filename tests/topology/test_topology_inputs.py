@@ -49,6 +49,20 @@ def test_bad_input(call, message):
 
 
 @pytest.mark.parametrize(
+    ("least", "error", "message"),
+    [
+        *[
+            pytest.param(x, ValueError, "not be negative or NaN, got", id=str(x))
+            for x in (-1, np.nan)
+        ],
+        pytest.param(10**400, ValueError, "be within the range of floats", id="10^400"),
+        *[
+            pytest.param(x, TypeError, "be a real number, got", id=repr(x))
+            for x in ("1", True, None, [1], 1j)
+        ],
+    ],
+)
+@pytest.mark.parametrize(
     "call",
     [
         lambda least: ecc.betti_curves(ZEROS, min_persistence=least),
@@ -58,15 +72,9 @@ def test_bad_input(call, message):
         lambda least: ecc.persistent_regions(ZEROS, least),
     ],
 )
-def test_a_persistence_is_a_number_that_is_not_negative(call):
-    for least in (-1, np.nan):
-        with pytest.raises(ValueError, match="`min_persistence` must not be negative or NaN, got"):
-            call(least)
-    with pytest.raises(ValueError, match="`min_persistence` must be within the range of floats"):
-        call(10**400)
-    for least in ("1", True, None, [1], 1j):
-        with pytest.raises(TypeError, match="`min_persistence` must be a real number, got"):
-            call(least)
+def test_a_persistence_is_a_number_that_is_not_negative(call, least, error, message):
+    with pytest.raises(error, match=f"`min_persistence` must {message}"):
+        call(least)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +103,8 @@ def test_images_without_points(boundary):
     hidden = {"mask": np.zeros((3, 4), bool), **given}
     assert ecc.betti_curves(empty, [1, 2], **given).values.tolist() == [[0, 0]] * dimensions
     assert ecc.betti_curves(image, [], **given).values.shape == (dimensions, 0)
-    for pairs in (ecc.persistence_pairs(empty, **given), ecc.persistence_pairs(image, **hidden)):
-        assert pairs.counts == (0,) * dimensions
+    assert ecc.persistence_pairs(empty, **given).counts == (0,) * dimensions
+    assert ecc.persistence_pairs(image, **hidden).counts == (0,) * dimensions
     assert ecc.persistent_regions(empty, 0, **given).labels.shape == (0, 4)
     regions = ecc.persistent_regions(image, 0, **hidden)
     assert not regions.labels.any()
