@@ -21,14 +21,13 @@ def test_circle(n):
         directions, np.stack([np.cos(angles), np.sin(angles)], 1), atol=1e-15
     )
     assert not np.signbit(directions[directions == 0]).any()
-    rows = set(map(tuple, directions))
-    for first, second in rows:  # exactly symmetric
-        assert (first, -second + 0.0) in rows
-        if n % 2 == 0:
-            assert (-first + 0.0, -second + 0.0) in rows
-        if n % 4 == 0:
-            assert (-second + 0.0, first) in rows
-            assert (second, first) in rows
+    rows = set(map(tuple, directions))  # exactly symmetric
+    assert {(first, -second + 0.0) for first, second in rows} == rows
+    if n % 2 == 0:
+        assert {(-first + 0.0, -second + 0.0) for first, second in rows} == rows
+    if n % 4 == 0:
+        assert {(-second + 0.0, first) for first, second in rows} == rows
+        assert {(second, first) for first, second in rows} == rows
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64, 1000])
@@ -63,16 +62,21 @@ def test_smooth_transform_integrates_what_is_left_of_the_mean(heights):
     np.testing.assert_allclose(sect.values[:, [0, -1]], 0, atol=1e-12)
 
 
-def test_smooth_transform_of_regions_and_of_few_heights():
+def test_smooth_transform_of_regions():
     labels = np.kron(np.arange(1, 7).reshape(2, 3), np.ones((4, 5), int))
     regions = ecc.region_transforms(labels, 5, 20)
     smooth = ecc.smooth_transform(regions)
-    for i in range(6):
-        one = ecc.EulerTransform(regions.directions, regions.heights, regions.values[i])
-        np.testing.assert_array_equal(smooth.values[i], ecc.smooth_transform(one).values)
-    for heights in ([], [0.0], [1.0, 1.0]):
-        result = ecc.smooth_transform(ecc.euler_transform(blob(0), 3, heights))
-        np.testing.assert_array_equal(result.values, np.zeros((3, len(heights))))
+    each = [
+        ecc.EulerTransform(regions.directions, regions.heights, values) for values in regions.values
+    ]
+    expected = [ecc.smooth_transform(one).values for one in each]
+    np.testing.assert_array_equal(smooth.values, expected)
+
+
+@pytest.mark.parametrize("heights", [[], [0.0], [1.0, 1.0]], ids=len)
+def test_smooth_transform_of_few_heights(heights):
+    result = ecc.smooth_transform(ecc.euler_transform(blob(0), 3, heights))
+    np.testing.assert_array_equal(result.values, np.zeros((3, len(heights))))
 
 
 @pytest.mark.parametrize("metric", ["L1", "L2"])
@@ -90,14 +94,11 @@ def test_distance(metric, smooth):
     a = transform(image)
     b = transform(blob(2))
     c = transform(blob(3))
-    for turns in range(1, 4):
-        turned = transform(np.rot90(image, turns))
-        assert between(a, turned) > 1e-3
-        assert between(a, turned, True) == 0
-    every = [
-        trapezoid(np.abs(np.roll(a.values, s, axis=0) - b.values * 1.0) ** power, a.heights)
-        for s in range(12)
-    ]
+    turned = [transform(np.rot90(image, turns)) for turns in (1, 2, 3)]
+    assert min(between(a, other) for other in turned) > 1e-3
+    assert [between(a, other, True) for other in turned] == [0, 0, 0]
+    gaps = [np.abs(np.roll(a.values, s, axis=0) - b.values * 1.0) for s in range(12)]
+    every = [trapezoid(gap**power, a.heights) for gap in gaps]
     distances = [one.mean() ** (1 / power) for one in every]
     assert between(a, b) == pytest.approx(distances[0], rel=1e-12)
     assert between(a, b, True) == pytest.approx(min(distances), rel=1e-12)
