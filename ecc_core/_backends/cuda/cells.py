@@ -62,7 +62,9 @@ def cell_counts(
         device = view.array.device.id
         prepared = None if raw else prepare(thresholds, images.variant, device)
         counts = on_host(_counts(images, cells, filtration, prepared))
-        entered = _entered(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
+        entered = _levels_reached(
+            thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw
+        )
         sums = np.cumsum(counts[:, :0:-1] if superlevel else counts[:, :-1], axis=1)
         found: Counts = reached_at(sums, entered)
         return found.reshape(shape)
@@ -132,7 +134,7 @@ def _counts(
 
 
 @programs.of_data
-def _entered(
+def _levels_reached(
     raw: bytes, dtype: str, element: str, superlevel: bool, every: bool
 ) -> NDArray[np.int64]:
     """Return the number of levels that each threshold admits; `every`: of all values of 8 bits."""

@@ -25,7 +25,8 @@ def window_sums(
         counted = inside & (own != 0)
         levels = round_to_levels(thresholds, _own_dtype(values), filtration.superlevel)
         rows = [
-            _entered(values[i][counted[i]], own[i][counted[i]], levels) for i in range(len(values))
+            _sums_of_entered(values[i][counted[i]], own[i][counted[i]], levels)
+            for i in range(len(values))
         ]
         found = cupy.stack(rows) if rows else cupy.zeros((0, thresholds.size), np.int64)
         return view.wrap(found)
@@ -45,7 +46,7 @@ def region_window_sums(
         rows = []
         for label in ids:
             counted = (marks == label) & (own != 0)
-            rows.append(_entered(values[counted], own[counted], levels))
+            rows.append(_sums_of_entered(values[counted], own[counted], levels))
         found = cupy.stack(rows) if rows else cupy.zeros((0, thresholds.size), np.int64)
         return view.wrap(ids), view.wrap(found)
 
@@ -68,7 +69,7 @@ def _own_dtype(values: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _entered(values: Any, weights: Any, levels: Levels) -> Any:
+def _sums_of_entered(values: Any, weights: Any, levels: Levels) -> Any:
     """Return the sums of integer weights whose values have entered at each threshold."""
     values, bounds = comparable(values, levels.values)
     first = excluding(cupy.asarray(bounds), values, levels.superlevel, cupy.searchsorted)

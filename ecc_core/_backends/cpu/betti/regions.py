@@ -28,6 +28,7 @@ from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut
+from ecc_core._backends.cpu.scans.values import entered_in_regions, plan_of
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.boundary import CLOSED, PERIODIC, Boundary
@@ -156,10 +157,13 @@ class _Sheets(NamedTuple):
 
         found = itertools.chain(*share(sheets, work, worker_count(workers, points, 1)))
 
+        plan = plan_of(self.image.dtype, thresholds, self.filtration.superlevel)
+
         def entered(side: Sequence[tuple[Array, Array]]) -> Values:
             """Count the events of all sheets, given the values and the regions of each."""
             values, numbers = zip(*side, strict=True)
-            return self._entered(thresholds, np.concatenate(values), np.concatenate(numbers))
+            regions = np.concatenate(numbers)
+            return entered_in_regions(np.concatenate(values), regions, self.ids.size, plan)
 
         totals = []
         for events in zip(*found, strict=True):
@@ -191,14 +195,3 @@ class _Sheets(NamedTuple):
             dimensions = [(ndim - 1) * kind.complement for kind in kinds_of(self.filtration)]
         events = lasting_points(given, dimensions, sets, self.least, mask=mask, workers=1)
         return [[(values[p], rank[p]) for p in points] for points in events]
-
-    def _entered(self, thresholds: Array, values: Array, regions: Array) -> Values:
-        """Count the points of each region that have entered: the curve of isolated points."""
-        counts = np.zeros((self.ids.size, thresholds.size), np.int64)
-        labels = np.zeros(2 * regions.size, np.int32)
-        labels[::2] = regions
-        ranks, found = region_curves(
-            np.repeat(values, 2), labels, thresholds, self.filtration.in_axes(1), workers=1
-        )
-        counts[ranks - 1] = found
-        return counts

@@ -44,3 +44,13 @@ def entered_keys(keys: Array, plan: Plan, weights: Array | None = None) -> Value
     cumulate(counts[None], None, False, 1, plan.entered, found)
     sums: Values = found[0]
     return sums
+
+
+def entered_in_regions(values: Array, regions: Array, count: int, plan: Plan) -> Values:
+    """Count the values of each of the regions 1 to `count`, (count, n)."""
+    bins = plan.top + 1
+    places = (regions.astype(np.int64) - 1) * bins + keys_of(values, plan)
+    histograms = np.bincount(places, minlength=count * bins).reshape(count, bins)
+    found = np.zeros((count, plan.entered.size), np.int64)
+    cumulate(histograms, None, False, 1, plan.entered, found)
+    return found
