@@ -1,5 +1,6 @@
 """Batch axes of images whose axes have names and coordinates."""
 
+import math
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -11,17 +12,18 @@ class BatchAxis(NamedTuple):
 
     name: str
     dtype: str | None = None  # of the coordinates; None without any
-    coordinates: tuple[Any, ...] = ()  # numbers or text; times as integers
+    coordinates: tuple[Any, ...] = ()  # numbers or text; times as integers, NaN and inf as text
     units: str | None = None
 
     @classmethod
     def of(cls, name: str, coordinates: NDArray[Any], units: str | None = None) -> Self:
         """Return an axis with these coordinates; objects such as dates are kept as text."""
         if coordinates.dtype.kind not in "biufmMU":
-            coordinates = coordinates.astype(str)
+            coordinates = np.array([str(value) for value in coordinates])
         native = coordinates.astype(coordinates.dtype.newbyteorder("="), copy=False)
         plain_numbers = native.view(np.int64) if native.dtype.kind in "mM" else native
-        return cls(name, native.dtype.str, tuple(plain_numbers.tolist()), units)
+        plain = tuple(_without_nan(value) for value in plain_numbers.tolist())
+        return cls(name, native.dtype.str, plain, units)
 
     @property
     def values(self) -> NDArray[Any] | None:
@@ -31,6 +33,13 @@ class BatchAxis(NamedTuple):
         if np.dtype(self.dtype).kind in "mM":
             return np.array(self.coordinates, np.int64).view(self.dtype)
         return np.array(self.coordinates, self.dtype)
+
+
+def _without_nan(value: Any) -> Any:
+    """Return the text of NaN and infinity, since NaN equals nothing and JSON has neither."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
 
 
 def as_batch_axes(axes: Any) -> tuple[BatchAxis, ...]:

@@ -1,6 +1,9 @@
 """DataArrays: their coordinates are the spacing, and results keep their units."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from skimage.measure import euler_number
@@ -317,7 +320,14 @@ def test_results_with_fewer_images_than_coordinates_number_them():
 
 @pytest.mark.parametrize("suffix", ["npz", "csv", "json", "parquet"])
 @pytest.mark.parametrize(
-    "values", [DAYS, np.array(["DAPI", "GFP", "RFP"]), np.array([0.1, 0.2, 0.7]), None]
+    "values",
+    [
+        DAYS,
+        np.array(["DAPI", "GFP", "RFP"]),
+        np.array([0.1, 0.2, 0.7]),
+        np.array([0.1, np.nan, -np.inf]),
+        None,
+    ],
 )
 def test_files_keep_coordinates(tmp_path, values, suffix):
     image = climate().rename(time="sample").drop_vars("sample")
@@ -332,6 +342,16 @@ def test_files_keep_coordinates(tmp_path, values, suffix):
     assert ("sample" in back.coords) == (values is not None)
     if values is not None:
         assert_array_equal(back["sample"], values)
+
+
+def test_coordinates_of_several_levels_become_text():
+    """A pandas.MultiIndex, as after `stack`, whose elements are tuples."""
+    image = climate().rename(time="sample").drop_vars("sample")
+    levels = pd.MultiIndex.from_product([["DAPI"], [1, 2, 3]], names=["channel", "field"])
+    coordinates = xarray.Coordinates.from_pandas_multiindex(levels, "sample")
+    found = ecc.euler_curve(image.assign_coords(coordinates), [3, 5], axis=("lat", "lon"))
+    assert found.to_xarray()["sample"].values[0] == "('DAPI', 1)"
+    assert found == pickle.loads(pickle.dumps(found))
 
 
 def test_names_that_results_use_themselves():
