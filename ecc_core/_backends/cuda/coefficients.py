@@ -43,9 +43,9 @@ SAMPLES_DATA, SAMPLES_MASK = map(SAMPLES.word, ("data", "mask"))
 COEFFICIENTS_OUT, REPORTED, TICKET = map(POINTS.word, ("coefficients", "not_finite", "ticket"))
 COLUMNS = 120  # Columns of an image that a warp owns.
 ROWS = 7  # Rows of a volume that a warp owns.
-THREADS = {2: 256, 3: 384}  # of a block, by the axes of an image
-RESIDENT = {2: 2, 3: 1}  # blocks that must fit on a multiprocessor
-THREADS_COUNTING = {2: 512, 3: 384}  # of the only block on a multiprocessor
+THREADS = {2: 256, 3: 384}  # Threads of a block, by the number of axes of an image.
+RESIDENT = {2: 2, 3: 1}  # So many blocks must fit on a multiprocessor.
+THREADS_COUNTING = {2: 512, 3: 384}  # Threads of a block that has a multiprocessor to itself.
 COST_OF_A_UNIT = {2: 4, 3: 2}  # The cost of a unit beside its rows or slices, in rows or slices.
 # Coefficients are summed directly where an image has as many rows and columns, and as many samples
 # for each bin.

@@ -15,11 +15,11 @@ from ecc_core._request.simplicial import open_error, outside_error, repeated_err
 from ecc_core.errors import BackendError
 
 THREADS = 256
-MOST_BLOCKS = 1 << 14  # whose threads take several simplices each, if there are more
-MOST_ROWS = 2**30  # whose numbers, and the entries of a table for them, have 32 bits
-MOST_REPEATED = 2**22  # rows whose repetitions take less time than waiting for the device
-ENTRIES_OF_A_POINT = 8  # that lie together in a table, `kNear` in simplices.cu
-EMPTY_BYTE = 0xFF  # of the number -1
+MOST_BLOCKS = 1 << 14  # Threads take several simplices each if there are more.
+MOST_ROWS = 2**30  # The numbers of rows, and of the entries of a table of them, have 32 bits.
+MOST_REPEATED = 2**22  # Repetitions among so many rows take less time than waiting for the device.
+ENTRIES_OF_A_POINT = 8  # So many entries lie together in a table, `kNear` in simplices.cu.
+EMPTY_BYTE = 0xFF  # Each byte of the number -1.
 NOTHING_WRONG = 2**64 - 1
 WRONG = 0  # words of a dimension: a simplex that is none, one without a face, and their number
 MISSING = 1

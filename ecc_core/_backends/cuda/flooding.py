@@ -31,10 +31,11 @@ from ecc_core._request.persistence import lasting
 
 Array = NDArray[Any]
 
-ROUNDS = 32  # in which labels spread before the host looks whether any changes; even
-MOST_BLOCKS = 2048  # that keep a device busy
+# Labels spread for so many rounds, an even number, before the host looks whether any changes.
+ROUNDS = 32
+MOST_BLOCKS = 2048  # So many blocks keep a device busy.
 CHUNKS = Struct("flood.cu", "Chunks")
-CUBE = 27  # places around a point and itself
+CUBE = 27  # The number of places around a point, and its own.
 CENTER = 13
 FACES = np.array([4, 10, 12, 14, 16, 22])
 

@@ -25,16 +25,16 @@ ORDERED = Struct("classes.cu", "Ordered")
 ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 THREADS = 256
 COLUMNS = 32
-MOST_BINS = 2048  # that blocks count in shared memory
-SLICES = 64  # of a block, at most
-BLOCKS = 2048  # that are enough for a device
-EACH, RANKS = 16, 64  # as in betti.cu: edges of a thread at most, and ranks of keys
-PASSES, FEW_EDGES = 8, 1 << 22  # more edges are added by rank
+MOST_BINS = 2048  # Blocks count up to so many bins in shared memory.
+SLICES = 64  # The most slices of a block.
+BLOCKS = 2048  # So many blocks keep a device busy.
+EACH, RANKS = 16, 64  # As in betti.cu: the most edges of a thread, and the number of ranks of keys.
+PASSES, FEW_EDGES = 8, 1 << 22  # More edges than FEW_EDGES are added by rank.
 MOST_POINTS = 1 << 31
-MOST_WITH_TURNS = 1 << 29  # nodes of which links tell the turn
-TURNS = 8  # of loops, by the sides that they cross: one bit for each axis
+MOST_WITH_TURNS = 1 << 29  # With more nodes, links have no bits for the sides that they cross.
+TURNS = 8  # Classes of loops by the sides that they cross: one bit for each axis.
 NO_LOOP = (1 << 32) - 1
-EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
+EDGES_A_POINT = 0.375  # There is room for so many edges at first; noise has fewer.
 NO_CODES = {"CODE": ELEMENTS["uint8"], "PLANAR": 0, "REVERSE": 0, "TORUS": 0}
 """Macros of kernels that read a forest, but no codes of points."""
 

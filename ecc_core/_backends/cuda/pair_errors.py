@@ -22,9 +22,9 @@ BATCH = Struct("pair_errors.cu", "Batch")
 CLASSES = Struct("pair_errors.cu", "Classes")
 LINKS = Struct("pair_errors.cu", "Links")
 THREADS = 256
-MOST_BLOCKS = 128  # of an image, whose errors are summed in the end
-CLASS_WORDS = 3  # of the kernels' Class
-AMOUNTS = 3  # of a class
+MOST_BLOCKS = 128  # The most blocks of an image, whose errors are added up in the end.
+CLASS_WORDS = 3  # Words of the kernels' Class.
+AMOUNTS = 3  # Numbers that a class adds.
 MOST_POINTS = 1 << 26
 """Points of a batch, whose classes and those of its targets are numbered by 31 bits."""
 

@@ -30,7 +30,7 @@ MOST_KERNELS = 1024  # Compiling one takes up to seconds, or milliseconds if it 
 MOST_PLANS = 4096
 MOST_SMALL = 256
 MOST_LARGE = 16
-LARGE_BYTES = 1 << 16  # of the arguments of a function of data
+LARGE_BYTES = 1 << 16  # A function of data whose arguments take more is kept among the large ones.
 
 captured: list[Any] = []
 """What graphs use, which may be replayed at any time."""

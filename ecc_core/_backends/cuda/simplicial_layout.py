@@ -15,14 +15,14 @@ SIMPLICES = Struct("simplicial.cu", "Simplices")
 HISTOGRAM = Struct("simplicial.cu", "Histogram")
 BEGUN = Struct("simplicial.cu", "Begun")
 COPIES = Struct("simplicial.cu", "Copies")
-THREADS = 1024  # that share a histogram
+THREADS = 1024  # Threads of a block, which share a histogram.
 ENCODING_THREADS = 256
 WARP = 32
-RESIDENT = 2  # blocks on a multiprocessor
+RESIDENT = 2  # Blocks on a multiprocessor.
 LEAST_TAKEN = 8  # The fewest simplices that a warp takes at a time.
-SIZES = 8  # of simplices that a launch counts
-LARGEST_HALF = 2**16 - 1  # of codes that share a word
-MOST_BLOCKS = 1 << 11  # that compute heights, and keep a device busy
+SIZES = 8  # A launch counts simplices of up to so many sizes.
+LARGEST_HALF = 2**16 - 1  # The largest code of two that share a word.
+MOST_BLOCKS = 1 << 11  # So many blocks that compute heights keep a device busy.
 
 
 class Layout(NamedTuple):

@@ -22,11 +22,11 @@ SHAPES = Struct("soft_simplices.cu", "SoftShapes")
 REALS = {torch.float32: "float", torch.float64: "double"}
 THREADS = 128
 MOST_BLOCKS = 1 << 14
-MOST_SHAPES = 1 << 15  # the third axis of a grid
+MOST_SHAPES = 1 << 15  # The shapes are the third axis of a grid.
 POINTS_A_CHUNK = 256
 ITEMS_A_THREAD = 8
 MOST_CHUNKS = 64
-SIZES = 8  # of simplices that kernels take
+SIZES = 8  # Kernels take simplices of up to so many sizes.
 REFUSED = 1
 UNSORTED = 2
 

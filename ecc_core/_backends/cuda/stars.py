@@ -16,11 +16,11 @@ from ecc_core._backends.cuda.simplicial_layout import HISTOGRAM, Layout
 STARS = Struct("stars.cu", "Stars")
 THREADS = 256
 MOST_BLOCKS = 1 << 14
-ENTRIES = 16  # of a list, `kEntries` in stars.cu
-MOST_BYTES = 1 << 27  # of the stars of a complex
-RESIDENT = 4  # blocks on a multiprocessor
-MOST_TURNS = 8  # of a block
-MOST_LEVELS = 2**15 - 1  # of codes that are compared two at a time
+ENTRIES = 16  # Entries of a list, `kEntries` in stars.cu.
+MOST_BYTES = 1 << 27  # The most memory of the stars of a complex.
+RESIDENT = 4  # Blocks on a multiprocessor.
+MOST_TURNS = 8  # The most turns of a block.
+MOST_LEVELS = 2**15 - 1  # With more levels, codes are not compared two at a time.
 
 
 class Stars(NamedTuple):

@@ -22,9 +22,9 @@ PAIRS = Struct("surface.cu", "Surface")
 THREADS = 256
 COLUMNS_A_THREAD = 4
 SLICES_A_THREAD = (4, 64)  # Least and most.
-WAVES = 8  # how often every thread gets work, where there is enough
-RESIDENT = 8  # blocks on a multiprocessor
-SHARED_BYTES = 48 << 10  # of bins in shared memory
+WAVES = 8  # Every thread gets work so often if there is enough.
+RESIDENT = 8  # Blocks on a multiprocessor.
+SHARED_BYTES = 48 << 10  # Bytes of bins in shared memory.
 
 
 def surface(

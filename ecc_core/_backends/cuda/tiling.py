@@ -7,7 +7,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.resources import RESOURCES
 
-WARP_WIDTH = 128  # columns of a warp
+WARP_WIDTH = 128  # A warp has so many columns.
 # Rows that a warp processes at a time: two samples in a register, bit by bit.
 PAIR_ROWS = 16
 SLICED_ROWS = 32
@@ -20,18 +20,18 @@ PAIR_POINTS_A_BLOCK = 1 << 24
 PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
-PAIR_APART = 0.04  # 3-D: share of the time that each further block on a multiprocessor costs
-BATCH_BLOCK = 1  # of an image in a block that processes many
+PAIR_APART = 0.04  # In 3-D, the part of the time that each further block on a multiprocessor costs.
+BATCH_BLOCK = 1  # The cost of an image in a block that processes many.
 
 
 class Tiling(NamedTuple):
     """How an image is divided."""
 
-    across: int  # units along x
-    down: int  # units along y
-    chunk: int  # rows or slices of a unit
-    warps: int  # of a block
-    blocks: int  # of an image
+    across: int  # units of work along x
+    down: int  # units of work along y
+    chunk: int  # rows or slices of a unit of work
+    warps: int  # warps of a block
+    blocks: int  # blocks of an image
 
 
 @programs.plan

@@ -44,10 +44,10 @@ ROWS = THREADS // 32
 COLUMNS = 256
 ROW_BYTES = 8 * (COLUMNS + 32)
 RUN_BYTES = 96
-BIN_BYTES = 64 << 10  # of shared memory, or more if one direction needs more
-RESIDENT = 3  # blocks on a multiprocessor
+BIN_BYTES = 64 << 10  # Shared memory for bins; more if one direction needs more.
+RESIDENT = 3  # Blocks on a multiprocessor.
 MOST_BLOCKS = 1 << 16
-CELLS_OF_A_POINT = 8  # whose weights a coefficient adds up, at most
+CELLS_OF_A_POINT = 8  # A coefficient adds up the weights of no more cells.
 
 
 @contextlib.contextmanager
@@ -175,12 +175,12 @@ LABELS, CORNERS, MEASURES = (
 class Regions(NamedTuple):
     """The corners and the bounding boxes of labelled regions."""
 
-    labels: Any  # of the regions, increasing, on the device
+    labels: Any  # (k,) labels of the regions, increasing, on the device
     radii: Floats  # half the diagonal of each bounding box of closed pixels
     image: Any  # the kernels' Labels
     label: str  # the type of a label
     corners: tuple[Any, ...]  # windows, labels and patterns
-    numbers: Any  # of each corner's region
+    numbers: Any  # the number of the region of each corner
     boxes: Any  # the lowest and the highest padded index of each region along three axes
     spacing: Floats
     connectivity: int

@@ -26,22 +26,24 @@ Floats = NDArray[np.float64]
 PLANES = Struct("transform.cuh", "Planes")
 PLACES = Struct("transform_mask.cu", "Places")
 
-WARP = 32  # lanes of a warp, bits of a word
+WARP = 32  # The number of lanes of a warp, and of bits of a word.
 # A warp handles so many rows and columns of points together.
 TILE_ROWS = 32
 TILE_COLUMNS = 64
-PACKED_WORDS = 6  # words of a row that a block packs
-PACKING = PACKED_WORDS * 16  # threads of a block that packs, each of which packs two words
-COUNTING = 512  # threads of a block that counts
-RESIDENT = 2  # of these blocks on a multiprocessor, at most
-QUEUE_BYTES = COUNTING // WARP * 2048 + 16  # points that the warps of a block have listed
-SLICES = (8, 4, 2, 1)  # that a warp handles together: powers of two
-LEAST_UNITS = 4  # for each warp, if it is to handle several slices
-BIN_BYTES = 8  # two counts, one for each sign
-BUDGET = 80 << 10  # bytes of bins of a block, where this is enough for one copy
-MOST_TURNS = 1 << 14  # slices of a block: a bin of 32 bits holds 2**12 points of 16 warps in each
-FINDING = 6  # time to find 32 critical points, in additions of a warp
-MOST_STEP = 2**16 - 1  # between points, in units of places
+PACKED_WORDS = 6  # A block packs so many words of a row.
+PACKING = PACKED_WORDS * 16  # The threads of such a block, each of which packs two words.
+COUNTING = 512  # The threads of a block that counts.
+RESIDENT = 2  # The most of these blocks on a multiprocessor.
+# Bytes of the points that the warps of a block have listed.
+QUEUE_BYTES = COUNTING // WARP * 2048 + 16
+SLICES = (8, 4, 2, 1)  # How many slices a warp may handle together: powers of two.
+LEAST_UNITS = 4  # The fewest units of work for each warp if it handles several slices.
+BIN_BYTES = 8  # A bin has two counts, one for each sign.
+BUDGET = 80 << 10  # Bytes of the bins of a block, if one copy of them fits.
+# The most slices of a block, of each of which a bin of 32 bits holds 2**12 points of 16 warps.
+MOST_TURNS = 1 << 14
+FINDING = 6  # Finding 32 critical points takes as long as so many additions of a warp.
+MOST_STEP = 2**16 - 1  # The largest step between points, in units of places.
 
 
 def mask_transform(

@@ -16,8 +16,9 @@ from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 Floats = NDArray[np.float64]
 
 THREADS = 256
-DIRECTIONS = 32  # that a block counts together at most
-QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
+DIRECTIONS = 32  # The most directions that a block counts together.
+# Levels off their even places by less than this part of a step are found by arithmetic.
+QUARTER = 0.25
 
 GRID = Struct("transform.cuh", "Grid")
 # Points to its parts in the order of memory.
@@ -29,8 +30,8 @@ class Sampling(NamedTuple):
 
     directions: Floats  # (k, 3)
     levels: Floats
-    rows: NDArray[np.int32]  # of the directions in the result
-    starts: tuple[int, ...]  # of the directions of each orthant
+    rows: NDArray[np.int32]  # the row of each direction in the result
+    starts: tuple[int, ...]  # where the directions of each orthant begin
     # Level k is near ``origin + k / scale``; scale is 0 if levels are not evenly spaced.
     origin: float
     scale: float
