@@ -174,20 +174,13 @@ def short_path_ends(far_edges, gradient, paths, lists, limit):
 
 
 @subroutine()
-def reach(far_edges, gradient, paths, states, lists):
-    """List the edges on paths from some edges to rows, each one behind those that it leads to.
+def begin_paths(far_edges, gradient, paths, states, stack, ends):
+    """Push the edges from which paths may lead to rows, and list those that are rows.
 
-    Edges from which no path leads to a row are removed from the gradient, so that they are looked
-    at once; the others are marked in `states`. `lists` has a stack, the edges listed, and the rows.
-    Returns the numbers of edges and rows, or `TOO_FEW` rows if these lists are too short.
+    Returns the numbers of both.
     """
-    stack = lists[0]
-    reached = lists[1]
-    ends = lists[2]
-    room = stack.size - ROOM_OF_STEP
-    count = np.int64(0)
-    rows = np.int64(0)
     depth = np.int64(0)
+    rows = np.int64(0)
     for edge in far_edges:
         address = np.uint64(edge >> 2)
         byte = gradient[address]
@@ -202,6 +195,23 @@ def reach(far_edges, gradient, paths, states, lists):
             continue
         stack[depth] = edge << EDGE_BIT | FIRST << SIDE_BIT | sides
         depth += 1
+    return depth, rows
+
+
+@subroutine()
+def reach(far_edges, gradient, paths, states, lists):
+    """List the edges on paths from some edges to rows, each one behind those that it leads to.
+
+    Edges from which no path leads to a row are removed from the gradient, so that they are looked
+    at once; the others are marked in `states`. `lists` has a stack, the edges listed, and the rows.
+    Returns the numbers of edges and rows, or `TOO_FEW` rows if these lists are too short.
+    """
+    stack = lists[0]
+    reached = lists[1]
+    ends = lists[2]
+    room = stack.size - ROOM_OF_STEP
+    count = np.int64(0)
+    depth, rows = begin_paths(far_edges, gradient, paths, states, stack, ends)
     while depth:
         if depth + count + rows > room:
             forget(states, reached, count)

@@ -155,6 +155,35 @@ def next_limit(limit, count):
     return min(limit + np.uint64(2), np.uint64(MOST_STEPS))
 
 
+@subroutine()
+def row_edges(begins, gradient, paths, states, edges, limit):
+    """List the edges of the rows of a column, by short paths if their steps are within a limit.
+
+    Returns how many there are, or `TOO_FEW` if there is no room, and the limit for the next column.
+    """
+    count = short_path_ends(begins, gradient, paths, edges, limit)
+    limit = next_limit(limit, count)
+    if count == TOO_FEW:
+        count = path_ends(begins, gradient, paths, states, edges)
+    return count, limit
+
+
+@subroutine()
+def write_listed(listed, first, positions, column):
+    """Write the words of a column that is listed from `first` on."""
+    for k in range(np.int64(listed[first])):
+        column[k] = word_of(listed[first + 1 + k], positions)
+
+
+@subroutine()
+def list_column(column, count, listed, size):
+    """List the numbers of a column behind `size` elements; return how many there are then."""
+    listed[size] = count
+    for k in range(count):
+        listed[size + 1 + k] = column[k] & NUMBER
+    return size + count + 1
+
+
 @kernel()
 def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed, size, states):
     """Reduce columns over Z/2 by adding earlier ones, until no other column has the same pivot.
@@ -195,18 +224,14 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
             if count >= column.size:
                 sums = wider(column, 0, count)
                 column, spare, other_words = each_of(bare(sums))
-            for k in range(count):
-                column[k] = word_of(known[first + 1 + k], rows.positions)
+            write_listed(known, first, rows.positions, column)
         else:
             cycle = np.int64(columns.cycles[chosen_index])
             first_edge = 4 * columns.places[chosen_index]
             count = list_boundary(first_edge, cycle, gradient, offsets, paths, far_edges)
             begins = bare(far_edges[:count])
             edges = bare(lists)
-            count = short_path_ends(begins, gradient, paths, edges, limit)
-            limit = next_limit(limit, count)
-            if count == TOO_FEW:
-                count = path_ends(begins, gradient, paths, states, edges)
+            count, limit = row_edges(begins, gradient, paths, states, edges, limit)
             while count == TOO_FEW:
                 lists = np.empty((3, 2 * edges.shape[1]), np.int64)
                 edges = bare(lists)
@@ -231,10 +256,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
                 if size + count + 1 > known.size:
                     listed = longer(listed, size + count + 1)
                     known = bare(listed)
-                known[size] = count
-                for k in range(count):
-                    known[size + 1 + k] = column[k] & NUMBER
-                size += count + 1
+                size = list_column(column, count, known, size)
                 if other == NONE:
                     break
                 j = other
