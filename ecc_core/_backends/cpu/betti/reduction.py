@@ -155,17 +155,23 @@ def next_limit(limit, count):
     return min(limit + np.uint64(2), np.uint64(MOST_STEPS))
 
 
-@subroutine()
-def row_edges(begins, gradient, paths, states, edges, limit):
+@kernel(inline="always")
+def row_edges(begins, gradient, paths, states, lists, limit):
     """List the edges of the rows of a column, by short paths if their steps are within a limit.
 
-    Returns how many there are, or `TOO_FEW` if there is no room, and the limit for the next column.
+    Returns how many there are, the limit for the next column, and the lists, which are replaced if
+    they are too short.
     """
+    edges = bare(lists)
     count = short_path_ends(begins, gradient, paths, edges, limit)
     limit = next_limit(limit, count)
     if count == TOO_FEW:
         count = path_ends(begins, gradient, paths, states, edges)
-    return count, limit
+    while count == TOO_FEW:
+        lists = np.empty((3, 2 * edges.shape[1]), np.int64)
+        edges = bare(lists)
+        count = path_ends(begins, gradient, paths, states, edges)
+    return count, limit, lists
 
 
 @subroutine()
@@ -182,6 +188,18 @@ def list_column(column, count, listed, size):
     for k in range(count):
         listed[size + 1 + k] = column[k] & NUMBER
     return size + count + 1
+
+
+@subroutine()
+def take_row(rows, pivot, own, column, place, late, left):
+    """Let a column that is listed at a place own its pivot, or add it to those of other rows."""
+    if own:
+        rows.owners[pivot] = column
+        rows.firsts[pivot] = place
+        return left
+    late[left, 0] = column
+    late[left, 1] = place
+    return left + 1
 
 
 @kernel()
@@ -219,40 +237,27 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
         j = np.int64(chosen[chosen_index])
         column, spare, other_words = each_of(bare(sums))
         if given.size:
-            first = given[chosen_index]
-            count = np.int64(known[first])
-            if count >= column.size:
-                sums = wider(column, 0, count)
-                column, spare, other_words = each_of(bare(sums))
-            write_listed(known, first, rows.positions, column)
+            count = np.int64(known[given[chosen_index]])
         else:
             cycle = np.int64(columns.cycles[chosen_index])
             first_edge = 4 * columns.places[chosen_index]
             count = list_boundary(first_edge, cycle, gradient, offsets, paths, far_edges)
             begins = bare(far_edges[:count])
-            edges = bare(lists)
-            count, limit = row_edges(begins, gradient, paths, states, edges, limit)
-            while count == TOO_FEW:
-                lists = np.empty((3, 2 * edges.shape[1]), np.int64)
-                edges = bare(lists)
-                count = path_ends(begins, gradient, paths, states, edges)
-            if count >= column.size:
-                sums = wider(column, 0, count)
-                column, spare, other_words = each_of(bare(sums))
-            count = write_words(edges[2], count, gradient, rows, column)
+            count, limit, lists = row_edges(begins, gradient, paths, states, lists, limit)
+        if count >= column.size:
+            sums = wider(column, 0, count)
+            column, spare, other_words = each_of(bare(sums))
+        if given.size:
+            write_listed(known, given[chosen_index], rows.positions, column)
+        else:
+            count = write_words(bare(lists)[2], count, gradient, rows, column)
         while count:
             pivot = np.int64(column[0] & NUMBER)
             own = within[0] <= pivot < within[1]
             other = np.int64(owners[pivot]) if own else np.int64(NONE)
             first = firsts[pivot]
             if other == NONE or other > j:
-                if own:
-                    owners[pivot] = j
-                    firsts[pivot] = size
-                else:
-                    late[left, 0] = j
-                    late[left, 1] = size
-                    left += 1
+                left = take_row(rows, pivot, own, j, size, late, left)
                 if size + count + 1 > known.size:
                     listed = longer(listed, size + count + 1)
                     known = bare(listed)
