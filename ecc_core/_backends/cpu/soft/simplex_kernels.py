@@ -14,6 +14,7 @@ from ecc_core._backends.cpu.soft.points import (
 )
 from ecc_core._backends.cpu.soft.simplex_operations import (
     BLOCK,
+    Run,
     add_all_gradients,
     add_levels,
     add_points,
@@ -124,14 +125,15 @@ def write_curves(given, offsets, part, curves):
             points = min(POINTS, offsets[shape + 1] - start)
             low, high = _fill_table(given, start, start + points, table)
             begin = 0
-            for run in range(ends.size):
+            for number in range(ends.size):
                 first = max(begin, low)
-                last = min(ends[run], high)
-                begin = ends[run]
+                last = min(ends[number], high)
+                begin = ends[number]
                 if first < last:
-                    ends_of_run = bounds[run, 0], bounds[run, 1], bounds[run, 2]
+                    ends_of_run = bounds[number, 0], bounds[number, 1], bounds[number, 2]
                     _write_odds(points * LANES, ends_of_run, sharpness, table)
-                    add_levels(own, odds, factors, first, last, count, points, sums)
+                    run = Run(first, last, count)
+                    add_levels(own, odds, factors, run, points, sums)
             add_points(own, points, high, entered)
         take_totals(sums, entered, count, totals)
         for j in range(0, rows, BLOCK):
@@ -183,14 +185,15 @@ def write_gradients(given, offsets, part, upstream, rates):
             low, high = _fill_table(given, start, start + points, table)
             of_table[: points * LANES] = 0
             begin = 0
-            for run in range(ends.size):
+            for number in range(ends.size):
                 first = max(begin, low)
-                last = min(ends[run], high)
-                begin = ends[run]
+                last = min(ends[number], high)
+                begin = ends[number]
                 if first < last:
-                    ends_of_run = bounds[run, 0], bounds[run, 1], bounds[run, 2]
+                    ends_of_run = bounds[number, 0], bounds[number, 1], bounds[number, 2]
                     _write_odds(points * LANES, ends_of_run, sharpness, table)
-                    add_rates(flow, factors, first, last, count, points, odds, of_table)
+                    run = Run(first, last, count)
+                    add_rates(flow, factors, run, points, odds, of_table)
             for i in range(points):
                 point = members[start + i]
                 for lane in range(LANES):
@@ -232,15 +235,15 @@ def write_all_gradients(given, offsets, part, upstream, results):
             spreads[: points * LANES] = 0
             sums = entered, rates, spreads, by_levels
             begin = 0
-            for run in range(ends.size):
+            for number in range(ends.size):
                 first = max(begin, low)
-                last = min(ends[run], high)
-                begin = ends[run]
+                last = min(ends[number], high)
+                begin = ends[number]
                 if first < last:
-                    ends_of_run = bounds[run, 0], bounds[run, 1], bounds[run, 2]
+                    ends_of_run = bounds[number, 0], bounds[number, 1], bounds[number, 2]
                     _write_odds(points * LANES, ends_of_run, sharpness, table)
-                    runs = factors, places, first, last, count
-                    add_all_gradients(flow, table, runs, points, sums)
+                    run = Run(first, last, count)
+                    add_all_gradients(flow, table, factors, places, run, points, sums)
             for i in range(points):
                 point = members[start + i]
                 for lane in range(LANES):

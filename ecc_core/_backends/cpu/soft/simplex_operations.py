@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba.core import cgutils
@@ -20,6 +20,16 @@ from ecc_core._backends.cpu.soft.points import MOST_ODDS
 
 BLOCK = 8  # rows and columns that are transposed together
 CONTRACTED = ("contract",)  # lets a product and a sum become one operation
+
+
+class Run(NamedTuple):
+    """Levels next to each other: rows of tables of levels."""
+
+    first: Any
+    last: Any
+    """The level behind the last one."""
+    spare: Any
+    """A row without a level, which is taken beside a single one."""
 
 
 def _converted(builder: Any, vector: Any, element: Any) -> Any:
@@ -67,15 +77,15 @@ def _slot(builder: Any, value: Any) -> Any:
 
 
 @contextmanager
-def _pairs_of_levels(builder: Any, first: Any, last: Any, spare: Any) -> Iterator[list[Any]]:
-    """Loop over levels in pairs; a single one at the end has the row `spare` beside it."""
+def _pairs_of_levels(builder: Any, run: Run) -> Iterator[list[Any]]:
+    """Loop over the rows of levels in pairs."""
     two = llvm.I64(2)
-    pairs = builder.sdiv(builder.add(builder.sub(last, first), llvm.I64(1)), two)
+    pairs = builder.sdiv(builder.add(builder.sub(run.last, run.first), llvm.I64(1)), two)
     with cgutils.for_range(builder, pairs) as loop:
-        level = builder.add(first, builder.mul(loop.index, two))
+        level = builder.add(run.first, builder.mul(loop.index, two))
         following = builder.add(level, llvm.I64(1))
-        is_level = builder.icmp_signed("<", following, last)
-        yield [level, builder.select(is_level, following, spare)]
+        is_level = builder.icmp_signed("<", following, run.last)
+        yield [level, builder.select(is_level, following, run.spare)]
 
 
 def _factors_of(builder: Any, factors: Any, rows: list[Any]) -> list[Any]:
@@ -84,13 +94,13 @@ def _factors_of(builder: Any, factors: Any, rows: list[Any]) -> list[Any]:
 
 
 @llvm.operation()
-def add_levels(builder, own, odds, factors, first, last, spare, points, sums):
-    """Add the sums of weight * s over the points of a table to those of levels, (levels, LANES).
+def add_levels(builder, own, odds, factors, run, points, sums):
+    """Add the sums of weight * s over the points of a table to those of a run, (levels, LANES).
 
     The latter are in double precision, the former in that of the weights.
     """
     vector = ir.VectorType(own.element, LANES)
-    with _pairs_of_levels(builder, first, last, spare) as rows:
+    with _pairs_of_levels(builder, run) as rows:
         both = _factors_of(builder, factors, rows)
         slots = [_slot(builder, ir.Constant(vector, [0.0] * LANES)) for _ in rows]
         with cgutils.for_range(builder, points) as loop:
@@ -167,17 +177,17 @@ def transpose(builder, source, begin, stride, target, to, step):
 
 
 @llvm.operation()
-def add_rates(builder, flow, factors, first, last, spare, points, odds, rates):
-    """Add upstream * s', of the levels from `first` on, to all points of a table.
+def add_rates(builder, flow, factors, run, points, odds, rates):
+    """Add upstream * s', of the levels of a run, to all points of a table.
 
-    `flow` are upstream gradients (levels, LANES), which are 0 in the row `spare`.
+    `flow` are upstream gradients (levels, LANES), which are 0 in the spare row.
     """
     lanes = llvm.I64(LANES)
     with cgutils.for_range(builder, points) as loop:
         at = builder.mul(loop.index, lanes)
         own = odds.load(at, LANES)
         rate = _slot(builder, rates.load(at, LANES))
-        with _pairs_of_levels(builder, first, last, spare) as rows:
+        with _pairs_of_levels(builder, run) as rows:
             steps = _two_steps(builder, _factors_of(builder, factors, rows), own)
             for row, step in zip(rows, steps, strict=True):
                 upstream = flow.load(builder.mul(row, lanes), LANES)
@@ -187,18 +197,17 @@ def add_rates(builder, flow, factors, first, last, spare, points, odds, rates):
 
 
 @llvm.operation()
-def add_all_gradients(builder, flow, table, runs, points, sums):
-    """Add upstream * s, upstream * s', and what the levels and the sharpness need.
+def add_all_gradients(builder, flow, table, factors, levels, run, points, sums):
+    """Add upstream * s, upstream * s', and what the levels of a run and the sharpness need.
 
     The sums are, for all points of a table, upstream * s, upstream * s' and upstream * s' * (level
     - height), and for each level (levels, LANES), in double precision, weight * upstream * s'.
     """
     own, scratch, odds = table
-    factors, levels, first, last, spare = runs
     of_points = sums[:3]
     by_levels = sums[3]
     lanes = llvm.I64(LANES)
-    with _pairs_of_levels(builder, first, last, spare) as rows:
+    with _pairs_of_levels(builder, run) as rows:
         both = _factors_of(builder, factors, rows)
         places = _factors_of(builder, levels, rows)
         flows = [flow.load(builder.mul(row, lanes), LANES) for row in rows]
