@@ -83,6 +83,7 @@ class DirectionController(DockController):
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self._change_layer, events.image)
         self._links.add(self._change_shape, model.events.shape)
+        self._links.add(self._on_shapes, self.shapes.names_changed)
         self._links.add(
             self.request,
             events.show_set,
@@ -101,6 +102,9 @@ class DirectionController(DockController):
         if self.shapes.layer is not None:
             self._start_shape()
             return
+        if self.layer is None and self.shapes.names:
+            first = self.shapes.names[0]
+            raise ValueError(f"Choose “{first}” as the shape that is swept, or open an image.")
         layer = self.checked_layer()
         explorer = self.session.explorer
         model = self.model
@@ -116,9 +120,10 @@ class DirectionController(DockController):
         )
         selection = sweep.selection
         if math.isnan(explorer.threshold):
-            if "explorer" not in self.session.controllers:
-                middle = float(np.mean(contrast_limits(layer)))
-                explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
+            if "explorer" in self.session.controllers:
+                raise ValueError("There is no threshold yet: see the dock Threshold.")
+            middle = float(np.mean(contrast_limits(layer)))
+            explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
             return
         self._sweep = sweep
         self._part = selection.where
@@ -156,6 +161,11 @@ class DirectionController(DockController):
         self._set.remove_soon()
         job = partial(compute_shape, shape, model.direction, circle, self._rows.copy())
         self.runner.submit(job, partial(self._on_step, circle))
+
+    def _on_shapes(self) -> None:
+        """Say that there is a shape to choose, where there is no image."""
+        if self.layer is None and self.shapes.layer is None:
+            self.request()
 
     def _change_shape(self, *_: Any) -> None:
         """Sweep another surface or other points, or the image again."""

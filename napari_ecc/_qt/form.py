@@ -16,6 +16,8 @@ from napari_ecc._model.levels import decimals
 
 LARGEST_NUMBER = sys.float_info.max
 """The bound of fields for values of images, which may be as large as float64 allows."""
+MOST_STEPS = 1 << 27
+"""Steps from zero that a slider can be away: Qt counts them, or tenths of them, in 32 bits."""
 
 
 class Field(NamedTuple):
@@ -232,9 +234,12 @@ class Form(QtWidgets.QWidget):
         """Set the bounds of a slider; `whole` for integers."""
         widget = self._widgets[name]
         span = high - low if high > low else 1.0
+        largest = max(abs(low), abs(low + span))
+        step = max(1 if whole else span / 500, largest / MOST_STEPS)
         with widget.changed.blocked():
-            widget.range = (low, low + span)
-            widget.step = 1 if whole else span / 500
+            for _ in range(2):  # the step changes the unit of the slider, and not its bounds
+                widget.range = (low, low + span)
+                widget.step = step
             digits = 0 if whole else decimals(0.0, span)
             for readout in widget.native.findChildren(QtWidgets.QDoubleSpinBox):
                 readout.setDecimals(digits)

@@ -13,6 +13,7 @@ import ecc_core as ecc
 from napari_ecc import _workers, actions
 from napari_ecc._controller import layers
 from napari_ecc._controller.direction_overlays import NAME
+from napari_ecc._qt.form import Form, slider
 
 
 def assert_exact(panel, inside, **options):
@@ -317,3 +318,27 @@ def test_heights_have_the_unit_of_the_layer():
     assert actions.layer_transform(layer, 4, 9, slope=1.0).units is None
     mixed = Labels(disk.astype(np.uint8), units=("mm", "um"))
     assert actions.layer_transform(mixed, 4, 9, threshold=1).units == "micrometer"
+
+
+def test_an_image_without_a_threshold_is_said_to_have_none(explorer, open_panel, qtbot):
+    """Where the dock Threshold finds none."""
+    viewer, _ = explorer(np.full((9, 9), np.nan), contrast_limits=(0, 1))
+    _, panel = open_panel("Directions", viewer=viewer)
+    settle(qtbot, panel)
+    assert panel.main.state == "There is no threshold yet: see the dock Threshold."
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 255), (0, 2.0**32), (2.0**60, 2.0**60 + 1e6), (0, 2.0**64), (-1e300, 1e300)],
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_slider_of_thresholds_reaches_all_values(qapp, low, high, whole):
+    """Of integers of 64 bits, too, and then of an image of small values again."""
+    form = Form({"Threshold": slider("threshold", "That of the object")})
+    for ends in ((low, high), (0, 255)):
+        form.set_range("threshold", *ends, whole=whole)
+        assert_allclose(form["threshold"].range, ends, rtol=1e-6)
+        middle = sum(ends) / 2
+        form.display("threshold", middle)
+        assert_allclose(form["threshold"].value, middle, rtol=0.01)

@@ -117,3 +117,16 @@ def test_a_shape_has_its_own_unit_and_no_controls_of_the_image(directions, qtbot
     settle(qtbot, panel)
     assert shown() == [True] * 3
     assert panel.plot.plotItem.getAxis("bottom").labelText == "value t of image + plane"
+
+
+def test_where_there_is_no_image_a_shape_is_offered(directions, qtbot):
+    """And an image again, once there is no shape either."""
+    viewer, panel = directions()
+    assert panel.main.state == "Open an image, or a sample."
+    viewer.add_points(CUBE, name="corners")
+    assert panel.main.state == "Choose “corners” as the shape that is swept, or open an image."
+    panel.form["shape"].value = "corners"
+    settle(qtbot, panel)
+    assert panel.model.curve is not None
+    viewer.layers.clear()
+    assert panel.main.state == "Open an image, or a sample."
