@@ -68,20 +68,26 @@ def test_on_the_host(image):
     assert_array_equal(found.values, KNOWN)
 
 
-@pytest.mark.parametrize(
-    ("image", "place"),
-    [
-        (Exporting((2, 1)), "CUDA device 1"),
-        (Exporting((10, 0)), "DLPack device 10"),
-        (Like(text="GPU:0"), "GPU:0"),
-    ],
-)
-def test_on_a_device(image, place):
+ELSEWHERE = [
+    (Exporting((2, 1)), "CUDA device 1"),
+    (Exporting((10, 0)), "DLPack device 10"),
+    (Like(text="GPU:0"), "GPU:0"),
+]
+
+
+@pytest.mark.parametrize("function", [ecc.euler_curve, ecc.euler_coefficients, ecc.euler_transform])
+@pytest.mark.parametrize(("image", "place"), ELSEWHERE, ids=[place for _, place in ELSEWHERE])
+def test_on_a_device(image, place, function):
     message = "`image` must be in host memory or on a CUDA device as a CuPy array or torch tensor"
-    for function in (ecc.euler_curve, ecc.euler_coefficients, ecc.euler_transform):
-        with pytest.raises((BackendError, ValueError), match=re.escape(place)) as caught:
-            function(image)
-        assert message in str(caught.value)
+    with pytest.raises((BackendError, ValueError), match=re.escape(place)) as caught:
+        function(image)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "image", [image for image, _ in ELSEWHERE], ids=[place for _, place in ELSEWHERE]
+)
+def test_other_arguments_on_a_device(image):
     with pytest.raises(ValueError, match=re.escape("`mask` must be on the image's device, numpy")):
         ecc.euler_curve(IMAGE, [0], mask=image)
     with pytest.raises(BackendError, match="arrays must be in host memory, got one"):
@@ -96,7 +102,11 @@ def test_results_come_back_through_the_namespace():
 
 def test_a_namespace_that_rounds_is_an_error(monkeypatch):
     exact = Namespace.asarray
-    monkeypatch.setattr(Namespace, "asarray", lambda array: exact(np.asarray(array, np.float16)))
+
+    def asarray(array):
+        return exact(np.asarray(array, np.float16))
+
+    monkeypatch.setattr(Namespace, "asarray", asarray)
     with pytest.raises(BackendError, match="does not hold the results' float64 exactly as"):
         ecc.euler_curve(Standard((1, 0)), 256, range=(0, 1))
 
@@ -167,11 +177,13 @@ def test_bfloat16_is_exact():
     image = torch.from_numpy(noise).bfloat16()
     levels = image.float().unique()
     direction = torch.tensor([1.0, 0.5])
-    for options in ({}, {"direction": direction, "direction_scale": 0.1}):
-        found = ecc.euler_curve(image, levels.bfloat16(), **options)
-        assert found.values.equal(ecc.euler_curve(image.float(), levels, **options).values)
-        options["direction"] = direction.bfloat16() if options else None
-        found = ecc.euler_curve(image, levels, **options)
+    found = ecc.euler_curve(image, levels.bfloat16())
+    assert found.values.equal(ecc.euler_curve(image.float(), levels).values)
+    along = {"direction": direction, "direction_scale": 0.1}
+    known = ecc.euler_curve(image.float(), levels, **along).values
+    assert ecc.euler_curve(image, levels.bfloat16(), **along).values.equal(known)
+    along["direction"] = direction.bfloat16()
+    assert ecc.euler_curve(image, levels, **along).values.equal(known)
     assert ecc.euler_number(image) == ecc.euler_number(image.float())
     found = ecc.euler_transform(image > 3, direction[None].bfloat16(), levels.bfloat16())
     assert found.values.equal(ecc.euler_transform(image > 3, direction[None], levels).values)
@@ -181,9 +193,14 @@ def test_tensors_that_are_no_arrays_of_numbers_are_refused():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     with pytest.raises(TypeError, match="`image` must be a dense tensor, got layout torch"):
         ecc.euler_curve(torch.ones(3, 3).to_sparse(), 5)
-    for dtype in (torch.complex64, torch.float8_e4m3fn):
-        with pytest.raises(TypeError, match="`image` must have a boolean, integer or real"):
-            ecc.euler_curve(torch.zeros(2, 2).to(dtype), [0])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "float8_e4m3fn"])
+def test_tensors_of_other_dtypes_are_refused(dtype):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    image = torch.zeros(2, 2).to(getattr(torch, dtype))
+    with pytest.raises(TypeError, match="`image` must have a boolean, integer or real"):
+        ecc.euler_curve(image, [0])
 
 
 def test_jax_without_64_bits():
@@ -199,26 +216,31 @@ def test_jax_without_64_bits():
         ecc.euler_curve(image.astype(jax.numpy.float8_e4m3fn), [0])
 
 
-def test_objects_that_are_no_arrays_are_refused():
-    """Their items are no rows: NumPy takes an image of SimpleITK for a row of all its pixels."""
-    sitk = pytest.importorskip("SimpleITK")
-    sparse = pytest.importorskip("scipy.sparse")
-    xarray = pytest.importorskip("xarray")
-    image = np.arange(12.0).reshape(3, 4)
-    how = {
-        "SimpleITK.GetArrayFromImage": sitk.GetImageFromArray(image),
-        "toarray": sparse.csr_array(image),
-        "one of its variables": xarray.Dataset({"a": (("y", "x"), image)}),
-    }
-    for words, no_array in how.items():
-        match = f"must be an array, got an object of type .*{words}"
-        for name, function in (
-            ("image", lambda given: ecc.euler_curve(given, [5])),
-            ("labels", lambda given: ecc.region_curves(image, given, [5])),
-            ("mask", lambda given: ecc.euler_curve(image, [5], mask=given)),
-        ):
-            with pytest.raises(TypeError, match=f"`{name}` {match}"):
-                function(no_array)
+FLOATS = np.arange(12.0).reshape(3, 4)
+NO_ARRAYS = {
+    "SimpleITK.GetArrayFromImage": lambda: pytest.importorskip("SimpleITK").GetImageFromArray(
+        FLOATS
+    ),
+    "toarray": lambda: pytest.importorskip("scipy.sparse").csr_array(FLOATS),
+    "one of its variables": lambda: pytest.importorskip("xarray").Dataset(
+        {"a": (("y", "x"), FLOATS)}
+    ),
+}
+TAKING = {
+    "image": lambda given: ecc.euler_curve(given, [5]),
+    "labels": lambda given: ecc.region_curves(FLOATS, given, [5]),
+    "mask": lambda given: ecc.euler_curve(FLOATS, [5], mask=given),
+}
+
+
+@pytest.mark.parametrize("words", NO_ARRAYS)
+@pytest.mark.parametrize("name", TAKING)
+def test_objects_that_are_no_arrays_are_refused(name, words):
+    """NumPy would take an image of SimpleITK for one row of all its pixels."""
+    no_array = NO_ARRAYS[words]()
+    match = f"`{name}` must be an array, got an object of type .*{words}"
+    with pytest.raises(TypeError, match=match):
+        TAKING[name](no_array)
 
 
 def test_arrays_of_objects_are_named_by_their_dtype():

@@ -32,7 +32,9 @@ def planned(monkeypatch):
             image = box.get()
             at = levels.array
             at = np.linspace(image.min(), image.max(), levels.count) if at is None else at
-            shown = None if mask is None else geometry.stack(geometry.spread(mask.get()))
+            shown = None
+            if mask is not None:
+                shown = geometry.stack(geometry.spread(mask.get()))
             found = curves.curve(geometry.stack(image), at, filtration, mask=shown)
             given = None if levels.array is not None else Box(at)
             values = Box(found.reshape(*geometry.batch, at.size))
@@ -50,7 +52,9 @@ def planned(monkeypatch):
         def coefficients(box, mask=None):
             ran.append(box.shape)
             shown = None if mask is None else geometry.stack(mask.get())
-            return (Box(curves.coefficients(geometry.stack(box.get()), filtration, mask=shown)[0]),)
+            images = geometry.stack(box.get())
+            found = curves.coefficients(images, filtration, mask=shown)
+            return (Box(found[0]),)
 
         runs = {"curve": curve, "number": number, "region_curves": region_curves}
         runs["coefficients"] = coefficients
@@ -94,8 +98,7 @@ def test_default_thresholds_numbers_and_regions(planned):
         assert ecc.euler_number(Box(image > 1), 1) == ecc.euler_number(image > 1, 1)
         found = ecc.region_curves(Box(image), Box(labels), LEVELS)
         known = ecc.region_curves(image, labels, LEVELS)
-        for array, expected in zip(found, known, strict=True):
-            np.testing.assert_array_equal(np.asarray(array), expected)
+        np.testing.assert_equal([np.asarray(array) for array in found], list(known))
         assert found.facts == known.facts
     assert planned == [(3, 3)] * 6
     assert plans._plan.cache_info().misses == 3
@@ -126,21 +129,22 @@ def test_masks_batches_and_coefficients(planned):
     assert plans._plan.cache_info().misses == 4
 
 
-def test_every_argument_is_still_checked(planned):
-    assert_same(LEVELS, connectivity=1)
-    for given, error, message in (
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
         ({"connectivity": True}, ValueError, "`connectivity` must be 1 or 2"),
-        ({"connectivity": 1, "nan": []}, ValueError, "`nan` must be"),
-        ({"connectivity": 1, "workers": 0}, ValueError, "`workers` must"),
-        ({"connectivity": 1, "range": (0, 1)}, ValueError, "`range` must be None"),
-        ({"connectivity": 1, "spacing": 2}, ValueError, "`spacing`"),
-    ):
-        with pytest.raises(error, match=message):
-            ecc.euler_curve(Box(IMAGE), LEVELS, **given)
-    with pytest.raises(ValueError, match="one-dimensional"):
-        ecc.euler_curve(Box(IMAGE), LEVELS[None], connectivity=1)
-    with pytest.raises(TypeError, match="real numbers"):
-        ecc.euler_curve(Box(IMAGE), LEVELS.astype(object), connectivity=1)
+        ({"nan": []}, ValueError, "`nan` must be"),
+        ({"workers": 0}, ValueError, "`workers` must"),
+        ({"range": (0, 1)}, ValueError, "`range` must be None"),
+        ({"spacing": 2}, ValueError, "`spacing`"),
+        ({"thresholds": LEVELS[None]}, ValueError, "one-dimensional"),
+        ({"thresholds": LEVELS.astype(object)}, TypeError, "real numbers"),
+    ],
+)
+def test_every_argument_is_still_checked(planned, given, error, message):
+    assert_same(LEVELS, connectivity=1)
+    with pytest.raises(error, match=message):
+        ecc.euler_curve(Box(IMAGE), **{"thresholds": LEVELS, "connectivity": 1, **given})
     assert len(planned) == 1
 
 
@@ -175,52 +179,55 @@ def test_plans_keep_no_image(planned):
     assert gone() is None
 
 
+@pytest.mark.parametrize(
+    ("thresholds", "options"),
+    [(5, {}), (7, {"range": (0, 2)}), (np.arange(3), {})],
+    ids=["5", "7 of a range", "given"],
+)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, ">f8", bool])
 @pytest.mark.parametrize("shape", [(40,), (9, 70), (5, 6, 7)])
-def test_small_images_of_numpy(shape, dtype):
+def test_small_images_of_numpy(shape, dtype, thresholds, options):
     """Other values in the same memory, and views, give their own curves in their own memory."""
     rng = np.random.default_rng(0)
     image = np.empty(shape, dtype)
     results = []
-    for thresholds, options in ((5, {}), (7, {"range": (0, 2)}), (np.arange(3), {})):
-        for _ in range(2):
-            image[...] = rng.integers(0, 4, shape)
-            for view in (image, image[::-1, ...][::2]):
-                found = ecc.euler_curve(view, thresholds, **options)
-                known = reference.euler_curve(view, found.thresholds)
-                np.testing.assert_array_equal(found.values, known)
-                results.append(found)
+    for _ in range(2):
+        image[...] = rng.integers(0, 4, shape)
+        for view in (image, image[::-1, ...][::2]):
+            found = ecc.euler_curve(view, thresholds, **options)
+            known = reference.euler_curve(view, found.thresholds)
+            np.testing.assert_array_equal(found.values, known)
+            results.append(found)
     assert plans._plan.cache_info().hits
     for one, two in itertools.pairwise(results):
         assert not np.shares_memory(one.values, two.values)
-        if one.thresholds.size != 3:
+        if one.thresholds.size != 3:  # those that were given are shared
             assert not np.shares_memory(one.thresholds, two.thresholds)
 
 
+@pytest.mark.parametrize("thresholds", [np.arange(3), 5], ids=["given", "5"])
 @pytest.mark.parametrize("connectivity", [1, 2])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, bool])
-def test_betti_curves_of_small_images(dtype, connectivity):
+def test_betti_curves_of_small_images(dtype, connectivity, thresholds):
     """Components are those of scikit-image, and holes follow from the Euler characteristic."""
     rng = np.random.default_rng(0)
     image = np.empty((9, 70), dtype)
-    for thresholds in (np.arange(3), 5):
-        for _ in range(2):
-            image[...] = rng.integers(0, 4, image.shape)
-            for view in (image, image[::-1, ::2]):
-                found = ecc.betti_curves(view, thresholds, connectivity=connectivity)
-                components = [
-                    measure.label(view <= t, connectivity=connectivity).max()
-                    for t in found.thresholds
-                ]
-                np.testing.assert_array_equal(found.values[0], components)
-                euler = reference.euler_curve(view, found.thresholds, connectivity=connectivity)
-                np.testing.assert_array_equal(found.values[0] - found.values[1], euler)
+    for _ in range(2):
+        image[...] = rng.integers(0, 4, image.shape)
+        for view in (image, image[::-1, ::2]):
+            found = ecc.betti_curves(view, thresholds, connectivity=connectivity)
+            components = [
+                measure.label(view <= t, connectivity=connectivity).max() for t in found.thresholds
+            ]
+            np.testing.assert_array_equal(found.values[0], components)
+            euler = reference.euler_curve(view, found.thresholds, connectivity=connectivity)
+            np.testing.assert_array_equal(found.values[0] - found.values[1], euler)
     assert plans._plan.cache_info().hits
 
 
 @pytest.mark.parametrize("before", [LEVELS, LEVELS + 1], ids=["the same", "others"])
 def test_thresholds_that_are_read_early_warn_once_of_a_missing_axis(planned, monkeypatch, before):
-    """They may hold something else now, which is found out after a call for what they held."""
+    """Their values are compared after a call that used the values read before."""
     thin = np.stack([np.resize(IMAGE, (6, 6))] * 3)
     given = Box(LEVELS.copy())
     same = bool((before == LEVELS).all())
@@ -246,7 +253,7 @@ def test_numbers_in_a_list_are_planned(planned):
 
 
 def test_plans_of_complexes_distinguish_numbers():
-    """Which are compared by their bytes: those of masked arrays say nothing about the mask."""
+    """Numbers are compared by their bytes, which for a masked array do not contain the mask."""
     numbers = np.array([0.0, 1.0])
     assert numbers_key(numbers) == numbers_key(numbers.copy())
     assert numbers_key(np.ma.masked_array(numbers, [False, True])) is None
