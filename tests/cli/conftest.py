@@ -82,10 +82,10 @@ def columns(tmp_path: Path) -> Any:
         if command == "batch":
             firsts = [name for name in table if name.endswith(str(AT[0]))]
             stems = [name.removesuffix(str(AT[0])) for name in firsts]
-            rows = {
-                stem.strip() or "euler_number": np.transpose([table[f"{stem}{t}"] for t in AT])
-                for stem in stems
-            }
+            rows = {}
+            for stem in stems:
+                columns = [table[f"{stem}{t}"] for t in AT]
+                rows[stem.strip() or "euler_number"] = np.transpose(columns)
         else:
             names = ["euler_number", *(n for n in table if n.startswith(("b", "a", "p", "v", "s")))]
             rows = {n: np.reshape(table[n], (-1, len(AT))) for n in names}

@@ -10,7 +10,7 @@ import pytest
 import tifffile
 import zarr
 from io_helpers import command_line, noise, rows_of, write_ome_zarr, write_zarr
-from option_cases import AT, COMMANDS, components, euler
+from option_cases import AT, COMMANDS, components, euler, points
 from pyarrow.csv import read_csv
 from scipy.ndimage import gaussian_filter
 from skimage.measure import euler_number
@@ -26,16 +26,17 @@ from ecc_core.cli import main
 class TestMasks:
     @pytest.mark.sweep
     @pytest.mark.parametrize("dtype", [bool, "uint16", "float32"])
-    def test_mask(self, columns, tmp_path, command, dtype):
+    @pytest.mark.parametrize("given", ["path", "{stem}_mask.zarr", "a.zarr=a_mask.zarr"])
+    def test_mask(self, columns, tmp_path, command, dtype, given):
         image = noise(20, 22, 24)
         mask = (noise(20, 22, 24, seed=1) // 100).astype(dtype)
         path = write_zarr(tmp_path / "a.zarr", image)
         other = write_zarr(tmp_path / "a_mask.zarr", mask, chunks=(7, 7, 7))
-        for given in (other, "{stem}_mask.zarr", "a.zarr=a_mask.zarr"):
-            found = columns(command, path, "--mask", given, "--minkowski", "exact")
-            assert found["euler_number"] == [euler(image, mask != 0)]
-            volume = [[np.count_nonzero((image <= t) & (mask != 0)) for t in AT]]
-            assert found["volume"] == volume
+        given = str(other) if given == "path" else given
+        found = columns(command, path, "--mask", given, "--minkowski", "exact")
+        assert found["euler_number"] == [euler(image, mask != 0)]
+        volume = [[np.count_nonzero((image <= t) & (mask != 0)) for t in AT]]
+        assert found["volume"] == volume
 
     def test_mask_of_all_times_and_labels(self, columns, command):
         image = noise(3, 20, 22)
@@ -62,7 +63,7 @@ class TestMasks:
 
 @pytest.mark.parametrize("command", ["stack", "batch"])
 def test_resuming_knows_the_mask(columns, tmp_path, monkeypatch, command):
-    """Also where a run has left what it computed with another mask."""
+    """Parts that an earlier run has left were computed with another mask, and are not used."""
     monkeypatch.setattr(Parts, "clear", lambda _: None)
     monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
     image = noise(20, 20)
@@ -87,8 +88,7 @@ class TestLargeImages:
         found = columns("curve", image, *flags, "--betti", "--minkowski", "exact")
         assert found["euler_number"] == [euler(one, mask) for one in image]
         assert found["b0"] == [components(one, mask) for one in image]
-        areas = [[np.count_nonzero((one <= t) & mask) for t in AT] for one in image]
-        assert found["area"] == areas
+        assert found["area"] == [points(one, mask) for one in image]
 
     def test_labels_have_one_range(self, tmp_path, say):
         image = noise(2, 40, 42)
@@ -180,8 +180,7 @@ class TestMeasures:
         regions = [labels == 1, labels == 2]
         assert found["b0"] == [components(image, inside) for inside in regions]
         assert found["euler_number"] == [euler(image, inside) for inside in regions]
-        areas = [[np.count_nonzero((image <= t) & inside) for t in AT] for inside in regions]
-        assert found["area"] == areas
+        assert found["area"] == [points(image, inside) for inside in regions]
         known = ecc.region_minkowski(image, labels.astype(int), AT, estimator="crofton-4")
         np.testing.assert_array_equal(found["perimeter"], known.perimeter)
 
@@ -190,23 +189,24 @@ class TestMeasures:
         image = noise(2, 12, 13)
         flags = ["--axes", "TYX", "--betti", "--boundary", "periodic", "--smooth", "0.5"]
         found = columns(command, image, *flags)
-        for row, one in enumerate(image):
-            smooth = gaussian_filter(one.astype(np.float32), 0.5, mode="wrap").astype(float)
-            expected = alive(intervals(smooth, 2, periodic=True), AT).tolist()
-            assert [found[f"b{k}"][row] for k in (0, 1)] == expected[:2]
+        floats = image.astype(np.float32)
+        smooth = [gaussian_filter(one, 0.5, mode="wrap").astype(float) for one in floats]
+        expected = [alive(intervals(one, 2, periodic=True), AT) for one in smooth]
+        assert found["b0"] == [numbers[0].tolist() for numbers in expected]
+        assert found["b1"] == [numbers[1].tolist() for numbers in expected]
 
-    def test_exact_thresholds_of_a_batch(self, tmp_path, say):
-        """All levels are columns; curves are constant between their own."""
+    @pytest.mark.parametrize("flags", [[], ["--superlevel"]], ids=["sublevel", "superlevel"])
+    def test_exact_thresholds_of_a_batch(self, tmp_path, say, flags):
+        """Every level of any image is a column, and a curve is constant between its own levels."""
         images = [noise(6, 7) // 16, noise(5, 8, seed=1) // 9]
-        for flags in ([], ["--superlevel"]):
-            out = tmp_path / "o.csv"
-            say("batch", *images, "--thresholds", "exact", *flags, "--out", out)
-            rows = rows_of(out)
-            at = [int(name) for name in rows[0] if name.isdecimal()]
-            assert len(at) > 10
-            for row, image in zip(rows, images, strict=True):
-                sets = [image >= t if flags else image <= t for t in at]
-                assert [int(row[str(t)]) for t in at] == [euler_number(s) for s in sets]
+        out = tmp_path / "o.csv"
+        say("batch", *images, "--thresholds", "exact", *flags, "--out", out)
+        rows = rows_of(out)
+        at = [int(name) for name in rows[0] if name.isdecimal()]
+        assert len(at) > 10
+        found = [[int(row[str(t)]) for t in at] for row in rows]
+        sets = [[image >= t if flags else image <= t for t in at] for image in images]
+        assert found == [[euler_number(one) for one in of_image] for of_image in sets]
 
     @pytest.mark.sweep
     @pytest.mark.parametrize("more", [[], ["--minkowski"]], ids=["alone", "with lengths"])
@@ -228,17 +228,19 @@ class TestOutput:
         assert table["columns"]["euler_number"] == [euler_number(image <= t) for t in (90, 125.5)]
         assert table["metadata"]["inputs"][0]["shape"] == [7, 8]
 
-    def test_stdin(self, monkeypatch, capsys):
+    @pytest.mark.parametrize(("given", "code"), [("whole", 0), ("cut", 2), ("other", 2)])
+    def test_stdin(self, monkeypatch, capsys, given, code):
         image = np.asfortranarray(noise(7, 8))
         stream = io.BytesIO()
         np.save(stream, image)
-        for content, code in ((stream.getvalue(), 0), (stream.getvalue()[:-3], 2), (b"x", 2)):
-            stdin = io.TextIOWrapper(io.BytesIO(content))
-            monkeypatch.setattr("sys.stdin", stdin)
-            assert main(["curve", "-", "--thresholds", "90.,125.5"]) == code
-            rows = rows_of(capsys.readouterr().out)
-            expected = [euler_number(image <= t) for t in (90, 125.5)] if code == 0 else []
-            assert [int(row["euler_number"]) for row in rows] == expected
+        content = {"whole": stream.getvalue(), "cut": stream.getvalue()[:-3], "other": b"x"}[given]
+        stdin = io.TextIOWrapper(io.BytesIO(content))
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(["curve", "-", "--thresholds", "90.,125.5"]) == code
+        rows = rows_of(capsys.readouterr().out)
+        at = (90, 125.5) if code == 0 else ()
+        expected = [euler_number(image <= t) for t in at]
+        assert [int(row["euler_number"]) for row in rows] == expected
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_quiet(self, tmp_path, capsys, command):
@@ -270,17 +272,27 @@ class TestChannelNames:
         attributes["ome"] = attributes["ome"] | named
         return str(path), image
 
+    @pytest.mark.parametrize(
+        ("flags", "channels"),
+        [([], [0, 1]), (["--channel", "GFP"], [1]), (["--channel", "0"], [0])],
+        ids=["all", "by name", "by number"],
+    )
     @pytest.mark.parametrize("command", COMMANDS)
-    def test_they_choose_and_are_written(self, columns, tmp_path, capsys, named, command, say):
+    def test_they_choose_and_are_written(self, columns, tmp_path, named, command, flags, channels):
         path, image = named
-        chosen = {(): [0, 1], ("--channel", "GFP"): [1], ("--channel", "0"): [0]}
-        for flags, channels in chosen.items():
-            found = columns(command, path, *flags)
-            assert found["euler_number"] == [euler(image[c]) for c in channels]
-            names = read_csv(tmp_path / "out.csv").to_pydict()["channel"]
-            rows = 1 if command == "batch" else len(AT)
-            assert names == [["DAPI", "GFP"][c] for c in channels for _ in range(rows)]
+        found = columns(command, path, *flags)
+        assert found["euler_number"] == [euler(image[c]) for c in channels]
+        names = read_csv(tmp_path / "out.csv").to_pydict()["channel"]
+        rows = 1 if command == "batch" else len(AT)
+        assert names == [["DAPI", "GFP"][c] for c in channels for _ in range(rows)]
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_unknown_names_are_refused(self, tmp_path, capsys, named, command):
+        path, _ = named
         out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
         assert main([command, path, "--channel", "Cy5", *out]) in (1, 2)
         assert "--channel must be one of 0 to 1, DAPI, GFP, got 'Cy5'" in capsys.readouterr().err
+
+    def test_they_are_described(self, named, say):
+        path, _ = named
         assert "  names   DAPI, GFP\n" in say("info", path)

@@ -54,7 +54,7 @@ def test_where(stained, tmp_path, say, condition):
 
 
 def test_average(stained, tmp_path, say):
-    """What is averaged within a unit is said."""
+    """The text says what was averaged within a unit."""
     text = say("compare", tmp_path / "t.csv", "--by", "group", "--average", "channel")
     assert "a (4 x input, 8 curves) and b (4 x input, 8 curves)" in text
     assert "averaged within each input: 2 curves, over channel" in text

@@ -138,8 +138,8 @@ class TestOutput:
         content = Path(image_file).read_bytes()
         link = tmp_path / "link.png"
         link.symlink_to(image_file)
-        for plot in (image_file, link):
-            assert "would overwrite" in refuse("curve", image_file, "--plot", plot)
+        assert "would overwrite" in refuse("curve", image_file, "--plot", image_file)
+        assert "would overwrite" in refuse("curve", image_file, "--plot", link)
         masked = [noise(12, 9), "--mask", image_file]
         assert "would overwrite" in refuse("curve", *masked, "--plot", image_file)
         stack = ["stack", image_file, "--out", tmp_path / "c.csv"]
@@ -170,34 +170,45 @@ class TestBadInput:
         assert message.startswith(f"ecc: error: {tmp_path / '1.npy'}: ")
         assert words in message
 
-    @pytest.mark.parametrize("flag", ["--mask", "--labels"])
-    def test_mask_and_labels(self, refuse, image_file, tmp_path, flag):
-        imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
-        for given, words in (
-            (np.ones((3, 3), np.uint8), "must have the image's shape Y 12 x X 9, got Y 3 x X 3"),
-            (tmp_path / "colour.png", "colour.png: a mask or label image must have one channel"),
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ("small.npy", "must have the image's shape Y 12 x X 9, got Y 3 x X 3"),
+            ("colour.png", "colour.png: a mask or label image must have one channel"),
             ("none.png", "none.png: no such file"),
-        ):
-            assert words in refuse("curve", image_file, flag, given)
-        if flag == "--labels":
-            for labels in (np.full((12, 9), -1), np.full((12, 9), 0.5)):
-                assert "--labels must" in refuse("curve", image_file, flag, labels)
+        ],
+    )
+    @pytest.mark.parametrize("flag", ["--mask", "--labels"])
+    def test_mask_and_labels(self, refuse, image_file, tmp_path, flag, given, words):
+        imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
+        np.save(tmp_path / "small.npy", np.ones((3, 3), np.uint8))
+        assert words in refuse("curve", image_file, flag, tmp_path / given)
 
-    def test_missing_extra(self, refuse, monkeypatch, image_file, tmp_path):
+    @pytest.mark.parametrize("value", [-1, 0.5])
+    def test_values_that_are_no_labels(self, refuse, image_file, value):
+        labels = np.full((12, 9), value)
+        assert "--labels must" in refuse("curve", image_file, "--labels", labels)
+
+    @pytest.mark.parametrize(
+        ("library", "extra", "name", "output"),
+        [
+            ("imageio", "io", "a.png", None),
+            ("tifffile", "io", "a.tif", None),
+            ("pyarrow", "parquet", "a.npy", ("--out", "c.parquet")),
+            ("matplotlib", "io", "a.npy", ("--plot", "c.png")),
+        ],
+    )
+    def test_missing_extra(self, refuse, monkeypatch, tmp_path, library, extra, name, output):
         np.save(tmp_path / "a.npy", noise(7, 5))
         imageio.imwrite(tmp_path / "a.tif", noise(7, 5))
-        for library, extra, name, *output in (
-            ("imageio", "io", image_file),
-            ("tifffile", "io", "a.tif"),
-            ("pyarrow", "parquet", "a.npy", "--out", tmp_path / "c.parquet"),
-            ("matplotlib", "io", "a.npy", "--plot", tmp_path / "c.png"),
-        ):
-            with monkeypatch.context() as patch:
-                for module in [m for m in sys.modules if m.partition(".")[0] == library]:
-                    patch.delitem(sys.modules, module)
-                patch.setitem(sys.modules, library, None)
-                message = refuse("curve", tmp_path / name, *output)
-            assert f'needs {library}: pip install ".[{extra}]"' in message
+        imageio.imwrite(tmp_path / "a.png", noise(7, 5))
+        output = [] if output is None else [output[0], tmp_path / output[1]]
+        with monkeypatch.context() as patch:
+            for module in [m for m in sys.modules if m.partition(".")[0] == library]:
+                patch.delitem(sys.modules, module)
+            patch.setitem(sys.modules, library, None)
+            message = refuse("curve", tmp_path / name, *output)
+        assert f'needs {library}: pip install ".[{extra}]"' in message
 
     def test_too_little_memory(self, refuse, monkeypatch, image_file):
         def fail(*_: object, **__: object) -> None:

@@ -33,7 +33,7 @@ def curves(at):
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 def test_whole_numbers_are_labels(tmp_path, capsys, paths, command):
-    """They are said to be, and the column of labels has integers."""
+    """A message says that they are taken as labels, and the column of labels has integers."""
     image, labels, wrong = paths
     out = tmp_path / "out.csv"
     flags = ["--thresholds", "90,200", "--out", str(out)]
@@ -44,7 +44,8 @@ def test_whole_numbers_are_labels(tmp_path, capsys, paths, command):
     if command == "batch":
         found = [[int(row["90"]), int(row["200"])] for row in rows]
     else:
-        found = np.reshape([int(row["euler_number"]) for row in rows], (2, 2)).tolist()
+        numbers = [int(row["euler_number"]) for row in rows]
+        found = [numbers[:2], numbers[2:]]
     assert found == curves([90, 200])
     assert main([command, image, "--labels", wrong, *flags]) != 0
     error = capsys.readouterr().err
@@ -77,16 +78,15 @@ def test_values_that_are_no_labels(tmp_path, capsys, paths, value):
 
 
 def test_transforms_of_labels(tmp_path, capsys, paths):
-    """As those of the same labels as integers."""
+    """They equal the transforms of the same labels stored as integers."""
     _, labels, wrong = paths
     tifffile.imwrite(tmp_path / "integers.tif", LABELS)
-    found = []
-    for path in (labels, tmp_path / "integers.tif"):
-        out = tmp_path / "out.npz"
-        flags = ["--labels", "--directions", "3", "--out", str(out)]
-        assert main(["transform", str(path), *flags]) == 0
-        found.append(read_result(out).values)
-    np.testing.assert_array_equal(*found)
+    out = tmp_path / "out.npz"
+    flags = ["--labels", "--directions", "3", "--out", str(out)]
+    assert main(["transform", str(labels), *flags]) == 0
+    found = read_result(out).values
+    assert main(["transform", str(tmp_path / "integers.tif"), *flags]) == 0
+    np.testing.assert_array_equal(found, read_result(out).values)
     assert "labels.tif: whole numbers of float32 are taken as labels" in capsys.readouterr().err
     assert main(["transform", wrong, "--labels", "--out", str(out)]) == 2
     assert "wrong.tif: --labels must be whole numbers, got 2.5" in capsys.readouterr().err

@@ -95,15 +95,19 @@ def test_objects_over_opposite_sides(tmp_path, say, boundary, points):
     assert sorted(columns(tmp_path / "t.csv")["points"]) == points
 
 
-def test_filtered_curves(tmp_path, say):
-    """Of the image, and of regions."""
+@pytest.mark.parametrize("by_region", [False, True])
+def test_filtered_curves(tmp_path, say, by_region):
+    """Curves of the whole image, and of its regions, count only what lasts."""
     labels = np.repeat([1, 0, 5], [10, 1, 20]) * np.ones((24, 1), np.uint8)
     options = ["--betti", "--persistence", "40", "--thresholds", "10,50,90"]
-    regions = [np.where(labels == label, IMAGE[0], np.float32(1e9)) for label in (1, 5)]
-    for flags, images in (([], IMAGE[:1]), (["--labels", labels], regions)):
-        say("curve", IMAGE[0], *options, *flags, "--out", tmp_path / "c.csv")
-        expected = [alive([lifetimes(image, 40)], (10, 50, 90))[0] for image in images]
-        np.testing.assert_array_equal(columns(tmp_path / "c.csv")["b0"], np.concatenate(expected))
+    flags = []
+    images = IMAGE[:1]
+    if by_region:
+        flags = ["--labels", labels]
+        images = [np.where(labels == label, IMAGE[0], np.float32(1e9)) for label in (1, 5)]
+    say("curve", IMAGE[0], *options, *flags, "--out", tmp_path / "c.csv")
+    expected = [alive([lifetimes(image, 40)], (10, 50, 90))[0] for image in images]
+    np.testing.assert_array_equal(columns(tmp_path / "c.csv")["b0"], np.concatenate(expected))
 
 
 STEPS = (2.0, 0.5, 0.25)
@@ -128,27 +132,25 @@ def wide(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("out", PLACES.values())
 @pytest.mark.parametrize("extent", ["image", "roi"])
 @pytest.mark.parametrize("image", PLACES)
-def test_labels_are_taken_back(tmp_path, wide, say, image, extent):
+def test_labels_are_taken_back(tmp_path, wide, say, image, extent, out):
     """Labels of a region lie where it does, in every format for an image in any of them."""
     roi = (slice(3, 13), slice(10, 52), slice(5, 41))
     options = ["--roi", "3:13,10:52,5:41", "--thresholds", "950,1000,1050,"]
     found = ecc.persistent_regions(WIDE[roi].astype(np.float32), 6, threshold=1000)
     expected = ecc.region_curves(WIDE[roi].astype(np.float32), found.labels, [950, 1000, 1050])
     assert len(expected.labels) > 3
-    for out in PLACES.values():
-        labels = tmp_path / out
-        table = tmp_path / "c.csv"
-        command = ["objects", wide / image, *options[:2], "--persistence", 6, "--threshold", 1000]
-        say(*command, "--extent", extent, "--out", labels)
-        whole = np.zeros(WIDE.shape, np.int32)
-        whole[roi] = found.labels
-        np.testing.assert_array_equal(
-            read_image(labels), whole if extent == "image" else found.labels
-        )
-        say("curve", wide / image, *options, "--labels", labels, "--out", table)
-        assert columns(table)["euler_number"] == expected.values.ravel().tolist()
+    labels = tmp_path / out
+    table = tmp_path / "c.csv"
+    command = ["objects", wide / image, *options[:2], "--persistence", 6, "--threshold", 1000]
+    say(*command, "--extent", extent, "--out", labels)
+    whole = np.zeros(WIDE.shape, np.int32)
+    whole[roi] = found.labels
+    np.testing.assert_array_equal(read_image(labels), whole if extent == "image" else found.labels)
+    say("curve", wide / image, *options, "--labels", labels, "--out", table)
+    assert columns(table)["euler_number"] == expected.values.ravel().tolist()
 
 
 @pytest.mark.parametrize("out", ["la.nii", "la.ome.tif", "la.zarr", "la.mha"])
@@ -186,7 +188,7 @@ def test_labels_in_an_ome_zarr_image(tmp_path, say):
 
 @pytest.mark.parametrize("image", ["image.zarr", "image.ome.tif", "image.nii"])
 def test_scaled_labels_are_refused(tmp_path, wide, refuse, image):
-    """Of a format that says the distance of points only."""
+    """OME-TIFF states the distance of points, but no place."""
     labels = tmp_path / "l.ome.tif"
     write_image(labels, (WIDE > 1000).astype(np.uint8), spacing=(2, 0.5, 0.5), unit="um")
     said = refuse("curve", wide / image, "--thresholds", "1,", "--labels", labels)

@@ -49,12 +49,11 @@ def image(tmp_path: Path) -> Path:
 def outputs(folder: Path, name: str) -> dict[str, bytes]:
     """What was written under a name, by path."""
     paths = [path for path in folder.rglob("*") if path.is_file() and name in str(path)]
-    return {
-        str(path.relative_to(folder)).replace(name, ""): path.read_bytes().replace(
-            name.encode(), b""
-        )
-        for path in paths
-    }
+    written = {}
+    for path in paths:
+        place = str(path.relative_to(folder)).replace(name, "")
+        written[place] = path.read_bytes().replace(name.encode(), b"")
+    return written
 
 
 def command(image: Path, name: str, *options: Any) -> list[str]:
@@ -131,7 +130,8 @@ def test_full_disk_keeps_what_is_done(image, refuse, monkeypatch):
     monkeypatch.setattr(parts_module, "whole_file", full)
     assert "No space left on device" in refuse(*command(image, "boxes", *SMALL))
     monkeypatch.undo()
-    assert len(list(image.with_name("boxes.zarr.parts").glob("*.npy"))) == 13
+    parts = image.with_name("boxes.zarr.parts")
+    assert len(list(parts.glob("*.npy"))) == 13
     assert not image.with_name("boxes.zarr").exists()
 
 
@@ -144,7 +144,7 @@ def test_damaged_chunk(image, refuse):
 
 @pytest.mark.slow
 def test_missing_results_of_an_earlier_run(image, refuse, monkeypatch):
-    """They are found again without --resume."""
+    """`--resume` says what to do; without it, the missing results are computed again."""
     folder = image.with_name("boxes.zarr.parts")
     with failing_after(37, InputFileError("interrupted")):
         assert "interrupted" in refuse(*command(image, "boxes", *SMALL))

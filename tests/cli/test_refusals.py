@@ -172,7 +172,8 @@ def test_one_line_says_why(tmp_path, refuse, line, words):
     paths = {name: tmp_path / f"{name}.npy" for name in images}
     for name, image in images.items():
         np.save(paths[name], image)
-    assert words in refuse(*shlex.split(line.format(**paths, out=tmp_path / "out")))
+    command = line.format(**paths, out=tmp_path / "out")
+    assert words in refuse(*shlex.split(command))
     assert sorted(tmp_path.iterdir()) == sorted(paths.values())
 
 

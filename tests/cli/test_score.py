@@ -59,11 +59,11 @@ def test_scores(folders, tmp_path, capsys):
         "1.0",
         "0.0",
     ]
-    curves = [
-        ecc.euler_curve(image, (np.arange(64) + 0.5) / 64, superlevel=True).values
-        for image in (PREDICTIONS["b"], TARGETS["b"].astype(float))
-    ]
-    assert float(second["euler_distance"]) == pytest.approx(np.abs(curves[0] - curves[1]).mean())
+    at = (np.arange(64) + 0.5) / 64
+    of_prediction = ecc.euler_curve(PREDICTIONS["b"], at, superlevel=True).values
+    of_target = ecc.euler_curve(TARGETS["b"].astype(float), at, superlevel=True).values
+    distance = np.abs(of_prediction - of_target).mean()
+    assert float(second["euler_distance"]) == pytest.approx(distance)
     assert "dice              0.7222 [0.5" in capsys.readouterr().out
 
 
@@ -207,12 +207,14 @@ def test_objects_whose_skeleton_scikit_image_erases_count(tmp_path):
     prediction = solid(cube, line)
     for name, volume in (("target", target), ("same", target), ("prediction", prediction)):
         np.save(tmp_path / f"{name}.npy", volume)
+    codes = []
     found = {}
     for name in ("same", "prediction"):
-        paths = [str(tmp_path / f"{one}.npy") for one in (name, "target", "scores")]
-        assert main(["score", *paths[:2], "--out", paths[2].replace("npy", "csv")]) == 0
-        (row,) = rows_of(tmp_path / "scores.csv")
+        images = [str(tmp_path / f"{one}.npy") for one in (name, "target")]
+        codes.append(main(["score", *images, "--out", str(tmp_path / f"{name}.csv")]))
+        (row,) = rows_of(tmp_path / f"{name}.csv")
         found[name] = float(row["cldice"])
+    assert codes == [0, 0]
     assert found["same"] == 1
     # The ridge of the cube has 2**3 points and that of the rod 2 * 2 * (18 - 2), as its ends are
     # less deep; the line of 9 points is its own skeleton, without the ends that thinning removes.

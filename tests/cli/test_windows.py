@@ -16,6 +16,12 @@ CURVES = ["--thresholds=-0.3,0,0.3", "--boundary", "half-open", "--quiet"]
 MEASURES = ("area", "perimeter", "euler_number")
 
 
+def assert_densities(rows, known):
+    """Compare the columns of a table with the densities of a window."""
+    found = [[float(row[name]) for row in rows] for name in MEASURES]
+    np.testing.assert_allclose(found, known.values, rtol=1e-12)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     np.save(tmp_path / "image.npy", IMAGE)
@@ -31,21 +37,19 @@ def test_densities_of_a_mask(folder, chosen, ids, command):
     assert main([command, "image.npy", *options, "--out", "out.csv"]) == 0
     mask = np.isin(LABELS, ids)
     known = ecc.minkowski_curves(IMAGE, AT, mask=mask, boundary="half-open").densities()
-    for row, *values in zip(rows_of(folder / "out.csv"), *known.values, strict=True):
-        np.testing.assert_allclose([float(row[name]) for name in MEASURES], values, rtol=1e-12)
+    assert_densities(rows_of(folder / "out.csv"), known)
 
 
+@pytest.mark.parametrize("label", [1, 4])
 @pytest.mark.parametrize("command", ["curve", "stack"])
-def test_densities_of_labels(folder, command):
+def test_densities_of_labels(folder, command, label):
     options = [*CURVES, "--labels", "labels.npy", "--minkowski", "exact", "--density"]
     assert main([command, "image.npy", *options, "--out", "out.csv"]) == 0
     rows = rows_of(folder / "out.csv")
-    for label in (1, 4):
-        given = {"mask": label == LABELS, "boundary": "half-open"}
-        known = ecc.minkowski_curves(IMAGE, AT, **given).densities()
-        own = [row for row in rows if row["label"] == str(label)]
-        for row, *values in zip(own, *known.values, strict=True):
-            np.testing.assert_allclose([float(row[name]) for name in MEASURES], values, rtol=1e-12)
+    given = {"mask": label == LABELS, "boundary": "half-open"}
+    known = ecc.minkowski_curves(IMAGE, AT, **given).densities()
+    own = [row for row in rows if row["label"] == str(label)]
+    assert_densities(own, known)
 
 
 def test_labels_of_a_mask_need_a_mask(folder, capsys):

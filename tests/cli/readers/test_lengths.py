@@ -102,11 +102,11 @@ class TestAffines:
         header = nibabel.load(labels).affine
         flat = write_nrrd(tmp_path / "labels.nrrd", LABELS, header, "left-posterior-superior")
         meta = write_metaimage(tmp_path / "labels.mha", LABELS, header)
-        for other in (flat, meta):
-            assert words in refuse(*commands(image, other, out)[0])
+        assert words in refuse(*commands(image, flat, out)[0])
+        assert words in refuse(*commands(image, meta, out)[0])
 
     def test_rotation_in_quaternions(self, tmp_path):
-        """Their single precision is worst for half turns."""
+        """The single precision of quaternions is worst for half turns."""
         affine = AFFINE.copy()
         affine[:3, :3] = Rotation.from_rotvec([3.1414, 0.01, 0.02]).as_matrix() @ AFFINE[:3, :3]
         image = write_nifti(tmp_path / "image.nii", IMAGE, affine)
@@ -115,8 +115,8 @@ class TestAffines:
         stored.header.set_xyzt_units("mm")
         nibabel.save(stored, tmp_path / "labels.nii")
         assert nibabel.load(tmp_path / "labels.nii").header["sform_code"] == 0
-        for command in commands(image, str(tmp_path / "labels.nii"), tmp_path / "out.csv"):
-            assert main(command) == 0
+        runs = commands(image, str(tmp_path / "labels.nii"), tmp_path / "out.csv")
+        assert [main(command) for command in runs] == [0] * len(runs)
 
     def test_the_same_place(self, tmp_path, image):
         """With rounded numbers, in micrometers, and in the coordinates of other formats."""
@@ -134,9 +134,9 @@ class TestAffines:
             write_nrrd(tmp_path / "d.nrrd", LABELS, AFFINE, "left-anterior-superior"),
             write_metaimage(tmp_path / "e.mha", LABELS, AFFINE),
         ]
-        for labels in places:
-            for command in commands(image, labels, tmp_path / "out.csv"):
-                assert main(command) == 0, command
+        runs = [run for labels in places for run in commands(image, labels, tmp_path / "out.csv")]
+        codes = {" ".join(command): main(command) for command in runs}
+        assert set(codes.values()) == {0}, codes
 
     def test_nothing_is_said(self, tmp_path, image):
         """A header without a place, or an array without a header."""
@@ -145,11 +145,14 @@ class TestAffines:
         assert not stored.header["sform_code"]
         nibabel.save(stored, tmp_path / "b.nii")
         nrrd.write(str(tmp_path / "c.nrrd"), LABELS)
+        codes = []
         tables = []
         for name in ("a.npy", "b.nii", "c.nrrd"):
-            out = tmp_path / "out.csv"
-            assert main(commands(image, str(tmp_path / name), out)[1]) == 0
+            out = tmp_path / f"{name}.csv"
+            _, command, *_ = commands(image, str(tmp_path / name), out)
+            codes.append(main(command))
             tables.append([row["euler_number"] for row in rows_of(out)])
+        assert codes == [0, 0, 0]
         assert tables[0] == tables[1] == tables[2]
 
     def test_a_region_of_interest(self, tmp_path, say, refuse, image):
@@ -267,15 +270,17 @@ class TestUnits:
         found = volumes(command, path, "--unit", "mm", "--spacing", "2,.5,.25")
         assert found == ([(pytest.approx(EMPTY, rel=1e-12), "millimeter")], "")
 
-    def test_no_spacing(self, tmp_path, volumes, command):
-        """It is 1, which is said."""
+    @pytest.mark.parametrize(
+        ("name", "words"), [("a.npy", "none is"), ("b.tif", "only Y 0.5, X 0.25 centimeter is")]
+    )
+    def test_no_spacing(self, tmp_path, volumes, command, name, words):
+        """Spacing is taken to be 1, and a message says so."""
         np.save(tmp_path / "a.npy", VOLUME)
         tags = {"resolution": (4, 2), "resolutionunit": "CENTIMETER", "metadata": None}
         tifffile.imwrite(tmp_path / "b.tif", VOLUME, photometric="minisblack", **tags)
-        for name, words in (("a.npy", "none is"), ("b.tif", "only Y 0.5, X 0.25 centimeter is")):
-            said = f"ecc: spacing 1 (unknown unit), as {words} given by {tmp_path / name}\n"
-            found = volumes(command, tmp_path / name)
-            assert found == ([(np.count_nonzero(VOLUME == 0), "")], said)
+        said = f"ecc: spacing 1 (unknown unit), as {words} given by {tmp_path / name}\n"
+        found = volumes(command, tmp_path / name)
+        assert found == ([(np.count_nonzero(VOLUME == 0), "")], said)
 
 
 class TestMixedUnits:

@@ -22,7 +22,7 @@ class TestFormats:
 
     @pytest.mark.parametrize("pack", [False, True])
     def test_zarr_in_an_archive(self, curves, tmp_path, pack):
-        """At its root, or in a folder there as `zip -r` makes it."""
+        """The array is at the root of the archive, or in a folder there, as `zip -r` makes it."""
         image = noise(9, 20, 17)
         write_zarr(tmp_path / "made" / "a.zarr", image)
         root = tmp_path / "made" if pack else tmp_path / "made" / "a.zarr"
@@ -38,14 +38,18 @@ class TestFormats:
             curve_at_levels(plane[2:, :5]) for plane in image[1:, 1]
         ]
 
-    def test_gray(self, run, curves, tmp_path):
+    @pytest.mark.parametrize("command", ["curve", "stack"])
+    def test_gray(self, run, tmp_path, command):
+        colours = noise(20, 17, 3)
+        imageio.imwrite(tmp_path / "a.png", colours)
+        gray = rgb2gray(colours)
+        _, text = run(command, tmp_path / "a.png", "--channel", "gray")
+        assert curves_in(rows_of(text)) == [curve_at_levels(gray)]
+
+    def test_channel_of_a_picture(self, curves, tmp_path):
         colours = noise(20, 17, 3)
         imageio.imwrite(tmp_path / "a.png", colours)
         assert curves(tmp_path / "a.png", "--channel", "g") == [curve_at_levels(colours[..., 1])]
-        gray = rgb2gray(colours)
-        for command in ("curve", "stack"):
-            _, text = run(command, tmp_path / "a.png", "--channel", "gray")
-            assert curves_in(rows_of(text)) == [curve_at_levels(gray)]
 
     def test_pyramids_and_series(self, curves, refused, tmp_path):
         big = noise(32, 32)
@@ -64,20 +68,25 @@ class TestFormats:
 
 
 class TestNoImages:
-    def test_files_and_folders(self, refused, tmp_path):
-        (tmp_path / "text.png").write_text("no image")
-        (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
-        (tmp_path / "folder.png").mkdir()
-        np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
-        zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
-        for name, words in (
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
             ("text.png", "not a PNG image"),
             ("a.tif", "a.tif"),
             ("folder.png", "neither a Zarr image nor image files"),
             ("pickled.npy", "Python objects"),
             ("group.zarr", "is no OME-Zarr image; arrays in this group: x"),
-        ):
-            assert words in refused(tmp_path / name)
+        ],
+    )
+    def test_files_and_folders(self, refused, tmp_path, name, words):
+        (tmp_path / "text.png").write_text("no image")
+        (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
+        (tmp_path / "folder.png").mkdir()
+        np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
+        zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
+        assert words in refused(tmp_path / name)
+
+    def test_other_types(self, refused):
         assert "type not supported, got .py; ecc info --help lists" in refused(__file__)
 
 
@@ -204,7 +213,8 @@ class TestForeignCode:
         assert "pickled Python objects, which are never loaded" in refused(path)
         assert not (tmp_path / "loaded").exists()
 
-    def test_hdf5_values_in_other_files(self, refused, tmp_path):
+    @pytest.mark.parametrize("name", ["a.h5", "b.h5"])
+    def test_hdf5_values_in_other_files(self, refused, tmp_path, name):
         noise(4, 5).tofile(tmp_path / "secret.bin")
         write_hdf5(tmp_path / "secret.h5", noise(4, 5))
         with h5py.File(tmp_path / "a.h5", "w") as file:
@@ -213,9 +223,8 @@ class TestForeignCode:
         layout[...] = h5py.VirtualSource(tmp_path / "secret.h5", "raw", (4, 5))
         with h5py.File(tmp_path / "b.h5", "w") as file:
             file.create_virtual_dataset("raw", layout)
-        for name in ("a.h5", "b.h5"):
-            message = refused(tmp_path / name)
-            assert "the values of raw lie in other files, which are not read" in message
+        message = refused(tmp_path / name)
+        assert "the values of raw lie in other files, which are not read" in message
 
     @pytest.mark.parametrize("zarr_format", [2, 3])
     def test_a_folder_in_the_place_of_a_chunk(self, refused, tmp_path, zarr_format):

@@ -139,9 +139,10 @@ def test_batch(bucket, tmp_path, image):
     assert main(["batch", f"{bucket}/*.zarr", "--out", str(out), "--thresholds", LEVELS]) == 0
     table = json.loads(out.read_text())["columns"]
     assert [address.rpartition("/")[2] for address in table["input"]] == ["a.zarr", "b.zarr"]
-    for row, array in enumerate((image[:5], image)):
-        found = [table[level][row] for level in LEVELS.split(",")]
-        assert found == ecc.euler_curve(array, np.arange(9)).values.tolist()
+    columns = [table[level] for level in LEVELS.split(",")]
+    found = np.transpose(columns).tolist()
+    curves = [ecc.euler_curve(array, np.arange(9)) for array in (image[:5], image)]
+    assert found == [curve.values.tolist() for curve in curves]
 
 
 def test_a_corrupt_chunk(bucket, tmp_path, image, refuse):

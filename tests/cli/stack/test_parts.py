@@ -99,19 +99,19 @@ def test_the_table_of_one_run(tmp_path, stored, parts, whole, flags):
     assert merged(files, tmp_path / "merged.csv") == expected
 
 
-def test_axes_other_than_space(tmp_path, parts, whole):
+@pytest.mark.parametrize("more", [[], ["--labels", "{}/l.zarr"], ["--betti"]], ids=str)
+def test_axes_other_than_space(tmp_path, parts, whole, more):
     """Channels, with and without labels, and the metadata of JSON."""
     path = write_ome_zarr(tmp_path / "a.zarr", [noise(2, 3, 9, 8)], "TCYX")
     write_ome_zarr(tmp_path / "l.zarr", [noise(2, 9, 8, seed=4) // 4], "TYX")
-    for more in ([], ["--labels", tmp_path / "l.zarr"], ["--betti"]):
-        flags = ["--thresholds", LEVELS, *more]
-        files = parts(path, ["1/3", "2/3", "3/3"], *flags)
-        assert merged(files, tmp_path / "m.json") == whole(path, *flags, suffix=".json")
+    flags = ["--thresholds", LEVELS, *[flag.format(tmp_path) for flag in more]]
+    files = parts(path, ["1/3", "2/3", "3/3"], *flags)
+    assert merged(files, tmp_path / "m.json") == whole(path, *flags, suffix=".json")
 
 
 @pytest.mark.parametrize("chunks", [(1, 20, 17), (19, 3, 17)])
 def test_rows_of_blocks(tmp_path, parts, whole, chunks):
-    """Of which any two boxes are joined that touch."""
+    """Any two boxes that touch are joined."""
     path = write_zarr(tmp_path / "a.zarr", noise(*SHAPE), chunks=chunks)
     flags = ["--thresholds", LEVELS, "--betti"]
     files = parts(path, ["1/3", "2/3", "3/3"], *flags)
@@ -187,7 +187,7 @@ def test_parts_of_other_options(tmp_path, stored, parts, refuse, flags, reason):
 
 
 def test_parts_of_other_blocks(tmp_path, stored, parts, refuse, monkeypatch):
-    """As another --max-memory makes them."""
+    """Parts differ where --max-memory does."""
     (first,) = parts(stored, ["1/2"], "--thresholds", LEVELS)
     monkeypatch.setattr("ecc_core._cli.block_sizes.BLOCK_BYTES", 1 << 11)
     (second,) = parts(stored, ["2/2"], "--thresholds", LEVELS)
@@ -197,7 +197,7 @@ def test_parts_of_other_blocks(tmp_path, stored, parts, refuse, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_parts_of_another_image(tmp_path, stored, parts, refuse, name):
-    """Of another name, or of the same name and shape in another folder."""
+    """The other image has another name, or the same name and shape in another folder."""
     (tmp_path / "other").mkdir()
     other = write_zarr(tmp_path / "other" / f"{name}.zarr", noise(*SHAPE, seed=1))
     flags = ["--thresholds", LEVELS]
@@ -270,7 +270,7 @@ def test_a_part_is_resumed(tmp_path, blocks_read, whole):
 
 
 def test_blocks_of_other_parts_are_not_read_whole(tmp_path, monkeypatch, parts):
-    """Of the blocks behind a part only the first plane is read."""
+    """Only the first plane of the blocks behind a part is read."""
     path = write_zarr(tmp_path / "a.zarr", noise(16, 8, 8), chunks=(4, 8, 8))
     read: list[tuple[int, ...]] = []
     call = Blocks.__call__

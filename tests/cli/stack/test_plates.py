@@ -49,14 +49,12 @@ def command(tmp_path: Path, images: Any) -> list[str]:
 def assert_table(path: Path, images: dict[tuple[str, str], np.ndarray]) -> None:
     rows = rows_of(path)
     at = [int(level) for level in LEVELS.split(",")]
-    expected = [
-        [
-            *("screen", well.replace("/", ""), *well.split("/"), field, str(channel)),
-            *map(str, ecc.euler_curve(plane, at).values.tolist()),
-        ]
-        for (well, field), image in images.items()
-        for channel, plane in enumerate(image)
-    ]
+    expected = []
+    for (well, field), image in images.items():
+        place = ["screen", well.replace("/", ""), *well.split("/"), field]
+        for channel, plane in enumerate(image):
+            numbers = ecc.euler_curve(plane, at).values.tolist()
+            expected.append([*place, str(channel), *map(str, numbers)])
     names = ["plate", "well", "row", "column", "field", "c", *LEVELS.split(",")]
     assert [[row[name] for name in names] for row in rows] == expected
     assert [name for name in rows[0] if name != "input"] == names
@@ -94,7 +92,7 @@ def test_paths_stay_inside(command, images, tmp_path, capsys):
 
 
 def test_resuming(command, images, tmp_path, monkeypatch):
-    """What was done is not done again, unless its files have changed."""
+    """Blocks that are done are not computed again, unless their files have changed."""
     monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
     computed: list[str] = []
     compute = batch.curves_of

@@ -59,9 +59,13 @@ def test_the_truth_by_parts(scale, volumes, period, tmp_path, boundary):
     expected = volumes.truth(volumes.curve_of, period, PERIODS, boundary)
     tiled = ecc.euler_curve(np.tile(period, PERIODS), 256, range=(0, 255), boundary=boundary)
     assert expected.tolist() == tiled.values.tolist()
+    codes = []
     for number in (1, 2):
         part = ["--part", f"{number}/2", "--out", str(tmp_path / f"p-{number}.npz")]
-        assert main(["stack", str(path), *part, "--max-memory", "6K", "--boundary", boundary]) == 0
+        codes.append(
+            main(["stack", str(path), *part, "--max-memory", "6K", "--boundary", boundary])
+        )
+    assert codes == [0, 0]
     merged = tmp_path / "curve.csv"
     assert main(["merge", str(tmp_path / "p-*.npz"), "--out", str(merged)]) == 0
     scale.assert_true(merged, expected)

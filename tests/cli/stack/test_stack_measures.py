@@ -61,8 +61,8 @@ def test_percolation_of_a_sample_that_does_not_reach_the_faces(stack, tmp_path):
     table = stack(image, "--thresholds", LEVELS, *flags)
     known = [component_numbers(image <= t, 3, shown) for t in range(9)]
     assert all(np.max(known, axis=0)[2:] > 0)
-    for name, values in zip(CURVES["components"].columns, np.transpose(known), strict=True):
-        assert table[name] == values.tolist()
+    found = [table[name] for name in CURVES["components"].columns]
+    assert found == np.transpose(known).tolist()
 
 
 WINDOWS = {"boundary": "half-open"}
@@ -132,7 +132,8 @@ def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, axes, shape, fl
     assert_table(table, known)
     assert table.keys() == {*batch, "threshold", *known.by_name()}
     rows = zip(*(table[axis] for axis in batch), strict=True)
-    assert list(rows) == [at for at in np.ndindex(shape[: len(batch)]) for _ in range(9)]
+    places = np.ndindex(shape[: len(batch)])
+    assert list(rows) == [at for at in places for _ in range(9)]
     if batch == "tc":
         table = stack(path, "--thresholds", LEVELS, "--channel", 2)
         assert_table(table, function(image[:, 2:], np.arange(9)))
@@ -169,7 +170,7 @@ def test_borders(stack, connectivity, estimator, boundary):
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "closed,periodic,closed"])
 @pytest.mark.parametrize(("connectivity", "estimator"), [(3, "crofton-3"), (1, ""), (3, "")])
 def test_labels(stack, tmp_path, connectivity, estimator, boundary):
-    """They touch, have other chunks than the image, and are those of its region of interest."""
+    """Labels touch, have other chunks than the image, and are cut to its region of interest."""
     image = noise(11, 16, 9)
     labels = noise(11, 16, 9, seed=1) // 3 * np.uint16(100)
     labels[:5, :6, :4] = 0  # a block without labels
