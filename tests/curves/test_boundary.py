@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import ESTIMATORS, connectivities
+from filtrations import ESTIMATORS, cases_of_sides, connectivities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -50,20 +50,20 @@ def image_of(shape, dtype="float32", seed=0):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_cells_are_those_of_the_definition(library, shape, boundary):
+@pytest.mark.parametrize("case", cases_of_sides(SHAPES))
+def test_cells_are_those_of_the_definition(library, boundary, case):
+    shape, side = case
     image = image_of(shape)
     mask = np.random.default_rng(1).random(shape) < 0.8
-    for connectivity, superlevel in itertools.product(connectivities(len(shape)), (False, True)):
-        for kept in (None, mask):
-            options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-            expected = reference.euler_curve(image, range(7), mask=kept, **options)
-            given_mask = None if kept is None else library.asarray(kept)
-            found = ecc.euler_curve(
-                library.asarray(image), np.arange(7.0), mask=given_mask, **options
-            )
-            assert found.boundary == boundary
-            assert_curves_equal(found.to_numpy(), expected)
+    options = {**side, "boundary": boundary}
+    at = np.arange(7.0)
+    found = ecc.euler_curve(library.asarray(image), at, **options)
+    assert found.boundary == boundary
+    assert_curves_equal(found.to_numpy(), reference.euler_curve(image, at, **options))
+    found = ecc.euler_curve(library.asarray(image), at, mask=library.asarray(mask), **options)
+    assert found.boundary == boundary
+    expected = reference.euler_curve(image, at, mask=mask, **options)
+    assert_curves_equal(found.to_numpy(), expected)
 
 
 def borders(boundary, ndim):
@@ -117,23 +117,29 @@ def test_sections_across_some_axes(shape, boundary):
     longer = np.pad(image, [(0, int(word == "periodic")) for word in boundary], mode="wrap")
     counts = []
     for group, extents in zip(cells.groups, cells.extents, strict=True):
-        starts = [
-            n - (e if word == "closed" else int(word == "half-open"))
-            for n, e, word in zip(shape, extents, boundary, strict=True)
-        ]
-        parts = [
-            longer[tuple(slice(o, o + n) for o, n in zip(offset, starts, strict=True))]
-            for offset in group
-        ]
+        starts = []
+        for n, extent, word in zip(shape, extents, boundary, strict=True):
+            missing = {"closed": extent, "half-open": 1, "periodic": 0}[word]
+            starts.append(n - missing)
+        parts = []
+        for offset in group:
+            ends = np.add(offset, starts)
+            parts.append(longer[tuple(map(slice, offset, ends))])
         latest = np.max(parts, axis=0)
         counts.append([(latest <= t).sum() for t in at])
     found = ecc.minkowski_curves(image, at, **options)
     np.testing.assert_allclose(found.values[:-1], (weights @ np.array(counts))[:-1], atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("of_mask", "of_regions"),
+    [(ecc.euler_curve, ecc.region_curves), (ecc.minkowski_curves, ecc.region_minkowski)],
+)
 @pytest.mark.parametrize("boundary", [("half-open", "closed"), ("periodic", "half-open")])
 @pytest.mark.parametrize("lazy", [False, True])
-def test_masks_and_regions_of_windows_along_some_axes_are_refused(boundary, lazy):
+def test_masks_and_regions_of_windows_along_some_axes_are_refused(
+    boundary, lazy, of_mask, of_regions
+):
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     image = np.zeros((4, 5))
     part = np.eye(4, 5, dtype=int)
@@ -142,12 +148,10 @@ def test_masks_and_regions_of_windows_along_some_axes_are_refused(boundary, lazy
         '`boundary` must be "half-open" along all axes or along none with `mask` or `labels`, which'
         " are windows of the image along half-open axes, and stand alone along others, got "
     )
-    for function in (ecc.euler_curve, ecc.minkowski_curves):
-        with pytest.raises(ValueError, match=message):
-            function(arrays[0], [0.0], mask=part == 1, boundary=boundary)
-    for function in (ecc.region_curves, ecc.region_minkowski):
-        with pytest.raises(ValueError, match=message):
-            function(*arrays, [0.0], boundary=boundary)
+    with pytest.raises(ValueError, match=message):
+        of_mask(arrays[0], [0.0], mask=part == 1, boundary=boundary)
+    with pytest.raises(ValueError, match=message):
+        of_regions(*arrays, [0.0], boundary=boundary)
 
 
 SMALL = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
@@ -171,13 +175,20 @@ def test_exact_levels(image, boundary, superlevel):
         np.testing.assert_array_equal(exact.values, reference.euler_curve(image, levels, **options))
 
 
-def test_a_torus_a_ring_around_it_and_batches():
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_a_torus_and_a_ring_around_it(boundary):
     full = np.ones((5, 6), bool)
     ring = np.zeros((5, 6), bool)
     ring[2] = True
-    for boundary in BOUNDARIES:
-        assert [ecc.euler_number(x, boundary=boundary) for x in (full, ring)] == [0, 0]
-        assert ecc.euler_curve(np.zeros((3, 0)), [0], boundary=boundary).values == [0]
+    assert ecc.euler_number(full, boundary=boundary) == 0
+    assert ecc.euler_number(ring, boundary=boundary) == 0
+    assert ecc.euler_curve(np.zeros((3, 0)), [0], boundary=boundary).values == [0]
+
+
+def test_a_periodic_batch():
+    full = np.ones((5, 6), bool)
+    ring = np.zeros((5, 6), bool)
+    ring[2] = True
     stack = np.stack([full, ring, ring & (np.arange(6) < 3)], axis=2)
     found = ecc.euler_curve(stack, [True], superlevel=True, axis=(0, 1), boundary="periodic")
     np.testing.assert_array_equal(found.values, [[0], [0], [1]])
@@ -223,33 +234,37 @@ def test_transforms_take_one_closed_border_for_each_axis(transform):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
 @pytest.mark.parametrize("boundary", [*BOUNDARIES, *SOME_MIXED])
-def test_blocks_of_large_images(shape, boundary):
+@pytest.mark.parametrize(
+    "case",
+    list(itertools.product([(90, 70, 67), (300, 1100), (9, 8300), (70, 128)], (False, True))),
+    ids=str,
+)
+def test_blocks_of_large_images(boundary, case):
+    shape, cubes = case
     boundary = borders(boundary, len(shape))
     image = np.random.default_rng(3).integers(0, 200, shape).astype(np.float32)
     image[0, 0] = 500.5  # beyond the thresholds, which some plans have no keys for
     at = np.linspace(3.5, 190, 20)
-    for connectivity in (1, len(shape)):
-        options = {"connectivity": connectivity, "boundary": boundary}
-        expected = reference.euler_curve(image, at, **options)
-        for array in (image, np.asfortranarray(image), image[..., ::-1].copy()[..., ::-1]):
-            found = ecc.euler_curve(array, at, workers=2, **options)
-            np.testing.assert_array_equal(found.values, expected)
+    options = {"connectivity": len(shape) if cubes else 1, "boundary": boundary}
+    expected = reference.euler_curve(image, at, **options)
+    layouts = (image, np.asfortranarray(image), image[..., ::-1].copy()[..., ::-1])
+    found = [ecc.euler_curve(array, at, workers=2, **options).values for array in layouts]
+    np.testing.assert_array_equal(found, [expected] * 3)
 
 
+@pytest.mark.parametrize("seed", range(2275, 2285))
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-def test_exact_curves_of_float16_are_those_of_float32(boundary):
+def test_exact_curves_of_float16_are_those_of_float32(boundary, seed):
     """NumPy 2.4 sorts some large arrays of float16 wrongly on some processors."""
-    for seed in range(2275, 2285):
-        rng = np.random.default_rng(seed)
-        image = rng.normal(size=(41, 60)).astype(np.float16)
-        image[rng.random(image.shape) < 0.5] = -0.0
-        image[rng.random(image.shape) < 0.3] = 0.0
-        found = ecc.euler_curve(image, "exact", boundary=boundary)
-        known = ecc.euler_curve(image.astype(np.float32), "exact", boundary=boundary)
-        np.testing.assert_array_equal(found.values, known.values)
-        np.testing.assert_array_equal(found.thresholds.astype(np.float32), known.thresholds)
+    rng = np.random.default_rng(seed)
+    image = rng.normal(size=(41, 60)).astype(np.float16)
+    image[rng.random(image.shape) < 0.5] = -0.0
+    image[rng.random(image.shape) < 0.3] = 0.0
+    found = ecc.euler_curve(image, "exact", boundary=boundary)
+    known = ecc.euler_curve(image.astype(np.float32), "exact", boundary=boundary)
+    np.testing.assert_array_equal(found.values, known.values)
+    np.testing.assert_array_equal(found.thresholds.astype(np.float32), known.thresholds)
 
 
 HALF_PERIODIC = [("closed", "periodic", "periodic"), ("periodic", "closed", "closed")]
@@ -285,9 +300,9 @@ def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
                 spatial = tuple(axis + (k == 1) for axis in axes)
                 found = ecc.region_curves(*pair, at, axis=spatial, **options).to_numpy()
                 np.testing.assert_array_equal(found.labels, np.setdiff1d(labels, [0]))
-                for label in found.labels:
-                    alone = {"mask": labels == label, "axis": axes, **options}
-                    assert found.select(label) == ecc.euler_curve(image, at, **alone)
+                alone = [{"mask": labels == label, "axis": axes} for label in found.labels]
+                known = [ecc.euler_curve(image, at, **one, **options) for one in alone]
+                assert [found.select(label) for label in found.labels] == known
 
 
 @pytest.mark.sweep
@@ -352,4 +367,5 @@ def test_a_border_of_planes_is_computed_without_a_kernel_for_it(connectivity):
     filtration = Filtration(2, connectivity, boundary=Boundary.alike(OPEN, 2))
     found = backend("cpu").curve(image[None], np.arange(6.0), filtration)[0]
     cells = list(open_cells(image, connectivity))
-    assert found.tolist() == [sum(sign for sign, v in cells if v <= t) for t in range(6)]
+    signs, values = map(np.array, zip(*cells, strict=True))
+    assert found.tolist() == [signs[values <= t].sum() for t in range(6)]

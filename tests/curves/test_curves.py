@@ -4,7 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import EVERY_DTYPE, any_side, connectivities, sides
+from filtrations import (
+    EVERY_DTYPE,
+    any_side,
+    cases_of_connectivities,
+    connectivities,
+    name_of,
+    sides,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -16,30 +23,39 @@ from ecc_core.testing import assert_arrays_equal, assert_curves_equal, known_sha
 SHAPES = {1: (301,), 2: (19, 131), 3: (4, 18, 67)}
 
 
-@pytest.mark.parametrize("ndim", SHAPES)
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)
-def test_every_dtype(backend, dtype, ndim):
+@pytest.mark.parametrize(
+    ("ndim", "options"),
+    [
+        pytest.param(ndim, side, id=f"{ndim}-D-{name_of(side)}")
+        for ndim in SHAPES
+        for side in sides(ndim)
+    ],
+)
+@pytest.mark.parametrize("ties", [False, True])
+def test_every_dtype(backend, dtype, ndim, options, ties):
     if not backend.supports(dtype):
         pytest.skip(f"{backend.name} has no {dtype}")
     rng = np.random.default_rng(1)
-    noise = rng.integers(-100, 100, SHAPES[ndim]).astype(dtype)
-    if noise.dtype.kind == "f":
-        noise += rng.random(noise.shape).astype(dtype)
-    ties = rng.integers(5, size=noise.shape).astype(dtype)
-    for image, options in itertools.product((noise, ties), sides(ndim)):
-        like = backend.asarray(image)
-        found = ecc.euler_curve(like, **options)
-        low = image.min().item()
-        high = image.max().item()
-        thresholds = np.linspace(float(low), float(high), 256)
-        if float(high) != high:  # float64 would end below or above it
-            thresholds = np.array([low + i * (high - low) // 255 for i in range(256)], np.uint64)
-        expected = reference.euler_curve(image, thresholds, **options)
-        assert_curves_equal(found, expected, thresholds=thresholds, like=like)
-        found = ecc.euler_curve(like, "exact", **options)
-        thresholds = reference.changing_levels(image, **options)
-        expected = reference.euler_curve(image, thresholds, **options)
-        assert_curves_equal(found, expected, thresholds=thresholds, like=like)
+    image = rng.integers(-100, 100, SHAPES[ndim]).astype(dtype)
+    if image.dtype.kind == "f":
+        image += rng.random(image.shape).astype(dtype)
+    if ties:
+        image = rng.integers(5, size=image.shape).astype(dtype)
+    like = backend.asarray(image)
+    found = ecc.euler_curve(like, **options)
+    low = image.min().item()
+    high = image.max().item()
+    thresholds = np.linspace(float(low), float(high), 256)
+    if float(high) != high:  # float64 would end below or above it
+        levels = [low + i * (high - low) // 255 for i in range(256)]
+        thresholds = np.array(levels, np.uint64)
+    expected = reference.euler_curve(image, thresholds, **options)
+    assert_curves_equal(found, expected, thresholds=thresholds, like=like)
+    found = ecc.euler_curve(like, "exact", **options)
+    thresholds = reference.changing_levels(image, **options)
+    expected = reference.euler_curve(image, thresholds, **options)
+    assert_curves_equal(found, expected, thresholds=thresholds, like=like)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 31, 32, 33, *range(61, 68), *range(125, 132), 257])
@@ -68,25 +84,29 @@ LARGE = [
 ]
 
 
+def assert_curve_of_range(backend, image, connectivity):
+    """Compare the curve at evenly spaced thresholds over the range with the reference."""
+    found = ecc.euler_curve(backend.asarray(image), connectivity=connectivity)
+    thresholds = np.linspace(float(image.min()), float(image.max()), 256)
+    expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
+    np.testing.assert_array_equal(found.values, expected)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-@pytest.mark.parametrize("shape", LARGE, ids=lambda s: "x".join(map(str, s)))
-def test_larger_than_a_block(backend, shape, dtype):
+@pytest.mark.parametrize("case", cases_of_connectivities(LARGE))
+def test_larger_than_a_block(backend, dtype, case):
+    shape, connectivity = case
     rng = np.random.default_rng(2)
     along_axes = np.meshgrid(*[np.arange(n) for n in shape], indexing="ij", sparse=True)
     waves = sum(np.cos(places / 9.0) for places in along_axes)
     noise = rng.random(shape) * 2 * len(shape) - len(shape)
-    for field in (waves, noise):
-        image = ((field + 3) * 40).astype(dtype)
-        for connectivity in connectivities(image.ndim):
-            found = ecc.euler_curve(backend.asarray(image), connectivity=connectivity)
-            thresholds = np.linspace(float(image.min()), float(image.max()), 256)
-            expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
-            np.testing.assert_array_equal(found.values, expected)
-            if field is noise:
-                found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
-                expected = reference.euler_coefficients(image, connectivity=connectivity)
-                np.testing.assert_array_equal(found, expected)
+    assert_curve_of_range(backend, ((waves + 3) * 40).astype(dtype), connectivity)
+    image = ((noise + 3) * 40).astype(dtype)
+    assert_curve_of_range(backend, image, connectivity)
+    found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+    expected = reference.euler_coefficients(image, connectivity=connectivity)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(36_000, 60_001), (1300, 1301, 1303)])
@@ -117,10 +137,12 @@ def test_euler_number_equals_scikit_image(backend, shape, dtype):
     image = np.random.default_rng(4).integers(low, 3, shape).astype(dtype)
     if image.dtype.kind == "f":
         image[..., 0, :5] = [np.nan, np.inf, -np.inf, -0.0, 1e-7]
-    for connectivity in (None, 1, image.ndim):
-        found = ecc.euler_number(backend.asarray(image), connectivity)
-        assert isinstance(found, int)
-        assert found == skimage_euler_number(image, connectivity)
+    given = backend.asarray(image)
+    found = [ecc.euler_number(given, connectivity) for connectivity in (None, 1, image.ndim)]
+    assert {type(number) for number in found} == {int}
+    assert found == [
+        skimage_euler_number(image, connectivity) for connectivity in (None, 1, image.ndim)
+    ]
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (5, 0), (0, 0, 0), (3, 0, 2)])
@@ -134,19 +156,22 @@ def test_empty_images_have_zero_curves(backend, shape):
     assert_curves_equal(found, [], thresholds=np.zeros(0, np.uint8), like=image)
 
 
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("zero", [-0.0, 0.0])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_the_two_zeros_are_one_value(backend, dtype):
-    image = np.where(np.random.default_rng(6).random((9, 70)) < 0.5, -0.0, 0.0).astype(dtype)
+def test_the_two_zeros_are_one_value(backend, dtype, connectivity, superlevel, zero):
+    negative = np.random.default_rng(6).random((9, 70)) < 0.5
+    image = np.where(negative, -0.0, 0.0).astype(dtype)
     image[::4, ::5] = 1
     image[::3, ::7] = -1
-    for connectivity, superlevel, zero in itertools.product((1, 2), (False, True), (-0.0, 0.0)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        found = ecc.euler_curve(backend.asarray(image), [zero], **options)
-        assert_curves_equal(found, reference.euler_curve(image, [0.0], **options))
-        exact = ecc.euler_curve(backend.asarray(image), "exact", **options)
-        levels = reference.changing_levels(image, **options)
-        assert_curves_equal(exact, reference.euler_curve(image, levels, **options))
-        np.testing.assert_array_equal(exact.thresholds, levels)
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    found = ecc.euler_curve(backend.asarray(image), [zero], **options)
+    assert_curves_equal(found, reference.euler_curve(image, [0.0], **options))
+    exact = ecc.euler_curve(backend.asarray(image), "exact", **options)
+    levels = reference.changing_levels(image, **options)
+    assert_curves_equal(exact, reference.euler_curve(image, levels, **options))
+    np.testing.assert_array_equal(exact.thresholds, levels)
 
 
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)

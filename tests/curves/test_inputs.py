@@ -74,14 +74,14 @@ def test_a_nan_anywhere_is_found(place, connectivity):
         ecc.euler_curve(image, [0, 1], connectivity=connectivity)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "bits"),
-    [
-        *[("float16", b) for b in (0x7C01, 0x7E00, 0x7FFF, 0xFC01, 0xFE00, 0xFFFF)],
-        *[("float32", b) for b in (0x7F800001, 0x7FC00000, 0xFF800001, 0xFFC00000, 0xFFFFFFFF)],
-        *[("float64", b << 32 | 1) for b in (0x7FF00000, 0x7FF80000, 0xFFF00000, 0xFFFFFFFF)],
-    ],
-)
+KINDS_OF_NAN = [
+    *[("float16", b) for b in (0x7C01, 0x7E00, 0x7FFF, 0xFC01, 0xFE00, 0xFFFF)],
+    *[("float32", b) for b in (0x7F800001, 0x7FC00000, 0xFF800001, 0xFFC00000, 0xFFFFFFFF)],
+    *[("float64", b << 32 | 1) for b in (0x7FF00000, 0x7FF80000, 0xFFF00000, 0xFFFFFFFF)],
+]
+
+
+@pytest.mark.parametrize(("dtype", "bits"), KINDS_OF_NAN)
 def test_every_kind_of_nan_is_found(dtype, bits):
     image = IMAGE.astype(dtype)
     image.view(f"u{image.itemsize}")[4, 33] = bits
@@ -89,14 +89,22 @@ def test_every_kind_of_nan_is_found(dtype, bits):
         ecc.euler_coefficients(image)
     with pytest.raises(ValueError, match="NaN"):
         ecc.region_curves(image, LABELS)
-    for connectivity, thresholds in ((1, 256), (2, 256), (1, [1, 5, 30]), (2, "exact")):
-        with pytest.raises(ValueError, match="nan="):
-            ecc.euler_curve(image, thresholds, connectivity=connectivity)
-        for superlevel in (False, True):
-            options = {"connectivity": connectivity, "superlevel": superlevel}
-            omitted = ecc.euler_curve(image, thresholds, nan="omit", **options)
-            masked = ecc.euler_curve(image, thresholds, mask=~np.isnan(image), **options)
-            np.testing.assert_array_equal(omitted.values, masked.values)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), KINDS_OF_NAN)
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize(
+    ("connectivity", "thresholds"), [(1, 256), (2, 256), (1, [1, 5, 30]), (2, "exact")]
+)
+def test_every_kind_of_nan_is_omitted(dtype, bits, connectivity, thresholds, superlevel):
+    image = IMAGE.astype(dtype)
+    image.view(f"u{image.itemsize}")[4, 33] = bits
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    with pytest.raises(ValueError, match="nan="):
+        ecc.euler_curve(image, thresholds, **options)
+    omitted = ecc.euler_curve(image, thresholds, nan="omit", **options)
+    masked = ecc.euler_curve(image, thresholds, mask=~np.isnan(image), **options)
+    np.testing.assert_array_equal(omitted.values, masked.values)
 
 
 @pytest.mark.parametrize(
@@ -121,41 +129,44 @@ def test_no_finite_value_to_take_the_range_from(image, options):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize(
-    ("argument", "error", "values"),
+    ("argument", "error", "value"),
     [
-        ("thresholds", ValueError, ([3, 1, 2], np.array([2.0, 1.0]), [*range(100), 5])),
-        ("thresholds", ValueError, (np.array([5, 3], np.uint8), np.array([2**53 + 1, 2**53]))),
-        ("thresholds", ValueError, (np.array([2**64 - 1, 2**63], np.uint64), [[1, 2], [3, 4]])),
-        ("thresholds", ValueError, ([1.0, np.nan, 2.0], [np.nan], [np.nan, 1.0], "all", -5)),
-        ("thresholds", TypeError, ([1j, 2j], [object()], ["1", "2"])),
-        ("thresholds", (TypeError, ValueError), (2.5, None)),
-        ("range", ValueError, ((2, 1), (np.nan, 1), (0, np.nan), (0, np.inf), (-np.inf, 0))),
-        ("range", (TypeError, ValueError), ((1,), (0, 1, 2), "ab", (0, 10**400))),
-        ("connectivity", (TypeError, ValueError), (1.5,)),
-        ("axis", ValueError, (2, -3, (0, 2), (0, -2), ())),
-        ("axis", TypeError, (1.5,)),
-        ("direction", ValueError, (1.0, (0, 0), (np.nan, 1), (np.inf, 1))),
-        ("direction", TypeError, (("a", "b"), (1j, 0))),
-        ("direction_scale", ValueError, (np.nan, np.inf)),
-        ("direction_scale", TypeError, ("2", [1, [2]], 10**400)),
-        ("spacing", ValueError, (0, (1, -1), (1, np.nan), (1, 1, 1))),
-        ("spacing", TypeError, ("wide",)),
-        ("workers", ValueError, (-1,)),
-        ("workers", TypeError, (1.5, np.array([1, 2]))),
+        pytest.param(argument, error, value, id=f"{argument}-{value!r:.30}")
+        for argument, error, values in [
+            ("thresholds", ValueError, ([3, 1, 2], np.array([2.0, 1.0]), [*range(100), 5])),
+            ("thresholds", ValueError, (np.array([5, 3], np.uint8), np.array([2**53 + 1, 2**53]))),
+            ("thresholds", ValueError, (np.array([2**64 - 1, 2**63], np.uint64), [[1, 2], [3, 4]])),
+            ("thresholds", ValueError, ([1.0, np.nan, 2.0], [np.nan], [np.nan, 1.0], "all", -5)),
+            ("thresholds", TypeError, ([1j, 2j], [object()], ["1", "2"])),
+            ("thresholds", (TypeError, ValueError), (2.5, None)),
+            ("range", ValueError, ((2, 1), (np.nan, 1), (0, np.nan), (0, np.inf), (-np.inf, 0))),
+            ("range", (TypeError, ValueError), ((1,), (0, 1, 2), "ab", (0, 10**400))),
+            ("connectivity", (TypeError, ValueError), (1.5,)),
+            ("axis", ValueError, (2, -3, (0, 2), (0, -2), ())),
+            ("axis", TypeError, (1.5,)),
+            ("direction", ValueError, (1.0, (0, 0), (np.nan, 1), (np.inf, 1))),
+            ("direction", TypeError, (("a", "b"), (1j, 0))),
+            ("direction_scale", ValueError, (np.nan, np.inf)),
+            ("direction_scale", TypeError, ("2", [1, [2]], 10**400)),
+            ("spacing", ValueError, (0, (1, -1), (1, np.nan), (1, 1, 1))),
+            ("spacing", TypeError, ("wide",)),
+            ("workers", ValueError, (-1,)),
+            ("workers", TypeError, (1.5, np.array([1, 2]))),
+        ]
+        for value in values
     ],
 )
-def test_bad_arguments(argument, error, values, dtype):
+def test_bad_arguments(argument, error, value, dtype):
     image = IMAGE.astype(dtype)
     given = {"thresholds": 5}
     if argument in ("direction_scale", "spacing"):
         given["direction"] = (1, 0)
-    for value in values:
-        given[argument] = value
+    given[argument] = value
+    with pytest.raises(error, match=f"`{argument}`"):
+        ecc.euler_curve(image, **given)
+    if argument in ("thresholds", "range"):
         with pytest.raises(error, match=f"`{argument}`"):
-            ecc.euler_curve(image, **given)
-        if argument in ("thresholds", "range"):
-            with pytest.raises(error, match=f"`{argument}`"):
-                ecc.region_curves(image, LABELS, **given)
+            ecc.region_curves(image, LABELS, **given)
 
 
 NAN = '`nan` must be "raise" or "omit"'

@@ -23,20 +23,23 @@ def noise(shape, dtype="uint8", seed=0):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("layout", WAYS)
-@pytest.mark.parametrize("ndim", SHAPES)
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "float32", "float64"])
-def test_layouts(dtype, ndim, layout):
+@pytest.mark.parametrize(
+    "case", list(itertools.product(SHAPES, (False, True), (False, True))), ids=str
+)
+def test_layouts(dtype, layout, case):
+    ndim, cubes, superlevel = case
     image = noise(SHAPES[ndim], dtype)
     view = WAYS[layout](image)
     before = np.asarray(view).tobytes()
-    for connectivity, superlevel in itertools.product((1, ndim), (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        curve = reference.euler_curve(image, THRESHOLDS, **options)
-        assert_curves_equal(ecc.euler_curve(view, THRESHOLDS, **options), curve)
-        coefficients = ecc.euler_coefficients(view, **options)
-        assert_arrays_equal(coefficients, reference.euler_coefficients(image, **options))
-        number = reference.euler_number(image, connectivity)
-        assert ecc.euler_number(view, connectivity) == number
+    connectivity = ndim if cubes else 1
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    curve = reference.euler_curve(image, THRESHOLDS, **options)
+    assert_curves_equal(ecc.euler_curve(view, THRESHOLDS, **options), curve)
+    coefficients = ecc.euler_coefficients(view, **options)
+    assert_arrays_equal(coefficients, reference.euler_coefficients(image, **options))
+    number = reference.euler_number(image, connectivity)
+    assert ecc.euler_number(view, connectivity) == number
     assert np.asarray(view).tobytes() == before
 
 
@@ -145,36 +148,43 @@ def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
         expected = np.empty((*leading, THRESHOLDS.size), np.int64)
         for index in np.ndindex(leading):
             expected[index] = reference.euler_curve(stack[index], THRESHOLDS, **options)
-        for workers in (1, 3):
-            found = ecc.euler_curve(given, THRESHOLDS, axis=axis, workers=workers, **options)
-            assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=given)
+        found = ecc.euler_curve(given, THRESHOLDS, axis=axis, workers=1, **options)
+        assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=given)
+        found = ecc.euler_curve(given, THRESHOLDS, axis=axis, workers=3, **options)
+        assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=given)
 
 
-def test_masks_and_nan_of_a_batch(backend):
+@pytest.mark.parametrize("masked", ["each", "all", "none"])
+def test_masks_and_nan_of_a_batch(backend, masked):
     image = noise((3, 9, 67), "float32")
     masks = noise((3, 9, 67), seed=1) > 50
     image[1, 2:4, 5:30] = np.nan
-    for mask in (masks, masks[0], np.ones((9, 67), bool)):
-        found = ecc.euler_curve(
-            backend.asarray(image), THRESHOLDS, axis=(1, 2), mask=backend.asarray(mask), nan="omit"
-        )
-        each = zip(image, np.broadcast_to(mask, image.shape), strict=True)
-        expected = [reference.euler_curve(plane, THRESHOLDS, mask=kept) for plane, kept in each]
-        assert_curves_equal(found, expected)
+    mask = {"each": masks, "all": masks[0], "none": np.ones((9, 67), bool)}[masked]
+    found = ecc.euler_curve(
+        backend.asarray(image), THRESHOLDS, axis=(1, 2), mask=backend.asarray(mask), nan="omit"
+    )
+    each = zip(image, np.broadcast_to(mask, image.shape), strict=True)
+    expected = [reference.euler_curve(plane, THRESHOLDS, mask=kept) for plane, kept in each]
+    assert_curves_equal(found, expected)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("thresholds", [np.arange(-1, 8), np.array([2])], ids=len)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("superlevel", [False, True])
-def test_many_images_of_one_axis(axis, superlevel):
+def test_many_images_of_one_axis(axis, superlevel, thresholds, masked):
     """Each row has the curve that it has alone, masked and with a single threshold, too."""
     rng = np.random.default_rng(0)
     image = rng.integers(0, 6, (11, 70)).astype(np.uint8)
     mask = rng.random((11, 70)) < 0.7
-    for thresholds in (np.arange(-1, 8), np.array([2])):
-        for shown in (None, mask):
-            options = {"superlevel": superlevel, "mask": shown}
-            found = ecc.euler_curve(image, thresholds, axis=axis, **options).values
-            for number, row in enumerate(image if axis == 1 else image.T):
-                own = None if shown is None else (shown if axis == 1 else shown.T)[number]
-                alone = ecc.euler_curve(row, thresholds, superlevel=superlevel, mask=own).values
-                np.testing.assert_array_equal(found[number], alone)
+    options = {"superlevel": superlevel, "mask": mask if masked else None}
+    found = ecc.euler_curve(image, thresholds, axis=axis, **options).values
+    rows = image if axis == 1 else image.T
+    masks = [None] * len(rows)
+    if masked:
+        masks = mask if axis == 1 else mask.T
+    alone = [
+        ecc.euler_curve(row, thresholds, superlevel=superlevel, mask=own).values
+        for row, own in zip(rows, masks, strict=True)
+    ]
+    np.testing.assert_array_equal(found, alone)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from filtrations import EVERY_DTYPE, any_side, sides
+from filtrations import EVERY_DTYPE, any_side, name_of, sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -23,7 +23,8 @@ def assert_right(backend, image, labels, thresholds, workers=None, **options):
 @settings(max_examples=150)
 @given(st.data())
 def test_equal_the_reference(backend, data):
-    image = data.draw(strategies.images(dtypes=[d for d in EVERY_DTYPE if backend.supports(d)]))
+    dtypes = list(filter(backend.supports, EVERY_DTYPE))
+    image = data.draw(strategies.images(dtypes=dtypes))
     labels = data.draw(strategies.labels(image.shape))
     thresholds = data.draw(strategies.thresholds(image))
     before = image.copy(), labels.copy()
@@ -32,28 +33,32 @@ def test_equal_the_reference(backend, data):
     np.testing.assert_array_equal(labels, before[1])
 
 
+@pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("shape", [(300, 301), (25, 40, 67)])
-def test_two_thousand_labels(backend, shape):
+def test_two_thousand_labels(backend, shape, cubes):
     rng = np.random.default_rng(1)
     grids = np.ogrid[tuple(slice(n) for n in shape)]
     block = 7 if len(shape) == 2 else 3
-    labels = np.ravel_multi_index(
-        np.broadcast_arrays(*(grid // block for grid in grids)), [n // block + 1 for n in shape]
-    )
+    blocks = np.broadcast_arrays(*[grid // block for grid in grids])
+    labels = np.ravel_multi_index(blocks, [n // block + 1 for n in shape])
     labels = rng.permutation(int(labels.max()) + 1)[labels]
     image = rng.integers(6, size=shape).astype(np.uint8)
-    for connectivity in (1, len(shape)):
-        given = backend.asarray(image), backend.asarray(labels), np.arange(6)
-        cells = ecc.region_curves(*given, connectivity=connectivity)
-        assert_arrays_equal(cells.labels, np.setdiff1d(labels, [0]))
-        for row in rng.choice(cells.labels.size, 25, replace=False):
-            options = {"mask": labels == cells.labels[row], "connectivity": connectivity}
-            expected = reference.euler_curve(image, np.arange(6), **options)
-            np.testing.assert_array_equal(cells.values[row], expected)
+    connectivity = len(shape) if cubes else 1
+    given = backend.asarray(image), backend.asarray(labels), np.arange(6)
+    cells = ecc.region_curves(*given, connectivity=connectivity)
+    assert_arrays_equal(cells.labels, np.setdiff1d(labels, [0]))
+    rows = rng.choice(cells.labels.size, 25, replace=False)
+    options = {"connectivity": connectivity}
+    expected = [
+        reference.euler_curve(image, np.arange(6), mask=labels == label, **options)
+        for label in cells.labels[rows]
+    ]
+    np.testing.assert_array_equal(cells.values[rows], expected)
 
 
+@pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("shape", [(70, 8400), (9, 70, 140), (1100, 150)])
-def test_long_and_short_runs_across_blocks(backend, shape):
+def test_long_and_short_runs_across_blocks(backend, shape, cubes):
     rng = np.random.default_rng(6)
     rows = np.prod(shape[:-1])
     labels = np.empty((rows, shape[-1]), np.int64)
@@ -64,8 +69,8 @@ def test_long_and_short_runs_across_blocks(backend, shape):
     ids = np.array([0, 3, 1, 10**12, 2**62])
     labels = ids[labels % 5].reshape(shape)
     image = rng.integers(4, size=shape).astype(np.uint8)
-    for connectivity in (1, len(shape)):
-        assert_right(backend, image, labels, np.arange(4), workers=2, connectivity=connectivity)
+    connectivity = len(shape) if cubes else 1
+    assert_right(backend, image, labels, np.arange(4), workers=2, connectivity=connectivity)
 
 
 def test_more_regions_than_16_bits_count(backend):
@@ -78,6 +83,7 @@ def test_more_regions_than_16_bits_count(backend):
     np.testing.assert_array_equal(found.values, values[:, None] <= np.arange(3))
 
 
+@pytest.mark.parametrize("options", sides(2), ids=name_of)
 @pytest.mark.parametrize(
     "dtype",
     [
@@ -85,13 +91,12 @@ def test_more_regions_than_16_bits_count(backend):
         *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("int8", "uint32", "uint64")),
     ],
 )
-def test_dtypes_of_labels(backend, dtype):
+def test_dtypes_of_labels(backend, dtype, options):
     rng = np.random.default_rng(2)
     image = rng.integers(9, size=(17, 67)).astype(np.uint8)
     top = 1 if dtype == "bool" else np.iinfo(dtype).max
     labels = rng.choice(np.array([0, 1, top - 1 if dtype != "bool" else 1, top], dtype), (17, 67))
-    for options in sides(2):
-        assert_right(backend, image, labels, np.arange(9), **options)
+    assert_right(backend, image, labels, np.arange(9), **options)
 
 
 @pytest.mark.parametrize("shape", [(9, 67), (0,), (0, 4), (2, 0, 3)])
@@ -102,8 +107,13 @@ def test_no_labels(backend, shape, dtype):
     assert_regions_equal(found, np.zeros(0, dtype), np.zeros((0, 2)), like=image)
 
 
+@pytest.mark.parametrize(
+    "arrange",
+    [np.array, np.asfortranarray, lambda array: array[::-1, ::-1]],
+    ids=["C", "F", "reversed"],
+)
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
-def test_many_sparse_ids_in_any_memory_order(dtype):
+def test_many_sparse_ids_in_any_memory_order(dtype, arrange):
     """More ids than the first table of slots holds, up to the largest of the dtype."""
     rng = np.random.default_rng(11)
     ids = np.unique(rng.integers(1, np.iinfo(dtype).max, 5000, dtype=dtype, endpoint=True))
@@ -113,10 +123,9 @@ def test_many_sparse_ids_in_any_memory_order(dtype):
     image = rng.integers(0, 5, labels.shape).astype(np.uint8)
     dense = np.searchsorted(np.unique(labels), labels)
     expected = ecc.region_curves(image, dense, np.arange(5))
-    for arrange in (np.array, np.asfortranarray, lambda array: array[::-1, ::-1]):
-        found = ecc.region_curves(arrange(image), arrange(labels), np.arange(5))
-        np.testing.assert_array_equal(found.labels, np.unique(labels)[1:])
-        np.testing.assert_array_equal(found.values, expected.values)
+    found = ecc.region_curves(arrange(image), arrange(labels), np.arange(5))
+    np.testing.assert_array_equal(found.labels, np.unique(labels)[1:])
+    np.testing.assert_array_equal(found.values, expected.values)
 
 
 def test_default_thresholds_lie_over_the_labelled_points(backend):
@@ -136,7 +145,8 @@ def test_equal_scikit_image(backend, dtype, connectivity):
     found = ecc.region_curves(
         backend.asarray(image), backend.asarray(labels), [1, 2, 3], connectivity=connectivity
     )
-    for row, label in enumerate((1, 2, 3)):
-        for column, t in enumerate((1, 2, 3)):
-            inside = (image <= t) & (labels == label)
-            assert found.values[row, column] == euler_number(inside, connectivity)
+    expected = np.empty((3, 3), int)
+    for row, column in np.ndindex(expected.shape):
+        inside = (image <= column + 1) & (labels == row + 1)
+        expected[row, column] = euler_number(inside, connectivity)
+    np.testing.assert_array_equal(found.values, expected)

@@ -13,16 +13,21 @@ VOLUME = np.random.default_rng(3).integers(0, 6, (11, 7, 9))
 LEVELS = np.arange(-1, 7)
 
 
+def assert_joined(parts, image, thresholds, options):
+    """Compare the curve of the parts with that of the whole image."""
+    found = ecc.euler_curve_shards(parts, thresholds, **options)
+    known = ecc.euler_curve(image, thresholds, **options)
+    assert_curves_equal(found, known.values, thresholds=known.thresholds)
+
+
 @given(data=st.data(), ndim=st.integers(1, 3), dtype=st.sampled_from(["u1", "i8", "f4", ">f8"]))
 def test_parts_add_up(data, ndim, dtype):
     image = VOLUME.astype(dtype)[(slice(None), *(0,) * (3 - ndim))]
     cuts = data.draw(st.lists(st.integers(0, len(image)), max_size=6))  # parts may be empty
     options = data.draw(any_side(ndim))
     parts = np.split(image, sorted(cuts))
-    for thresholds in (LEVELS, 5):
-        found = ecc.euler_curve_shards(parts, thresholds, **options)
-        known = ecc.euler_curve(image, thresholds, **options)
-        assert_curves_equal(found, known.values, thresholds=known.thresholds)
+    assert_joined(parts, image, LEVELS, options)
+    assert_joined(parts, image, 5, options)
 
 
 def test_points_that_are_not_finite():
@@ -41,13 +46,13 @@ def test_points_that_are_not_finite():
         ecc.euler_curve_shards([np.full((2, 3), np.inf)] * 2, 4)
 
 
-def test_torch_tensors_stay_tensors():
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8"])
+def test_torch_tensors_stay_tensors(dtype):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    for dtype in (torch.float32, torch.bfloat16, torch.uint8):
-        tensor = torch.from_numpy(VOLUME).to(dtype)
-        found = ecc.euler_curve_shards(list(tensor.split(4)), 6)
-        known = ecc.euler_curve(tensor, 6)
-        assert_curves_equal(found, known.values.numpy(), like=tensor)
+    tensor = torch.from_numpy(VOLUME).to(getattr(torch, dtype))
+    found = ecc.euler_curve_shards(list(tensor.split(4)), 6)
+    known = ecc.euler_curve(tensor, 6)
+    assert_curves_equal(found, known.values.numpy(), like=tensor)
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 4), (5, 0, 4)])

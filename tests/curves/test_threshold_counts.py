@@ -1,5 +1,6 @@
 """Every function at every width of codes, against sets that are counted one by one."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -97,21 +98,27 @@ def test_surfaces(dtype):
             assert_array_equal(found.values, expected.T)
 
 
-@pytest.mark.parametrize("dtype", ["u2", "i2", "f2", "f4", "f8"])
-def test_images_of_many_points(dtype):
-    """Large images of 16 bits are counted by value, by several threads."""
+@functools.cache
+def with_many_points(dtype, superlevel):
+    """A large image, most points of which are equal, and the Euler numbers of its sets."""
     small = case_of("both", dtype, (6, 7))
     image = np.pad(small.image, ((0, 394), (0, 343)), constant_values=small.image.max())
     case = Case(image, None, small.range)
-    for superlevel in (False, True):
-        known = euler_numbers(case, 2, superlevel)
-        for count in (255, 256, 257, 4097, 65_536):
-            thresholds = case.thresholds(count)
-            expected = at_thresholds(known, case, count, superlevel)
-            found = ecc.euler_curve(image, thresholds, superlevel=superlevel)
-            assert_array_equal(found.values, expected)
-            found = ecc.minkowski_curves(image, thresholds, superlevel=superlevel)
-            assert_array_equal(found.euler, expected)
+    return case, euler_numbers(case, 2, superlevel)
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 4097, 65_536])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("dtype", ["u2", "i2", "f2", "f4", "f8"])
+def test_images_of_many_points(dtype, superlevel, count):
+    """Large images of 16 bits are counted by value, by several threads."""
+    case, known = with_many_points(dtype, superlevel)
+    thresholds = case.thresholds(count)
+    expected = at_thresholds(known, case, count, superlevel)
+    found = ecc.euler_curve(case.image, thresholds, superlevel=superlevel)
+    assert_array_equal(found.values, expected)
+    found = ecc.minkowski_curves(case.image, thresholds, superlevel=superlevel)
+    assert_array_equal(found.euler, expected)
 
 
 @pytest.mark.parametrize("function", [ecc.betti_curves, ecc.component_curves, ecc.minkowski_curves])

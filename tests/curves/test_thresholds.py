@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import sides
+from filtrations import name_of, sides, size_of
 from oracles import euler as reference
 from processes import run_python
 
@@ -28,9 +28,10 @@ def assert_right(backend, image, thresholds):
 
 def test_a_range_as_wide_as_the_floats():
     largest = np.finfo(float).max
-    for count in range(2, 300):  # for some, the last step goes beyond the largest float
-        found = ecc.euler_curve(np.zeros(1), count, range=(-largest, largest))
-        np.testing.assert_array_equal(found.thresholds[[0, -1]], [-largest, largest])
+    counts = range(2, 300)  # for some, the last step goes beyond the largest float
+    curves = [ecc.euler_curve(np.zeros(1), n, range=(-largest, largest)) for n in counts]
+    ends = [curve.thresholds[[0, -1]] for curve in curves]
+    np.testing.assert_array_equal(ends, [[-largest, largest]] * len(counts))
 
 
 @pytest.mark.sweep
@@ -90,7 +91,8 @@ def test_doubles_between_two_neighbouring_floats(backend, dtype):
     doubles = [float(f) for f in floats]
     beside = [np.nextafter(f, way) for f in doubles for way in (-9, 9)]
     assert_right(backend, image, np.sort([*doubles, *beside]))
-    assert_right(backend, image, np.sort(np.linspace(doubles[0], doubles[2], 9).repeat(2)))
+    even = np.linspace(doubles[0], doubles[2], 9)
+    assert_right(backend, image, even.repeat(2))
     tiny = np.finfo(dtype).smallest_subnormal
     huge = np.finfo(dtype).max
     image = np.random.default_rng(6).choice(np.array([-huge, -tiny, 0, tiny, huge]), (17, 67))
@@ -116,8 +118,9 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
     below, above = (np.nextafter(near, np.array(way, dtype)) for way in (-np.inf, np.inf))
     values = np.concatenate([below, near, above])
     image = np.random.default_rng(7).choice(values[np.isfinite(values)], (11, 130))
-    for given in (thresholds, near, np.arange(*limits, (limits[1] - limits[0]) / count)):
-        assert_right(backend, image, given)  # evenly spaced, and nearly so
+    assert_right(backend, image, thresholds)
+    assert_right(backend, image, near)  # nearly evenly spaced
+    assert_right(backend, image, np.arange(*limits, (limits[1] - limits[0]) / count))
     found = ecc.euler_curve(backend.asarray(image), count, range=limits)
     assert_curves_equal(found, reference.euler_curve(image, thresholds), thresholds=thresholds)
 
@@ -127,8 +130,9 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
 @pytest.mark.parametrize("count", [255, 256, 257, 300, 66_000])
 def test_many_thresholds(backend, dtype, count):
     image = noise((23, 131) if count < 1000 else (5, 131), dtype)
-    for limits in ((-1, 201), (-3.3, 77.7), (-40_000.5, 40_000)):
-        assert_right(backend, image, np.linspace(*limits, count))
+    assert_right(backend, image, np.linspace(-1, 201, count))
+    assert_right(backend, image, np.linspace(-3.3, 77.7, count))
+    assert_right(backend, image, np.linspace(-40_000.5, 40_000, count))
     assert_right(backend, image, np.geomspace(1e-9, 250, count))
     assert_right(backend, image, 100 + 100 * np.linspace(-1, 1, count) ** 3)
 
@@ -267,31 +271,34 @@ def test_uneven_thresholds(dtype):
             assert_curves_equal(found, reference.euler_curve(image, thresholds, **options, **shown))
 
 
+@pytest.mark.parametrize(("superlevel", "connectivity"), [(False, 3), (True, 1)])
+@pytest.mark.parametrize("high", [0.9, 1.1])
+@pytest.mark.parametrize("low", [-0.1, 0.1])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("even", [True, False])
-def test_as_many_levels_as_a_byte_has_values(dtype, even):
+def test_as_many_levels_as_a_byte_has_values(dtype, even, low, high, superlevel, connectivity):
     """There are 257 ranks: keys of a byte leave out the first or the last, or are widened."""
     rng = np.random.default_rng(6)
     at = np.linspace(0, 1, 256) if even else np.sort(rng.random(254))
     at = at if even else np.r_[0, at, 1]
     shape = (6, 130, 60)  # of several blocks
-    for low, high in itertools.product((-0.1, 0.1), (0.9, 1.1)):
-        image = (low + rng.random(shape) * (high - low)).astype(dtype)
-        inside = np.clip(image, 0.01, 0.99)
-        lone = inside.copy()
-        lone[3, 7, 9], lone[3, 120, 50] = -1, 2  # in two blocks
-        holes = lone.copy()
-        holes[rng.random(shape) < 0.1] = np.nan
-        mask = rng.random(shape) < 0.9
-        for superlevel, connectivity in ((False, 3), (True, 1)):
-            options = {"superlevel": superlevel, "connectivity": connectivity}
-            for given, shown in ((image, None), (inside, mask), (lone, mask)):
-                found = ecc.euler_curve(given, at, mask=shown, **options)
-                expected = reference.euler_curve(given, at, mask=shown, **options)
-                assert_curves_equal(found, expected)
-            found = ecc.euler_curve(holes, at, nan="omit", **options)
-            expected = reference.euler_curve(lone, at, mask=~np.isnan(holes), **options)
-            assert_curves_equal(found, expected)
+    image = (low + rng.random(shape) * (high - low)).astype(dtype)
+    inside = np.clip(image, 0.01, 0.99)
+    lone = inside.copy()
+    lone[3, 7, 9], lone[3, 120, 50] = -1, 2  # in two blocks
+    holes = lone.copy()
+    holes[rng.random(shape) < 0.1] = np.nan
+    mask = rng.random(shape) < 0.9
+    options = {"superlevel": superlevel, "connectivity": connectivity}
+    found = ecc.euler_curve(image, at, **options)
+    assert_curves_equal(found, reference.euler_curve(image, at, **options))
+    found = ecc.euler_curve(inside, at, mask=mask, **options)
+    assert_curves_equal(found, reference.euler_curve(inside, at, mask=mask, **options))
+    found = ecc.euler_curve(lone, at, mask=mask, **options)
+    assert_curves_equal(found, reference.euler_curve(lone, at, mask=mask, **options))
+    found = ecc.euler_curve(holes, at, nan="omit", **options)
+    expected = reference.euler_curve(lone, at, mask=~np.isnan(holes), **options)
+    assert_curves_equal(found, expected)
 
 
 SIZES = [(1,), (130,), (1, 1), (1, 200), (65, 63), (17, 257), (1, 1, 1), (11, 20, 67), (3, 1, 129)]
@@ -299,35 +306,44 @@ BLOCKS = [(40, 9000), (8000, 9), (5, 150, 66)]
 """Shapes of images that are counted in several blocks."""
 
 
+@pytest.mark.parametrize("cubes", [False, True])
+@pytest.mark.parametrize("fraction", [0, 0.1, 0.5, 0.9, 1])
 @pytest.mark.parametrize("shape", [*SIZES, *BLOCKS], ids=str)
-def test_euler_number_of_blocks(shape):
+def test_euler_number_of_blocks(shape, fraction, cubes):
     rng = np.random.default_rng(1)
-    for fraction in (0, 0.1, 0.5, 0.9, 1):
-        image = rng.random(shape) < fraction
-        for connectivity in {1, len(shape)}:
-            expected = reference.euler_number(image, connectivity)
-            assert ecc.euler_number(image, connectivity) == expected
-            assert ecc.euler_number(np.asfortranarray(image), connectivity) == expected
+    image = rng.random(shape) < fraction
+    connectivity = len(shape) if cubes else 1
+    expected = reference.euler_number(image, connectivity)
+    assert ecc.euler_number(image, connectivity) == expected
+    assert ecc.euler_number(np.asfortranarray(image), connectivity) == expected
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.parametrize("shape", [(40, 130), *BLOCKS[1:]], ids=str)
-def test_curves_at_one_level(shape, dtype):
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param((shape, at, side), id=f"{size_of(shape)}-{at}-{name_of(side)}")
+        for shape in [(40, 130), *BLOCKS[1:]]
+        for at in ([40], [40, 40, 40], [-5], [300], [-5, 40], [99, 300])
+        for side in sides(len(shape))
+    ],
+)
+def test_curves_at_one_level(dtype, case):
     """Also where thresholds are repeated, or beyond all values, and where points never enter."""
+    shape, at, options = case
     rng = np.random.default_rng(2)
     image = (rng.random(shape) * 100).astype(dtype)
     mask = rng.random(shape) < 0.8
-    for at in ([40], [40, 40, 40], [-5], [300], [-5, 40], [99, 300]):
-        for options in sides(len(shape)):
-            for shown in (None, mask):
-                found = ecc.euler_curve(image, at, mask=shown, **options)
-                expected = reference.euler_curve(image, at, mask=shown, **options)
-                assert_curves_equal(found, expected)
-            if image.dtype.kind == "f":
-                holes = np.where(mask, image, image.dtype.type(np.nan))
-                found = ecc.euler_curve(holes, at, nan="omit", **options)
-                assert_curves_equal(found, expected)
+    found = ecc.euler_curve(image, at, **options)
+    assert_curves_equal(found, reference.euler_curve(image, at, **options))
+    found = ecc.euler_curve(image, at, mask=mask, **options)
+    expected = reference.euler_curve(image, at, mask=mask, **options)
+    assert_curves_equal(found, expected)
+    if image.dtype.kind == "f":
+        holes = np.where(mask, image, image.dtype.type(np.nan))
+        found = ecc.euler_curve(holes, at, nan="omit", **options)
+        assert_curves_equal(found, expected)
 
 
 def test_stack_at_one_level():
