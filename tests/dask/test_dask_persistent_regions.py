@@ -19,17 +19,17 @@ CASES = [
 
 
 @pytest.mark.parametrize(("shape", "chunks", "dtype", "options"), CASES)
-def test_any_chunks(shape, chunks, dtype, options):
-    """With masks, NaN, components that last, and all of them."""
+@pytest.mark.parametrize("least", [0, 4])
+def test_any_chunks(shape, chunks, dtype, options, least):
+    """With masks and NaN, for components that last, and for all components."""
     image = RNG.integers(0, 20, shape).astype(dtype)
     if dtype == "f4":
         image[RNG.random(shape) < 0.05] = np.nan
-    for least in (0, 4):
-        given = options | {"mask": RNG.random(shape) < 0.9, "nan": "omit"}
-        lazy = da.from_array(image, chunks=chunks)
-        found = ecc.persistent_regions(lazy, least, **given)
-        assert found.labels.chunks == lazy.chunks
-        assert found.to_numpy() == ecc.persistent_regions(image, least, **given)
+    given = options | {"mask": RNG.random(shape) < 0.9, "nan": "omit"}
+    lazy = da.from_array(image, chunks=chunks)
+    found = ecc.persistent_regions(lazy, least, **given)
+    assert found.labels.chunks == lazy.chunks
+    assert found.to_numpy() == ecc.persistent_regions(image, least, **given)
 
 
 def test_labels_of_a_few_chunks_and_axes(monkeypatch):

@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.order import diagnostics
-from filtrations import omitting, sides
+from filtrations import name_of, omitting, sides
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -54,13 +54,16 @@ def test_batches_and_nan():
     image = rng.integers(0, 9, (3, 10, 11)).astype(np.float32)
     shown = rng.random((10, 11)) < 0.8
     lazy = da.from_array(image, chunks=(2, 4, 5))
-    for options in ({"mask": shown, "axis": (1, 2)}, {"axis": (2, 0)}):
-        known = ecc.betti_curves(image, [1, 4, 7], **options)
-        assert ecc.betti_curves(lazy, [1, 4, 7], **options).to_numpy() == known
+    of_mask = {"mask": shown, "axis": (1, 2)}
+    known = ecc.betti_curves(image, [1, 4, 7], **of_mask)
+    assert ecc.betti_curves(lazy, [1, 4, 7], **of_mask).to_numpy() == known
+    known = ecc.betti_curves(image, [1, 4, 7], axis=(2, 0))
+    assert ecc.betti_curves(lazy, [1, 4, 7], axis=(2, 0)).to_numpy() == known
     holed = np.where(shown, image, np.nan)
     with pytest.raises(ValueError, match="NaN"):
         ecc.betti_curves(da.from_array(holed, chunks=4), [1, 4]).values.compute()
-    assert ecc.betti_curves(da.zeros((0, 4)), [1.0]).values.compute().tolist() == [[0], [0]]
+    empty = ecc.betti_curves(da.zeros((0, 4)), [1.0])
+    assert empty.values.compute().tolist() == [[0], [0]]
 
 
 def test_numbers_of_a_set():
@@ -89,13 +92,16 @@ def test_classes_that_last(data):
     assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
 
 
-def test_classes_that_last_in_many_blocks():
+@pytest.mark.parametrize("side", sides(2), ids=name_of)
+def test_classes_that_last_in_many_blocks(side):
     image = np.random.default_rng(7).random((90, 110)).astype(np.float32)
-    for side in sides(2):
-        options = {**side, "min_persistence": 0.4}
-        at = np.linspace(0, 1, 30)
-        lazy = ecc.betti_curves(da.from_array(image, chunks=17), at, **options)
-        assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
+    options = {**side, "min_persistence": 0.4}
+    at = np.linspace(0, 1, 30)
+    lazy = ecc.betti_curves(da.from_array(image, chunks=17), at, **options)
+    assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
+
+
+def test_classes_that_last_of_masked_integers():
     mask = np.ones((3, 4), bool)
     with pytest.raises(ValueError, match="by blocks for masked int64"):
         ecc.betti_curves(da.zeros((3, 4), dtype=int), [1], min_persistence=1, mask=mask)
@@ -121,15 +127,20 @@ def test_classes_of_a_batch_of_volumes_that_last():
     assert none.to_numpy().values.tolist() == [[0], [0], [0]]
 
 
-def test_numbers_without_points_are_integers():
+@pytest.mark.parametrize("least", [0, 1])
+def test_numbers_without_points_are_integers(least):
     """dask's `zeros` ignores a dtype that is its second argument."""
     image = np.zeros((0, 4, 5), np.float32)
     lazy = da.from_array(image, chunks=2)
-    for least in (0, 1):
-        known = ecc.betti_curves(image, [0, 1], min_persistence=least).values
-        found = ecc.betti_curves(lazy, [0, 1], min_persistence=least).values
-        assert found.dtype == known.dtype
-        assert_array_equal(found.compute(), known, strict=True)
+    known = ecc.betti_curves(image, [0, 1], min_persistence=least).values
+    found = ecc.betti_curves(lazy, [0, 1], min_persistence=least).values
+    assert found.dtype == known.dtype
+    assert_array_equal(found.compute(), known, strict=True)
+
+
+def test_labels_without_points_are_integers():
+    image = np.zeros((0, 4, 5), np.float32)
+    lazy = da.from_array(image, chunks=2)
     labels = ecc.persistent_regions(lazy, 0).labels
     assert labels.dtype == np.int32
     assert_array_equal(labels.compute(), ecc.persistent_regions(image, 0).labels, strict=True)
