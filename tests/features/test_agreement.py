@@ -84,21 +84,25 @@ def test_curves_that_differ_in_a_fact_are_not_compared(fact, function):
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
-def test_curves_know_their_side(superlevel):
+@pytest.mark.parametrize("name", OF_CURVES)
+def test_curves_know_their_side(superlevel, name):
     own = curve(superlevel=superlevel)
     other = curve(superlevel=not superlevel)
-    regions = ecc.region_curves(IMAGES[0], np.ones((12, 14), int), T, superlevel=superlevel)
     wrong = {"superlevel": not superlevel}
     message = f"`superlevel` must be {superlevel} or left"
-    for single in (curve_descriptors, descriptor_table, mean_band):
-        with pytest.raises(ValueError, match=message):
-            single(regions, **wrong)
-    for name, function in OF_CURVES.items():
-        with pytest.raises(ValueError, match=message):
-            function(own, own, **wrong)
-        if name != "descriptor_table":  # which compares nothing
-            with pytest.raises(ValueError, match="all be of sublevel or all of superlevel"):
-                function(own, other)
+    with pytest.raises(ValueError, match=message):
+        OF_CURVES[name](own, own, **wrong)
+    if name != "descriptor_table":  # which compares nothing
+        with pytest.raises(ValueError, match="all be of sublevel or all of superlevel"):
+            OF_CURVES[name](own, other)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("function", [curve_descriptors, descriptor_table, mean_band])
+def test_curves_of_regions_know_their_side(function, superlevel):
+    regions = ecc.region_curves(IMAGES[0], np.ones((12, 14), int), T, superlevel=superlevel)
+    with pytest.raises(ValueError, match=f"`superlevel` must be {superlevel} or left"):
+        function(regions, superlevel=not superlevel)
 
 
 @pytest.mark.parametrize("function", OF_CURVES)

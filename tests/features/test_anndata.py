@@ -37,10 +37,10 @@ def test_columns_say_where_their_values_are():
     table = to_anndata(RESULTS["transforms"])
     _, directions, heights, values = RESULTS["transforms"]
     assert list(table.var.columns) == ["direction", "direction_0", "direction_1", "height"]
-    for place, row in enumerate(table.var.itertuples()):
-        assert (row.direction_0, row.direction_1) == tuple(directions[row.direction])
-        at = list(heights).index(row.height)
-        assert_array_equal(table.X[:, place], values[:, row.direction, at])
+    at = [(row.direction, list(heights).index(row.height)) for row in table.var.itertuples()]
+    columns = table.var[["direction_0", "direction_1"]]
+    assert_array_equal(columns, [directions[direction] for direction, _ in at])
+    assert_array_equal(table.X, np.stack([values[:, *place] for place in at], axis=1))
     assert list(to_anndata(RESULTS["curves"]).var.columns) == ["threshold"]
     assert list(to_anndata(RESULTS["betti"]).var.columns) == ["dimension", "threshold"]
     assert list(to_anndata(RESULTS["minkowski"]).var.columns) == ["measure", "threshold"]

@@ -20,10 +20,13 @@ def slow(lags):
 
 def torus(shape, width=1.5):
     """Covariances of a smooth field on a torus, sheared and longer along the first axis."""
-    along = np.meshgrid(*(2 * np.pi * np.fft.fftfreq(n) for n in shape), indexing="ij")
+    frequencies = [2 * np.pi * np.fft.fftfreq(n) for n in shape]
+    along = np.meshgrid(*frequencies, indexing="ij")
     rates = np.array([1.5, 1.0, 0.8])[: len(shape)] * width
     power = sum((rate * k) ** 2 for rate, k in zip(rates, along, strict=True))
-    power = np.exp(-power - width**2 * (along[0] * along[-1] if len(shape) > 1 else 0))
+    if len(shape) > 1:
+        power += width**2 * along[0] * along[-1]
+    power = np.exp(-power)
     flipped = np.roll(np.flip(power), 1, axis=tuple(range(len(shape))))
     covariance = np.fft.ifftn((power + flipped) / 2).real
     return covariance / covariance.flat[0]
@@ -56,7 +59,10 @@ def test_white_noise_is_elementary(connectivity):
 
 
 def test_pairs_have_bivariate_normal_probabilities():
-    found = expected_gaussian_curve((11,), T, covariance=lambda lags: 0.7 ** abs(lags[..., 0]))
+    def covariance(lags):
+        return 0.7 ** abs(lags[..., 0])
+
+    found = expected_gaussian_curve((11,), T, covariance=covariance)
     pairs = [multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]]).cdf([t, t]) for t in T]
     assert_allclose(found.mean, 11 * ndtr(T) - 10 * np.array(pairs), rtol=0, atol=1e-3)
 

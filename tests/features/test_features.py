@@ -98,9 +98,9 @@ def test_superlevel_curves_are_read_from_the_top(images):
     up = curve_descriptors(mirrored)
     assert curve_descriptors(mirrored, superlevel=True) == up
     assert curve_descriptors(tuple(mirrored), superlevel=True) == up
-    for name, value in sub._asdict().items():
-        sign = -1 if name.endswith("_at") or name == "first_zero_crossing" else 1
-        assert_allclose(getattr(up, name), sign * value, rtol=1e-12, err_msg=name)
+    places = {name for name in sub._fields if name.endswith("_at")} | {"first_zero_crossing"}
+    expected = [-value if name in places else value for name, value in sub._asdict().items()]
+    assert_allclose(up, expected, rtol=1e-12)
 
 
 def test_aligned_curves_keep_what_they_share(images):
@@ -115,10 +115,11 @@ def test_aligned_curves_keep_what_they_share(images):
 def test_a_batch_is_its_curves_one_by_one(images):
     batch = ecc.euler_curve(images.reshape(2, 3, 20, 17), 40, axis=(2, 3))
     found = curve_descriptors(batch)
-    for i, j in np.ndindex(2, 3):
-        single = curve_descriptors((batch.thresholds, batch.values[i, j]))
-        for name, value in single._asdict().items():
-            assert_allclose(getattr(found, name)[i, j], value, rtol=1e-12, err_msg=name)
+    singles = [
+        curve_descriptors((batch.thresholds, values)) for values in batch.values.reshape(6, 40)
+    ]
+    expected = np.reshape(singles, (2, 3, len(found)))
+    assert_allclose(np.stack(found, axis=2), expected, rtol=1e-12)
     assert found.area.shape == (2, 3)
     assert found.zero_crossings.dtype == np.int64
 
@@ -128,9 +129,13 @@ def test_descriptors_of_transforms(images):
     shapes = {name: image > image.mean() for name, image in zip("ab", images, strict=False)}
     found = {n: ecc.euler_transform(s, directions, 12, range=(-15, 15)) for n, s in shapes.items()}
     table = descriptor_table(found)
-    for name, one in found.items():
-        for i, values in enumerate(one.values):
-            assert_allclose(table.loc[name, i], curve_descriptors((one.heights, values)))
+    one = found["b"]
+    expected = [
+        curve_descriptors((transform.heights, values))
+        for transform in found.values()
+        for values in transform.values
+    ]
+    assert_allclose(table, expected)
     labels = np.where(shapes["a"], 5, 2)
     regions = ecc.region_transforms(labels, directions, one.heights)
     rows = descriptor_table(regions)
@@ -144,9 +149,12 @@ def test_size_divides_what_counts_and_leaves_positions(images):
     curve = ecc.euler_curve(images[0], 64)
     plain = curve_descriptors(curve)
     dense = curve_descriptors(curve, size=images[0].size)
-    for name, value in plain._asdict().items():
-        position = name.endswith("_at") or "crossing" in name
-        assert_allclose(getattr(dense, name), value / (1 if position else images[0].size))
+    places = {name for name in plain._fields if name.endswith("_at") or "crossing" in name}
+    expected = [
+        value if name in places else value / images[0].size
+        for name, value in plain._asdict().items()
+    ]
+    assert_allclose(dense, expected)
     assert_array_equal(curve_descriptors((T, [CHI, CHI]), size=[1, 10]).maximum, [5, 0.5])
 
 
@@ -181,13 +189,17 @@ def test_table_of_regions_named_curves_and_batches(images):
 # Distances
 
 
+def random_curve(rng, count):
+    """Thresholds, which are quarters, and as many numbers."""
+    quarters = rng.choice(28, count, replace=False)
+    return np.sort(quarters) / 4 - 1, rng.integers(-6, 7, count)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("seed", range(4))
 def test_distances_are_the_integrals_they_claim_to_be(seed, metric):
     rng = np.random.default_rng(seed)
-    a, b = (
-        (np.sort(rng.choice(28, n, replace=False)) / 4 - 1, rng.integers(-6, 7, n)) for n in (5, 8)
-    )
+    a, b = (random_curve(rng, count) for count in (5, 8))
     places = np.append(a[0], b[0])
     width = 1e-5
     at = np.arange(places.min(), places.max(), width) + width / 2
@@ -204,9 +216,8 @@ def test_distances_are_the_integrals_they_claim_to_be(seed, metric):
 def test_aligned_curves_are_those_of_the_images_at_the_union(superlevel, images):
     curves = [ecc.euler_curve(image, "exact", superlevel=superlevel) for image in images[:3]]
     union, values = align_curves(curves)
-    for image, row in zip(images, values, strict=False):
-        expected = ecc.euler_curve(image, union, superlevel=superlevel).values
-        assert_array_equal(row, expected)
+    curves = [ecc.euler_curve(image, union, superlevel=superlevel) for image in images[:3]]
+    assert_array_equal(values, [curve.values for curve in curves])
 
 
 @pytest.mark.parametrize("metric", METRICS)

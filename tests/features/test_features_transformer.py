@@ -84,9 +84,8 @@ def test_features_are_the_curves(thresholds, shape, superlevel):
     assert_array_equal(transformer.thresholds_, known)
     images = np.concatenate([images, images[:1] + 100, images[:1] - 100])
     features = transformer.transform(images)
-    for image, row in zip(images, features, strict=True):
-        expected = ecc.euler_curve(image, transformer.thresholds_, **options)
-        assert_array_equal(row, expected.values)
+    curves = [ecc.euler_curve(image, transformer.thresholds_, **options) for image in images]
+    assert_array_equal(features, [curve.values for curve in curves])
     assert features.dtype == np.int64
 
 
@@ -95,8 +94,8 @@ def test_flattened_images_are_the_same(images, plain):
     flat = images.reshape(10, -1)
     expected = clone(plain).fit_transform(images)
     shaped = clone(plain).set_params(image_shape=(12, 9))
-    for given in (flat, pd.DataFrame(flat)):
-        assert_array_equal(shaped.fit_transform(given), expected)
+    assert_array_equal(shaped.fit_transform(flat), expected)
+    assert_array_equal(shaped.fit_transform(pd.DataFrame(flat)), expected)
     assert not np.array_equal(plain.fit_transform(flat), expected)
 
 
@@ -138,8 +137,9 @@ def test_curves_of_images_of_different_shapes(several):
     transformer = EulerCurveTransformer(5).fit(given)
     assert_array_equal(transformer.thresholds_, np.linspace(0, 3, 5))
     rows = transformer.transform(given)
-    for image, row in zip(images, rows, strict=True):
-        assert_array_equal(row, [euler_number(image <= t, 2) for t in np.linspace(0, 3, 5)])
+    at = np.linspace(0, 3, 5)
+    expected = [[euler_number(image <= t, 2) for t in at] for image in images]
+    assert_array_equal(rows, expected)
     assert_array_equal(clone(transformer).set_params(range=(0, 3)).fit_transform(given), rows)
     assert_array_equal(transformer.transform(images[0][None]), rows[:1])
     whole = RegionCurvesTransformer(5).fit_transform(given)
@@ -155,15 +155,18 @@ def test_transforms_of_images_of_different_shapes(several, connectivity):
     assert_allclose(transformer.heights_, np.linspace(-reach, reach, 6))
     features = transformer.transform(given)
     assert features.dtype == np.int64
-    for image, row in zip(images, features, strict=True):
-        expected = ecc.euler_transform(image > 1, 3, transformer.heights_, **options)
-        assert_array_equal(transformer.directions_, expected.directions)
-        assert_array_equal(row, expected.values.ravel())
+    expected = [
+        ecc.euler_transform(image > 1, 3, transformer.heights_, **options) for image in images
+    ]
+    assert_array_equal(
+        [found.directions for found in expected], [transformer.directions_] * len(images)
+    )
+    assert_array_equal(features, [found.values.ravel() for found in expected])
     assert transformer.get_feature_names_out()[[0, -1]].tolist() == ["ect0", "ect17"]
     stack = np.stack([images[0], images[0].T.reshape(9, 12)])
-    for image, row in zip(stack, clone(transformer).fit_transform(stack), strict=True):
-        expected = ecc.euler_transform(image > 1, 3, 6, **options)
-        assert_array_equal(row, expected.values.ravel())
+    transforms = [ecc.euler_transform(image > 1, 3, 6, **options) for image in stack]
+    expected = [found.values.ravel() for found in transforms]
+    assert_array_equal(clone(transformer).fit_transform(stack), expected)
 
 
 @pytest.mark.parametrize("connectivity", [1, 2])
@@ -173,13 +176,14 @@ def test_mean_transforms_of_regions(several, connectivity):
     features = transformer.fit_transform(given)
     assert features.dtype == np.float64
     options = {"connectivity": connectivity, "normalize": "radius"}
-    for image, row in zip(images, features, strict=True):
-        expected = ecc.region_transforms(image, 3, 4, **options)
-        assert_array_equal(transformer.heights_, expected.heights)
-        assert_allclose(row, expected.values.mean(axis=0).ravel())
+    expected = [ecc.region_transforms(image, 3, 4, **options) for image in images]
+    assert_array_equal([found.heights for found in expected], [transformer.heights_] * len(images))
+    means = [found.values.mean(axis=0) for found in expected]
+    assert_allclose(features, [mean.ravel() for mean in means])
     assert not transformer.transform([np.zeros((4, 4), int)]).any()
     plain = RegionTransformsTransformer(3, 4, normalize=None).fit(given)
-    assert plain.heights_[-1] == max(ecc.region_transforms(x, 3, 4).heights[-1] for x in images)
+    transforms = [ecc.region_transforms(image, 3, 4) for image in images]
+    assert plain.heights_[-1] == max(found.heights[-1] for found in transforms)
 
 
 def test_lists_that_are_refused(images, tmp_path):
@@ -251,10 +255,14 @@ def test_what_transformers_of_shapes_refuse(images):
         RegionTransformsTransformer().fit(np.full((2, 5, 5), -1))
 
 
-def test_objects_that_are_no_arrays_are_refused():
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("X", EulerCurveTransformer(4).fit), ("labels", track_regions)],
+    ids=["transformer", "track_regions"],
+)
+def test_objects_that_are_no_arrays_are_refused(name, function):
     """An image of SimpleITK would be a row of all its pixels."""
     sitk = pytest.importorskip("SimpleITK")
     images = [sitk.GetImageFromArray(np.eye(4, dtype=np.uint8))] * 2
-    for name, function in (("X", EulerCurveTransformer(4).fit), ("labels", track_regions)):
-        with pytest.raises(TypeError, match=f"`{name}` must be an array, .*GetArrayFromImage"):
-            function(images)
+    with pytest.raises(TypeError, match=f"`{name}` must be an array, .*GetArrayFromImage"):
+        function(images)

@@ -40,20 +40,20 @@ def test_the_mean_of_simulated_curves(superlevel):
     assert expected.superlevel is superlevel
 
 
-def test_one_triangle():
+@pytest.mark.parametrize("level", [-1.0, 0.5, 2.0])
+def test_one_triangle(level):
     """The probabilities of SciPy."""
     maps = np.random.default_rng(1).normal(size=(9, 3)) + np.linspace(0, 3, 9)[:, None]
     covariance = maps.T @ maps
     scale = np.sqrt(covariance.diagonal())
     covariance /= np.outer(scale, scale)
-    for level in (-1.0, 0.5, 2.0):
-        pairs = [(0, 1), (0, 2), (1, 2)]
-        low = -level
-        both = [multivariate_normal.cdf([low, low], cov=covariance[np.ix_(p, p)]) for p in pairs]
-        every = multivariate_normal.cdf([low] * 3, cov=covariance, abseps=1e-6)
-        known = 3 * norm.sf(level) - sum(both) + every
-        found = expected_mesh_curve([level], [[0, 1, 2]], maps, superlevel=True)
-        assert_allclose(found.mean, known, atol=5e-6)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    low = -level
+    both = [multivariate_normal.cdf([low, low], cov=covariance[np.ix_(p, p)]) for p in pairs]
+    every = multivariate_normal.cdf([low] * 3, cov=covariance, abseps=1e-6)
+    known = 3 * norm.sf(level) - sum(both) + every
+    found = expected_mesh_curve([level], [[0, 1, 2]], maps, superlevel=True)
+    assert_allclose(found.mean, known, atol=5e-6)
 
 
 def test_points_without_edges_are_the_bound_of_bonferroni():
@@ -64,7 +64,7 @@ def test_points_without_edges_are_the_bound_of_bonferroni():
 
 
 def test_the_family_wise_error_of_a_threshold():
-    """Of maps with the correlations themselves, and with those estimated from 60 maps."""
+    """For maps with known correlations, and with correlations estimated from 60 maps."""
     mixed = mixing()
     rng = np.random.default_rng(3)
     exact = gaussian_threshold((len(mixed),), residuals=mixed.T, simplices=TRIANGLES)

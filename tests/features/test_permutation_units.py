@@ -18,7 +18,8 @@ def noise(rng, *shape):
 
 def distance(a, b):
     """The L2 distance of mean curves, which hold their values up to the next threshold."""
-    return np.sqrt(((a.mean(axis=0) - b.mean(axis=0))[:-1] ** 2 * np.diff(T)).sum())
+    gap = a.mean(axis=0) - b.mean(axis=0)
+    return np.sqrt((gap[:-1] ** 2 * np.diff(T)).sum())
 
 
 def scipys(first, second, kind):
@@ -69,7 +70,8 @@ def test_all_sign_flips_are_scipys(count):
 
 def unit_means(values, ids):
     """Mean curves of the units, in the order of their ids."""
-    return np.stack([values[np.array(ids) == unit].mean(axis=0) for unit in sorted(set(ids))])
+    of_units = [values[np.array(ids) == unit] for unit in sorted(set(ids))]
+    return np.stack([rows.mean(axis=0) for rows in of_units])
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.Categorical])

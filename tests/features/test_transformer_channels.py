@@ -78,9 +78,11 @@ def test_channels_are_those_of_scikit_image(tiles, channel, expected):
 
 def test_the_axis_of_the_channels():
     first = np.moveaxis(TILES, -1, 1)
-    for axis in (0, -3):
-        transformer = EulerCurveTransformer([90, 120], channel=2, channel_axis=axis)
-        assert_array_equal(transformer.fit_transform(first), curves(TILES[..., 2], [90, 120]))
+    expected = curves(TILES[..., 2], [90, 120])
+    transformer = EulerCurveTransformer([90, 120], channel=2, channel_axis=0)
+    assert_array_equal(transformer.fit_transform(first), expected)
+    transformer = EulerCurveTransformer([90, 120], channel=2, channel_axis=-3)
+    assert_array_equal(transformer.fit_transform(first), expected)
     volumes = noise(2, 5, 6, 7, 2)
     transformer = EulerCurveTransformer([90, 120], channel=1)
     assert_array_equal(transformer.fit_transform(volumes), curves(volumes[..., 1], [90, 120]))
@@ -95,9 +97,8 @@ def test_channels_by_name(tmp_path):
     path = tmp_path / "cells.ome.tif"
     tifffile.imwrite(path, image, metadata={"axes": "CZYX", "Channel": {"Name": ["DAPI", "GFP"]}})
     expected = curves(image[1:], [90, 120])
-    for channel in ("GFP", 1, last_of):
-        transformer = EulerCurveTransformer([90, 120], channel=channel)
-        assert_array_equal(transformer.fit_transform([path]), expected)
+    chosen = [EulerCurveTransformer([90, 120], channel=channel) for channel in ("GFP", 1, last_of)]
+    assert_array_equal([one.fit_transform([path]) for one in chosen], [expected] * 3)
     with pytest.raises(
         InputFileError, match=r"cells\.ome\.tif: `channel` must be one of 0 to 1, D"
     ):
@@ -169,7 +170,7 @@ def test_a_pipeline_of_tiles():
 
 @pytest.mark.parametrize("given", ["stack", "ragged"])
 def test_a_warning_of_colours_that_are_taken_for_volumes(given):
-    """As `euler_curve` warns, once."""
+    """The warning is that of `euler_curve`, and comes once."""
     images = {"stack": TILES, "ragged": [TILES[0], TILES[1][:9]]}[given]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -251,12 +252,15 @@ def test_errors_name_the_file_and_options_that_exist(tmp_path, kind):
 
 
 def test_masked_points_are_left_out():
-    """As by `euler_curve`, for stacks and lists; smoothing would need their values."""
+    """As in `euler_curve`, for stacks and lists. Smoothing would need values of masked points."""
     masked = np.ma.masked_greater(GRAY, 200)
     expected = [ecc.euler_curve(image, [90, 255]).values for image in masked]
     assert expected[0][1] < 0
     transformer = EulerCurveTransformer([90, 255])
-    for given in (masked, list(masked), [masked[0], masked[1][:9]]):
-        assert_array_equal(transformer.fit_transform(given)[0], expected[0])
+    of_first = [
+        transformer.fit_transform(given)[0]
+        for given in (masked, list(masked), [masked[0], masked[1][:9]])
+    ]
+    assert_array_equal(of_first, [expected[0]] * 3)
     with pytest.raises(ValueError, match="`smooth` needs an image without masked"):
         EulerCurveTransformer([90], smooth=1).fit(masked)
