@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from filtrations import ESTIMATORS, connectivities
+from filtrations import ESTIMATORS, with_connectivities, with_sides
 from oracles.euler import minkowski_functionals
 
 import ecc_core as ecc
@@ -27,61 +27,64 @@ def image_of(shape, dtype="float32", seed=0):
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["float32", ">i4", ">f8"])
-def test_exact_values_are_those_of_the_cells(shape, boundary, dtype):
+@pytest.mark.parametrize(("shape", "side"), with_sides(SHAPES))
+@pytest.mark.parametrize("masked", [False, True])
+def test_exact_values_are_those_of_the_cells(boundary, dtype, shape, side, masked):
     image = image_of(shape, dtype)
     spacing = SPACING[: len(shape)]
-    mask = np.random.default_rng(1).random(shape) < 0.8
-    for connectivity, superlevel in itertools.product(connectivities(len(shape)), (False, True)):
-        for kept in (None, mask):
-            options = {"connectivity": connectivity, "superlevel": superlevel, "mask": kept}
-            options["boundary"] = boundary
-            found = ecc.minkowski_curves(image, THRESHOLDS, spacing=spacing, **options)
-            expected = minkowski_functionals(image, THRESHOLDS, spacing, **options)
-            assert found.values.dtype == np.float64
-            np.testing.assert_allclose(found.values, expected, rtol=1e-13, atol=1e-12)
-            euler = ecc.euler_curve(image, THRESHOLDS, **options).values
-            np.testing.assert_array_equal(found.euler, euler)
-            assert found.euler.dtype == np.int64
+    mask = np.random.default_rng(1).random(shape) < 0.8 if masked else None
+    options = {**side, "mask": mask, "boundary": boundary}
+    found = ecc.minkowski_curves(image, THRESHOLDS, spacing=spacing, **options)
+    expected = minkowski_functionals(image, THRESHOLDS, spacing, **options)
+    assert found.values.dtype == np.float64
+    np.testing.assert_allclose(found.values, expected, rtol=1e-13, atol=1e-12)
+    euler = ecc.euler_curve(image, THRESHOLDS, **options).values
+    np.testing.assert_array_equal(found.euler, euler)
+    assert found.euler.dtype == np.int64
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 3)])
-def test_the_set_of_all_points_fills_the_window(shape, boundary):
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities([(7,), (4, 5), (3, 4, 3)]))
+def test_the_set_of_all_points_fills_the_window(boundary, shape, connectivity):
     """The window is what cells can cover: between the points of V, or around those of T."""
     image = np.zeros(shape, np.float32)
     options = {"boundary": boundary, "spacing": SPACING[: len(shape)]}
-    for connectivity in connectivities(len(shape)):
-        found = ecc.minkowski_curves(image, [0], connectivity=connectivity, **options)
-        assert found.densities().values[0] == pytest.approx(1)
+    found = ecc.minkowski_curves(image, [0], connectivity=connectivity, **options)
+    assert found.densities().values[0] == pytest.approx(1)
 
 
 def test_layouts_and_batches():
     image = image_of((3, 4, 5, 6))
     whole = ecc.minkowski_curves(image, THRESHOLDS, axis=(1, 3, 2), spacing=SPACING)
     assert whole.values.shape == (3, 4, 7)
-    for values, one in zip(whole.values, image, strict=True):
-        alone = ecc.minkowski_curves(one.transpose(0, 2, 1), THRESHOLDS, spacing=SPACING)
-        np.testing.assert_array_equal(values, alone.values)
+    alone = [
+        ecc.minkowski_curves(one.transpose(0, 2, 1), THRESHOLDS, spacing=SPACING) for one in image
+    ]
+    np.testing.assert_array_equal(whole.values, [one.values for one in alone])
     flipped = ecc.minkowski_curves(image[0, ::-1, :, ::-1], THRESHOLDS)
     np.testing.assert_array_equal(flipped.values, ecc.minkowski_curves(image[0], THRESHOLDS).values)
 
 
-@pytest.mark.parametrize("shape", [(6, 7), (4, 5, 4)])
-def test_windows_of_a_partition_add_up(shape):
+@pytest.mark.parametrize(
+    ("shape", "estimator"),
+    [(shape, name) for shape in [(6, 7), (4, 5, 4)] for name in ESTIMATORS[len(shape)]],
+)
+@pytest.mark.parametrize("cubes", [False, True])
+def test_windows_of_a_partition_add_up(shape, estimator, cubes):
     image = image_of(shape, "uint8")
-    for connectivity, estimator in itertools.product((1, len(shape)), ESTIMATORS[len(shape)]):
-        options = {"connectivity": connectivity, "boundary": "half-open", "estimator": estimator}
-        whole = ecc.minkowski_curves(image, THRESHOLDS, **options)
-        parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]
-        windows = []
-        for box in itertools.product(*parts):
-            part = image[tuple(slice(*ends) for ends in box)]
-            windows.append(ecc.minkowski_curves(part, THRESHOLDS, **options))
-        total = sum(window.values for window in windows)
-        np.testing.assert_allclose(total, whole.values, rtol=1e-12, atol=1e-12)
-        assert sum(window.window for window in windows) == whole.window
+    connectivity = len(shape) if cubes else 1
+    options = {"connectivity": connectivity, "boundary": "half-open", "estimator": estimator}
+    whole = ecc.minkowski_curves(image, THRESHOLDS, **options)
+    parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]
+    windows = []
+    for box in itertools.product(*parts):
+        window = tuple(slice(*ends) for ends in box)
+        part = image[window]
+        windows.append(ecc.minkowski_curves(part, THRESHOLDS, **options))
+    total = sum(window.values for window in windows)
+    np.testing.assert_allclose(total, whole.values, rtol=1e-12, atol=1e-12)
+    assert sum(window.window for window in windows) == whole.window
 
 
 @pytest.mark.parametrize("connectivity", [None, 1])
@@ -125,13 +128,16 @@ def test_balls_shells_and_tori_within_the_stated_error():
     np.testing.assert_allclose(exact.surface, 1.5 * 4 * np.pi * 20**2, rtol=0.01)
 
 
-def test_disks_and_anisotropic_spacing():
+@pytest.mark.parametrize("spacing", [(1, 1), (1, 1.6)])
+def test_disks_and_anisotropic_spacing(spacing):
     y, x = coordinates(81, 2)
-    for spacing in ((1, 1), (1, 1.6)):
-        distance = np.hypot(y * spacing[0], x * spacing[1])
-        disk = ecc.minkowski_curves(distance, [30], spacing=spacing, estimator="crofton-4")
-        np.testing.assert_allclose(disk.perimeter, 60 * np.pi, rtol=0.02)
-        np.testing.assert_allclose(disk.area, 900 * np.pi, rtol=0.01)
+    distance = np.hypot(y * spacing[0], x * spacing[1])
+    disk = ecc.minkowski_curves(distance, [30], spacing=spacing, estimator="crofton-4")
+    np.testing.assert_allclose(disk.perimeter, 60 * np.pi, rtol=0.02)
+    np.testing.assert_allclose(disk.area, 900 * np.pi, rtol=0.01)
+
+
+def test_a_ball_and_anisotropic_spacing():
     z, y, x = coordinates(45)
     distance = np.sqrt(x**2 + y**2 + (1.5 * z) ** 2)
     ball = ecc.minkowski_curves(distance, [20], spacing=(1.5, 1, 1), estimator="crofton-13")
@@ -174,7 +180,8 @@ def test_a_backend_without_cell_counts():
 def test_results_keep_their_names_and_facts(shape):
     curves = ecc.minkowski_curves(image_of(shape), 5, spacing=2, boundary="half-open")
     thresholds, values = curves
-    np.testing.assert_array_equal(np.stack([getattr(curves, n) for n in NAMES[len(shape)]]), values)
+    named = [getattr(curves, name) for name in NAMES[len(shape)]]
+    np.testing.assert_array_equal(named, values)
     assert curves.measures == NAMES[len(shape)]
     assert pickle.loads(pickle.dumps(curves)) == curves
     with pytest.raises(AttributeError):
@@ -202,28 +209,31 @@ def test_bad_arguments():
 
 @pytest.mark.parametrize("shape", [(20, 70, 200), (70, 8300)])
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_blocks_of_large_images(shape, dtype):
+@pytest.mark.parametrize("cubes", [False, True])
+def test_blocks_of_large_images(shape, dtype, cubes):
     image = np.random.default_rng(3).integers(0, 200, shape).astype(dtype)
     thresholds = np.linspace(3.5, 190, 40)
-    for connectivity in (1, len(shape)):
-        spacing = (1,) * len(shape)
-        expected = minkowski_functionals(image, thresholds, spacing, connectivity=connectivity)
-        for array in (image, np.asfortranarray(image), image[..., ::-1]):
-            found = ecc.minkowski_curves(array, thresholds, connectivity=connectivity, workers=2)
-            np.testing.assert_array_equal(found.values, expected)
+    connectivity = len(shape) if cubes else 1
+    spacing = (1,) * len(shape)
+    expected = minkowski_functionals(image, thresholds, spacing, connectivity=connectivity)
+    found = [
+        ecc.minkowski_curves(array, thresholds, connectivity=connectivity, workers=2).values
+        for array in (image, np.asfortranarray(image), image[..., ::-1])
+    ]
+    np.testing.assert_array_equal(found, [expected] * 3)
 
 
-def test_stacks_of_images_in_one_call():
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)], ids=["contiguous", "interleaved"])
+def test_stacks_of_images_in_one_call(order, connectivity):
     stack = np.random.default_rng(4).integers(0, 9, (40, 30, 20)).astype(np.float32)
-    for order in ((0, 1, 2), (1, 2, 0)):  # one after the other, and interleaved
-        inverse = np.argsort(order)
-        images = np.ascontiguousarray(stack.transpose(order)).transpose(inverse)
-        for connectivity in (1, 2):
-            options = {"connectivity": connectivity}
-            found = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2), **options)
-            for values, image in zip(found.values[::13], stack[::13], strict=True):
-                alone = ecc.minkowski_curves(image, np.arange(9), **options)
-                np.testing.assert_array_equal(values, alone.values)
+    # one after the other, and interleaved
+    inverse = np.argsort(order)
+    images = np.ascontiguousarray(stack.transpose(order)).transpose(inverse)
+    options = {"connectivity": connectivity}
+    found = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2), **options)
+    alone = [ecc.minkowski_curves(image, np.arange(9), **options) for image in stack[::13]]
+    np.testing.assert_array_equal(found.values[::13], [one.values for one in alone])
 
 
 def test_connectivity_density_of_a_frame_is_that_of_bonej():
