@@ -71,10 +71,12 @@ class TestVti:
         assert isinstance(open_image(path).array, np.memmap)
         write_zlib_vti(path, image)
         assert_reads(path, image)
-        words = " ".join(map(repr, image.astype(image.dtype).ravel().tolist()))
+        values = image.ravel().tolist()
+        words = " ".join(map(repr, values))
         path.write_text(vti_text(image, f'format="ascii">{words}', "</VTKFile>"))
         assert_reads(path, image)
-        content = base64.b64encode(np.uint32(image.nbytes).tobytes() + image.tobytes()).decode()
+        size = np.uint32(image.nbytes).tobytes()
+        content = base64.b64encode(size + image.tobytes()).decode()
         path.write_text(vti_text(image, f'format="binary">{content}', "</VTKFile>"))
         assert_reads(path, image)
         packed = lzma.compress(image.tobytes())
@@ -206,7 +208,8 @@ class TestRaw:
         assert (opened.axes, opened.dtype) == ("ZYX", np.dtype(dtype))
         assert isinstance(opened.array, np.memmap)
 
-    def test_commands_with_labels_and_mask(self, tmp_path, capsys):
+    @pytest.mark.parametrize("flag", ["--mask", "--labels"])
+    def test_commands_with_labels_and_mask(self, tmp_path, capsys, flag):
         """Labels and masks have the shape of the image and a type of their own."""
         image = noise(6, 7, dtype="u2").astype(">u2")
         labels = noise(6, 7) // 128
@@ -216,11 +219,9 @@ class TestRaw:
         command = ["curve", str(tmp_path / "a.raw"), *layout]
         region = str(tmp_path / "l.raw")
         expected = ecc.euler_curve(image, [9000, 20000], mask=labels == 1).values.tolist()
-        for options in (["--mask", region, "--mask-dtype", "u1"],
-                        ["--labels", region, "--labels-dtype", "u1"]):  # fmt: skip
-            assert main([*command, *options]) == 0
-            rows = rows_of(capsys.readouterr().out)
-            assert [int(row["euler_number"]) for row in rows] == expected
+        assert main([*command, flag, region, f"{flag}-dtype", "u1"]) == 0
+        rows = rows_of(capsys.readouterr().out)
+        assert [int(row["euler_number"]) for row in rows] == expected
         out = tmp_path / "o.csv"
         assert main(["stack", *command[1:], "--out", str(out)]) == 0
         whole = ecc.euler_curve(image, [9000, 20000]).values.tolist()
@@ -273,9 +274,9 @@ class TestPersistenceSoftware:
         np.testing.assert_array_equal(np.asarray(complex.top_dimensional_cells()).T, image)
         complex.compute_persistence(min_persistence=0)
         pairs = ecc.persistence_pairs(read_image(path)).to_gudhi()
-        for dimension, found in enumerate(pairs):
-            expected = complex.persistence_intervals_in_dimension(dimension).reshape(-1, 2)
-            np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(expected, axis=0))
+        intervals = map(complex.persistence_intervals_in_dimension, range(len(pairs)))
+        expected = [np.sort(part.reshape(-1, 2), axis=0) for part in intervals]
+        np.testing.assert_equal([np.sort(part, axis=0) for part in pairs], expected)
 
     def test_dipha_as_its_readme_says(self, tmp_path):
         """The number 8067171840, the type 1, the number of values, axes and lengths from X on."""
@@ -337,9 +338,8 @@ class TestPersistenceSoftware:
         rows = np.frombuffer(path.read_bytes()[24:], "<i8,<f8,<f8")
         assert (rows["f0"] < 0).sum() == np.asarray(pairs.essential).sum() == 1
         found = read_result(path)
-        for ours, theirs in zip(found.to_gudhi(), pairs.to_gudhi(), strict=True):
-            order = np.lexsort(theirs.T[::-1])
-            np.testing.assert_array_equal(ours, theirs[order])
+        expected = [theirs[np.lexsort(theirs.T[::-1])] for theirs in pairs.to_gudhi()]
+        np.testing.assert_equal(list(found.to_gudhi()), expected)
         signed = -image if superlevel else image
         at = [-1.0, 0.0, 0.5]
         expected = ecc.betti_curves(signed, at, connectivity=connectivity).values

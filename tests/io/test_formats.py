@@ -261,8 +261,8 @@ class TestLif:
         write_lif(tmp_path / "a.lif", images, "ZYX", steps)
         path = tmp_path / "a.lif"
         assert_refused(path, "holds 2 images, choose one with `series`")
-        for number, image in enumerate(images):
-            assert_opens(path, image, "ZYX", SPACING, "micrometer", series=number)
+        assert_opens(path, images[0], "ZYX", SPACING, "micrometer", series=0)
+        assert_opens(path, images[1], "ZYX", SPACING, "micrometer", series=1)
         channels = noise(2, 3, 12, 10, dtype="u1")
         write_lif(path, [channels], "CZYX", {})
         assert_opens(path, channels, "CZYX", {})
@@ -373,8 +373,8 @@ class TestCollections:
         for number, image in enumerate(images):
             write_ome_zarr(tmp_path / "a.zarr" / str(number), [image], "yx")
         assert_refused(tmp_path / "a.zarr", "holds 2 images, choose one with `series`")
-        for number, image in enumerate(images):
-            assert_opens(tmp_path / "a.zarr", image, "YX", {}, series=number)
+        assert_opens(tmp_path / "a.zarr", images[0], "YX", {}, series=0)
+        assert_opens(tmp_path / "a.zarr", images[1], "YX", {}, series=1)
 
     def test_plates_and_wells(self, tmp_path):
         root = zarr.create_group(tmp_path / "p.zarr", zarr_format=2)

@@ -119,9 +119,11 @@ class TestBigDataViewer:
         reference = npy2bdv.BdvEditor(str(tmp_path / "a.h5"))
         opened = open_image(path, series=1)
         assert (opened.axes, opened.series, opened.levels) == ("TZYX", 2, 2)
-        for time in range(3):
-            expected = reference.read_view(time=time, channel=1).astype(np.uint16)
-            np.testing.assert_array_equal(opened[time : time + 1][0], expected)
+        expected = [
+            reference.read_view(time=time, channel=1).astype(np.uint16) for time in range(3)
+        ]
+        found = [opened[time : time + 1][0] for time in range(3)]
+        np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(opened.affine.origin, [5, 6, 7])
         coarse = open_image(path, series=1, level=1)
         assert coarse.shape == (3, 6, 3, 4)

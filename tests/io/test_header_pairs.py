@@ -30,19 +30,19 @@ class TestPairs:
             ("Spm2AnalyzeImage", True),
         ],
     )
-    def test_as_nibabel_loads_them(self, tmp_path, kind, scaled):
-        """By the name of either file."""
+    @pytest.mark.parametrize("suffix", [".hdr", ".img"])
+    def test_as_nibabel_loads_them(self, tmp_path, kind, scaled, suffix):
+        """Either file of a pair may be named."""
         image = (IMAGE * 0.37).astype("f4") if scaled else IMAGE
         pair = getattr(nibabel, kind)(image.T, AFFINE)
         if scaled:
             pair.set_data_dtype("i2")
         nibabel.save(pair, tmp_path / "a.img")
         expected = np.asarray(nibabel.load(tmp_path / "a.img").dataobj).T
-        for suffix in (".hdr", ".img"):
-            opened = open_image(tmp_path / f"a{suffix}")
-            assert opened.dtype == expected.dtype
-            np.testing.assert_array_equal(opened.read(), expected)
-            assert opened.spacing == {"Z": 4.0, "Y": 3.0, "X": 2.0}
+        opened = open_image(tmp_path / f"a{suffix}")
+        assert opened.dtype == expected.dtype
+        np.testing.assert_array_equal(opened.read(), expected)
+        assert opened.spacing == {"Z": 4.0, "Y": 3.0, "X": 2.0}
         if kind.startswith("Nifti"):
             np.testing.assert_array_equal(opened.affine.steps["X"], AFFINE[:3, 0])
             np.testing.assert_array_equal(opened.affine.origin, AFFINE[:3, 3])
@@ -127,8 +127,8 @@ class TestMinc:
         assert opened.spacing == pytest.approx({axis: zooms[axis] for axis in "ZYX"})
         assert opened.unit == "millimeter"
         spatial = [letter for letter in names if letter != "T"]
-        for axis, step in zip(spatial, reference.affine[:3, :3].T, strict=True):
-            np.testing.assert_array_equal(opened.affine.steps[axis], step)
+        steps = [opened.affine.steps[axis] for axis in spatial]
+        np.testing.assert_array_equal(steps, reference.affine[:3, :3].T)
         np.testing.assert_array_equal(opened.affine.origin, reference.affine[:3, 3])
 
     def test_labels_stay_integers(self, tmp_path):
@@ -170,18 +170,18 @@ class TestN5:
         write_n5(tmp_path / "a.n5", image, compression={"type": compression, **options})
         assert_reads(tmp_path / "a.n5", image)
 
-    def test_resolutions_and_their_spacing(self, tmp_path):
-        """Of Janelia's tools: steps of the finest one, and factors of the others."""
+    @pytest.mark.parametrize(("place", "level"), [("", 1), ("v", 1), ("v/s1", 0)])
+    def test_resolutions_and_their_spacing(self, tmp_path, place, level):
+        """Janelia's tools store the steps of the finest resolution, and factors of the others."""
         path = tmp_path / "a.n5"
         steps = {"unit": "nm", "dimensions": [4, 4, 40]}
         write_n5(path / "v" / "s0", IMAGE, pixelResolution=steps)
         coarse = {"pixelResolution": steps, "downsamplingFactors": [2, 2, 1]}
         write_n5(path / "v" / "s1", IMAGE[:, ::2, ::2], **coarse)
-        for place, level in ((path, 1), (path / "v", 1), (path / "v" / "s1", 0)):
-            opened = open_image(place, level=level)
-            assert (opened.axes, opened.unit) == ("ZYX", "nanometer")
-            assert opened.spacing == {"Z": 40.0, "Y": 8.0, "X": 8.0}
-            np.testing.assert_array_equal(opened.read(), IMAGE[:, ::2, ::2])
+        opened = open_image(path / place, level=level)
+        assert (opened.axes, opened.unit) == ("ZYX", "nanometer")
+        assert opened.spacing == {"Z": 40.0, "Y": 8.0, "X": 8.0}
+        np.testing.assert_array_equal(opened.read(), IMAGE[:, ::2, ::2])
         write_n5(path / "w", IMAGE)
         assert_refused(path, "datasets: v, w")
 

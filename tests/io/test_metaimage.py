@@ -31,17 +31,19 @@ class TestFiles:
         opened = open_image(tmp_path / name)
         assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
         assert opened.unit == "millimeter"
-        for x, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 4, 2)):
-            there = np.array(image.TransformIndexToPhysicalPoint((x, y, z))) * (-1, -1, 1)
-            here = opened.affine.moved({"X": x, "Y": y, "Z": z}).origin
-            np.testing.assert_allclose(here, there, rtol=1e-12)
+        corners = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 4, 2))
+        there = [image.TransformIndexToPhysicalPoint(corner) for corner in corners]
+        named = [dict(zip("XYZ", corner, strict=True)) for corner in corners]
+        here = list(map(opened.affine.moved, named))
+        origins = np.array([moved.origin for moved in here])
+        np.testing.assert_allclose(origins, np.array(there) * (-1, -1, 1), rtol=1e-12)
 
-    def test_channels(self, tmp_path, name, compressed):
-        for dtype, axes in (("u1", "ZYXS"), ("f4", "CZYX")):
-            image = noise(5, 6, 7, 3, dtype=dtype)
-            write_itk(tmp_path / name, image, compressed=compressed, isVector=True)
-            assert read_file(tmp_path / name).axes == axes
-            assert_reads(tmp_path / name, image[..., 1], channel=1)
+    @pytest.mark.parametrize(("dtype", "axes"), [("u1", "ZYXS"), ("f4", "CZYX")])
+    def test_channels(self, tmp_path, name, compressed, dtype, axes):
+        image = noise(5, 6, 7, 3, dtype=dtype)
+        write_itk(tmp_path / name, image, compressed=compressed, isVector=True)
+        assert read_file(tmp_path / name).axes == axes
+        assert_reads(tmp_path / name, image[..., 1], channel=1)
 
     def test_four_axes(self, tmp_path, name, compressed):
         image = noise(2, 5, 6, 7)
@@ -76,13 +78,16 @@ class TestHeaders:
         np.testing.assert_array_equal(other, image)
         assert_reads(tmp_path / "a.mhd", image)
 
-    def test_files_elsewhere(self, tmp_path):
+    @pytest.mark.parametrize("name", ["../secret.raw", "{}/secret.raw", "..", "C:\\secret.raw"])
+    def test_files_elsewhere(self, tmp_path, name):
         (tmp_path / "inner").mkdir()
         path = tmp_path / "inner" / "a.mhd"
         (tmp_path / "secret.raw").write_bytes(bytes(24))
-        for name in ("../secret.raw", str(tmp_path / "secret.raw"), "..", "C:\\secret.raw"):
-            self.write(path, b"", ElementDataFile=name)
-            assert_refused(path, "lie outside of its folder")
+        self.write(path, b"", ElementDataFile=name.format(tmp_path))
+        assert_refused(path, "lie outside of its folder")
+
+    def test_a_missing_file(self, tmp_path):
+        path = tmp_path / "a.mhd"
         self.write(path, b"", ElementDataFile="gone.raw")
         assert_refused(path, "gone.raw, which is missing")
 
@@ -97,11 +102,17 @@ class TestHeaders:
         assert_refused(path, "it describes 2000000000000 bytes")
         self.write(path, packed, DimSize="4 2", CompressedData="True")
         assert_refused(path, "it holds more values than it describes")
-        for lines in (
-            {"NDims": 3},
-            {"DimSize": "0 3"},
-            {"ElementType": "MET_STRING"},
-            {"BinaryData": "False"},
-        ):
-            self.write(path, bytes(24), **lines)
-            assert_refused(path)
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("NDims", 3),
+            ("DimSize", "0 3"),
+            ("ElementType", "MET_STRING"),
+            ("BinaryData", "False"),
+        ],
+    )
+    def test_lines_that_do_not_fit(self, tmp_path, key, value):
+        path = tmp_path / "a.mha"
+        self.write(path, bytes(24), **{key: value})
+        assert_refused(path)

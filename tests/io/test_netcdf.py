@@ -92,7 +92,8 @@ def test_the_only_variable_need_not_be_named(tmp_path, engine):
 def test_axes_by_their_coordinates(tmp_path, attributes, names, axes):
     """By CF's axis, standard_name, units and positive, rather than by their names."""
     path = tmp_path / "a.nc"
-    image = noise(*(3 + i for i in range(len(names))), dtype="i2")
+    shape = range(3, 3 + len(names))
+    image = noise(*shape, dtype="i2")
     coordinates = {n: (n, np.arange(image.shape[names.index(n)]), a) for n, a in attributes.items()}
     data = xarray.Dataset({"a": (tuple(names), image)}, coordinates)
     data.to_netcdf(path, engine="h5netcdf")
@@ -113,7 +114,7 @@ def test_uneven_coordinates_are_said(tmp_path):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_commands(tmp_path, engine):
-    """By parts, with a mask in the same format."""
+    """Commands read parts of a file, and a mask in the same format."""
     path = tmp_path / "a.nc"
     out = tmp_path / "o.csv"
     write(path, engine)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import skimage.io
 import tifffile
-from io_helpers import assert_reads, assert_refused, noise
+from io_helpers import assert_channels, assert_reads, assert_refused, noise
 from PIL import Image
 
 from ecc_core.cli import main
@@ -19,8 +19,7 @@ class TestFormats:
         image = noise(7, 5, samples, dtype="u2")
         path = tmp_path / "a.png"
         path.write_bytes(imagecodecs.png_encode(image))
-        for channel in range(samples):
-            assert_reads(path, image[..., channel], channel=channel)
+        assert_channels(path, image, axis=2)
         assert read_file(path).axes == "YXS"
 
     @pytest.mark.parametrize("shape", [(20, 17), (20, 17, 3)])
@@ -82,18 +81,18 @@ class TestZeroIsWhite:
         assert opened.notes == ("0 is white and the largest value black; values are as stored",)
 
     def test_masks_of_tifffile(self, tmp_path, capsys, monkeypatch):
-        """It writes them so that 0 is white, of which the image that was written knows nothing."""
+        """tifffile stores masks with 0 as white, which does not change the values of the array."""
         monkeypatch.chdir(tmp_path)
         mask = np.zeros((8, 8), bool)
         mask[2:5, 2:5] = True
         tifffile.imwrite("m.tif", mask)
         np.save("m.npy", mask)
         np.save("a.npy", np.arange(64).reshape(8, 8))
-        curves = []
-        for name in ("m.tif", "m.npy"):
-            assert main(["curve", "a.npy", "--thresholds", "0,20,63", "--mask", name]) == 0
-            curves.append(capsys.readouterr().out)
-        assert curves[0] == curves[1]
+        command = ["curve", "a.npy", "--thresholds", "0,20,63", "--mask"]
+        assert main([*command, "m.tif"]) == 0
+        of_tiff = capsys.readouterr().out
+        assert main([*command, "m.npy"]) == 0
+        assert of_tiff == capsys.readouterr().out
 
 
 class TestPlanar:
@@ -126,10 +125,10 @@ class TestPlanar:
         assert opened.axes == "".join(order)
         expected = image.transpose([axes.index(letter) for letter in order])
         np.testing.assert_array_equal(read_file(path).values, expected)
-        for channel in range(image.shape[axes.index(axes.strip("ZYX"))]):
-            plane = image.take(channel, axes.index(axes.strip("ZYX")))
-            assert_reads(path, plane, channel=channel)
-        box = tuple(slice(n // 3, n - n // 4) for n in expected.shape)
+        colours = axes.index(axes.strip("ZYX"))
+        assert_channels(path, image, colours)
+        ends = [(n // 3, n - n // 4) for n in expected.shape]
+        box = tuple(slice(*pair) for pair in ends)
         np.testing.assert_array_equal(opened[box], expected[box])
 
     def test_several_images(self, tmp_path):
@@ -137,8 +136,8 @@ class TestPlanar:
         with tifffile.TiffWriter(tmp_path / "a.tif") as file:
             for image in images:
                 file.write(image, **PLANAR)
-        for number, image in enumerate(images):
-            assert_reads(tmp_path / "a.tif", image[1], series=number, channel="g")
+        assert_reads(tmp_path / "a.tif", images[0][1], series=0, channel="g")
+        assert_reads(tmp_path / "a.tif", images[1][1], series=1, channel="g")
 
 
 class TestNotes:
@@ -188,7 +187,8 @@ class TestNotes:
 
     def test_cmyk(self, tmp_path):
         path = tmp_path / "a.jpg"
-        Image.fromarray(noise(20, 17, 4), mode=None).convert("RGB").convert("CMYK").save(path)
+        colours = Image.fromarray(noise(20, 17, 4), mode=None).convert("RGB")
+        colours.convert("CMYK").save(path)
         with Image.open(path) as other:
             inks = np.asarray(other)
         words = "channels are amounts of ink: cyan, magenta, yellow and black"

@@ -243,7 +243,7 @@ def everything_in(file):
 
 
 def test_files_that_end_early(file):
-    """Except within the last number of a text, of which nothing says how long it is."""
+    """They are refused, unless the last number of a text is cut, whose length is not stored."""
     whole = file.read_bytes()
     for size in range(0, len(whole) - len("0.75 \n"), 7):
         file.write_bytes(whole[:size])

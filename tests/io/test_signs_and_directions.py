@@ -170,7 +170,7 @@ class TestOmeZarr:
         np.testing.assert_array_equal(opened.affine.origin, [10, 30, 0])
 
     def test_coordinate_systems(self, tmp_path):
-        """Of 0.6: the first is that of the image, and others are said."""
+        """In version 0.6, the first system is that of the image, and a message names the others."""
         group = zarr.create_group(tmp_path / "a.zarr", zarr_format=3)
         group.create_array("0", shape=(4, 5), dtype="u1")
         axes = [{"name": a, "type": "space", "unit": "micrometer"} for a in "yx"]

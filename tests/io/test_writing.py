@@ -78,8 +78,7 @@ class TestTables:
         write_table(tmp_path / "t.parquet", columns, metadata=METADATA)
         table = parquet.read_table(tmp_path / "t.parquet")
         assert table.column_names == list(columns)
-        for name, expected in columns.items():
-            np.testing.assert_array_equal(table[name].to_numpy(), expected)
+        np.testing.assert_equal({name: table[name].to_numpy() for name in columns}, dict(columns))
         assert table["threshold"].to_numpy().dtype == np.dtype(dtype).newbyteorder("=")
         assert json.loads(table.schema.metadata[b"ecc"]) == METADATA
 
@@ -119,7 +118,7 @@ class TestAtomicity:
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
     def test_what_a_killed_process_has_left(self, tmp_path):
-        """It goes with the next write of that file; what is being written stays."""
+        """The next write of that file removes what is left, but not what is being written."""
         code = (
             "import sys, time\n"
             "from ecc_core.io import atomic_file\n"

@@ -44,8 +44,10 @@ def with_tifffile(path: Path) -> Found:
     planes = list(root.iterfind(".//{*}Plane"))
     assert {pixels.get(f"PhysicalSize{axis}Unit") for axis in axes} == {"µm"}
     assert {plane.get(f"Position{axis}Unit") for plane in planes for axis in axes} == {"µm"}
-    spacing = tuple(float(pixels.get(f"PhysicalSize{axis}")) for axis in axes)
-    places = [[float(plane.get(f"Position{axis}")) for axis in axes] for plane in planes]
+    steps = [pixels.get(f"PhysicalSize{axis}") for axis in axes]
+    spacing = tuple(map(float, steps))
+    positions = [[plane.get(f"Position{axis}") for axis in axes] for plane in planes]
+    places = np.array(positions, float).tolist()
     np.testing.assert_allclose(np.diff([place[0] for place in places]), STEPS[0])
     return Found(values, spacing, tuple(places[0]))
 
@@ -77,7 +79,8 @@ def with_nibabel(path: Path) -> Found:
 
 def with_simpleitk(path: Path) -> Found:
     image = SimpleITK.ReadImage(path)
-    assert image.GetDirection() == tuple(np.eye(image.GetDimension()).ravel())
+    identity = np.eye(image.GetDimension())
+    assert image.GetDirection() == tuple(identity.ravel())
     place = image.GetSpacing()[::-1], image.GetOrigin()[::-1]
     return Found(SimpleITK.GetArrayFromImage(image), *place)
 
@@ -153,12 +156,13 @@ def test_orientation_of_another_image(tmp_path, suffix):
     found = open_image(tmp_path / f"c{suffix}").affine
     expected = open_image(image).affine
     np.testing.assert_allclose(found.origin, expected.origin, atol=1e-5)
-    for axis in "XYZ":
-        np.testing.assert_allclose(found.steps[axis], expected.steps[axis], atol=1e-6)
-    theirs, ours = (SimpleITK.ReadImage(path) for path in (image, tmp_path / f"c{suffix}"))
-    for corner in np.ndindex(2, 2, 2):
-        places = [i.TransformIndexToPhysicalPoint(corner) for i in (theirs, ours)]
-        np.testing.assert_allclose(places[1], places[0], atol=1e-5)
+    steps = [found.steps[axis] for axis in "XYZ"]
+    np.testing.assert_allclose(steps, [expected.steps[axis] for axis in "XYZ"], atol=1e-6)
+    ours = SimpleITK.ReadImage(tmp_path / f"c{suffix}")
+    places = list(map(ours.TransformIndexToPhysicalPoint, np.ndindex(2, 2, 2)))
+    theirs = SimpleITK.ReadImage(image)
+    known = list(map(theirs.TransformIndexToPhysicalPoint, np.ndindex(2, 2, 2)))
+    np.testing.assert_allclose(places, known, atol=1e-5)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -184,10 +188,13 @@ def test_shards_are_written_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(zarr.Array, "__setitem__", recorded)
     write_image(tmp_path / "c.zarr", da.zeros((300, 70, 520), np.uint8, chunks=(100, 70, 77)))
     assert len(boxes) == 2 * 1 * 3
-    for box, shards, shape in boxes:
-        for part, side, n in zip(box, shards, shape, strict=True):
-            assert part.start % side == 0
-            assert part.stop in (part.start + side, n)
+    written = [
+        (part.start, part.stop, side, n)
+        for box, shards, shape in boxes
+        for part, side, n in zip(box, shards, shape, strict=True)
+    ]
+    assert all(start % side == 0 for start, _, side, _ in written)
+    assert all(stop in (start + side, n) for start, stop, side, n in written)
 
 
 def test_labels_metadata(tmp_path):
@@ -220,12 +227,12 @@ def test_a_flipped_bit_of_a_zarr_image_is_found(tmp_path, zarr_format):
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_labels_in_an_image(tmp_path, zarr_format):
-    """In the version of OME-Zarr that the image has."""
+    """Labels are written in the version of OME-Zarr that the image has."""
     image = write_ome_zarr(tmp_path / "i.zarr", [VOLUME], "ZYX", [STEPS], zarr_format)
     for name, values in (("a", VOLUME % 3), ("b", VOLUME % 2), ("a", VOLUME % 5)):
         write_image(f"{image}/labels/{name}", values, like=open_image(image), labels=True)
-    for name, values in (("a", VOLUME % 5), ("b", VOLUME % 2)):
-        np.testing.assert_array_equal(read_image(f"{image}/labels/{name}"), values)
+    np.testing.assert_array_equal(read_image(f"{image}/labels/a"), VOLUME % 5)
+    np.testing.assert_array_equal(read_image(f"{image}/labels/b"), VOLUME % 2)
     groups = [zarr.open_group(image, path=p, mode="r") for p in ("labels", "labels/a")]
     listed, own = (dict(group.attrs) for group in groups)
     assert {group.metadata.zarr_format for group in groups} == {zarr_format}
