@@ -19,22 +19,29 @@ def pair():
     return rng.random((2, 3, 10, 11)).astype(np.float32), rng.random((2, 3, 10, 11)) > 0.6
 
 
+def differences(prediction, target):
+    """By how much the numbers of each dimension differ."""
+    return np.abs(numbers(prediction) - numbers(target))
+
+
 def test_sums_differences(pair):
     prediction, target = pair
     errors = BettiError(2)(prediction, target)
     assert errors.shape == (2, 3)
-    for i in np.ndindex(2, 3):
-        assert errors[i] == np.abs(numbers(prediction[i]) - numbers(target[i])).sum()
+    expected = np.empty((2, 3))
+    for place in np.ndindex(expected.shape):
+        expected[place] = differences(prediction[place], target[place]).sum()
+    assert_array_equal(errors, expected)
     volumes = BettiError(3)(prediction, target)
     assert volumes.shape == (2,)
-    assert volumes[1] == np.abs(numbers(prediction[1]) - numbers(target[1])).sum()
+    assert volumes[1] == differences(prediction[1], target[1]).sum()
     assert_array_equal(BettiError(2)(target, target), np.zeros((2, 3)))
 
 
 def test_averages_windows(pair):
     prediction, target = (image[0, 0] for image in pair)
     parts = [(slice(y, y + 4), slice(x, x + 6)) for y in (0, 4, 8) for x in (0, 6)]
-    each = [np.abs(numbers(prediction[p]) - numbers(target[p])).sum() for p in parts]
+    each = [differences(prediction[part], target[part]).sum() for part in parts]
     assert BettiError(2, window=(4, 6))(prediction, target) == np.mean(each)
     assert BettiError(2, window=20)(prediction, target) == BettiError(2)(prediction, target)
 
@@ -69,14 +76,19 @@ def test_bad_shapes(pair):
         BettiError(2)(prediction[..., :0], target[..., :0])
 
 
-def test_logits(pair):
+@pytest.mark.parametrize("threshold", [0.5, 0.2])
+def test_logits(pair, threshold):
     prediction, target = pair
     logits = np.log(prediction / (1 - prediction))
-    for threshold in (0.5, 0.2):
-        expected = BettiError(2, threshold=threshold)(prediction, target)
-        found = BettiError(2, threshold=threshold, from_logits=True)
-        assert_array_equal(found(logits, target), expected)
-        assert_array_equal(found(torch.from_numpy(logits), torch.from_numpy(target)), expected)
+    expected = BettiError(2, threshold=threshold)(prediction, target)
+    found = BettiError(2, threshold=threshold, from_logits=True)
+    assert_array_equal(found(logits, target), expected)
+    assert_array_equal(found(torch.from_numpy(logits), torch.from_numpy(target)), expected)
+
+
+def test_logits_of_matched_errors(pair):
+    prediction, target = pair
+    logits = np.log(prediction / (1 - prediction))
     expected = BettiError(2, matched=True)(prediction, target)
     assert_array_equal(BettiError(2, matched=True, from_logits=True)(logits, target), expected)
     with pytest.raises(ValueError, match="`threshold` must be between 0 and 1 with `from_logits`"):
@@ -131,8 +143,11 @@ class TestClasses:
 def test_errors_by_dimension(pair):
     errors = BettiError(2, per_dimension=True)(*pair)
     assert errors.shape == (2, 3, 2)
-    for i in np.ndindex(2, 3):
-        assert_array_equal(errors[i], np.abs(numbers(pair[0][i]) - numbers(pair[1][i])))
+    prediction, target = pair
+    expected = np.empty((2, 3, 2))
+    for place in np.ndindex(2, 3):
+        expected[place] = differences(prediction[place], target[place])
+    assert_array_equal(errors, expected)
     assert_array_equal(errors.sum(-1), BettiError(2)(*pair))
 
 

@@ -14,7 +14,8 @@ SHAPES = {1: (29,), 2: (21, 26), 3: (13, 15, 14)}
 @pytest.mark.parametrize("n_spatial", [1, 2, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize(("side", "stride", "padding"), [(8, 4, 0), (9, 4, 2), (5, 7, 3)])
-def test_any_window_and_stride(n_spatial, superlevel, side, stride, padding):
+@pytest.mark.parametrize("masked", ["each", "all", "none"])
+def test_any_window_and_stride(n_spatial, superlevel, side, stride, padding, masked):
     """Points that are masked and those of the padding never enter."""
     shape = SHAPES[n_spatial]
     image = noise(2, *shape, dtype=torch.float64)
@@ -24,16 +25,16 @@ def test_any_window_and_stride(n_spatial, superlevel, side, stride, padding):
     options["superlevel"] = superlevel
     layer = EulerCurveMap(levels, window=side, stride=stride, padding=padding, **options)
     single = EulerCurveLayer(levels, **options)
-    for shown in (mask[:, None], mask[0], None):
-        found = layer(image[:, None], shown)
-        inside = torch.ones_like(mask) if shown is None else shown.reshape(-1, *shape)
-        sides = [padding] * 2 * n_spatial
-        whole, inside = (torch.nn.functional.pad(x, sides) for x in (image, inside.expand_as(mask)))
-        assert found.shape == (2, 4, *((n - side) // stride + 1 for n in whole.shape[1:]))
-        for position in np.ndindex(*found.shape[2:]):
-            part = (slice(None), *(slice(stride * p, stride * p + side) for p in position))
-            expected = single(whole[part], inside[part])
-            torch.testing.assert_close(found[(slice(None), slice(None), *position)], expected)
+    shown = {"each": mask[:, None], "all": mask[0], "none": None}[masked]
+    found = layer(image[:, None], shown)
+    inside = torch.ones_like(mask) if shown is None else shown.reshape(-1, *shape)
+    sides = [padding] * 2 * n_spatial
+    whole, inside = (torch.nn.functional.pad(x, sides) for x in (image, inside.expand_as(mask)))
+    assert found.shape == (2, 4, *((n - side) // stride + 1 for n in whole.shape[1:]))
+    for position in np.ndindex(*found.shape[2:]):
+        part = (slice(None), *(slice(stride * p, stride * p + side) for p in position))
+        expected = single(whole[part], inside[part])
+        torch.testing.assert_close(found[(slice(None), slice(None), *position)], expected)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit.script. is")

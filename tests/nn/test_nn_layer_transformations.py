@@ -39,9 +39,10 @@ class TestTransformations:
         expected = layer(image)
         copies = copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))
         take_a_wild_step(layer, 0.3, 1)
-        for other in copies:
-            assert repr(other) == repr(layer)
-            assert torch.equal(other(image), expected)
+        assert [repr(other) for other in copies] == [repr(layer)] * 2
+        torch.testing.assert_close(
+            [other(image) for other in copies], [expected] * 2, rtol=0, atol=0
+        )
         assert not torch.equal(layer(image), expected)
 
     @pytest.mark.parametrize(
@@ -75,12 +76,15 @@ class TestTransformations:
             return torch.func.functional_call(layers[0], state, (image,)).square().sum()
 
         found, values = torch.vmap(torch.func.grad_and_value(loss))(parameters, buffers)
-        for k, layer in enumerate(layers):
-            value = layer(image).square().sum()
-            torch.testing.assert_close(values[k], value)
-            gradients = torch.autograd.grad(value, [*layer.parameters()])
-            for own, gradient in zip(found.values(), gradients, strict=True):
-                torch.testing.assert_close(own[k], gradient)
+        found_alone = [layer(image) for layer in layers]
+        alone = [curves.square().sum() for curves in found_alone]
+        torch.testing.assert_close(values, torch.stack(alone))
+        gradients = [
+            torch.autograd.grad(value, [*layer.parameters()])
+            for value, layer in zip(alone, layers, strict=True)
+        ]
+        expected = [torch.stack(parts) for parts in zip(*gradients, strict=True)]
+        torch.testing.assert_close(list(found.values()), expected)
 
     @LAYERS
     def test_mixed_precision(self, make):
@@ -95,7 +99,8 @@ class TestTransformations:
         assert curve.dtype == torch.float32
         torch.testing.assert_close(curve, layer(features.float()))
         curve.square().sum().backward()
-        assert all(p.grad.isfinite().all() for p in [*first.parameters(), *layer.parameters()])
+        slopes = [parameter.grad for parameter in [*first.parameters(), *layer.parameters()]]
+        assert all(slope.isfinite().all() for slope in slopes)
 
 
 class TestBfloat16:

@@ -80,9 +80,11 @@ class TestValues:
         options |= {"sharpness": layer.sharpness, "n_spatial": n_spatial}
         torch.testing.assert_close(rows, soft_euler_curve(image, plain.thresholds, **options))
         options |= {"mask": mask, "direction_scale": 0.1, "spacing": 2.0}
-        for k, direction in enumerate(layer.directions):
-            row = soft_euler_curve(image, layer.thresholds, direction=direction, **options)
-            torch.testing.assert_close(found[:, :, k], row)
+        rows = [
+            soft_euler_curve(image, layer.thresholds, direction=direction, **options)
+            for direction in layer.directions
+        ]
+        torch.testing.assert_close(found, torch.stack(rows, dim=2))
 
     @pytest.mark.parametrize("n_spatial", [1, 2, 3])
     def test_transforms(self, n_spatial):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from nn_helpers import SHAPES, noise, torch
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core.nn import EulerCurveLoss
 from ecc_core.nn.functional import soft_euler_curve
 
@@ -29,11 +30,15 @@ class TestValues:
         gap = curves(prediction, **options) - curves(target.float(), **options)
         gap = gap.numpy().astype(np.float64) / math.prod(shape)
         largest = np.abs(gap).max(-1)
-        expected = largest if p == math.inf else (np.abs(gap) ** p).mean(-1) ** (1 / p)
-        wanted = {"none": expected, "mean": expected.mean(), "sum": expected.sum()}
-        for reduction, error in wanted.items():
-            found = EulerCurveLoss(p=p, reduction=reduction, **options)(prediction, target)
-            np.testing.assert_allclose(found, error, rtol=1e-5)
+        means = (np.abs(gap) ** p).mean(-1)
+        expected = largest if p == math.inf else means ** (1 / p)
+        found = {
+            reduction: EulerCurveLoss(p=p, reduction=reduction, **options)(prediction, target)
+            for reduction in ("none", "mean", "sum")
+        }
+        np.testing.assert_allclose(found["none"], expected, rtol=1e-5)
+        np.testing.assert_allclose(found["mean"], expected.mean(), rtol=1e-5)
+        np.testing.assert_allclose(found["sum"], expected.sum(), rtol=1e-5)
         absolute = EulerCurveLoss(p=p, reduction="none", normalize=False, **options)
         found = absolute(prediction, target) / math.prod(shape)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -54,14 +59,16 @@ class TestWindows:
     def test_average_over_windows(self, shape, side):
         prediction = noise(2, *shape)
         target = noise(2, *shape, seed=1) > 0.5
-        padded = [torch.zeros(2, *(-(-n // side) * side for n in shape)) for _ in "ab"]
+        counts = [ceil_div(n, side) for n in shape]
+        padded = torch.zeros(2, 2, *(side * count for count in counts))
         for whole, part in zip(padded, (prediction, target), strict=True):
             whole[(slice(None), *map(slice, shape))] = part
         options = {"reduction": "none", "n_spatial": len(shape)}
         whole = EulerCurveLoss(**options)
-        places = np.ndindex(*(n // side for n in padded[0].shape[1:]))
-        windows = [(..., *(slice(i * side, (i + 1) * side) for i in place)) for place in places]
-        pieces = [whole(*(array[window] for array in padded)) for window in windows]
+        pieces = []
+        for place in np.ndindex(*counts):
+            window = [slice(i * side, (i + 1) * side) for i in place]
+            pieces.append(whole(*padded[(..., *window)]))
         found = EulerCurveLoss(window=side, **options)(prediction, target)
         torch.testing.assert_close(found, torch.stack(pieces).mean(0))
 
@@ -90,7 +97,7 @@ class TestGradients:
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
     def test_low_precision(self, dtype):
-        """As good as the rounded probabilities are."""
+        """Results are those of the probabilities, rounded to the lower precision."""
         prediction = noise(2, 2, 6, 7).to(dtype).requires_grad_()
         target = noise(2, 2, 6, 7, seed=1) > 0.5
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -106,9 +113,10 @@ def test_copies():
     loss = EulerCurveLoss(5, p=2, window=4)
     prediction = noise(2, 6, 7)
     target = noise(2, 6, 7, seed=1) > 0.5
-    for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
-        assert other(prediction, target) == loss(prediction, target)
-        assert repr(other) == (
-            "EulerCurveLoss(thresholds=5, p=2.0, window=4, normalize=True, connectivity=2, "
-            "n_spatial=2, reduction='mean')"
-        )
+    copies = copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))
+    assert [other(prediction, target) for other in copies] == [loss(prediction, target)] * 2
+    text = (
+        "EulerCurveLoss(thresholds=5, p=2.0, window=4, normalize=True, connectivity=2, "
+        "n_spatial=2, reduction='mean')"
+    )
+    assert [repr(other) for other in copies] == [text] * 2

@@ -40,12 +40,12 @@ class TestTargets:
         masks.view(2, 4, -1)[:, :, 0] = 0
         assert torch.equal(loss(prediction, target.int()), loss(prediction, masks))
 
-    def test_masks_of_one_channel_may_lack_its_axis(self):
+    @pytest.mark.parametrize("kind", [torch.bool, torch.int64, torch.float32], ids=str)
+    def test_masks_of_one_channel_may_lack_its_axis(self, kind):
         prediction = noise(2, 1, 6, 7)
         target = noise(2, 6, 7, seed=1) > 0.5
-        for kind in (torch.bool, torch.int64, torch.float32):
-            found = EulerCurveLoss()(prediction, target.to(kind))
-            assert torch.equal(found, EulerCurveLoss()(prediction, target[:, None]))
+        found = EulerCurveLoss()(prediction, target.to(kind))
+        assert torch.equal(found, EulerCurveLoss()(prediction, target[:, None]))
 
     def test_logits(self):
         logits = 4 * noise(2, 3, 6, 7) - 2
@@ -99,9 +99,11 @@ class TestWeights:
             "sum": (errors * weight).sum(),
             "mean": (errors * weight).sum() / (4 * weight.sum()),
         }
-        for reduction, wanted in expected.items():
-            found = EulerCurveLoss(weight=weight, reduction=reduction)(prediction, target)
-            torch.testing.assert_close(found, wanted)
+        found = {
+            reduction: EulerCurveLoss(weight=weight, reduction=reduction)(prediction, target)
+            for reduction in expected
+        }
+        torch.testing.assert_close(found, expected)
         even = EulerCurveLoss(weight=[2, 2, 2], window=3)(prediction, target)
         torch.testing.assert_close(even, EulerCurveLoss(window=3)(prediction, target))
 
@@ -177,18 +179,19 @@ class TestErrors:
         target = noise(6, 7, seed=1)
         shown = noise(6, 7, seed=2) > 0.3
         wanted = EulerCurveLoss()(prediction, target, mask=shown)
-        for value in (math.nan, 7):
-            found = [x.where(shown, value) for x in (prediction, target)]
-            assert EulerCurveLoss()(*found, mask=shown) == wanted
+        hidden = [x.where(shown, math.nan) for x in (prediction, target)]
+        assert EulerCurveLoss()(*hidden, mask=shown) == wanted
+        hidden = [x.where(shown, 7) for x in (prediction, target)]
+        assert EulerCurveLoss()(*hidden, mask=shown) == wanted
         marked = (target > 0.5).long().where(shown, 255)
         loss = EulerCurveLoss(ignore_index=255)
         assert loss(prediction, marked) == EulerCurveLoss()(prediction, target > 0.5, mask=shown)
 
-    def test_an_empty_batch_keeps_the_graph(self):
+    @pytest.mark.parametrize("window", [None, 4])
+    def test_an_empty_batch_keeps_the_graph(self, window):
         empty = torch.ones(0, 2, 6, 7, requires_grad=True)
-        for window in (None, 4):
-            EulerCurveLoss(window=window)(empty, empty.detach()).backward()
-            assert empty.grad.shape == empty.shape
+        EulerCurveLoss(window=window)(empty, empty.detach()).backward()
+        assert empty.grad.shape == empty.shape
 
     def test_an_empty_batch(self):
         empty = torch.ones(0, 2, 6, 7)

@@ -112,7 +112,8 @@ def arguments() -> tuple[Tensor, ...]:
 @OF
 def test_forward_mode_agrees_with_backward(of):
     given = arguments()
-    tangents = [draw(*x.shape, 3).double()[..., 0] for x in given]
+    drawn = [draw(*x.shape, 3).double() for x in given]
+    tangents = [one[..., 0] for one in drawn]
     inputs = [x.clone().requires_grad_() for x in given]
     result = of(*inputs)
     upstream = draw(*result.shape).double()
@@ -122,11 +123,12 @@ def test_forward_mode_agrees_with_backward(of):
         primal, tangent = forward_ad.unpack_dual(of(*map(forward_ad.make_dual, given, tangents)))
     torch.testing.assert_close(primal, result, rtol=0, atol=1e-13)
     torch.testing.assert_close((tangent * upstream).sum(), wanted)
-    jacobians = [torch.func.jacfwd(of, argument)(*given) for argument in range(4)]
-    for argument, (forward, gradient) in enumerate(zip(jacobians, gradients, strict=True)):
-        torch.testing.assert_close(forward, torch.func.jacrev(of, argument)(*given))
-        torch.testing.assert_close(torch.tensordot(upstream, forward, upstream.dim()), gradient)
-        assert forward.any()
+    forward = [torch.func.jacfwd(of, argument)(*given) for argument in range(4)]
+    backward = [torch.func.jacrev(of, argument)(*given) for argument in range(4)]
+    torch.testing.assert_close(forward, backward)
+    summed = [torch.tensordot(upstream, jacobian, upstream.dim()) for jacobian in forward]
+    torch.testing.assert_close(summed, list(gradients))
+    assert all(jacobian.any() for jacobian in forward)
 
 
 @OF
@@ -146,12 +148,13 @@ def test_func_grad_of_each(of, mapped):
     for k in range(3):
         one = [x[k] if i in mapped else x for i, x in enumerate(given)]
         one = [x.clone().requires_grad_() for x in one]
-        for own, true in zip(found, torch.autograd.grad(total(*one), one), strict=True):
-            torch.testing.assert_close(own[k], true)
+        expected = torch.autograd.grad(total(*one), one)
+        torch.testing.assert_close([own[k] for own in found], list(expected))
 
 
+@pytest.mark.parametrize("way", ["hessian", "grad of jvp", "jacfwd of jvp", "grad of grad"])
 @OF
-def test_second_derivatives_in_any_order_are_refused(of):
+def test_second_derivatives_in_any_order_are_refused(of, way):
     first, *rest = arguments()
 
     def total(image: Tensor) -> Tensor:
@@ -160,13 +163,20 @@ def test_second_derivatives_in_any_order_are_refused(of):
     def slope(image: Tensor) -> Tensor:
         return torch.func.jvp(total, (image,), (torch.ones_like(image),))[1]
 
-    def twice(image: Tensor) -> Tensor:
-        return torch.func.grad(lambda x: torch.func.grad(total)(x).sum())(image)
+    def gradient_sum(image: Tensor) -> Tensor:
+        return torch.func.grad(total)(image).sum()
 
-    ways = torch.func.hessian(total), torch.func.grad(slope), torch.func.jacfwd(slope), twice
-    for second in ways:
-        with pytest.raises(RuntimeError, match="have no second derivatives"):
-            second(first)
+    def twice(image: Tensor) -> Tensor:
+        return torch.func.grad(gradient_sum)(image)
+
+    second = {
+        "hessian": torch.func.hessian(total),
+        "grad of jvp": torch.func.grad(slope),
+        "jacfwd of jvp": torch.func.jacfwd(slope),
+        "grad of grad": twice,
+    }
+    with pytest.raises(RuntimeError, match="have no second derivatives"):
+        second[way](first)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, torch.inf])

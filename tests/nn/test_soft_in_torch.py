@@ -42,10 +42,10 @@ class TestValues:
         curve = soft_euler_curve(*found[:2], sharpness=found[2], **vector, **options)
         oracle = plain_curve(*wanted, **options)
         assert relative(curve, oracle) < 1e-11
-        pairs = zip(gradients(curve, found), gradients(oracle, wanted), strict=True)
-        for name, (own, true) in zip(("image", "t", "l", "u", "a"), pairs, strict=True):
-            if not (ndim == 1 and name == "u"):  # where a direction has one way to go
-                assert relative(own, true) < 1e-11, name
+        errors = list(map(relative, gradients(curve, found), gradients(oracle, wanted)))
+        if ndim == 1:
+            del errors[3]  # a direction along one axis has no other way to go
+        assert max(errors) < 1e-11
 
     @pytest.mark.parametrize("extension", ["max", "min"])
     @pytest.mark.parametrize(("shape", "connectivity"), SHAPES)
@@ -89,12 +89,12 @@ class TestValues:
         flat = soft_euler_curve(image[0], [0.2], sharpness=torch.tensor(0.0))
         assert flat.isnan().all()
 
-    def test_empty(self):
-        for shape in ((0, 4, 5), (2, 0, 5)):
-            image = torch.zeros(shape).requires_grad_()
-            curve = soft_euler_curve(image, [0.2, 0.6], sharpness=9.0)
-            assert curve.tolist() == [[0, 0]] * shape[0]
-            curve.sum().backward()
+    @pytest.mark.parametrize("shape", [(0, 4, 5), (2, 0, 5)])
+    def test_empty(self, shape):
+        image = torch.zeros(shape).requires_grad_()
+        curve = soft_euler_curve(image, [0.2, 0.6], sharpness=9.0)
+        assert curve.tolist() == [[0, 0]] * shape[0]
+        curve.sum().backward()
 
 
 @pytest.fixture

@@ -155,16 +155,20 @@ def test_one_mask_for_a_batch():
     assert torch.equal(together, torch.stack(apart))
 
 
+@pytest.mark.parametrize(
+    "spacing",
+    [np.array([1.0, 0.5]), torch.tensor([1.0, 0.5]), [np.float32(1), 0.5]],
+    ids=["numpy", "torch", "list"],
+)
 @pytest.mark.parametrize("number", [np.float64, np.float32, np.array, torch.tensor])
-def test_numbers_of_numpy_and_torch(number):
+def test_numbers_of_numpy_and_torch(number, spacing):
     def curve(levels, number, spacing):
         numbers = {"sharpness": number(5.0), "direction_scale": number(0.5)}
         options = {"direction": [1.0, 2.0], "connectivity": 1, "spacing": spacing}
         return soft_euler_curve(IMAGE, levels, **numbers, **options)
 
     expected = curve(LEVELS, float, (1.0, 0.5))
-    for spacing in (np.array([1.0, 0.5]), torch.tensor([1.0, 0.5]), [np.float32(1), 0.5]):
-        assert torch.equal(curve(LEVELS.numpy(), number, spacing), expected)
+    assert torch.equal(curve(LEVELS.numpy(), number, spacing), expected)
 
 
 def test_negated_views():

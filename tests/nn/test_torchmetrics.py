@@ -42,9 +42,10 @@ def test_class_indices_and_scores(background, axis):
     pairs = [(scores.argmax(1) == c, target == c) for c in classes]
     wanted = np.mean([mean_error(*pair) for pair in pairs])
     shown = target[:, None] if axis else target
-    for preds in (scores, scores.softmax(1), scores.argmax(1)):
-        metric = BettiError(num_classes=3, include_background=background)
-        assert metric(preds, shown).item() == pytest.approx(wanted)
+    given = scores, scores.softmax(1), scores.argmax(1)
+    metrics = [BettiError(num_classes=3, include_background=background) for _ in given]
+    found = [metric(preds, shown).item() for metric, preds in zip(metrics, given, strict=True)]
+    assert found == pytest.approx([wanted] * 3)
 
 
 def test_errors():
