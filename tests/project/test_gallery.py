@@ -39,7 +39,7 @@ def test_example(path, offline):
     assert figures
     for figure in figures:
         figure.canvas.draw()
-        assert figure.axes
+    assert all(figure.axes for figure in figures)
     if check := CHECKS.get(path.stem):
         assert check(names)
 

@@ -25,8 +25,9 @@ def test_import_loads_nothing_heavy():
 
 
 def test_import_is_quick():
-    """By the least processor times of five runs."""
-    times = [map(float, run_python(TIMES).stdout.split()) for _ in range(5)]
+    """The least processor times of five runs are compared."""
+    printed = [run_python(TIMES).stdout.split() for _ in range(5)]
+    times = [map(float, numbers) for numbers in printed]
     numpy, more = map(min, zip(*times, strict=True))
     assert more < numpy
 

@@ -58,8 +58,7 @@ def test_job(name, tmp_path, monkeypatch, capsys):
         warnings.simplefilter("ignore", DeprecationWarning)  # of other libraries
         runpy.run_path(str(JOBS / f"{name}.py"))
     text = capsys.readouterr().out
-    for statement in SAID[name]:
-        assert statement in text
+    assert [statement for statement in SAID[name] if statement not in text] == []
     for file in WRITTEN.get(name, []):
         assert (tmp_path / file).stat().st_size > 500
         if not file.endswith(".png"):

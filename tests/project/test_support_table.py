@@ -44,7 +44,6 @@ def test_devices_without_kernels(function):
 
 
 def test_curves_name_public_functions():
-    for one in CURVES.values():
-        names = {one.of_image, one.of_regions} - {""}
-        assert names <= FUNCTIONS.keys()
-        assert all(hasattr(ecc, name) for name in names)
+    names = {name for one in CURVES.values() for name in (one.of_image, one.of_regions)} - {""}
+    assert names <= FUNCTIONS.keys()
+    assert all(hasattr(ecc, name) for name in names)

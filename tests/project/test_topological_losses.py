@@ -44,13 +44,15 @@ def test_gaps_in_a_centreline(losses, ring):
 
 def test_pairs_of_windows_are_those_of_each_alone(losses):
     images = torch.rand(3, 6, 6, generator=torch.Generator().manual_seed(0))
-    together = set(zip(*(part.tolist() for part in losses.pairs_of(images)), strict=True))
+    columns = [part.tolist() for part in losses.pairs_of(images)]
+    together = set(zip(*columns, strict=True))
     alone = set()
     for index, image in enumerate(images):
         groups, births, deaths = losses.pairs_of(image[None])
         remains = deaths == image.numel()
         places = births + 36 * index, torch.where(remains, images.numel(), deaths + 36 * index)
-        alone |= set(zip(*(p.tolist() for p in (groups + 2 * index, *places)), strict=True))
+        columns = [part.tolist() for part in (groups + 2 * index, *places)]
+        alone |= set(zip(*columns, strict=True))
     assert together == alone
     assert len(together) > 6
 
@@ -79,7 +81,8 @@ def test_points_are_penalized_for_the_worst_neighbour_of_their_class(study, shap
     mask = rng.random(shape) < 0.5
     worst = np.empty(shape)
     for point in np.ndindex(*shape):
-        around = tuple(slice(max(i - 1, 0), i + 2) for i in point)
+        firsts = [max(i - 1, 0) for i in point]
+        around = tuple(slice(first, i + 2) for first, i in zip(firsts, point, strict=True))
         same = logits[around][mask[around] == mask[point]]
         worst[point] = same.min() if mask[point] else same.max()
     given, wanted, target = (
@@ -122,8 +125,9 @@ def test_images_are_fresh_for_each_seed(study, name, monkeypatch):
     monkeypatch.setattr(images, "COUNTS", (2, 1, 1))
     drawn = [images.SUBJECTS[name].draw(seed) for seed in (1, 1, 2)]
     first, again, other = ([part[0] for part in sets] for sets in drawn)
-    for one, same, another in zip(first, again, other, strict=True):
-        assert torch.equal(one, same)
-        assert not torch.equal(one, another)
+    torch.testing.assert_close(first, again, rtol=0, atol=0)
+    pairs = zip(first, other, strict=True)
+    assert not any(torch.equal(one, another) for one, another in pairs)
     assert not torch.equal(first[1], first[2])
-    assert all(0.03 < part[1].float().mean() < 0.5 for part in drawn[0])
+    masks = [part[1] for part in drawn[0]]
+    assert all(0.03 < mask.float().mean() < 0.5 for mask in masks)
