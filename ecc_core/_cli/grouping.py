@@ -1,7 +1,7 @@
 """The groups of ``ecc compare``: curves of a table, what is known of them, and their units."""
 
 from argparse import Namespace
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -18,6 +18,8 @@ from ecc_core.io import CurveTable
 
 KEYS = (IMAGE, "name", "folder", "plate", "well", "row", "column", "field", "channel", "label")
 """Columns that say which curves a row of another table belongs to; also the indices of axes."""
+MATCHED = "(matched)"
+"""A column that marks the curves that another table has a row for."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,25 @@ def _joined(metadata: Any, path: Path) -> Any:
         known = set(texts_of(features["name"]))
         metadata = metadata.assign(name=_file_names(texts_of(metadata[IMAGE]), known))
     indices = [column for column in metadata if len(str(column)) == 1]
-    joined = join_columns(metadata, features, (*KEYS, *indices), f"--join {path}")
-    return joined.drop(columns=[*names])
+    keys = [*KEYS, *indices]
+    marked = features.assign(**{MATCHED: True})
+    joined = join_columns(metadata, marked, keys, f"--join {path}")
+    if joined[MATCHED].isna().all():
+        raise ValueError(_without_match(metadata, features, keys, path))
+    return joined.drop(columns=[*names, MATCHED])
+
+
+def _without_match(metadata: Any, features: Any, keys: Sequence[str], path: Path) -> str:
+    """Return a message that shows how the keys of two tables differ."""
+    if features.empty or metadata.empty:
+        return f"--join {path} must have a row for some of the curves, got no rows or no curves"
+    shared = [key for key in keys if key in metadata and key in features]
+    wanted = ", ".join(texts_of(metadata[key])[0] for key in shared)
+    given = ", ".join(texts_of(features[key])[0] for key in shared)
+    return (
+        f"--join {path} must have a row for some of the curves, but none has their "
+        f"{', '.join(shared)}: the first curve has {wanted!r}, the first row {given!r}"
+    )
 
 
 def _file_names(paths: list[str], known: Set[str]) -> list[str]:

@@ -141,6 +141,11 @@ def test_join(tmp_path, say, keys):
         ),
         ({"name": ["0"], "drug": ["x"]}, "the name '0' is that of a/0.tif and b/0.tif"),
         ({"input": ["a/0.tif"], "drug": ["x"]}, "--by must have a value .* drug is empty for 1"),
+        (
+            {"input": ["0.tif"], "drug": ["x"]},
+            "none has their input: the first curve has 'a/0.tif', the first row '0.tif'",
+        ),
+        ({"input": [], "drug": []}, "meta.csv must have a row for some of the curves, got no rows"),
     ],
 )
 def test_tables_that_do_not_join(tmp_path, refuse, meta, message):
