@@ -8,6 +8,7 @@ from layer_cases import CASES, assert_near, in_double, step
 from soft_helpers import draw
 
 from ecc_core.nn import EulerCurveLayer, SimplicialTransformLayer
+from ecc_core.nn.functional import soft_simplicial_transform
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -106,3 +107,21 @@ def test_layers_of_shapes_equal_those_of_the_cpu(sizes, is_sorted):
         run(layer, points.cuda() / 0)
     again, _ = run(layer, points.cuda())
     assert torch.equal(again, found) or not is_sorted
+
+
+def test_more_directions_than_the_last_launch_has_threads():
+    """Of points on a line, which have room for so many, in one shape of three points."""
+    points = torch.tensor([[0.1], [0.7], [-0.4]], dtype=torch.float64)
+    edges = torch.tensor([[0, 1], [0, 2]])
+    directions = torch.linspace(0.1, 2, 1500, dtype=torch.float64)[:, None]
+    levels = torch.linspace(-1, 1, 5, dtype=torch.float64)
+
+    def run(place):
+        own = points.to(place).requires_grad_()
+        found = soft_simplicial_transform(
+            own, [edges.to(place)], directions.to(place), levels.to(place), sharpness=3.0
+        )
+        return found.detach(), *torch.autograd.grad(found.square().sum(), own)
+
+    for own, known in zip(run("cuda"), run("cpu"), strict=True):
+        torch.testing.assert_close(own.cpu(), known)

@@ -25,6 +25,7 @@ MOST_CHUNKS = 64
 MOST_SIZES = 8  # of simplices that kernels take
 MOST_COLUMNS = 2048  # of sums that each warp of a block has in shared memory
 MOST_AXES = 32  # that lanes of a warp take
+MOST_DIRECTIONS = FINISHING_THREADS  # of which the last launch has a number in shared memory each
 
 NUMBERS = "directions", "scale", "levels", "step", "sharpness"
 """What vectors, levels and the sharpness follow from; the step is 0 if levels are given."""
@@ -53,9 +54,11 @@ class Kind(NamedTuple):
     @property
     def fits(self) -> bool:
         """Whether there are kernels."""
-        sizes = self.axes, self.directions, self.levels
-        few = self.axes <= MOST_AXES and len(self.sizes) <= MOST_SIZES
-        return few and min(sizes) > 0 and self.columns <= MOST_COLUMNS
+        if self.axes > MOST_AXES or len(self.sizes) > MOST_SIZES:
+            return False
+        if self.directions > MOST_DIRECTIONS or self.columns > MOST_COLUMNS:
+            return False
+        return min(self.axes, self.directions, self.levels) > 0
 
 
 class Shapes(NamedTuple):
