@@ -132,15 +132,24 @@ def measure_job(
             normalize="radius",
         )
         yield Step(None, 2, 3)
-        components: dict[Basis, Components] = {}
-        if curves is not None:
-            components["curves"] = principal_components(curves.values)
-        components["transforms"] = principal_components(transforms.values.reshape(count, -1))
+        components = _components_of(curves, transforms)
         regions = Regions(curves, more, transforms, components, objects.problem)
         columns = feature_columns(regions)
         yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
 
     return compute
+
+
+def _components_of(
+    curves: ecc.RegionCurves | None, transforms: ecc.RegionTransforms
+) -> dict[Basis, Components]:
+    """Return the principal components of curves, if there are any, and of transforms."""
+    components: dict[Basis, Components] = {}
+    if curves is not None:
+        components["curves"] = principal_components(curves.values)
+    rows = transforms.values.reshape(len(transforms.labels), -1)
+    components["transforms"] = principal_components(rows)
+    return components
 
 
 def _have_curves_by_kernels(objects: NDArray[Any], image: NDArray[Any]) -> bool:
