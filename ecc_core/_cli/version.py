@@ -44,7 +44,7 @@ def system() -> Iterator[str]:
 
 def kernels() -> str:
     """Return a line about the folder of compiled kernels."""
-    from ecc_core._backends.cpu.compiling import cache_folder
+    from ecc_core._backends.cpu.kernel_cache import cache_folder
 
     folder = cache_folder()
     size = sum(file.stat().st_size for file in folder.rglob("*.nb?"))

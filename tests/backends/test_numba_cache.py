@@ -9,7 +9,7 @@ import pytest
 from processes import run_python
 
 import ecc_core as ecc
-from ecc_core._backends.cpu import compiling
+from ecc_core._backends.cpu import compiling, kernel_cache
 
 KERNEL = """
 import math
@@ -206,7 +206,7 @@ def cached(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def call():
-        monkeypatch.setattr(compiling, "_warned", False)
+        monkeypatch.setattr(kernel_cache, "_warned", False)
         dispatcher = compiling.kernel()(double)
         assert dispatcher(3) == 6
         return sum(dispatcher.stats.cache_hits.values())
@@ -299,8 +299,8 @@ def test_no_compiler_is_one_clear_line():
 @pytest.mark.parametrize("writable", [True, False])
 def test_the_folder_is_in_the_package_or_that_of_the_user(writable, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setattr(compiling.os, "access", lambda *_: writable)
-    folder = compiling.cache_folder()
-    assert folder.is_relative_to(compiling.PACKAGE) == writable
-    assert (compiling.PACKAGE / "curves.py").exists()
+    monkeypatch.setattr(kernel_cache.os, "access", lambda *_: writable)
+    folder = kernel_cache.cache_folder()
+    assert folder.is_relative_to(kernel_cache.PACKAGE) == writable
+    assert (kernel_cache.PACKAGE / "curves.py").exists()
     assert "napari-ecc" in folder.parts or writable
