@@ -83,7 +83,8 @@ class Partition:
     def of_chunks(cls, shape: Sequence[int], sizes: Sequence[int]) -> Self:
         """Return the partition into chunks of one size; the last ones end with the array."""
         pairs = zip(shape, sizes, strict=True)
-        return cls.of_edges(*((*range(0, length, size), length) for length, size in pairs))
+        edges = [(*range(0, length, size), length) for length, size in pairs]
+        return cls.of_edges(*edges)
 
     @classmethod
     def evenly(cls, shape: Sequence[int], sizes: Sequence[int]) -> Self:

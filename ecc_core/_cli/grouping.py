@@ -139,11 +139,12 @@ def _without_match(metadata: Any, features: Any, keys: Sequence[str], path: Path
     if features.empty or metadata.empty:
         return f"--join {path} must have a row for some of the curves, got no rows or no curves"
     shared = [key for key in keys if key in metadata and key in features]
-    wanted = ", ".join(texts_of(metadata[key])[0] for key in shared)
-    given = ", ".join(texts_of(features[key])[0] for key in shared)
+    wanted = [texts_of(metadata[key])[0] for key in shared]
+    given = [texts_of(features[key])[0] for key in shared]
     return (
         f"--join {path} must have a row for some of the curves, but none has their "
-        f"{', '.join(shared)}: the first curve has {wanted!r}, the first row {given!r}"
+        f"{', '.join(shared)}: the first curve has {', '.join(wanted)!r}, the first row "
+        f"{', '.join(given)!r}"
     )
 
 

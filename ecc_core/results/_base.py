@@ -159,7 +159,8 @@ class Result(Sequence[ArrayT]):
         lazy = self._lazy_facts()
         if not lazy:
             return self
-        computed = dict(zip(lazy, all_on_host(list(lazy.values())), strict=True))
+        values = all_on_host(list(lazy.values()))
+        computed = dict(zip(lazy, values, strict=True))
         return replace(self, **computed)  # type: ignore[type-var]
 
     def _repr_html_(self) -> str:
@@ -387,16 +388,12 @@ def _native(dtype: Any) -> Any:
 
 
 def as_floats(numbers: Any) -> tuple[float, ...] | None:
-    if numbers is None:
-        return None
-    floats = np.asarray(numbers, dtype=np.float64)
-    return tuple(floats.tolist())
+    return None if numbers is None else tuple(np.asarray(numbers, dtype=np.float64).tolist())
 
 
 def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
     """Convert facts to plain types, which can be compared, pickled and saved."""
     for name, convert in converters.items():
-        if hasattr(result, name):
-            value = getattr(result, name)
-            if type(value) is not bool and (value is not None or convert is bool):
-                object.__setattr__(result, name, convert(value))
+        value = getattr(result, name, True)  # A missing fact is left alone, as a bool is.
+        if type(value) is not bool and (value is not None or convert is bool):
+            object.__setattr__(result, name, convert(value))
