@@ -65,9 +65,11 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
     Yields the position of a part and its value, each once, in the order of completion, and None
     while there is nothing new, but not after the last part. Closing the generator stops the
     computation. What a part raised is raised again.
+
+    Callbacks of the whole program are not called. napari's cache is one, which puts values into
+    the graph where dask takes tuples for tasks, and keeps what nobody asks for again.
     """
     from dask.base import compute
-    from dask.callbacks import Callback
 
     wanted = list(parts)
     positions = {part.key: position for position, part in enumerate(wanted)}
@@ -79,9 +81,12 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
         if key in positions:
             results.put((positions[key], value))
 
+    after_each_task = (None, None, None, on_result, None)
+
     def job() -> Iterator[Step]:
-        with Callback(posttask=on_result):
-            (values,) = compute(wanted, scheduler="threads", num_workers=WORKERS)
+        (values,) = compute(
+            wanted, scheduler="threads", num_workers=WORKERS, callbacks=(after_each_task,)
+        )
         for found in enumerate(values):  # some may have had no task of their own
             results.put(found)
         yield Step(None)
