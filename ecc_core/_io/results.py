@@ -87,6 +87,11 @@ def write_result(
     True
     """
     path = check_output(path, (*RESULT_SUFFIXES, *DIAGRAM_SUFFIXES))
+    if isinstance(result, results.BettiMatching):
+        raise TypeError(
+            "`result` must be arrays and facts, got a BettiMatching: write its table, "
+            "`to_pandas()`, or its pairs, `prediction` and `target`"
+        )
     if type(result).__name__ not in TYPES:
         raise TypeError(f"`result` must be a result of ecc_core, got a {type(result).__name__}")
     if path.suffix.lower() in DIAGRAM_SUFFIXES:

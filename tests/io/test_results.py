@@ -153,6 +153,9 @@ def test_changed_files_and_pickles_are_refused(tmp_path):
 def test_wrong_types(tmp_path):
     with pytest.raises(TypeError, match="`result` must be a result of ecc_core, got a tuple"):
         write_result(tmp_path / "c.csv", ([0], [1]))
+    matching = ecc.betti_matching(IMAGE > 2, IMAGE > 3)
+    with pytest.raises(TypeError, match=r"got a BettiMatching: write its table, `to_pandas\(\)`"):
+        write_result(tmp_path / "c.csv", matching)
     with pytest.raises(ValueError, match=r"must be one of \.csv, \.parquet, \.json, \.npz"):
         write_result(tmp_path / "c.txt", RESULTS["curve"]())
     with pytest.raises(ValueError, match=r"must be one of \.csv, \.parquet, \.json, \.npz"):
