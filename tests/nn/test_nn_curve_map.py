@@ -130,6 +130,9 @@ def test_errors_of_calls():
         layer(noise(1, 9, 5))
     with pytest.raises(ValueError, match="`image` must not contain NaN"):
         layer(torch.full((1, 9, 9), math.nan))
+    beginning_at_points = EulerCurveMap([0.2, 0.6], window=8)
+    with pytest.raises(ValueError, match=r"`image` must have points along each .*, got \(0, 5\)"):
+        beginning_at_points(torch.zeros(1, 0, 5))
 
 
 @pytest.mark.parametrize("window", [8, 32])

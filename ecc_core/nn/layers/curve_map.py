@@ -196,6 +196,10 @@ class EulerCurveMap(CalibratedLayer):
         """Points to add before each axis, and the number of windows along it."""
         largest = max(self.window)
         if self.padding is None:
+            if 0 in spatial:
+                raise ValueError(
+                    f"`image` must have points along each spatial axis, got {tuple(spatial)}"
+                )
             counts = [ceil_div(length, self.stride) for length in spatial]
             spans = [(count - 1) * self.stride + largest for count in counts]
             excess = zip(spans, spatial, strict=True)
