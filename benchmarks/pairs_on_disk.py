@@ -11,6 +11,11 @@ table is benchmarks/results/pairs_on_disk.md.
 The volume is the one of `benchmarks.objects_on_disk` without noise, and pairs are those of
 components and cavities, which are not compared with those in memory. The table is
 benchmarks/results/pairs_of_smooth_volume.md.
+
+    python -m benchmarks.pairs_on_disk --tunnels 512 1024 --folder /tmp/tunnels
+
+Pairs of tunnels of cubes with that many points along a side, of the same smoothed noise, beside
+their curve. The table is benchmarks/results/tunnels_of_smooth_volume.md.
 """
 
 import argparse
@@ -28,12 +33,14 @@ import zarr
 
 import ecc_core as ecc
 from benchmarks import objects_on_disk
-from benchmarks.periodic_volumes import make
+from benchmarks.periodic_volumes import STORAGES, make
 from benchmarks.scale import PERIODS, peak_memory, prepared
 
 RESULTS = Path(__file__).parent / "results" / "pairs_on_disk.md"
 LARGE_PERIODS = (8, 8, 4)
 OF_SMOOTH = RESULTS.with_name("pairs_of_smooth_volume.md")
+OF_TUNNELS = RESULTS.with_name("tunnels_of_smooth_volume.md")
+PERIOD_OF_TUNNELS = 256
 PERSISTENCE = 30
 DIMENSIONS = (0, 1, 2)
 CURVE = "Euler curve, chunks"
@@ -126,18 +133,49 @@ def smooth(folder: Path, rounds: int) -> None:
         "| points | | ns a point | MiB | times the curve |",
         "|---|---|---|---|---|",
     ]
-    lines += smooth_rows(folder, objects_on_disk.PERIODS, dimensions=(0, 2), rounds=rounds)
+    path = smooth_volume(folder, objects_on_disk.PERIODS)
+    lines += smooth_rows(folder, path, dimensions=(0, 2), rounds=rounds)
     OF_SMOOTH.write_text("\n".join(lines) + "\n")
-    lines += smooth_rows(folder, LARGE_PERIODS, dimensions=(0,), rounds=1)
+    path = smooth_volume(folder, LARGE_PERIODS)
+    lines += smooth_rows(folder, path, dimensions=(0,), rounds=1)
     OF_SMOOTH.write_text("\n".join(lines) + "\n")
 
 
-def smooth_rows(
-    folder: Path, periods: tuple[int, ...], dimensions: tuple[int, ...], rounds: int
-) -> list[str]:
-    """Return the rows of a smooth volume."""
+def tunnels(folder: Path, sides: list[int]) -> None:
+    """Measure pairs of tunnels of smooth volumes beside their curves, and write the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    side = PERIOD_OF_TUNNELS
+    lines = [
+        "# Tunnels of smooth volumes on disk",
+        "",
+        "Measured by `python -m benchmarks.pairs_on_disk --tunnels`: smoothed noise of uint8",
+        f"(sigma 2), sharded Zarr whose shards of {side}^3 points are the chunks of a dask array;",
+        "one thread, files in the page cache, kernels loaded before; one run, of a machine with",
+        f"other load. Memory is that of the process. Classes last for at least {PERSISTENCE}.",
+        "",
+        "| points | | ns a point | MiB | times the curve |",
+        "|---|---|---|---|---|",
+    ]
+    storage = STORAGES["zstd"]._replace(chunk=side // 2)
+    for length in sides:
+        path = make(
+            folder / f"tunnels-{length}.zarr",
+            objects_on_disk.period(0, side),
+            (length // side,) * 3,
+            shard=side,
+            storage=storage,
+        )
+        lines += smooth_rows(folder, path, dimensions=(1,), rounds=1)
+        OF_TUNNELS.write_text("\n".join(lines) + "\n")
+
+
+def smooth_volume(folder: Path, periods: tuple[int, ...]) -> Path:
     name = "smooth-{}-{}-{}.zarr".format(*periods)
-    path = make(folder / name, objects_on_disk.period(0), periods)
+    return make(folder / name, objects_on_disk.period(0), periods)
+
+
+def smooth_rows(folder: Path, path: Path, dimensions: tuple[int, ...], rounds: int) -> list[str]:
+    """Return the rows of a smooth volume."""
     points = zarr.open_array(path, mode="r").size
     names = [CURVE, *(name_of("chunks", k) for k in dimensions)]
 
@@ -163,6 +201,7 @@ def main() -> None:
     parser.add_argument("--points", choices=PERIODS, default="1.25e8")
     parser.add_argument("--folder", type=Path, default=Path("scale"))
     parser.add_argument("--smooth", action="store_true")
+    parser.add_argument("--tunnels", type=int, nargs="+", metavar="SIDE")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--measure")
     parser.add_argument("--path")
@@ -170,6 +209,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.measure:
         measure(arguments.measure, arguments.path, arguments.out)
+    elif arguments.tunnels:
+        tunnels(arguments.folder, arguments.tunnels)
     elif arguments.smooth:
         smooth(arguments.folder, arguments.rounds)
     else:
