@@ -101,7 +101,12 @@ def test_slices_volumes_and_objects(channels, qtbot):
 
 def test_the_first_surface_is_computed_once(open_panel, qtbot, monkeypatch):
     calls, surface = [], ecc.euler_surface
-    monkeypatch.setattr(ecc, "euler_surface", lambda *a, **k: calls.append(1) or surface(*a, **k))
+
+    def counted(*arguments, **options):
+        calls.append(1)
+        return surface(*arguments, **options)
+
+    monkeypatch.setattr(ecc, "euler_surface", counted)
     viewer, panel = open_panel("Two channels", smooth(20, 30), smooth(20, 30, seed=1))
     settle(qtbot, panel)
     assert len(overlays(viewer)) == 1
@@ -126,7 +131,7 @@ def test_clear_messages(channels, qtbot):
 
 
 def test_labels_that_a_dock_makes_are_no_channel(open_panel, qtbot):
-    """They can be chosen, but nothing is shown of them before."""
+    """Such labels can be chosen as a channel, but are not chosen by default."""
     viewer, channels = open_panel("Two channels", smooth(40, 60))
     _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Threshold")
     settle(qtbot, panel)

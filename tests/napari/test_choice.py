@@ -77,7 +77,7 @@ def click_bar(panel, number, drag_mouse):
 
 
 def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
-    """By a lasso in the diagram, and with Ctrl in the merge tree; and two holes."""
+    """A lasso in the diagram, and Ctrl in the merge tree, choose coins and two holes."""
     viewer, panel = explorer(coins(), name="coins", show=True)
     model = panel.model
     qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)
@@ -139,7 +139,7 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
 
 
 def test_what_is_chosen_becomes_a_class(explorer, open_panel, qtbot):
-    """Of the objects that lie there, in the dock Objects; nothing of those that lie elsewhere."""
+    """In the dock Objects, the objects at those places get the class, and no others do."""
     image = coins()[:160, :160]
     viewer, panel = explorer(image, name="coins")
     model = panel.model
@@ -155,7 +155,8 @@ def test_what_is_chosen_becomes_a_class(explorer, open_panel, qtbot):
     points = np.where(
         classes.dimensions[some, None] == 1, classes.death_points[some], classes.birth_points[some]
     )
-    wanted = tuple(dict.fromkeys(labels[tuple(points.T)].tolist()))
+    at_points = labels[tuple(points.T)].tolist()
+    wanted = tuple(dict.fromkeys(at_points))
     assert len(wanted) == 5
     model.chosen = tuple(int(k) for k in some)
     assert objects.model.selected == ()  # before anything is measured

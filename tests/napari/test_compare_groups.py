@@ -39,12 +39,9 @@ def test_groups_by_a_column():
 
 
 def test_groups_are_compared_by_their_means():
-    curves = {
-        name: ecc.euler_curve(noise(seed, sigma), superlevel=True)
-        for seed, (name, sigma) in enumerate(
-            [(f"{kind} {k}", s) for kind, s in (("fine", 1.0), ("coarse", 3.0)) for k in range(5)]
-        )
-    }
+    sigmas = {f"fine {k}": 1.0 for k in range(5)} | {f"coarse {k}": 3.0 for k in range(5)}
+    images = {name: noise(seed, sigmas[name]) for seed, name in enumerate(sigmas)}
+    curves = {name: ecc.euler_curve(image, superlevel=True) for name, image in images.items()}
     found = compare_groups(curves, r"(fine|coarse) \d", n_permutations=499)
     fine = [curve for name, curve in curves.items() if "fine" in name]
     coarse = [curve for name, curve in curves.items() if "coarse" in name]
@@ -65,17 +62,19 @@ def test_groups_are_compared_by_their_means():
     third = compare_groups(curves, features=features, by="kind", n_permutations=99)
     assert third.test.units == (5, 2, 3)
     assert third.difference is None
-    single = compare_groups(dict(list(curves.items())[:1]))
+    single = compare_groups({"fine 0": curves["fine 0"]})
     assert_array_equal(single.bands["all"].mean, fine[0].values)
 
 
 def test_units_are_averaged_and_permuted():
     """Cells of two wells per treatment: two curves a group, of which no p-value is below 1 / 3."""
     wells = ["A1", "A1", "A2", "A2", "A2", "B1", "B2", "B2"]
-    curves = {f"cell {k}": ecc.euler_curve(noise(k, 1 + k // 5), 16) for k in range(8)}
+    images = {f"cell {k}": noise(k, 1 + k // 5) for k in range(8)}
+    curves = {name: ecc.euler_curve(image, 16) for name, image in images.items()}
     features = {"name": list(curves), "well": wells, "row": [well[0] for well in wells]}
     found = compare_groups(curves, features=features, by="row", unit="well", n_permutations=99)
-    t = np.unique(np.concatenate([curve.thresholds for curve in curves.values()]))
+    of_each = [curve.thresholds for curve in curves.values()]
+    t = np.unique(np.concatenate(of_each))
     heights = pd.DataFrame(
         np.insert(curve.values, 0, 0)[np.searchsorted(curve.thresholds, t, "right")]
         for curve in curves.values()
@@ -98,14 +97,17 @@ def test_units_are_averaged_and_permuted():
         compare_groups(curves, "(cell) [0-3]", features=features, unit="well")
 
 
-def test_curves_that_differ_are_not_compared():
+@pytest.mark.parametrize(
+    "pattern", ["", "closed|super", ".*"], ids=["one group", "two groups", "one of each"]
+)
+def test_curves_that_differ_are_not_compared(pattern):
     closed, periodic = (
         ecc.euler_curve(noise(0, 1.0), 16, boundary=b) for b in ("closed", "periodic")
     )
     curves = {"closed": closed, "superlevel": periodic}
-    for pattern in ("", "closed|super", ".*"):  # one group, two, and one of each
-        with pytest.raises(ValueError, match=r"agree in `boundary`.* 'periodic' in `superlevel`"):
-            compare_groups(curves, pattern)
+    # one group, two, and one of each
+    with pytest.raises(ValueError, match=r"agree in `boundary`.* 'periodic' in `superlevel`"):
+        compare_groups(curves, pattern)
 
 
 def test_actions_without_a_window():
@@ -159,11 +161,13 @@ def test_channels_are_no_replicates(unit):
     """The message is that of the library; one channel, or the average, is compared."""
     curves, features = of_wells("DAPI", "GFP")
     options = {"features": features, "by": "drug", "unit": unit, "n_permutations": 99}
-    tables = [
-        CurveTable(align_curves([curves[name] for name in rows["name"]]), rows)
-        for _, rows in pd.DataFrame(features).groupby("drug")
-    ]
-    units = tuple(table.metadata["well"].tolist() for table in tables) if unit else None
+    tables = []
+    for _, rows in pd.DataFrame(features).groupby("drug"):
+        own = [curves[name] for name in rows["name"]]
+        tables.append(CurveTable(align_curves(own), rows))
+    units = None
+    if unit:
+        units = tuple(table.metadata["well"].tolist() for table in tables)
     with pytest.raises(MixedUnitsError) as refused:
         permutation_test(*tables, units=units)
     start = str(refused.value).partition(": choose")[0]

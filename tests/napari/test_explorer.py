@@ -19,7 +19,8 @@ def test_two_dimensional_image(explorer, qtbot):
     model = panel.model
     assert model.image == panel.form["image"].value == "cells"
     curve = assert_curve_of(panel, image)
-    assert_array_equal(curve.thresholds, np.arange(int(image.min()), int(image.max()) + 1))
+    low, high = int(image.min()), int(image.max())
+    assert_array_equal(curve.thresholds, np.arange(low, high + 1))
     assert model.threshold in curve.thresholds
 
     inside = image >= model.threshold
@@ -102,11 +103,14 @@ def test_the_histogram_is_that_of_napari(explorer, qtbot):
         bars = panel.plot._histogram
         return bars.getData()[1] - bars.opts["fillLevel"]
 
-    for log in (False, True):
-        layer.histogram.log_scale = log
-        assert panel.settings["histogram_log"].value == ("Logarithmic" if log else "Linear")
-        counts = layer.histogram.counts
-        assert_allclose(heights() / heights().max(), counts / counts.max(), rtol=1e-6)
+    layer.histogram.log_scale = False
+    assert panel.settings["histogram_log"].value == "Linear"
+    counts = layer.histogram.counts
+    assert_allclose(heights() / heights().max(), counts / counts.max(), rtol=1e-6)
+    layer.histogram.log_scale = True
+    assert panel.settings["histogram_log"].value == "Logarithmic"
+    counts = layer.histogram.counts
+    assert_allclose(heights() / heights().max(), counts / counts.max(), rtol=1e-6)
     panel.settings["histogram_log"].value = "Linear"
     assert not layer.histogram.log_scale
     layer.histogram.log_scale = True
@@ -125,7 +129,8 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     plot, seen = panel.plot, []
     panel.model.events.threshold.connect(seen.append)
     x = np.linspace(plot.position_of(plot.threshold), plot.position_of(180.0), 4)
-    drag_mouse(plot, *((at, plot.height() // 2) for at in x))
+    middle = plot.height() // 2
+    drag_mouse(plot, *((at, middle) for at in x))
     assert len(seen) >= 3
     assert abs(panel.model.threshold - 180) <= 1
     threshold = panel.model.threshold

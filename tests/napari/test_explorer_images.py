@@ -60,10 +60,10 @@ def test_smoothed_slice_lies_where_it_is(explorer, qtbot):
     settle(qtbot, panel)
     labels = viewer.layers[-1]
     shown, points = overlays(viewer)
-    for layer in (labels, shown):
-        assert layer.data.shape == (1, 40, 50)
-        assert_array_equal(layer.translate, (5 + 9 * 3, 0, 0))
-        assert_array_equal(layer.scale, (3, 1, 0.5))
+    layers = (labels, shown)
+    assert [layer.data.shape for layer in layers] == [(1, 40, 50)] * 2
+    assert_array_equal([layer.translate for layer in layers], [(5 + 9 * 3, 0, 0)] * 2)
+    assert_array_equal([layer.scale for layer in layers], [(3, 1, 0.5)] * 2)
     assert set(points.data[:, 0]) == {9}
     assert points.data_to_world((9, 0, 0))[0] == 5 + 9 * 3
     blurred = gaussian_filter(volume[9].astype(np.float32), (0.25, 0.5))
@@ -105,9 +105,11 @@ def test_thresholds_of_integers_are_integers(explorer, qtbot):
     assert panel.value.value == panel.model.threshold
     low, high = curve.thresholds[[0, -1]]
     assert (low, high, curve.thresholds.size) == (image.min(), image.max(), 256)
-    for typed, used in ((1e9, high), (-1e9, low), (1234.4, 1234), (-13, -13)):
+    used = []
+    for typed in (1e9, -1e9, 1234.4, -13):
         panel.value.value = typed
-        assert panel.value.value == panel.model.threshold == panel.plot.threshold == used
+        used.append((panel.value.value, panel.model.threshold, panel.plot.threshold))
+    assert used == [(t, t, t) for t in (high, low, 1234, -13)]
     settle(qtbot, panel)
     assert panel.model.counts.numbers == ecc.betti_numbers(image >= -13)
 

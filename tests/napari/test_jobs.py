@@ -44,7 +44,7 @@ def request(*levels, **changes):
 @pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
 @pytest.mark.parametrize("sigma", [(0, 0, 0), (0.5, 1, 1.5)], ids=["plain", "smoothed"])
 def test_growing_curve(superlevel, mask, sigma):
-    """It ends as the curve of the whole volume, and begins with less."""
+    """The first curve counts a part of the volume, and the last one the whole."""
     lazy = da.from_array(VOLUME, chunks=(7, 8, 13))
     sets = {"superlevel": superlevel, "connectivity": 1}
     wanted = request(lazy, read_mask=reader(mask), sigma=sigma, **sets)
@@ -155,7 +155,8 @@ def test_the_last_block_comes_last_however_late_the_threads_end(monkeypatch):
         return computed
 
     monkeypatch.setattr("dask.base.compute", ends_late)
-    parts = (da.from_array(VOLUME, chunks=9) + 1).to_delayed().ravel().tolist()
+    lazy = da.from_array(VOLUME, chunks=9) + 1
+    parts = lazy.to_delayed().ravel().tolist()
     *_, last = as_completed(parts)
     assert last is not None
 
@@ -179,23 +180,24 @@ def test_the_cache_of_the_program_has_no_part_in_it():
         assert [found for found in as_completed([total]) if found] == [(0, 7)]
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("full", [True, False])
-def test_counts(monkeypatch, ndim, full):
+def test_counts(monkeypatch, ndim, full, seed, lazy):
     """They are those of labelling the set and its complement, also of data that are loaded."""
     monkeypatch.setattr("napari_ecc._controller.fields.COUNTED", 200)
     connectivity = ndim if full else 1
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        inside = rng.random(rng.integers(1, 12, ndim)) < rng.uniform(0.3, 0.8)
-        components, holes = counted(inside, connectivity)
-        for data in (inside, da.from_array(inside, chunks=3)):
-            *_, last = count_all(
-                Field(data, None), np.array([1.0]), superlevel=True, connectivity=connectivity
-            )
-            assert last.value.values[0, 0] == components
-            assert last.value.values[-1, 0] == holes
-            assert last.value.euler == ecc.euler_number(inside, connectivity)
+    rng = np.random.default_rng(seed)
+    inside = rng.random(rng.integers(1, 12, ndim)) < rng.uniform(0.3, 0.8)
+    components, holes = counted(inside, connectivity)
+    data = da.from_array(inside, chunks=3) if lazy else inside
+    *_, last = count_all(
+        Field(data, None), np.array([1.0]), superlevel=True, connectivity=connectivity
+    )
+    assert last.value.values[0, 0] == components
+    assert last.value.values[-1, 0] == holes
+    assert last.value.euler == ecc.euler_number(inside, connectivity)
 
 
 @pytest.mark.parametrize("data", [VOLUME, da.from_array(VOLUME, chunks=(5, 8, 30))])
@@ -225,7 +227,7 @@ def test_of_too_many_critical_points_the_greatest_are_kept():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_histogram_and_otsu(dtype):
-    """All values within the mask, and the threshold of scikit-image."""
+    """The histogram counts all values within the mask; the threshold is that of scikit-image."""
     from skimage.filters import threshold_otsu
 
     image = np.concatenate([VOLUME, VOLUME + 120]).astype(dtype)

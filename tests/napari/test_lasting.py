@@ -30,14 +30,17 @@ def test_sets_have_the_classes_that_last(shape, dtype, superlevel):
     field, sets = Field(image, mask), {"superlevel": superlevel, "connectivity": connectivity}
     components, complement = result(find_lasting(field, **sets))
     classes = result(find_classes(field, np.arange(61.0), **sets))
+    found = []
+    known = []
     for least, t in walk((0, 5, 12, 25), range(0, 61, 6)):
         whole = field.inside(t, superlevel)
         among = whole & components.lasting(t, least)[components.labels]
         beyond = ~whole & complement.lasting(t, least)[complement.labels]
         framed = np.pad(beyond, 1, constant_values=True)
-        found = label(among, own)[1], label(framed, other)[1] - 1
+        found.append((label(among, own)[1], label(framed, other)[1] - 1))
         numbers = classes.numbers(t, least)
-        assert found == (numbers[0], numbers[-1])
+        known.append((numbers[0], numbers[-1]))
+    assert found == known
 
 
 def walk(leasts, thresholds):
@@ -73,17 +76,21 @@ def test_lines_are_those_of_what_is_counted(explorer, qtbot):
     model = panel.model
     qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)
     lines = {}
+    counted = []
     for least in (0.0, 35.0, 60.0, 185.0):
         model.min_persistence = least
         for threshold in (180.0, 120.0):
             model.threshold = threshold
             lines[least, threshold] = outlines(viewer, panel, qtbot)
-            assert lines[least, threshold] == sum(model.counts.numbers)
+            counted.append(sum(model.counts.numbers))
+    assert list(lines.values()) == counted
     assert list(lines.values()) == [4, 3, 4, 3, 3, 3, 2, 2]
     model.threshold = 180.0
+    drawn_at_once = {}
     for least in (35.0, 60.0, 185.0):
         model.min_persistence = least  # as in a drag: nothing is waited for
-        assert label(colourful(viewer), np.ones((3, 3)))[1] == lines[least, 180.0]
+        drawn_at_once[least, 180.0] = label(colourful(viewer), np.ones((3, 3)))[1]
+    assert drawn_at_once == {key: lines[key] for key in drawn_at_once}
     assert len(overlays(viewer)) == 1
 
 
@@ -103,16 +110,19 @@ def test_volumes_show_what_is_counted(explorer, qtbot):
     viewer.dims.order = (0, 2, 1)
     assert outlines(viewer, panel, qtbot) == 2
     viewer.dims.order = (0, 1, 2)
-    for least, bodies in ((0.0, 2), (185.0, 1)):
-        model.min_persistence = least
-        viewer.dims.ndisplay = 3
-        assert outlines(viewer, panel, qtbot) == bodies
+    viewer.dims.ndisplay = 3
+    model.min_persistence = 0.0
+    assert outlines(viewer, panel, qtbot) == 2
+    model.min_persistence = 185.0
+    assert outlines(viewer, panel, qtbot) == 1
     (overlay,) = overlays(viewer)
     data = overlay.data
-    for least, bodies in ((100.0, 2), (185.0, 1)):
-        model.min_persistence = least
-        assert outlines(viewer, panel, qtbot) == bodies
-        assert overlay.data is data  # the graphics card leaves out what does not last
+    model.min_persistence = 100.0
+    assert outlines(viewer, panel, qtbot) == 2
+    assert overlay.data is data  # the graphics card leaves out what does not last
+    model.min_persistence = 185.0
+    assert outlines(viewer, panel, qtbot) == 1
+    assert overlay.data is data
 
 
 @pytest.mark.parametrize(("dtype", "superlevel"), [(np.uint8, True), (np.float32, False)])
@@ -138,7 +148,8 @@ def test_rays_meet_the_voxels_that_are_counted(explorer, qtbot, dtype, superleve
         at = panel.model.threshold
         inside = field.inside(at, superlevel)
         inside &= components.lasting(at, least)[components.labels]
-        x, y = np.array([on_canvas(viewer, middle) for middle in middles]).astype(int).T
+        places = [on_canvas(viewer, middle) for middle in middles]
+        x, y = np.array(places).astype(int).T
         drawn = colourful(viewer)[y, x].reshape(image.shape[1:])
         assert_array_equal(drawn, inside.any(axis=0))
         assert 0 < np.count_nonzero(drawn) < drawn.size

@@ -49,12 +49,14 @@ def test_right_angles_are_exact(azimuth, vector):
 
 def test_angles_of_vectors():
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        azimuth, elevation = rng.uniform(0, 360), rng.uniform(-90, 90)
-        assert_allclose(angles(unit_vector(azimuth)), (azimuth, 0), atol=1e-9)
-        vector = unit_vector(azimuth, elevation, 3)
-        assert_allclose(np.linalg.norm(vector), 1)
-        assert_allclose(angles(7 * vector), (azimuth, elevation), atol=1e-9)
+    azimuths = rng.uniform(0, 360, 50)
+    elevations = rng.uniform(-90, 90, 50)
+    in_plane = [angles(unit_vector(azimuth)) for azimuth in azimuths]
+    assert_allclose(in_plane, np.stack([azimuths, np.zeros(50)], axis=1), atol=1e-9)
+    given = np.stack([azimuths, elevations], axis=1)
+    vectors = np.array([unit_vector(*pair, 3) for pair in given])
+    assert_allclose(np.linalg.norm(vectors, axis=1), np.ones(50))
+    assert_allclose([angles(7 * vector) for vector in vectors], given, atol=1e-9)
     assert_array_equal(circle(64), ecc.sample_directions(64, 2))
     expected = [unit_vector(30 * k, 30, 3) for k in range(12)]
     assert_allclose(circle(12, 30, 3), expected, atol=1e-12)

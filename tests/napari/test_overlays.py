@@ -199,15 +199,19 @@ def test_another_layer_may_have_the_name_of_the_set(explorer):
 
 
 def test_all_overlays_return_after_all_layers_have_been_removed(open_panel, qtbot):
-    """Only an overlay that is removed by itself is not wanted any more."""
+    """Only an overlay that the user removes alone does not return."""
     viewer, panel = open_panel("Directions", half(2, -1))
-    qtbot.waitUntil(lambda: len(overlays(viewer)) == 2, timeout=TIMEOUT)
+
+    def both_are_there():
+        return len(overlays(viewer)) == 2
+
+    qtbot.waitUntil(both_are_there, timeout=TIMEOUT)
     viewer.layers.clear()
     settle(qtbot, panel)
     QApplication.processEvents()
     assert not overlays(viewer)
     viewer.add_image(half(2, -2))
-    qtbot.waitUntil(lambda: len(overlays(viewer)) == 2, timeout=TIMEOUT)
+    qtbot.waitUntil(both_are_there, timeout=TIMEOUT)
     viewer.layers.remove("Euler direction")
     qtbot.waitUntil(lambda: not panel.arrow["show_arrow"].value, timeout=TIMEOUT)
     panel.model.turn(50)

@@ -22,23 +22,24 @@ from napari_ecc._model.explorer import Tree
 from napari_ecc._workers import result
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(23, 31), (9, 11, 10)])
+@pytest.mark.parametrize("share", [0, 1 / 10, 1 / 3], ids=["all", "a tenth", "a third"])
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("full", [False, True])
-def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full):
-    dtypes = np.uint8, np.int16, np.float32, np.float64
+def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full, share, shape, dtype):
     sign = -1 if superlevel else 1
-    for shape, dtype in itertools.product(((23, 31), (9, 11, 10)), dtypes):
-        image = smooth(*shape, dtype=dtype, seed=len(shape))
-        connectivity = image.ndim if full else 1
-        sets = {"superlevel": superlevel, "connectivity": connectivity}
-        levels = np.unique(image)[::7].astype(np.float64)
-        classes = result(find_classes(Field(image, None), levels, **sets))
-        parts = intervals(sign * image.astype(np.float64), connectivity)
-        for least in (0, float(np.ptp(image)) / 10, float(np.ptp(image)) / 3):
-            values = alive(parts, sign * levels, least)
-            assert_array_equal(classes.betti_curves(least).values, values)
-            for k in range(levels.size):
-                assert classes.numbers(levels[k], least) == tuple(values[:, k])
+    image = smooth(*shape, dtype=dtype, seed=len(shape))
+    connectivity = image.ndim if full else 1
+    sets = {"superlevel": superlevel, "connectivity": connectivity}
+    levels = np.unique(image)[::7].astype(np.float64)
+    classes = result(find_classes(Field(image, None), levels, **sets))
+    parts = intervals(sign * image.astype(np.float64), connectivity)
+    least = float(np.ptp(image)) * share
+    values = alive(parts, sign * levels, least)
+    assert_array_equal(classes.betti_curves(least).values, values)
+    numbers = [classes.numbers(level, least) for level in levels]
+    assert numbers == list(map(tuple, values.T))
 
 
 def objects_of(image, threshold, least, superlevel, structure):
@@ -94,7 +95,8 @@ def test_small_objects_are_left_out(monkeypatch, pairable):
     found = result(find_objects(Field(image, None), 4, 0, superlevel=True, connectivity=1))
     assert found.of_size(1) is found
     large = found.of_size(2)
-    assert sorted(np.bincount(large.labels.ravel())[1:].tolist()) == [5, 9]
+    _, *sizes = np.bincount(large.labels.ravel()).tolist()
+    assert sorted(sizes) == [5, 9]
     for number in (1, 2):
         inside = large.labels == number
         assert np.unique(found.labels[inside]).size == 1
@@ -135,12 +137,15 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     every = label(inside, np.ones((3, 3)))[0]
     assert layer.data.max() == 24
     assert_array_equal(layer.features["index"], range(25))
-    for number in range(1, 25):
+    numbers = range(1, 25)
+    wholes = []
+    for number in numbers:
         own = np.bincount(every[(layer.data == number) & inside]).argmax()
-        whole = binary_fill_holes(every == own)  # none of its holes lasts
-        assert_array_equal(layer.data == number, whole)
-        assert layer.features["birth"][number] == coins()[whole].max()
-        assert layer.features["points"][number] == whole.sum()
+        wholes.append(binary_fill_holes(every == own))  # none of its holes lasts
+    assert_array_equal([layer.data == number for number in numbers], wholes)
+    births = [coins()[whole].max() for whole in wholes]
+    assert layer.features["birth"][1:].tolist() == births
+    assert layer.features["points"][1:].tolist() == [whole.sum() for whole in wholes]
     panel.actions["undo"].native.click()
     assert layer not in viewer.layers
     assert set(viewer.layers.selection) == selected
@@ -150,7 +155,9 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
 def two_hills():
     """Peaks of 200 and 150 that meet at 90, and noise of a level."""
     x = np.arange(41)
-    heights = np.maximum(200 - 11 * np.abs(x - 10), 150 - 6 * np.abs(x - 30)).clip(10)
+    first = 200 - 11 * np.abs(x - 10)
+    second = 150 - 6 * np.abs(x - 30)
+    heights = np.maximum(first, second).clip(10)
     image = np.tile(heights, (21, 1)) - 3 * np.abs(np.arange(21) - 10)[:, None]
     image[::4, ::4] += 1
     return image.clip(0).astype(np.uint8)
@@ -168,7 +175,8 @@ def outlined(viewer):
 
 def assert_second_hill_is_outlined(viewer, inside):
     hill = label(inside, np.ones((3, 3)))[0]
-    near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - outlined(viewer)).sum(axis=2)
+    points = np.argwhere(hill == hill[10, 30])
+    near = np.abs(points[:, None] - outlined(viewer)).sum(axis=2)
     assert (near.min(axis=0) == 1).all()
 
 
@@ -178,11 +186,14 @@ def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
     viewer, panel = explorer(image)
     model, probe = panel.model, panel.controller.probe
     model.min_persistence = 20.0
-    (merge,) = [t for t in range(11, 151) if label(image >= t)[1] == 1 != label(image > t)[1]][-1:]
-    for above, name in ((250, "merge_below"), (5, "merge_above")):
-        model.threshold = float(above)
-        panel.jumps[name].native.click()
-        assert model.threshold == merge
+    counts = {t: label(image >= t)[1] for t in range(11, 152)}
+    merge = max(t for t in range(11, 151) if counts[t] == 1 and counts[t + 1] != 1)
+    model.threshold = 250.0
+    panel.jumps["merge_below"].native.click()
+    assert model.threshold == merge
+    model.threshold = 5.0
+    panel.jumps["merge_above"].native.click()
+    assert model.threshold == merge
     panel.jumps["birth_above"].native.click()
     assert model.threshold == image[:, 20:].max()
 
@@ -191,7 +202,8 @@ def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
     mouse = SimpleNamespace(position=(10.0, 30.0), modifiers=())
     probe._on_move(viewer, mouse)
     qtbot.waitUntil(lambda: bool(model.pointed), timeout=TIMEOUT)
-    points = int((label(image >= merge + 5)[0] == label(image >= merge + 5)[0][10, 30]).sum())
+    labels, _ = label(image >= merge + 5)
+    points = np.count_nonzero(labels == labels[10, 30])
     born, older = image[:, 20:].max(), image.max()
     expected = f"{points} points, born at {born}, merges at {merge} with the one born at {older}"
     assert panel.object.text() == expected
@@ -231,7 +243,8 @@ def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
     viewer, panel = explorer(image, show=True)
     panel.tabs.setCurrentWidget(panel.diagram)
     classes = panel.model.classes
-    second = int(np.flatnonzero(classes.births == image[:, 20:].max())[0])
+    highest = image[:, 20:].max()
+    second = int(np.flatnonzero(classes.births == highest)[0])
     assert "component, born at" in panel.diagram._texts[second]
     panel.diagram.chosen.emit((second,))
     settle(qtbot, panel)
@@ -255,7 +268,8 @@ def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
     panel.tabs.setCurrentWidget(panel.tree)
     qtbot.waitUntil(lambda: panel.tree.tree.births.size == 2, timeout=TIMEOUT)
     tree = panel.tree.tree
-    numbers = [label(image >= t, np.ones((3, 3)))[0][10, [10, 30]] for t in range(256)]
+    full = np.ones((3, 3))
+    numbers = [label(image >= t, full)[0][10, [10, 30]] for t in range(256)]
     saddle = max(t for t, (first, second) in enumerate(numbers) if first == second > 0)
     assert tree.births.tolist() == [image.max(), image[:, 20:].max()]
     assert tree.deaths.tolist() == [-np.inf, saddle]
@@ -281,9 +295,9 @@ def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch, messages):
     assert panel.model.classes is None
     assert panel.model.counts is not None
     assert not panel.least.enabled
-    for plot in (panel.diagram, panel.tree):
-        assert plot.state.startswith("The image has 0.0 million points; births are found up to 0.0")
-    assert panel.lasting.text() == plot.state
+    said = "The image has 0.0 million points; births are found up to 0.0"
+    assert panel.diagram.state.startswith(said)
+    assert panel.diagram.state == panel.tree.state == panel.lasting.text()
     assert not panel.jumps["merge_above"].enabled
     panel.model.min_persistence = 100.0  # of a settings file
     assert panel.model.counts is not None

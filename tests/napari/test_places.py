@@ -74,12 +74,10 @@ def test_lengths_that_are_not_known_are_refused(place, problem):
         table = actions.region_table(layer, betti=True, directions=1, heights=2)
     assert table["b1_shape"].tolist() == [1]
     image = Image(LABELS.astype(float), **place)
-    for wanted in (
-        lambda: actions.layer_curve(image, smoothing=1.0),
-        lambda: actions.layer_transform(image, 4, threshold=0.5),
-    ):
-        with pytest.raises(ValueError, match=problem):
-            wanted()
+    with pytest.raises(ValueError, match=problem):
+        actions.layer_curve(image, smoothing=1.0)
+    with pytest.raises(ValueError, match=problem):
+        actions.layer_transform(image, 4, threshold=0.5)
     assert actions.layer_curve(image, thresholds=2).values.tolist() == [1, 0]
 
 
@@ -129,21 +127,25 @@ def test_a_slice_beside_the_other_layer_is_refused():
     below = Labels(np.stack([LABELS] * 4), scale=(3, 1, 1), translate=(6, 0, 0), name="cells")
     selection = selection_of(stack, np.s_[3, :, :])
     assert region_mask(stack, selection, below)().sum() == 19
-    for part in (np.s_[0, :, :], np.s_[1, :, :]):
-        with pytest.raises(ValueError, match="points beside the selected slice"):
-            region_mask(stack, selection_of(stack, part), below)
-    for plane in (Labels(LABELS), Labels(LABELS[None])):
-        assert region_mask(stack, selection_of(stack, np.s_[2, :, :]), plane)().sum() == 19
+    with pytest.raises(ValueError, match="points beside the selected slice"):
+        region_mask(stack, selection_of(stack, np.s_[0, :, :]), below)
+    with pytest.raises(ValueError, match="points beside the selected slice"):
+        region_mask(stack, selection_of(stack, np.s_[1, :, :]), below)
+    selection = selection_of(stack, np.s_[2, :, :])
+    of_plane = region_mask(stack, selection, Labels(LABELS))
+    assert of_plane().sum() == 19
+    of_slice = region_mask(stack, selection, Labels(LABELS[None]))
+    assert of_slice().sum() == 19
 
 
-def test_the_slice_in_view_follows_the_units():
+@pytest.mark.parametrize("step", [0, 4, 6])
+def test_the_slice_in_view_follows_the_units(step):
     """napari's sliders are in the smallest of the units, whatever those of a layer are."""
     viewer = ViewerModel()
     place = {"scale": (2, 500, 500), "units": ("um", "nm", "nm")}
     layer = viewer.add_image(np.zeros((7, 5, 6)), **place)
-    for step in (0, 4, 6):
-        viewer.dims.set_current_step(0, step)
-        assert part_of(viewer, layer, "slice") == (step, slice(None), slice(None))
+    viewer.dims.set_current_step(0, step)
+    assert part_of(viewer, layer, "slice") == (step, slice(None), slice(None))
 
 
 def test_the_dock_says_why_lengths_are_not_known(open_panel, qtbot):

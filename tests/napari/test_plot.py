@@ -71,7 +71,8 @@ def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
 def test_line_is_drawn_where_the_threshold_is(plot):
     def is_drawn(t):
         column = pixels_of(plot)[:, int(plot.position_of(t))]
-        return (column == QColor(PAPER.accent).getRgb()[:3]).all(axis=1).any()
+        accent = QColor(PAPER.accent).getRgb()[:3]
+        return (column == accent).all(axis=1).any()
 
     assert is_drawn(2)
     plot.set_threshold(8.0)
@@ -112,7 +113,7 @@ def test_a_drag_does_not_draw_the_curves_anew(plot, monkeypatch):
 
 @pytest.mark.parametrize("log", [False, True])
 def test_the_largest_count_is_as_high_as_the_plot(plot, log):
-    """Of few values, whose logarithms are below 1, too."""
+    """Also for few values, whose logarithms are below 1."""
     heights = []
     for counts in ([1, 4, 2], [100, 400, 200]):
         plot.set_bars(Histogram(np.arange(4.0), np.array(counts), 0.0), log=log)
@@ -150,13 +151,13 @@ def test_the_wheel_zooms(plot, qtbot):
     assert shown()
 
 
-def test_the_value_under_the_mouse(plot, move_mouse):
-    for superlevel, value in ((False, 9), (True, 16)):
-        plot.set_lines([Line(np.arange(11.0), np.arange(11) ** 2, superlevel)])
-        move_mouse(plot, (plot.position_of(3.5), 100))
-        t, _, chi = plot.toolTip().partition(": ")
-        assert float(t) == pytest.approx(3.5, abs=0.05)
-        assert chi == str(value)
+@pytest.mark.parametrize(("superlevel", "value"), [(False, 9), (True, 16)])
+def test_the_value_under_the_mouse(plot, move_mouse, superlevel, value):
+    plot.set_lines([Line(np.arange(11.0), np.arange(11) ** 2, superlevel)])
+    move_mouse(plot, (plot.position_of(3.5), 100))
+    t, _, chi = plot.toolTip().partition(": ")
+    assert float(t) == pytest.approx(3.5, abs=0.05)
+    assert chi == str(value)
 
 
 def test_another_suffix_is_refused(plot, tmp_path):
@@ -166,7 +167,8 @@ def test_another_suffix_is_refused(plot, tmp_path):
 
 def test_steps_hold_to_the_side_of_the_set():
     x, y = np.array([0.0, 1, 3]), np.array([5, 7, 9])
-    below, above = (np.array(Line(x, y, superlevel).corners()) for superlevel in (False, True))
+    below = np.array(Line(x, y, False).corners())
+    above = np.array(Line(x, y, True).corners())
     assert below.tolist() == [[0, 1, 1, 3, 3], [5, 5, 7, 7, 9]]
     assert above.tolist() == [[0, 0, 1, 1, 3], [5, 7, 7, 9, 9]]
 
@@ -175,7 +177,8 @@ def test_steps_hold_to_the_side_of_the_set():
 def test_curves_of_one_look_are_not_joined(plot, size):
     x = np.linspace(0, 10, size)
     plot.set_threshold(None)
-    plot.set_lines([Line(x, np.full(size, y), colour="#ff0000", width=3) for y in (-9, 9)])
+    lower, upper = np.full(size, -9), np.full(size, 9)
+    plot.set_lines([Line(x, y, colour="#ff0000", width=3) for y in (lower, upper)])
     red = is_red(pixels_of(plot)[:, int(plot.position_of(5))])
     assert np.count_nonzero(np.diff(red.astype(int)) == 1) == 2
 
@@ -202,12 +205,13 @@ def test_ticks(kind, low, high, size, texts):
     assert axis.tickStrings(ticks, 1.0, spacing) == texts
 
 
-def test_colours_are_told_apart_in_both_themes():
-    for theme in ("dark", "light"):
-        colours = colours_of(theme)
-        background = QColor(colours.background).lightness()
-        for name in ("text", "curve", "accent"):
-            assert abs(QColor(getattr(colours, name)).lightness() - background) > 50
+@pytest.mark.parametrize("name", ["text", "curve", "accent"])
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_colours_are_told_apart_in_both_themes(theme, name):
+    colours = colours_of(theme)
+    background = QColor(colours.background).lightness()
+    drawn = QColor(getattr(colours, name)).lightness()
+    assert abs(drawn - background) > 50
 
 
 def test_pixels_of_the_map(heat):
@@ -216,7 +220,8 @@ def test_pixels_of_the_map(heat):
     row = np.array([-9.0, -1, 0, 1, 9])
     heat.set_values(np.stack([row, np.full(5, np.nan)]), np.arange(5.0), np.arange(2.0))
     columns = [int(heat.pixels(k, 0)[0]) for k in range(5)]
-    upper, lower = (pixels_of(heat)[int(heat.pixels(0, k)[1]), columns] for k in range(2))
+    rows = [int(heat.pixels(0, k)[1]) for k in range(2)]
+    upper, lower = pixels_of(heat)[np.ix_(rows, columns)]
     places = 127 + 127 * np.sign(row) * np.log1p(np.abs(row)) / np.log(10)
     assert_array_equal(upper, colour_table(PAPER)[np.rint(places).astype(int)])
     names = PAPER.curve, PAPER.background, PAPER.accent, PAPER.faint
@@ -232,7 +237,8 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     seen = []
     heat.placed.connect(lambda _, row: seen.append(row))
     x = heat.area().center().x()
-    drag_mouse(heat, *[(x, heat.pixels(0, row)[1]) for row in (0, 90, 200)], (x, 299))
+    heights = [heat.pixels(0, row)[1] for row in (0, 90, 200)]
+    drag_mouse(heat, *[(x, y) for y in heights], (x, 299))
     assert_allclose(seen, [0, 90, 200, 270], atol=1e-9)
     assert heat.toolTip() == ""
     move_mouse(heat, (x, heat.pixels(0, 180)[1]))

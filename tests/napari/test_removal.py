@@ -114,15 +114,25 @@ def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages
     assert messages == []
 
 
+def wait_for_title(qtbot, panel):
+    """napari names a dock after it has made it."""
+    dock = panel.parent()
+    qtbot.waitUntil(lambda: dock.windowTitle() == "Compare", timeout=TIMEOUT)
+
+
 def test_the_guard_outlives_the_docks(open_panel, qtbot, monkeypatch):
     """The context of the canvas is current when napari deletes what it drew, whatever was before.
 
     Docks may have been drawn since a layer was removed, and napari deletes after the last of many.
     """
     viewer, panel = open_panel("Compare", *np.zeros((3, 4, 4)))
-    qtbot.waitUntil(lambda: panel.parent().windowTitle() == "Compare", timeout=TIMEOUT)
+    wait_for_title(qtbot, panel)
     made, canvas = [], canvas_of(viewer)
-    monkeypatch.setattr(canvas, "makeCurrent", lambda: made.append(len(viewer.layers)))
+
+    def make_current():
+        made.append(len(viewer.layers))
+
+    monkeypatch.setattr(canvas, "makeCurrent", make_current)
     viewer.layers.pop()
     viewer.window.remove_dock_widget(panel)
     viewer.layers.clear()
@@ -133,7 +143,7 @@ def test_the_guard_outlives_the_docks(open_panel, qtbot, monkeypatch):
 def test_labels_are_added_to_volumes_where_the_pointer_rests(open_panel, qtbot, planes):
     """napari's status of Labels with features needs a direction, which the mouse did not give."""
     viewer, panel = open_panel("Compare", np.zeros((*planes, 8, 10)))
-    qtbot.waitUntil(lambda: panel.parent().windowTitle() == "Compare", timeout=TIMEOUT)
+    wait_for_title(qtbot, panel)
     viewer.dims.ndisplay = 3
     labels = np.zeros((6, 8, 10), np.uint8)
     labels[2:4, 3:5] = 1

@@ -64,7 +64,8 @@ def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     viewer.dims.set_current_step(0, 5)
     assert panel.model.cursor == panel.map.marker == 5
     assert_exact(panel, image)
-    drag_mouse(panel.map, *[(200, panel.map.pixels(0, row)[1]) for row in (4, 2, 1)])
+    heights = [panel.map.pixels(0, row)[1] for row in (4, 2, 1)]
+    drag_mouse(panel.map, *[(200, y) for y in heights])
     assert viewer.dims.current_step[0] == panel.model.cursor == 1
     settle(qtbot, panel)
     assert len(counted) == 7  # nothing was computed again
@@ -161,7 +162,8 @@ def test_cancelled(open_panel, qtbot, stuck, tmp_path):
     settle(qtbot, panel)
     assert 0 < known <= len(panel.model.rows) < 6
     assert panel.work.text.text() == f"Cancelled: {len(panel.model.rows)} of 6 frames."
-    assert np.isnan(panel.model.table()).all(axis=1).sum() == 6 - len(panel.model.rows)
+    missing = np.isnan(panel.model.table()).all(axis=1)
+    assert missing.sum() == 6 - len(panel.model.rows)
     panel.save(str(tmp_path / "some.csv"))
     table = pd.read_csv(tmp_path / "some.csv", comment="#")
     assert not table["complete"].any()

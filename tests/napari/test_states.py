@@ -33,6 +33,11 @@ def texts(panel):
     return [*labels, panel.main.state]
 
 
+def count_texts(panel, words):
+    """The number of texts of a panel that contain the words."""
+    return sum(words in text for text in texts(panel))
+
+
 def test_each_state_is_told_once(explorer, qtbot):
     """Empty, preparing, running, failed."""
     viewer, panel = explorer(smooth(20, 30), name="image")
@@ -52,13 +57,13 @@ def test_each_state_is_told_once(explorer, qtbot):
     for state in ("Preparing, first use only …", "Computing …"):
         qtbot.waitUntil(lambda wanted=state: panel.plot.state == wanted, timeout=TIMEOUT)
         assert panel.plot._bar.isVisibleTo(panel) == (state[0] == "P")
-        told.append(sum(state in text for text in texts(panel)))
+        told.append(count_texts(panel, state))
     settle(qtbot, panel)
     viewer.layers["image"].data = np.full((20, 30), np.nan)
     settle(qtbot, panel)
-    told.append(sum("no finite values" in text for text in texts(panel)))
+    told.append(count_texts(panel, "no finite values"))
     viewer.layers.clear()
-    told.append(sum("Open an image" in text for text in texts(panel)))
+    told.append(count_texts(panel, "Open an image"))
     assert told == [1, 1, 1, 1]
 
 
@@ -85,7 +90,7 @@ def test_counting_is_work_that_can_be_cancelled(explorer, qtbot, gate):
 
 
 def test_a_set_that_cannot_be_drawn_leaves_the_curve(explorer, monkeypatch, messages):
-    """Such as one of values beyond those of float32, in which napari draws."""
+    """napari draws in float32, and cannot draw a set whose values lie beyond it."""
 
     def refuse(*_):
         raise ValueError("Sequence must be increasing\nand more")

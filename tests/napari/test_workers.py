@@ -88,7 +88,8 @@ def test_an_error_is_told_and_the_next_job_runs(runner, finish, messages, where)
     runner.submit(broken, show)
     finish()
     assert messages == [expected]
-    runner.submit(lambda: iter([Step("fine")]), results.append)
+    fine = [Step("fine")]
+    runner.submit(lambda: iter(fine), results.append)
     finish()
     assert results == [Step("fine")]
 
