@@ -94,6 +94,8 @@ def run(arguments: Namespace) -> None:
     check_outputs(arguments, [path], printed=True)
     lengths = Lengths(arguments)
     view, blocks, calibration = open_single(path, ONE, lengths, arguments)
+    with blame(path):
+        check_spacing(arguments.spacing, view.ndim)
     if calibration.spacing is not None:
         lengths.keep(path, calibration)
     if fits_in_memory(blocks, arguments):

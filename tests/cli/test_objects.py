@@ -195,6 +195,12 @@ def test_scaled_labels_are_refused(tmp_path, wide, refuse, image):
     assert "its header says it is scaled by 2 along X" in said
 
 
+def test_a_spacing_for_other_axes_is_refused(refuse):
+    """Before anything is computed or said of the objects."""
+    said = refuse("objects", VOLUME, "--persistence", 9.5, "--spacing", "1,2")
+    assert "--spacing must be one number or 3 of them, got [1.0, 2.0]" in said
+
+
 @pytest.mark.parametrize(
     ("flags", "times"), [([], 1), (["--threshold", "50"], 0), (["--cut", "half"], 0)]
 )
