@@ -211,7 +211,8 @@ def _variants(cases):
     found = []
     for case in cases:
         variants = list(itertools.product(*case.values()))
-        chosen = draw.sample(variants, min(math.ceil(MOST / len(cases)), len(variants)))
+        count = min(math.ceil(MOST / len(cases)), len(variants))
+        chosen = draw.sample(variants, count)
         found += [dict(zip(case, values, strict=True)) for values in chosen]
     draw.shuffle(found)
     return found

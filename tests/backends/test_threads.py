@@ -1,6 +1,7 @@
 """Any number of workers, and calls from several Python threads at once: the same numbers."""
 
 import _thread
+import functools
 import itertools
 import signal
 import threading
@@ -21,33 +22,46 @@ def noise(shape, dtype="uint8", seed=0):
     return (np.random.default_rng(seed).random(shape) * 200).astype(dtype)
 
 
+THRESHOLDS = np.linspace(-1, 201, 99)
+
+
+@functools.cache
+def curve_of_noise(shape, dtype, connectivity):
+    """The reference, which takes longer than the functions: once for all numbers of workers."""
+    return reference.euler_curve(noise(shape, dtype), THRESHOLDS, connectivity=connectivity)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 17, None])
+@pytest.mark.parametrize("connectivity", [1, None])
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize(
     "shape", [(50_001,), (1000, 1100), (70, 80, 131), (3, 700, 700), (600, 5, 3), (1, 1), (2, 9, 9)]
 )
-def test_workers_change_nothing(shape, dtype):
+def test_workers_change_nothing(shape, dtype, connectivity, workers):
     image = noise(shape, dtype)
-    thresholds = np.linspace(-1, 201, 99)
-    for connectivity in (1, None):
-        expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
-        for workers in (1, 2, 3, 17, None):
-            found = ecc.euler_curve(image, thresholds, connectivity=connectivity, workers=workers)
-            assert_curves_equal(found, expected, thresholds=thresholds)
+    expected = curve_of_noise(shape, dtype, connectivity)
+    found = ecc.euler_curve(image, THRESHOLDS, connectivity=connectivity, workers=workers)
+    assert_curves_equal(found, expected, thresholds=THRESHOLDS)
 
 
-def test_workers_share_masks_and_nan():
+@functools.cache
+def with_masks_and_nan():
     image = noise((70, 80, 131), "float32")
     image[image < 20] = np.nan
     mask = noise(image.shape, seed=1) > 30
     thresholds = np.linspace(20, 200, 50)
-    expected = reference.euler_curve(image, thresholds, mask=mask)
-    for workers in (1, 2, 5):
-        found = ecc.euler_curve(image, thresholds, mask=mask, nan="omit", workers=workers)
-        assert_curves_equal(found, expected)
+    return image, mask, thresholds, reference.euler_curve(image, thresholds, mask=mask)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_workers_share_masks_and_nan(workers):
+    image, mask, thresholds, expected = with_masks_and_nan()
+    found = ecc.euler_curve(image, thresholds, mask=mask, nan="omit", workers=workers)
+    assert_curves_equal(found, expected)
+    image = image.copy()
     image[-1, -1, -1] = np.nan
-    for workers in (1, 2, 5):
-        with pytest.raises(ValueError, match="nan="):
-            ecc.euler_curve(image, thresholds, workers=workers)
+    with pytest.raises(ValueError, match="nan="):
+        ecc.euler_curve(image, thresholds, workers=workers)
 
 
 def test_calls_from_several_threads():
@@ -72,8 +86,9 @@ def test_calls_from_several_threads():
     calls, expected = zip(*jobs, strict=True)
     with ThreadPoolExecutor(6) as pool:
         for _ in range(3):
-            for found, values in zip(pool.map(lambda call: call(), calls), expected, strict=True):
-                np.testing.assert_array_equal(getattr(found, "values", found), values)
+            results = pool.map(lambda call: call(), calls)
+            found = [getattr(one, "values", one) for one in results]
+            np.testing.assert_equal(found, expected)
 
 
 def test_an_interrupt_ends_a_call_and_harms_nothing():
@@ -91,9 +106,8 @@ def test_an_interrupt_ends_a_call_and_harms_nothing():
     finally:
         timer.join()
         signal.signal(signal.SIGINT, handler)
-    for workers in (1, 2):
-        found = ecc.euler_curve(image, 64, workers=workers)
-        np.testing.assert_array_equal(found.values, expected)
+    again = [ecc.euler_curve(image, 64, workers=workers).values for workers in (1, 2)]
+    np.testing.assert_array_equal(again, [expected] * 2)
 
 
 def test_an_interrupt_ends_the_reduction_of_tunnels_in_all_threads(monkeypatch):

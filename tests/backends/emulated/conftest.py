@@ -126,7 +126,8 @@ class Emulator:
         """Return the compiled source. Another process may have compiled it, or do so now."""
         defined = [f'-DSOURCE="{source}.cu"', f"-DRUN_KERNELS={self._runs(source)}"]
         defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
-        name = hashlib.sha256(repr(defined).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(repr(defined).encode())
+        name = digest.hexdigest()[:16]
         library = self._shared / f"{source}-{name}.so"
         if not library.exists():
             self._compile("kernel.cpp", library.name, *KERNEL_FLAGS, *defined).replace(library)

@@ -94,7 +94,9 @@ def _alloc_pinned(size):
 
 def _unique(array, return_inverse=False):
     found = np.unique(np.asarray(array), return_inverse=return_inverse)
-    return tuple(part.view(ndarray) for part in found) if return_inverse else found.view(ndarray)
+    if return_inverse:
+        return tuple(part.view(ndarray) for part in found)
+    return found.view(ndarray)
 
 
 def _launch_kernel(kernel, *rest):

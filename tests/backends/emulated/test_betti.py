@@ -29,19 +29,19 @@ def betti(emulator):
     return betti_curves
 
 
+@pytest.mark.parametrize("levels", [1, 2, 200])
 @pytest.mark.parametrize(
     ("connectivity", "superlevel", "shape"),
     [(1, True, (9, 35)), (1, False, (5, 7, 20)), (3, True, (5, 7, 20))],
 )
-def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
+def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape, levels):
     """Each order of keys occurs with each connectivity: complements have the other of both."""
     rng = np.random.default_rng(1)
-    for levels in (1, 2, 200):
-        image = rng.integers(0, levels, shape).astype(np.uint8)
-        at = np.unique(np.linspace(0, levels - 1, 5).astype(int))
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        known = ecc.betti_curves(image, at, **options).values
-        np.testing.assert_array_equal(betti(image, at, **options), known)
+    image = rng.integers(0, levels, shape).astype(np.uint8)
+    at = np.unique(np.linspace(0, levels - 1, 5).astype(int))
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    known = ecc.betti_curves(image, at, **options).values
+    np.testing.assert_array_equal(betti(image, at, **options), known)
 
 
 def some_sides(ndim):
@@ -92,7 +92,8 @@ def use_curves_of_the_cpu(emulator, monkeypatch):
     ("shape", "boundary", "side", "passes"),
     [((7, 35), ("closed", "periodic"), {"connectivity": 1}, False), *ALL_SIDES],
 )
-def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes):
+@pytest.mark.parametrize("levels", [2, 9, 60])
+def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes, levels):
     """Loops around the torus close and open; Euler curves are those of the CPU."""
     use_curves_of_the_cpu(emulator, monkeypatch)
     if passes:
@@ -101,13 +102,12 @@ def test_periodic_images(emulator, monkeypatch, shape, boundary, side, passes):
     at = np.array([0.5, 3, 8, 30])
     border = border_of(boundary, len(shape))
     filtration = Filtration(len(shape), nan="omit", **side, boundary=border)
-    for levels in (2, 9, 60):
-        image = rng.integers(0, levels, (2, *shape)).astype(np.float32)
-        shown = rng.random(image.shape) < 0.95 if levels == 9 else None
-        mask = None if shown is None else shown.view(ndarray)
-        found = emulator.backend.betti.betti_curves(image.view(ndarray), at, filtration, mask=mask)
-        known = launch.betti_curves(image, at, filtration, mask=shown)
-        np.testing.assert_array_equal(found, known)
+    image = rng.integers(0, levels, (2, *shape)).astype(np.float32)
+    shown = rng.random(image.shape) < 0.95 if levels == 9 else None
+    mask = None if shown is None else shown.view(ndarray)
+    found = emulator.backend.betti.betti_curves(image.view(ndarray), at, filtration, mask=mask)
+    known = launch.betti_curves(image, at, filtration, mask=shown)
+    np.testing.assert_array_equal(found, known)
 
 
 def border_of(boundary, ndim):
@@ -135,20 +135,20 @@ PAIRED_SIDES = [
     ("shape", "boundary", "side"),
     [((4, 5, 6), ("closed", "periodic", "periodic"), {"connectivity": 3}), *PAIRED_SIDES],
 )
-def test_pairs_of_periodic_images(emulator, shape, boundary, side):
+@pytest.mark.parametrize("levels", [1, 2, 3, 9, 300])
+def test_pairs_of_periodic_images(emulator, shape, boundary, side, levels):
     """The same points in the same order, on a torus, a cylinder, and along axes of one point."""
     rng = np.random.default_rng(9)
     filtration = Filtration(
         len(shape), nan="omit", **side, boundary=border_of(boundary, len(shape))
     )
     dimensions = range(filtration.classes)
-    for levels in (1, 2, 3, 9, 300):
-        image = rng.integers(0, levels, shape).astype(np.float32)
-        shown = rng.random(shape) < 0.9 if levels in (2, 300) else np.ones(shape, bool)
-        given = image[None].view(ndarray), dimensions, filtration
-        found = emulator.backend.betti.persistence_pairs(*given, mask=shown[None].view(ndarray))
-        known = launch.persistence_pairs(image[None], dimensions, filtration, mask=shown[None])
-        np.testing.assert_equal(found, known)
+    image = rng.integers(0, levels, shape).astype(np.float32)
+    shown = rng.random(shape) < 0.9 if levels in (2, 300) else np.ones(shape, bool)
+    given = image[None].view(ndarray), dimensions, filtration
+    found = emulator.backend.betti.persistence_pairs(*given, mask=shown[None].view(ndarray))
+    known = launch.persistence_pairs(image[None], dimensions, filtration, mask=shown[None])
+    np.testing.assert_equal(found, known)
 
 
 @pytest.mark.parametrize("superlevel", [pytest.param(False, marks=pytest.mark.slow), True])

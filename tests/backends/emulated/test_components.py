@@ -34,47 +34,44 @@ def on_device(array):
     return None if array is None else array.view(ndarray)
 
 
+def assert_curves_of_the_cpu(emulator, image, filtration, *, mask, ends):
+    """Compare the component curves of the kernels with those of the CPU."""
+    at = np.array([-1, 0.5, 3, 8, 11])
+    there = {"mask": on_device(mask), "ends": tuple(map(on_device, ends))}
+    curves = emulator.backend.component_sizes.component_curves
+    found = curves(on_device(image), at, filtration, **there)
+    known = component_curves(image, at, filtration, mask=mask, ends=ends)
+    np.testing.assert_array_equal(found, known)
+
+
+@pytest.mark.parametrize("between", ["faces", "an inlet", "both"])
+@pytest.mark.parametrize("masked", [False, True])
 @CASES
-def test_component_curves(emulator, shape, number):
-    """With masks and NaN, and between ends of any form."""
+def test_component_curves(emulator, shape, number, masked, between):
+    """With masks and NaN, and between inlets and outlets of any form, against the CPU."""
     side = numbered_side(number, shape)
     image = RNG.integers(0, 12, (1, *shape)).astype(np.float32)
     image[RNG.random(image.shape) < 0.1] = np.nan
-    at = np.array([-1, 0.5, 3, 8, 11])
     filtration = Filtration(len(shape), nan="omit", **side)
-    for masked in (False, True):
-        shown = RNG.random(image.shape) < 0.7 if masked else None
-        some = RNG.random((2, *image.shape)) < 0.1
-        for ends in ((None, None), (some[0], None), tuple(some)):
-            emulator.clear()
-            found = emulator.backend.component_sizes.component_curves(
-                on_device(image),
-                at,
-                filtration,
-                mask=on_device(shown),
-                ends=tuple(map(on_device, ends)),
-            )
-            known = component_curves(image, at, filtration, mask=shown, ends=ends)
-            np.testing.assert_array_equal(found, known)
+    shown = RNG.random(image.shape) < 0.7 if masked else None
+    some = RNG.random((2, *image.shape)) < 0.1
+    ends = {"faces": (None, None), "an inlet": (some[0], None), "both": tuple(some)}[between]
+    assert_curves_of_the_cpu(emulator, image, filtration, mask=shown, ends=ends)
 
 
+@pytest.mark.parametrize(("height", "level"), [(None, None), (0.4, None), (None, 17), (0.7, 23)])
+@pytest.mark.parametrize("least", [0, 9])
 @CASES
 @pytest.mark.parametrize("dtype", ["u1", pytest.param("f4", marks=pytest.mark.slow)])
-def test_persistent_regions(emulator, shape, dtype, number):
+def test_persistent_regions(emulator, shape, dtype, number, least, height, level):
     image = RNG.integers(0, 40, shape).astype(dtype)
     filtration = Filtration(len(shape), nan="omit", **numbered_side(number, shape))
     shown = RNG.random(shape) < 0.8
-    for least in (0, 9):
-        for height, level in ((None, None), (0.4, None), (None, 17), (0.7, 23)):
-            emulator.clear()
-            found = emulator.backend.flooding.persistent_regions(
-                on_device(image), on_device(shown), least, level, filtration, rel_height=height
-            )
-            known = flood.persistent_regions(
-                image, shown, least, level, filtration, rel_height=height
-            )
-            for own, true in zip(found, known, strict=True):
-                np.testing.assert_array_equal(own, true)
+    found = emulator.backend.flooding.persistent_regions(
+        on_device(image), on_device(shown), least, level, filtration, rel_height=height
+    )
+    known = flood.persistent_regions(image, shown, least, level, filtration, rel_height=height)
+    np.testing.assert_equal(found, known)
 
 
 PERIODIC = [
@@ -101,48 +98,42 @@ def periodic_filtration(shape, boundary, number):
     return Filtration(len(shape), nan="omit", **numbered_side(number, shape), boundary=border)
 
 
+@pytest.mark.parametrize(("height", "until"), [(None, None), (0.4, None), (0.7, 1 / 2)])
+@pytest.mark.parametrize("share", [0, 1 / 4])
+@pytest.mark.parametrize("levels", [4, 40])
 @AROUND
-def test_persistent_regions_of_periodic_images(emulator, shape, boundary, number):
+def test_persistent_regions_of_periodic_images(
+    emulator, shape, boundary, number, levels, share, height, until
+):
     """Labels spread across sides, with ties there."""
     filtration = periodic_filtration(shape, boundary, number)
-    for levels in (4, 40):
-        image = RNG.integers(0, levels, shape).astype(np.uint8)
-        shown = RNG.random(shape) < 0.8
-        for least in (0, levels / 4):
-            for height, level in ((None, None), (0.4, None), (0.7, levels // 2)):
-                given = least, level, filtration
-                options = {"rel_height": height}
-                images = on_device(image), on_device(shown)
-                found = emulator.backend.flooding.persistent_regions(*images, *given, **options)
-                known = flood.persistent_regions(image, shown, *given, **options)
-                for own, true in zip(found, known, strict=True):
-                    np.testing.assert_array_equal(own, true)
+    image = RNG.integers(0, levels, shape).astype(np.uint8)
+    shown = RNG.random(shape) < 0.8
+    level = None if until is None else int(until * levels)
+    given = share * levels, level, filtration
+    options = {"rel_height": height}
+    images = on_device(image), on_device(shown)
+    found = emulator.backend.flooding.persistent_regions(*images, *given, **options)
+    known = flood.persistent_regions(image, shown, *given, **options)
+    np.testing.assert_equal(found, known)
 
 
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("levels", [2, 12])
 @AROUND
-def test_component_curves_of_periodic_images(emulator, shape, boundary, number):
+def test_component_curves_of_periodic_images(emulator, shape, boundary, number, levels, given):
     """Components wind around axes, once or twice before they close; also between given ends."""
     filtration = periodic_filtration(shape, boundary, number)
-    at = np.array([-1, 0.5, 3, 8, 11])
-    for levels in (2, 12):
-        image = RNG.integers(0, levels, (1, *shape)).astype(np.float32)
-        shown = RNG.random(image.shape) < 0.9
-        some = tuple(RNG.random((2, *image.shape)) < 0.1)
-        for ends in ((None, None), some):
-            found = emulator.backend.component_sizes.component_curves(
-                on_device(image),
-                at,
-                filtration,
-                mask=on_device(shown),
-                ends=tuple(map(on_device, ends)),
-            )
-            known = component_curves(image, at, filtration, mask=shown, ends=ends)
-            np.testing.assert_array_equal(found, known)
+    image = RNG.integers(0, levels, (1, *shape)).astype(np.float32)
+    shown = RNG.random(image.shape) < 0.9
+    some = tuple(RNG.random((2, *image.shape)) < 0.1)
+    ends = some if given else (None, None)
+    assert_curves_of_the_cpu(emulator, image, filtration, mask=shown, ends=ends)
 
 
 @pytest.mark.slow
 def test_a_tube_that_winds_twice(emulator):
-    """It is closed after two turns, and crosses the side twice in the same direction."""
+    """A tube that closes after two turns crosses the side twice in the same direction."""
     image = np.full((1, 3, 5, 8), 9, np.float32)
     low = image[0, 0]
     high = image[0, 2]

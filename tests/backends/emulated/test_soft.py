@@ -36,12 +36,14 @@ CASES = {
     [*((case, True) for case in CASES), ("flat", False), ("sharp", False), ("volume", False)],
 )
 def test_equals_the_cpu(soft, case, small, monkeypatch):
-    """In one launch each way beside that of coefficients, and with the kernels of large images."""
+    """By one launch each way beside that of coefficients, or by the kernels of large images."""
     shape, connectivity, superlevel, count, sharpness, dtype, masked = CASES[case]
     if not small:
         monkeypatch.setattr(soft.soft_plans, "SMALL_LEVELS", 0)
     image = drawn(shape, dtype)
-    mask = torch.rand(shape, generator=torch.Generator().manual_seed(1)) < 0.9 if masked else None
+    mask = None
+    if masked:
+        mask = torch.rand(shape, generator=torch.Generator().manual_seed(1)) < 0.9
     thresholds = torch.linspace(-0.1, 1.1, count).flip(0)
     inputs = [image, thresholds, torch.tensor(sharpness)]
     wanted = [x.double().requires_grad_() for x in inputs]
@@ -61,9 +63,13 @@ def test_equals_the_cpu(soft, case, small, monkeypatch):
     # The sharpness gets a sum over all points, of terms that cancel.
     scales = [exact[0].norm(), exact[1].norm(), 1.2 / sharpness * exact[0].abs().sum()]
     rounding = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
-    for own, true, scale in zip(gradients(curve, found, strided), exact, scales, strict=True):
-        error = 3e-5 + rounding.get(own.dtype, 0)
-        assert (own.double() - true).norm() <= error * scale + 1e-6 * sharpness
+    slopes = gradients(curve, found, strided)
+    errors = [(own.double() - true).norm() for own, true in zip(slopes, exact, strict=True)]
+    allowed = [3e-5 + rounding.get(own.dtype, 0) for own in slopes]
+    bounds = [
+        allow * scale + 1e-6 * sharpness for allow, scale in zip(allowed, scales, strict=True)
+    ]
+    assert all(error <= bound for error, bound in zip(errors, bounds, strict=True))
     assert soft.launched == (["soft_gather"] if small else ["soft_levels", "soft_gather"])
 
 
@@ -101,7 +107,7 @@ def test_other_layouts_are_written_anew(soft, shape):
 @pytest.mark.parametrize("count", [1, 2, 32, 33, 100])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_increasing_levels(soft, dtype, count):
-    """By one warp, with gaps beyond 20, where a softplus is the identity."""
+    """One warp computes them; beyond gaps of 20, softplus is the identity."""
     free = torch.linspace(-30, 40, count, dtype=dtype)[torch.randperm(count)].requires_grad_()
     step = torch.tensor(0.3, dtype=dtype)
     wanted = increasing(free, step)
@@ -131,12 +137,10 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
     levels = torch.linspace(-3, 3, 4, dtype=torch.float64)
     given = Projected(known, vectors, levels, torch.tensor(2.0, dtype=torch.float64))
     curves = [part.projections(given) for part in parts]
-    for own, true in zip(*curves, strict=True):
-        torch.testing.assert_close(own, true)
+    torch.testing.assert_close(*curves)
     upstream = torch.ones_like(curves[0][0])
     slopes = [part.projection_gradients(given, upstream, True) for part in parts]
-    for own, true in zip(*slopes, strict=True):
-        torch.testing.assert_close(own, true)
+    torch.testing.assert_close(*slopes)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +168,7 @@ def test_fused_transforms_equal_operators(soft, shape, learned, backward):
         upstream = torch.linspace(-1, 2, curves[0].numel()).reshape(curves[0].shape)
         slopes.append(torch.autograd.grad(curves[-1], wanted, upstream))
     torch.testing.assert_close(*curves)
-    for found, known in zip(*slopes, strict=True):
-        torch.testing.assert_close(found, known, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
     assert soft.launched == ["soft_transform", "soft_project", "soft_project", *backward]
 
 
@@ -194,7 +197,7 @@ def test_windows_equal_views(soft, case):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 def test_mapped_gradients_of_windows(soft, monkeypatch):
-    """Which `is_grads_batched` makes; operators of torch take them."""
+    """Operators of torch take the batched gradients that `is_grads_batched` makes."""
     monkeypatch.setattr(cuda_backend, "soft_windows", soft.soft_windows, raising=False)
     image = drawn((2, 5, 6)).requires_grad_()
     known = cut_in_torch(image, (1, 0), (0, 2), 0.5, 3, 2)
@@ -220,7 +223,7 @@ def test_second_derivatives_by_strided_levels_are_refused(soft):
     ("shape", "learned"), [((2, 3, 35, 34), (True,) * 3), ((3, 4, 5), (False, True, False))]
 )
 def test_heights_equal_those_of_operators(soft, shape, learned):
-    """Of more points than a block adds up, with strides, and of a volume without batch axes."""
+    """For more points than a block adds up, with strides, and for a volume without batch axes."""
     ndim = 2 if len(shape) == 4 else 3
     directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
     tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(-2, 0.5, ndim)
@@ -236,8 +239,7 @@ def test_heights_equal_those_of_operators(soft, shape, learned):
         upstream = drawn(images[0].shape)
         slopes.append(torch.autograd.grad(images[-1], wanted, upstream))
     torch.testing.assert_close(*images)
-    for found, known in zip(*slopes, strict=True):
-        torch.testing.assert_close(found, known, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-3)
     assert set(soft.launched) == {"soft_heights", "soft_parameters"}
 
 
@@ -247,8 +249,9 @@ SIMPLICES = [
 ]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sharpness", [3.0, pytest.param(300.0, marks=pytest.mark.slow)])
-def test_transforms_of_complexes_equal_those_of_the_cpu(soft, sharpness):
+def test_transforms_of_complexes_equal_those_of_the_cpu(soft, sharpness, weighted):
     """Shapes in any order, one of which has no points, and levels in any order."""
     drawn = torch.Generator().manual_seed(0)
     points = torch.randn(9, 3, generator=drawn, dtype=torch.float64)
@@ -259,21 +262,31 @@ def test_transforms_of_complexes_equal_those_of_the_cpu(soft, sharpness):
     )
     slope = torch.tensor(sharpness, dtype=torch.float64)
     batch = torch.tensor([2, 2, 2, 2, 0, 0, 0, 1, 1])
-    for own in (None, weights):
-        given = SoftShapes(points, own, SIMPLICES, vectors, levels, slope, batch, 4)
-        curves, known = (part.simplicial_curves(given) for part in (soft.cuda, cpu))
-        torch.testing.assert_close(curves, known, atol=1e-9, rtol=1e-9)
-        upstream = torch.randn(curves.shape, generator=drawn, dtype=torch.float64)
-        given = given, upstream, True
-        slopes, expected = (part.simplicial_gradients(*given) for part in (soft.cuda, cpu))
-        for name in slopes._fields:
-            if name == "weights" and own is None:
-                continue
-            found, known = getattr(slopes, name), getattr(expected, name)
-            torch.testing.assert_close(found, known, atol=1e-9, rtol=1e-9)
+    own = weights if weighted else None
+    given = SoftShapes(points, own, SIMPLICES, vectors, levels, slope, batch, 4)
+    curves, known = (part.simplicial_curves(given) for part in (soft.cuda, cpu))
+    torch.testing.assert_close(curves, known, atol=1e-9, rtol=1e-9)
+    upstream = torch.randn(curves.shape, generator=drawn, dtype=torch.float64)
+    given = given, upstream, True
+    slopes, expected = (part.simplicial_gradients(*given) for part in (soft.cuda, cpu))
+    names = [name for name in slopes._fields if weighted or name != "weights"]
+    found = [getattr(slopes, name) for name in names]
+    known = [getattr(expected, name) for name in names]
+    torch.testing.assert_close(found, known, atol=1e-9, rtol=1e-9)
 
 
-def test_complexes_are_checked(soft):
+@pytest.mark.parametrize(
+    "message",
+    [
+        "`points` must be finite",
+        "from 0 to 8, got the edge",
+        "all their points in one shape",
+        "must not repeat a point",
+        "from 0 to 1, got 2",
+        "`sharpness` must be positive",
+    ],
+)
+def test_complexes_are_checked(soft, message):
     points = torch.ones(9, 3, dtype=torch.float64)
     one = torch.ones((), dtype=torch.float64)
     numbers = points[:1], one[None], one
@@ -287,9 +300,8 @@ def test_complexes_are_checked(soft):
         "from 0 to 1, got 2": {"shapes": 2},
         "`sharpness` must be positive": {"sharpness": -one},
     }
-    for message, changed in wrong.items():
-        with pytest.raises(ValueError, match=message):
-            soft.cuda.simplicial_curves(given._replace(**changed))
+    with pytest.raises(ValueError, match=message):
+        soft.cuda.simplicial_curves(given._replace(**wrong[message]))
 
 
 @pytest.mark.parametrize("case", ["layer", "one shape"])
@@ -321,8 +333,7 @@ def test_shapes_in_few_launches_equal_operators(soft, case, monkeypatch):
     wanted = points, given.directions, given.scale, given.levels, given.sharpness
     upstream = torch.randn(found.shape, **kind)
     slopes = [torch.autograd.grad(each, wanted, upstream) for each in (found, known)]
-    for one, other in zip(*slopes, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(*slopes, atol=1e-9, rtol=1e-9)
     unsorted = complexes._replace(batch=batch.flip(0) if is_layer else batch - 1)
     assert module.fused_shapes(points, unsorted, given, is_layer) is None
     assert module.fused_shapes(points * torch.nan, complexes, given, is_layer) is None

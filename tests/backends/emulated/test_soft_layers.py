@@ -3,7 +3,7 @@
 import pytest
 import torch
 from emulated_soft import drawn
-from layer_cases import CASES, assert_near, in_double, step
+from layer_cases import CASES, assert_all_near, assert_near, in_double, step
 
 from ecc_core._torch.transform import Transformed
 
@@ -21,30 +21,28 @@ def test_layers_equal_those_of_the_cpu(on_device, case):
     assert_near(found, known, terms=0)
     of_image, *others = slopes
     assert_near(own[0], of_image, terms=0)
-    for one, other in zip(own[1:], others, strict=True):
-        assert_near(one, other, terms=of_image.abs().sum())
+    assert_all_near(own[1:], others, terms=of_image.abs().sum())
     with on_device():
         alone, slopes = step(layer, image, is_needed=False)
     assert torch.equal(alone, found)
-    for one, other in zip(slopes, own[1:], strict=True):
-        assert torch.equal(one, other)
+    torch.testing.assert_close(list(slopes), list(own[1:]), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("case", ["directions", "windows", "transform"])
 def test_recorded_gradients_equal_those_of_the_cpu(on_device, case):
-    """Which operators compute, since kernels record nothing."""
+    """Kernels record nothing, so that operators compute gradients that are recorded."""
     shape, layer = CASES[case]
     image = drawn(shape)
     _, slopes = step(in_double(layer), image.double())
     with on_device():
         _, own = step(layer, image, create_graph=True)
     assert all(gradient.requires_grad for gradient in own[:1])
-    for one, other in zip(own, slopes, strict=True):
-        assert_near(one.detach(), other, terms=slopes[0].abs().sum())
+    assert_all_near([one.detach() for one in own], slopes, terms=slopes[0].abs().sum())
 
 
-def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch):
-    """Which raise an error. Kernels would read the memory of the host."""
+@pytest.mark.parametrize("parameter", ["directions", "numbers"])
+def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, parameter):
+    """Operators raise an error, where kernels would read addresses of the host."""
     image = drawn((3, 4))
     directions, numbers, one = torch.ones(2, 2), torch.ones(2), torch.tensor(1.0)
     weighted = Transformed(image, directions, numbers, one, 1, "max", (1.0, 1.0))
@@ -53,9 +51,7 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch):
         (soft.cuda.adds_heights, (image, directions, numbers)),
         (soft.cuda_layers._are_alike, ((image, numbers, one, directions),)),
     )
-    for takes, given in asked:
-        assert takes(*given)
-    for elsewhere in (directions, numbers):
-        monkeypatch.setattr(torch.Tensor, "get_device", lambda t, e=elsewhere: -1 if t is e else 0)
-        for takes, given in asked:
-            assert not takes(*given)
+    assert all(takes(*given) for takes, given in asked)
+    elsewhere = {"directions": directions, "numbers": numbers}[parameter]
+    monkeypatch.setattr(torch.Tensor, "get_device", lambda t: -1 if t is elsewhere else 0)
+    assert not any(takes(*given) for takes, given in asked)

@@ -5,6 +5,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from fake_cupy import guarded
+from filtrations import cases_of_connectivities
 
 import ecc_core as ecc
 
@@ -57,13 +58,13 @@ def test_many_levels_stay_in_global_memory(emulator):
     assert_same(emulator, STRIPES, directions(2, 1)[:3], heights, 1, spacing=0.7)
 
 
+@pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("slices", [4, 16])
 @pytest.mark.parametrize("density", [0.5, 0.98])
-def test_a_warp_walks_through_several_slices(emulator, slices, density):
+def test_a_warp_walks_through_several_slices(emulator, slices, density, connectivity):
     mask = np.random.default_rng(5).random((19, 35, 70)) < density
     with mock.patch.object(emulator.backend.transform_masks, "SLICES", (slices,)):
-        for connectivity in (1, 3):
-            assert_same(emulator, mask, directions(3, 8)[::3], LEVELS["even"], connectivity)
+        assert_same(emulator, mask, directions(3, 8)[::3], LEVELS["even"], connectivity)
 
 
 def test_more_critical_points_than_a_warp_can_list(emulator):
@@ -74,8 +75,8 @@ def test_more_critical_points_than_a_warp_can_list(emulator):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("heights", [LEVELS["even"], LEVELS["dense"]], ids=len)
-@pytest.mark.parametrize("shape", [(9, 30), (4, 9, 270), (300,)])
-def test_weights(emulator, shape, heights):
+@pytest.mark.parametrize("case", cases_of_connectivities([(9, 30), (4, 9, 270), (300,)]))
+def test_weights(emulator, heights, case):
+    shape, connectivity = case
     weights = np.random.default_rng(6).integers(-3, 4, shape)
-    for connectivity in {1, len(shape)}:
-        assert_same(emulator, weights, directions(len(shape), 2), heights, connectivity)
+    assert_same(emulator, weights, directions(len(shape), 2), heights, connectivity)
