@@ -148,9 +148,9 @@ def soft() -> Calls:
     def transform(image: torch.Tensor) -> None:
         directions = torch.eye(image.ndim - 1, device="cuda", requires_grad=True)
         at = torch.linspace(-9, 9, 7, device="cuda", requires_grad=True)
-        soft_euler_transform(
-            image, directions, at, sharpness=3.0, n_spatial=image.ndim - 1
-        ).square().sum().backward()
+        numbers = {"sharpness": 3.0, "n_spatial": image.ndim - 1}
+        curves = soft_euler_transform(image, directions, at, **numbers)
+        curves.square().sum().backward()
 
     for shape in ((2, 20, 40), (2, 200, 300), (40, 8, 8), (2, 6, 20, 40), (1, 40, 50, 60)):
         for count in (5, 64, 300):
@@ -263,7 +263,7 @@ def main() -> None:
     arguments = parser.parse_args()
     share, shares = map(int, arguments.share.split("/"))
     every = itertools.chain(curves(), regions(), transforms(), soft(), objects(), meshes())
-    named = [call for call in every if any(word in call[0] for word in arguments.named)]
+    named = [(name, call) for name, call in every if any(word in name for word in arguments.named)]
     step = max(1, len(named) // arguments.most)
     calls = named[::step][: arguments.most][share::shares]
     for name, call in calls:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from filtrations import with_connectivities
 from gpu_helpers import assert_same, cupy, to_torch
 from scipy.ndimage import gaussian_filter
 
@@ -14,21 +15,24 @@ SHAPES = [(41,), (1,), (13, 17), (1, 9), (6, 1), (7, 8, 9), (1, 6, 5), (33, 34, 
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_shapes(shape, superlevel):
-    for levels in (1, 2, 5, 256):
-        image = RNG.integers(0, levels, shape, np.uint8)
-        at = np.unique(np.linspace(0, levels - 1, 7).astype(int))
-        for connectivity in {1, len(shape)}:
-            options = {"connectivity": connectivity, "superlevel": superlevel}
-            assert_same(ecc.betti_curves, image, at, **options)
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities(SHAPES))
+@pytest.mark.parametrize("levels", [1, 2, 5, 256])
+def test_shapes(superlevel, shape, connectivity, levels):
+    image = RNG.integers(0, levels, shape, np.uint8)
+    at = np.unique(np.linspace(0, levels - 1, 7).astype(int))
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    assert_same(ecc.betti_curves, image, at, **options)
 
 
+@pytest.mark.parametrize(
+    "thresholds",
+    [np.array([-1.0, 0.5, 1.0, 77.0, 300.0]), 16, 70_000, "exact"],
+    ids=["given", "16", "70000", "exact"],
+)
 @pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i4", "u8", "f2", "f4", "f8"])
 @pytest.mark.parametrize("superlevel", [False, True])
-def test_dtypes_and_thresholds(dtype, superlevel):
-    for thresholds in (np.array([-1.0, 0.5, 1.0, 77.0, 300.0]), 16, 70_000, "exact"):
-        assert_same(ecc.betti_curves, VOLUME.astype(dtype), thresholds, superlevel=superlevel)
+def test_dtypes_and_thresholds(dtype, superlevel, thresholds):
+    assert_same(ecc.betti_curves, VOLUME.astype(dtype), thresholds, superlevel=superlevel)
 
 
 def test_masks_nan_batches_and_layouts():
@@ -57,78 +61,94 @@ def test_torch():
     known = ecc.betti_curves(half.float().cpu().numpy(), "exact")
     assert (exact.values.cpu().numpy() == known.values).all()
     assert ecc.betti_numbers(image > 90) == ecc.betti_numbers(VOLUME > 90)
+
+
+@pytest.mark.parametrize("dimension", [0, 1, 2])
+def test_pairs_of_tensors(dimension):
+    torch = pytest.importorskip("torch")
     volume = VOLUME.astype(np.float32)
-    for dimension in range(3):
-        for mask in (None, VOLUME % 5 > 0):
-            assert_same(ecc.persistence_pairs, volume, dimension, put=to_torch, mask=mask)
-        pairs = ecc.persistence_pairs(half, dimension)
-        assert pairs.to_numpy() == ecc.persistence_pairs(volume, dimension)
+    assert_same(ecc.persistence_pairs, volume, dimension, put=to_torch)
+    assert_same(ecc.persistence_pairs, volume, dimension, put=to_torch, mask=VOLUME % 5 > 0)
+    half = to_torch(volume).to(torch.bfloat16)
+    pairs = ecc.persistence_pairs(half, dimension)
+    assert pairs.to_numpy() == ecc.persistence_pairs(volume, dimension)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_pairs(shape, superlevel):
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities(SHAPES))
+@pytest.mark.parametrize(
+    ("levels", "dtype"), [(1, "u1"), (3, "i2"), (2, "bool"), (9, "f4"), (300, "f8"), (300, "u8")]
+)
+def test_pairs(superlevel, shape, connectivity, levels, dtype):
     """The same points in the same order, with ties and with points that never enter."""
-    for levels, dtype in ((1, "u1"), (3, "i2"), (2, "bool"), (9, "f4"), (300, "f8"), (300, "u8")):
-        image = RNG.integers(0, levels, shape).astype(dtype)
-        for connectivity in {1, len(shape)}:
-            options = {"connectivity": connectivity, "superlevel": superlevel}
-            for mask in (None, RNG.random(shape) < 0.9):
-                assert_same(ecc.persistence_pairs, image, mask=mask, **options)
+    image = RNG.integers(0, levels, shape).astype(dtype)
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    assert_same(ecc.persistence_pairs, image, **options)
+    assert_same(ecc.persistence_pairs, image, mask=RNG.random(shape) < 0.9, **options)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f2", "f4", "f8"])
 @pytest.mark.parametrize("sigma", [0, 1, 3])
-def test_tunnels(sigma, dtype):
-    """So many that threads compete for rows."""
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_tunnels(sigma, dtype, connectivity, superlevel):
+    """There are so many tunnels that threads compete for rows."""
     image = gaussian_filter(RNG.normal(size=(48, 60, 70)), sigma)
     image = (image - image.min()) / (image.max() - image.min())
-    image = (image * (200 if np.dtype(dtype).kind in "iu" else 1)).astype(dtype)
-    for connectivity in (1, 3):
-        for superlevel in (False, True):
-            options = {"connectivity": connectivity, "superlevel": superlevel}
-            assert_same(ecc.persistence_pairs, image, 1, **options)
+    levels = 200 if np.dtype(dtype).kind in "iu" else 1
+    image = (image * levels).astype(dtype)
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    assert_same(ecc.persistence_pairs, image, 1, **options)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "f2", "f4", "f8"])
-@pytest.mark.parametrize("shape", [(41,), (13, 17), (7, 8, 9), (33, 34, 70)])
-def test_what_lasts(shape, dtype):
+@pytest.mark.parametrize(
+    ("shape", "connectivity"), with_connectivities([(41,), (13, 17), (7, 8, 9), (33, 34, 70)])
+)
+def test_what_lasts(dtype, shape, connectivity):
     image = RNG.integers(0, 20, shape).astype(dtype)
     least = 1 if dtype == "bool" else 2.5
     labels = RNG.integers(0, 4, shape)
     mask = RNG.random(shape) < 0.9
-    for connectivity in {1, len(shape)}:
-        options = {"connectivity": connectivity, "min_persistence": least}
-        for thresholds in (np.array([0.5, 3, 8, 30]), 7, "exact"):
-            assert_same(ecc.betti_curves, image, thresholds, mask=mask, **options)
-        assert_same(ecc.region_betti_curves, (image, labels), 7, **options)
+    options = {"connectivity": connectivity, "min_persistence": least}
+    assert_same(ecc.betti_curves, image, np.array([0.5, 3, 8, 30]), mask=mask, **options)
+    assert_same(ecc.betti_curves, image, 7, mask=mask, **options)
+    assert_same(ecc.betti_curves, image, "exact", mask=mask, **options)
+    assert_same(ecc.region_betti_curves, (image, labels), 7, **options)
 
 
-def test_pairs_of_large_images_that_last():
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_pairs_of_large_images_that_last(connectivity):
     """Enough edges to be added in several passes."""
     image = RNG.random((2200, 3000), np.float32)
     image[RNG.random(image.shape) < 0.01] = np.nan
-    for connectivity in (1, 2):
-        options = {"min_persistence": 0.25, "nan": "omit", "connectivity": connectivity}
-        assert_same(ecc.persistence_pairs, image, **options)
+    options = {"min_persistence": 0.25, "nan": "omit", "connectivity": connectivity}
+    assert_same(ecc.persistence_pairs, image, **options)
+
+
+def test_nan_in_images():
+    image = np.ones((30, 40), np.float32)
+    image[7, 8] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         ecc.persistence_pairs(cupy.asarray(image))
+
+
+def test_pairs_of_nothing():
     assert ecc.persistence_pairs(cupy.zeros((0, 4))).births.shape == (0,)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_regions(shape, superlevel):
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities(SHAPES))
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+def test_regions(superlevel, shape, connectivity, dtype):
     labels = RNG.integers(0, 5, shape)
     labels[..., :1] = 3  # there is a region even in an image of one point
     labels[..., 2:9] = 70
     labels[..., 5:6] = 0
-    for dtype in ("u1", "f4", "f8"):
-        arrays = RNG.integers(0, 20, shape).astype(dtype), labels
-        for connectivity in {1, len(shape)}:
-            options = {"connectivity": connectivity, "superlevel": superlevel}
-            for at in (np.array([0.5, 3, 8, 30]), 7):
-                assert_same(ecc.region_betti_curves, arrays, at, **options)
+    arrays = RNG.integers(0, 20, shape).astype(dtype), labels
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    assert_same(ecc.region_betti_curves, arrays, np.array([0.5, 3, 8, 30]), **options)
+    assert_same(ecc.region_betti_curves, arrays, 7, **options)
 
 
 def test_many_regions_and_tensors():
@@ -161,66 +181,76 @@ PERIODIC = [
 
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize(("shape", "boundary"), PERIODIC)
-def test_periodic_images(shape, boundary, superlevel):
+@pytest.mark.parametrize("cubes", [False, True])
+@pytest.mark.parametrize("levels", [1, 2, 9, 100])
+def test_periodic_images(shape, boundary, superlevel, cubes, levels):
     at = np.array([0.5, 3, 8, 30, 99])
     shown = RNG.random(shape) < 0.97
     shown.flat[0] = True  # default thresholds need a point that is not hidden
-    for connectivity in {1, len(shape)}:
-        options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-        for levels in (1, 2, 9, 100):
-            image = RNG.integers(0, levels, shape, np.uint8)
-            assert_same(ecc.betti_curves, image, at, **options)
-            assert_same(ecc.betti_curves, image.astype(np.float32), 7, mask=shown, **options)
-        assert_same(ecc.betti_curves, image.astype(np.float64), "exact", **options)
+    connectivity = len(shape) if cubes else 1
+    options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+    image = RNG.integers(0, levels, shape, np.uint8)
+    assert_same(ecc.betti_curves, image, at, **options)
+    assert_same(ecc.betti_curves, image.astype(np.float32), 7, mask=shown, **options)
+    assert_same(ecc.betti_curves, image.astype(np.float64), "exact", **options)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize(("shape", "boundary"), PERIODIC)
-def test_pairs_of_periodic_images(shape, boundary, superlevel):
+@pytest.mark.parametrize("cubes", [False, True])
+@pytest.mark.parametrize(
+    ("levels", "dtype"), [(1, "u1"), (3, "u2"), (9, "i1"), (100, "f4"), (300, "f8")]
+)
+def test_pairs_of_periodic_images(shape, boundary, superlevel, cubes, levels, dtype):
     """The same points in the same order, and classes of regions that touch opposite sides."""
     shown = RNG.random(shape) < 0.97
     labels = RNG.integers(0, 3, shape)
     labels[..., :3] = 5
-    for connectivity in {1, len(shape)}:
-        options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-        for levels, dtype in ((1, "u1"), (3, "u2"), (9, "i1"), (100, "f4"), (300, "f8")):
-            image = RNG.integers(0, levels, shape).astype(dtype)
-            assert_same(ecc.persistence_pairs, image, mask=shown, **options)
-            assert_same(ecc.persistence_pairs, image, min_persistence=2, **options)
-            for least in (0, 2.5):
-                lasting = options | {"min_persistence": least}
-                assert_same(ecc.region_betti_curves, (image, labels), 7, range=(0, 99), **lasting)
-        for thresholds in (np.array([0.5, 3, 8, 30, 99]), "exact"):
-            lasting = options | {"min_persistence": 20}
-            assert_same(ecc.betti_curves, image, thresholds, mask=shown, **lasting)
+    connectivity = len(shape) if cubes else 1
+    options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+    image = RNG.integers(0, levels, shape).astype(dtype)
+    assert_same(ecc.persistence_pairs, image, mask=shown, **options)
+    assert_same(ecc.persistence_pairs, image, min_persistence=2, **options)
+    regions = image, labels
+    assert_same(ecc.region_betti_curves, regions, 7, range=(0, 99), **options)
+    lasting = options | {"min_persistence": 2.5}
+    assert_same(ecc.region_betti_curves, regions, 7, range=(0, 99), **lasting)
+    lasting = options | {"min_persistence": 20, "mask": shown}
+    assert_same(ecc.betti_curves, image, np.array([0.5, 3, 8, 30, 99]), **lasting)
+    assert_same(ecc.betti_curves, image, "exact", **lasting)
 
 
 @pytest.mark.parametrize("boundary", ["periodic", ("periodic", "closed", "periodic")])
 @pytest.mark.parametrize("sigma", [0, 1, 3, 10])
-def test_tunnels_of_periodic_volumes(sigma, boundary):
-    """So many that threads compete for rows, and some that wind around the torus."""
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_tunnels_of_periodic_volumes(sigma, boundary, connectivity, superlevel):
+    """Threads compete for rows of so many tunnels, some of which wind around the torus."""
     image = gaussian_filter(RNG.normal(size=(40, 36, 50)), sigma, mode="wrap").astype(np.float32)
-    for connectivity in (1, 3):
-        for superlevel in (False, True):
-            options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-            assert_same(ecc.persistence_pairs, image, **options)
+    options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+    assert_same(ecc.persistence_pairs, image, **options)
 
 
 @pytest.mark.parametrize("passes", [False, True])
 @pytest.mark.parametrize("boundary", ["periodic", ("periodic", "periodic", "closed")])
-def test_smooth_periodic_images(monkeypatch, boundary, passes):
+@pytest.mark.parametrize("sigma", [1, 4, 12])
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_smooth_periodic_images(monkeypatch, boundary, passes, sigma, connectivity):
     """Their sets wind around the torus, along all axes at some levels, in several passes too."""
     if passes:
         from ecc_core._backends.cuda import forests
 
         monkeypatch.setattr(forests, "FEW_EDGES", 0)
-    for sigma in (1, 4, 12):
-        image = gaussian_filter(RNG.random((40, 30, 50), np.float32), sigma, mode="wrap")
-        for connectivity in (1, 3):
-            options = {"connectivity": connectivity, "boundary": boundary}
-            assert_same(ecc.betti_curves, image, 300, **options)
-            assert_same(ecc.betti_curves, np.stack([image, -image]), 5, axis=(1, 2, 3), **options)
-    bands = np.sin(np.indices((12, 12, 12)).sum(axis=0) * np.pi / 6).astype(np.float32)
+    image = gaussian_filter(RNG.random((40, 30, 50), np.float32), sigma, mode="wrap")
+    options = {"connectivity": connectivity, "boundary": boundary}
+    assert_same(ecc.betti_curves, image, 300, **options)
+    assert_same(ecc.betti_curves, np.stack([image, -image]), 5, axis=(1, 2, 3), **options)
+
+
+@pytest.mark.parametrize("boundary", ["periodic", ("periodic", "periodic", "closed")])
+def test_bands_around_a_torus(boundary):
+    diagonal = np.indices((12, 12, 12)).sum(axis=0)
+    bands = np.sin(diagonal * np.pi / 6).astype(np.float32)
     assert_same(ecc.betti_curves, bands, 50, boundary=boundary, put=to_torch)
 
 

@@ -108,10 +108,14 @@ def counted():
     memcpy = cupy.cuda.runtime.memcpyAsync
     asarray = cupy.asarray
     upload = count("copy", asarray)
+
+    def adopt(array, *rest):
+        return (asarray if hasattr(array, "get") else upload)(array, *rest)
+
     with ExitStack() as stack:
         for target, name, new in (
             (cupy.cuda.runtime, "memcpyAsync", copy),
-            (cupy, "asarray", lambda a, *r: asarray(a, *r) if hasattr(a, "get") else upload(a, *r)),
+            (cupy, "asarray", adopt),
             (cupy.ndarray, "get", count("copy", cupy.ndarray.get)),
             (cupy.cuda.runtime, "deviceSynchronize", count("wait", lambda: None)),
             (cupy.cuda, "Device", count("wait", cupy.cuda.Device)),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from filtrations import with_sides
 from gpu_helpers import PUT, assert_same, cupy, to_torch
 from scipy.ndimage import gaussian_filter
 
@@ -20,40 +21,41 @@ def sides(ndim):
     ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_curves_of_any_shape(shape):
-    for levels in (1, 2, 5, 256):
-        image = RNG.integers(0, levels, shape, np.uint8)
-        for options in sides(len(shape)):
-            assert_same(ecc.component_curves, image, FEW, **options)
-            mask = RNG.random(shape) < 0.8
-            mask.flat[0] = True  # without any point there is no range
-            assert_same(ecc.component_curves, image, 9, mask=mask, **options)
+@pytest.mark.parametrize(("shape", "options"), with_sides(SHAPES))
+@pytest.mark.parametrize("levels", [1, 2, 5, 256])
+def test_curves_of_any_shape(shape, options, levels):
+    image = RNG.integers(0, levels, shape, np.uint8)
+    assert_same(ecc.component_curves, image, FEW, **options)
+    mask = RNG.random(shape) < 0.8
+    mask.flat[0] = True  # without any point there is no range
+    assert_same(ecc.component_curves, image, 9, mask=mask, **options)
 
 
+@pytest.mark.parametrize(
+    "thresholds", [FEW, 16, np.linspace(0, 200, 5000)], ids=["given", "16", "5000"]
+)
 @PUT
 @pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i4", "i8", "f2", "f4", "f8"])
-def test_curves_of_any_dtype(dtype, put):
+def test_curves_of_any_dtype(dtype, put, thresholds):
     if put is to_torch and dtype == "u2":
         pytest.skip("torch has few functions of uint16")
     image = RNG.integers(0, 200, (9, 20, 35)).astype(dtype)
-    for thresholds in (FEW, 16, np.linspace(0, 200, 5000)):
-        assert_same(ecc.component_curves, image, thresholds, put=put, superlevel=True)
+    assert_same(ecc.component_curves, image, thresholds, put=put, superlevel=True)
 
 
-def test_curves_between_ends_and_of_batches():
+@pytest.mark.parametrize("ends", [["inlet"], ["outlet"], ["inlet", "outlet"]], ids=str)
+def test_curves_between_ends_and_of_batches(ends):
     images = RNG.random((3, 12, 15, 40), np.float32)
     images[RNG.random(images.shape) < 0.05] = np.nan
     mask = RNG.random(images.shape) < 0.9
     mask[..., :4] = False
     options = {"axis": (1, 2, 3), "nan": "omit"}
     assert_same(ecc.component_curves, images, np.linspace(0, 1, 30), mask=mask, **options)
-    inlet, outlet = RNG.random((2, *images.shape)) < 0.02
-    for ends in ({"inlet": inlet}, {"outlet": outlet}, {"inlet": inlet, "outlet": outlet}):
-        known = ecc.component_curves(images, 20, range=(0, 1), **ends, **options)
-        there = {name: cupy.asarray(end) for name, end in ends.items()}
-        found = ecc.component_curves(cupy.asarray(images), 20, range=(0, 1), **there, **options)
-        np.testing.assert_array_equal(found.values.get(), known.values)
+    given = {name: RNG.random(images.shape) < 0.02 for name in ends}
+    there = {name: cupy.asarray(end) for name, end in given.items()}
+    known = ecc.component_curves(images, 20, range=(0, 1), **given, **options)
+    found = ecc.component_curves(cupy.asarray(images), 20, range=(0, 1), **there, **options)
+    np.testing.assert_array_equal(found.values.get(), known.values)
     with pytest.raises(ValueError, match="NaN"):
         ecc.component_curves(cupy.asarray(images), 20, range=(0, 1), axis=(1, 2, 3))
     empty = ecc.component_curves(cupy.zeros((0, 4)), [1.0])
@@ -66,43 +68,44 @@ def test_curves_of_a_large_smooth_volume():
 
 
 @PUT
-@pytest.mark.parametrize("shape", SHAPES)
-def test_regions_of_any_shape(shape, put):
-    for dtype in ("u1", "f4", "i8"):
-        image = RNG.integers(0, 60, shape).astype(dtype)
-        mask = RNG.random(shape) < 0.8
-        for options in sides(len(shape)):
-            assert_same(ecc.persistent_regions, image, 9, put=put, **options)
-            cut = {"rel_height": 0.4, "threshold": 33}
-            assert_same(ecc.persistent_regions, image, 0, mask=mask, put=put, **cut, **options)
+@pytest.mark.parametrize(("shape", "options"), with_sides(SHAPES))
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_regions_of_any_shape(put, shape, options, dtype):
+    image = RNG.integers(0, 60, shape).astype(dtype)
+    mask = RNG.random(shape) < 0.8
+    assert_same(ecc.persistent_regions, image, 9, put=put, **options)
+    cut = {"rel_height": 0.4, "threshold": 33}
+    assert_same(ecc.persistent_regions, image, 0, mask=mask, put=put, **cut, **options)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i4", "f2", "f8"])
-def test_regions_of_any_dtype(dtype):
+@pytest.mark.parametrize(
+    "options", [{}, {"rel_height": 0.5}, {"threshold": 10}, {"connectivity": 1}], ids=str
+)
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_regions_of_any_dtype(dtype, options, superlevel):
     image = RNG.normal(0, 40, (9, 20, 35)).astype(dtype)
-    for options in ({}, {"rel_height": 0.5}, {"threshold": 10}, {"connectivity": 1}):
-        for superlevel in (False, True):
-            assert_same(ecc.persistent_regions, image, 1, superlevel=superlevel, **options)
+    assert_same(ecc.persistent_regions, image, 1, superlevel=superlevel, **options)
 
 
-def test_regions_of_floats_that_are_not_finite():
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("height", [None, 0.5])
+def test_regions_of_floats_that_are_not_finite(height, superlevel):
     image = RNG.normal(size=(12, 15, 40)).astype(np.float32)
     for value in (np.nan, np.inf, -np.inf, -0.0):
         image[RNG.random(image.shape) < 0.05] = value
-    for options in ({}, {"rel_height": 0.5}):
-        for superlevel in (False, True):
-            options |= {"superlevel": superlevel, "nan": "omit"}
-            assert_same(ecc.persistent_regions, image, 0.5, **options)
+    options = {"rel_height": height, "superlevel": superlevel, "nan": "omit"}
+    assert_same(ecc.persistent_regions, image, 0.5, **options)
     with pytest.raises(ValueError, match="NaN"):
         ecc.persistent_regions(cupy.asarray(image), 1)
 
 
-def test_regions_of_a_large_volume():
-    noise = RNG.random((96, 130, 200))
-    for image in (noise, gaussian_filter(noise, 3)):
-        least = 0.2 * float(np.ptp(image))
-        given = image.astype(np.float32)
-        assert_same(ecc.persistent_regions, given, least, superlevel=True, rel_height=0.7)
+@pytest.mark.parametrize("sigma", [0, 3])
+def test_regions_of_a_large_volume(sigma):
+    image = gaussian_filter(RNG.random((96, 130, 200)), sigma)
+    least = 0.2 * float(np.ptp(image))
+    given = image.astype(np.float32)
+    assert_same(ecc.persistent_regions, given, least, superlevel=True, rel_height=0.7)
 
 
 def test_regions_of_no_points():
@@ -127,31 +130,33 @@ PERIODIC = [
 ]
 
 
+@pytest.mark.parametrize(("levels", "dtype"), [(2, "u1"), (9, "u1"), (60, "f4"), (60, "i8")])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("cubes", [False, True])
 @PUT
 @pytest.mark.parametrize(("shape", "boundary"), PERIODIC)
-def test_periodic_images(shape, boundary, put):
+def test_periodic_images(shape, boundary, put, cubes, superlevel, levels, dtype):
     mask = RNG.random(shape) < 0.95
-    for options in sides(len(shape)):
-        options |= {"boundary": boundary}
-        for levels, dtype in ((2, "u1"), (9, "u1"), (60, "f4"), (60, "i8")):
-            image = RNG.integers(0, levels, shape).astype(dtype)
-            assert_same(ecc.component_curves, image, FEW, mask=mask, put=put, **options)
-            least = levels // 6
-            assert_same(ecc.persistent_regions, image, least, put=put, **options)
-            cut = {"rel_height": 0.4, "threshold": levels // 2, "mask": mask}
-            assert_same(ecc.persistent_regions, image, 0, put=put, **cut, **options)
+    options = {"connectivity": len(shape) if cubes else 1, "superlevel": superlevel}
+    options["boundary"] = boundary
+    image = RNG.integers(0, levels, shape).astype(dtype)
+    assert_same(ecc.component_curves, image, FEW, mask=mask, put=put, **options)
+    least = levels // 6
+    assert_same(ecc.persistent_regions, image, least, put=put, **options)
+    cut = {"rel_height": 0.4, "threshold": levels // 2, "mask": mask}
+    assert_same(ecc.persistent_regions, image, 0, put=put, **cut, **options)
 
 
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("boundary", ["periodic", ("closed", "periodic", "periodic")], ids=str)
 @pytest.mark.parametrize("sigma", [0, 1, 3, 10])
-def test_large_periodic_volumes(sigma):
+def test_large_periodic_volumes(sigma, boundary, connectivity):
     """Ways to minima are long, and components wind around all axes."""
     image = gaussian_filter(RNG.random((60, 50, 90)), sigma, mode="wrap").astype(np.float32)
-    for boundary in ("periodic", ("closed", "periodic", "periodic")):
-        for connectivity in (1, 3):
-            options = {"connectivity": connectivity, "boundary": boundary}
-            assert_same(ecc.component_curves, image, 256, **options)
-            least = 0.2 * float(np.ptp(image))
-            assert_same(ecc.persistent_regions, image, least, rel_height=0.7, **options)
+    options = {"connectivity": connectivity, "boundary": boundary}
+    assert_same(ecc.component_curves, image, 256, **options)
+    least = 0.2 * float(np.ptp(image))
+    assert_same(ecc.persistent_regions, image, least, rel_height=0.7, **options)
 
 
 def test_tubes_that_wind_twice():

@@ -25,9 +25,10 @@ SIDES = list(itertools.product((False, True), (False, True)))
 
 def truth(images, thresholds, cubes, superlevel, mask=None):
     options = {"connectivity": images.ndim - 1 if cubes else 1, "superlevel": superlevel}
+    masks = [None] * len(images) if mask is None else mask
     curves = [
         reference.euler_curve(image, thresholds, mask=shown, **options)
-        for image, shown in zip(images, [None] * len(images) if mask is None else mask, strict=True)
+        for image, shown in zip(images, masks, strict=True)
     ]
     return np.reshape(curves, (len(images), len(thresholds)))
 
@@ -103,54 +104,61 @@ def test_batches(draw, batch, dtype, levels, cubes, superlevel):
     check_drawn(draw, batch, dtype, levels, cubes, superlevel)
 
 
+@pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(19, 150), (9, 30, 132)])
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-def test_every_dtype(draw, dtype, shape, cubes, superlevel):
+def test_every_dtype(draw, dtype, shape, cubes, superlevel, few):
     rng = np.random.default_rng(2)
-    for few in (False, True):
-        images = draw(rng, (2, *shape), dtype, few)
-        levels = np.sort(images.ravel()[::97])
-        check(images, levels, cubes, superlevel)
-        mask = rng.random(images.shape) < 0.8
-        check(images, levels, cubes, superlevel, mask)
-        if images.dtype.kind in "iu":
-            info = np.iinfo(images.dtype)
-            ends = np.array([info.min, info.max], images.dtype)
-            check(images, ends, cubes, superlevel, mask)
+    images = draw(rng, (2, *shape), dtype, few)
+    levels = np.sort(images.ravel()[::97])
+    check(images, levels, cubes, superlevel)
+    mask = rng.random(images.shape) < 0.8
+    check(images, levels, cubes, superlevel, mask)
+    if images.dtype.kind in "iu":
+        info = np.iinfo(images.dtype)
+        ends = np.array([info.min, info.max], images.dtype)
+        check(images, ends, cubes, superlevel, mask)
 
 
+RNG = np.random.default_rng(11)
+AFFINE = np.linspace(-2, 2, 33)
+NEAR = np.linspace(-1.7, 1.9, 40)
+UNEVEN = np.sinh(np.linspace(-2, 2, 50))
+PAIRED = [
+    ("f4", AFFINE, rules.AFFINE),
+    ("f4", NEAR, rules.UNIFORM),
+    ("f4", UNEVEN, rules.CELLS),
+    ("f2", UNEVEN, rules.CELLS),
+    ("f4", np.sort(RNG.normal(size=300)), rules.PIECES),
+    ("f4", np.linspace(-2, 2, 1024), rules.AFFINE),
+    ("f4", np.linspace(-2, 2, 4096), rules.AFFINE),
+    ("f4", np.linspace(-1.7, 1.9, 4096, dtype=np.float32), rules.UNIFORM),
+    ("f4", np.sort(RNG.uniform(-2, 2, 1100)), rules.PIECES),
+    ("f2", AFFINE, rules.AFFINE),
+    ("u2", np.linspace(0, 65535, 256), rules.AFFINE),
+    ("i2", np.linspace(-30_000, 30_001, 200), None),
+    ("i2", np.linspace(-32_768, 32_767, 4096), None),
+    ("u2", np.sort(RNG.integers(0, 65536, 60)), None),
+    ("u1", np.linspace(3, 250, 90), rules.TABLE),
+    ("i1", np.arange(-128, 128), rules.TABLE),
+]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "levels", "rule"),
+    PAIRED,
+    ids=[f"{dtype}-{len(levels)} levels" for dtype, levels, _ in PAIRED],
+)
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
 @pytest.mark.parametrize(
     "shape", [(33, 140), (50, 260), (7, 16, 140), (5, 37, 260), (6, 20, 144), (3, 33, 272)]
 )
-def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
-    rng = np.random.default_rng(11)
-    affine = np.linspace(-2, 2, 33)
-    near = np.linspace(-1.7, 1.9, 40)
-    uneven = np.sinh(np.linspace(-2, 2, 50))
-    for dtype, levels, rule in [
-        ("f4", affine, rules.AFFINE),
-        ("f4", near, rules.UNIFORM),
-        ("f4", uneven, rules.CELLS),
-        ("f2", uneven, rules.CELLS),
-        ("f4", np.sort(rng.normal(size=300)), rules.PIECES),
-        ("f4", np.linspace(-2, 2, 1024), rules.AFFINE),
-        ("f4", np.linspace(-2, 2, 4096), rules.AFFINE),
-        ("f4", np.linspace(-1.7, 1.9, 4096, dtype=np.float32), rules.UNIFORM),
-        ("f4", np.sort(rng.uniform(-2, 2, 1100)), rules.PIECES),
-        ("f2", affine, rules.AFFINE),
-        ("u2", np.linspace(0, 65535, 256), rules.AFFINE),
-        ("i2", np.linspace(-30_000, 30_001, 200), None),
-        ("i2", np.linspace(-32_768, 32_767, 4096), None),
-        ("u2", np.sort(rng.integers(0, 65536, 60)), None),
-        ("u1", np.linspace(3, 250, 90), rules.TABLE),
-        ("i1", np.arange(-128, 128), rules.TABLE),
-    ]:
-        variant = bins.Variant(False, superlevel, 0, np.dtype(dtype).name, False)
-        prepared = bins.prepare(levels, variant, 0)
-        assert rule is None or prepared.rules.pair == rule
-        check_drawn(draw, (2, *shape), dtype, levels, cubes, superlevel)
+def test_two_samples_in_a_register(draw, cubes, superlevel, shape, dtype, levels, rule):
+    variant = bins.Variant(False, superlevel, 0, np.dtype(dtype).name, False)
+    prepared = bins.prepare(levels, variant, 0)
+    assert rule is None or prepared.rules.pair == rule
+    check_drawn(draw, (2, *shape), dtype, levels, cubes, superlevel)
 
 
 @pytest.mark.parametrize(
@@ -168,11 +176,13 @@ def test_large_batches(shape, dtype, cubes):
     images = cupy.random.default_rng(12).integers(0, 256, shape, np.uint8)
     images = images.astype(dtype, copy=False)
     found = launch.curve(images, np.arange(256), filtration_of(images, cubes)).get()
-    for i in {0, len(images) - 1}:
-        host = images[i].get()
-        connectivity = host.ndim if cubes else 1
-        known = ecc_core.euler_curve(host, np.arange(256), connectivity=connectivity).values
-        np.testing.assert_array_equal(found[i], known)
+    ends = sorted({0, len(images) - 1})
+    connectivity = images.ndim - 1 if cubes else 1
+    known = [
+        ecc_core.euler_curve(images[i].get(), np.arange(256), connectivity=connectivity).values
+        for i in ends
+    ]
+    np.testing.assert_array_equal(found[ends], known)
 
 
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
@@ -183,9 +193,13 @@ def test_volumes_of_16_bits(draw, cubes, superlevel, dtype, shape):
     info = np.iinfo(dtype)
     ends = np.array([info.min, info.min + 1, 0, 5, info.max - 1, info.max], dtype)
     uneven = np.unique(rng.integers(info.min, info.max, 30_000))
-    for images in (draw(rng, (2, *shape), dtype), rng.choice(ends, (2, *shape))):
-        for levels in (np.arange(info.min, info.max + 1), uneven):
-            check(images, levels, cubes, superlevel)
+    every = np.arange(info.min, info.max + 1)
+    images = draw(rng, (2, *shape), dtype)
+    check(images, every, cubes, superlevel)
+    check(images, uneven, cubes, superlevel)
+    images = rng.choice(ends, (2, *shape))
+    check(images, every, cubes, superlevel)
+    check(images, uneven, cubes, superlevel)
 
 
 @pytest.fixture
@@ -197,25 +211,47 @@ def one_processor(monkeypatch):
     programs.forget_plans()
 
 
-@pytest.mark.usefixtures("one_processor")
-def test_volumes_that_fill_one_bin():
-    """Many times what a count of 16 bits holds, of both signs."""
-    shape = (512, 48, 512)
-    levels = np.arange(1 << 16)
-    checkers = np.indices(shape, np.uint16).sum(axis=0, dtype=np.uint16) % 2
-    # By the number of odd indices: coefficients from -5 to 7 where there is none.
-    odd = (np.indices(shape) % 2).sum(axis=0)
-    orders = np.array([[5, 0, 1, 9], [5, 0, 9, 9], [4, 9, 8, 0], [4, 9, 0, 0]], np.uint16)
-    crystals = [order[odd] for order in orders]
-    # One in 32 samples counts, so that few events of a word do.
+FULL = (512, 48, 512)
+
+
+def number_of_odd_indices():
+    parities = [np.arange(n, dtype=np.uint16) % 2 for n in FULL]
+    return sum(np.meshgrid(*parities, indexing="ij", sparse=True))
+
+
+def crystal(*values):
+    """By the number of odd indices: coefficients from -5 to 7 where there is none."""
+    return np.array(values, np.uint16)[number_of_odd_indices()]
+
+
+def peaks():
+    """One in 32 samples counts, so that few events of a word do."""
     z, y, x = np.ogrid[:512, :48, :512]
-    peaks = ((z % 2 | y % 4 | x % 4) == 0).astype(np.uint16)
-    for host in (7 * checkers + 65_528, np.full(shape, 40_000, np.uint16), 9 * peaks, *crystals):
-        for cubes, connectivity in ((False, 1), (True, 3)):
-            device = cupy.asarray(host)[None]
-            found = launch.curve(device, levels, filtration_of(device, cubes))
-            known = ecc_core.euler_curve(host, levels, connectivity=connectivity).values
-            np.testing.assert_array_equal(found.get()[0], known)
+    return 9 * ((z % 2 | y % 4 | x % 4) == 0).astype(np.uint16)
+
+
+FULL_OF_ONE_VALUE = {
+    "checkers": lambda: 7 * (number_of_odd_indices() % 2) + 65_528,
+    "constant": lambda: np.full(FULL, 40_000, np.uint16),
+    "peaks": peaks,
+    "crystal 5": lambda: crystal(5, 0, 1, 9),
+    "crystal 5, last alike": lambda: crystal(5, 0, 9, 9),
+    "crystal 4": lambda: crystal(4, 9, 8, 0),
+    "crystal 4, last alike": lambda: crystal(4, 9, 0, 0),
+}
+
+
+@pytest.mark.parametrize("kind", FULL_OF_ONE_VALUE)
+@pytest.mark.parametrize("cubes", [False, True])
+@pytest.mark.usefixtures("one_processor")
+def test_volumes_that_fill_one_bin(cubes, kind):
+    """Many times what a count of 16 bits holds, of both signs."""
+    levels = np.arange(1 << 16)
+    host = FULL_OF_ONE_VALUE[kind]()
+    device = cupy.asarray(host)[None]
+    found = launch.curve(device, levels, filtration_of(device, cubes))
+    known = ecc_core.euler_curve(host, levels, connectivity=3 if cubes else 1).values
+    np.testing.assert_array_equal(found.get()[0], known)
 
 
 def test_a_bin_that_holds_more_than_16_bits():
@@ -236,22 +272,23 @@ def test_nan_and_infinities(draw, dtype, shape, cubes, superlevel):
     check(images, limits, cubes, superlevel, nan="raise")
     images[rng.random(images.shape) < 0.1] = np.nan
     mask = rng.random(images.shape) < 0.8
-    for levels in (limits, np.linspace(-2, 2, 64)):
-        check(images, levels, cubes, superlevel)
-        check(images, levels, cubes, superlevel, mask)
+    check(images, limits, cubes, superlevel)
+    check(images, limits, cubes, superlevel, mask)
+    check(images, np.linspace(-2, 2, 64), cubes, superlevel)
+    check(images, np.linspace(-2, 2, 64), cubes, superlevel, mask)
 
 
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(1, 1), (33, 140), (7, 20, 140)])
-def test_one_nan_anywhere_raises(draw, dtype, shape):
-    rng = np.random.default_rng(6)
-    for _ in range(20):
-        images = draw(rng, (1, *shape), dtype)
-        images.ravel()[rng.integers(images.size)] = np.nan
-        with pytest.raises(ValueError, match="nan") as caught:
-            check(images, np.linspace(-1, 1, 9), True, False, nan="raise")
-        assert str(caught.value) == NAN_MESSAGE
-        check(images, np.linspace(-1, 1, 9), True, False, ~np.isnan(images), nan="raise")
+def test_one_nan_anywhere_raises(draw, dtype, shape, seed):
+    rng = np.random.default_rng(seed)
+    images = draw(rng, (1, *shape), dtype)
+    images.ravel()[rng.integers(images.size)] = np.nan
+    with pytest.raises(ValueError, match="nan") as caught:
+        check(images, np.linspace(-1, 1, 9), True, False, nan="raise")
+    assert str(caught.value) == NAN_MESSAGE
+    check(images, np.linspace(-1, 1, 9), True, False, ~np.isnan(images), nan="raise")
 
 
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])

@@ -74,7 +74,7 @@ def results(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("name", [*CASES, ON_DEVICE])
-def test_gradients_of_two_devices_are_those_of_one(results, name):
-    for rank in range(2):
-        assert (results / f"{name}-{rank}").read_text() == "equal"
+def test_gradients_of_two_devices_are_those_of_one(results, name, rank):
+    assert (results / f"{name}-{rank}").read_text() == "equal"

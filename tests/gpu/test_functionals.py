@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from filtrations import ESTIMATORS
+from filtrations import ESTIMATORS, connectivities, size_of, with_connectivities
 from gpu_helpers import PUT, assert_same, cupy
 
 import ecc_core as ecc
@@ -21,58 +21,77 @@ MIXED = [
 
 
 @PUT
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
-def test_curves(put, shape, boundary, dtype):
-    """Functionals and Euler curves at every boundary."""
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities(SHAPES))
+def test_curves(put, boundary, dtype, shape, connectivity):
+    """Euler curves at every boundary."""
     image = RNG.integers(0, 200, shape).astype(dtype)
     mask = RNG.random(shape) < 0.9
-    for connectivity in {1, len(shape)}:
-        options = {"boundary": boundary, "connectivity": connectivity, "put": put}
-        options |= {"superlevel": connectivity == 1}
-        for thresholds in (64, np.array([-1, 3.5, 3.5, 40, 201]), "exact"):
-            assert_same(ecc.euler_curve, image, thresholds, **options)
-        assert_same(ecc.euler_curve, image, 64, mask=mask, **options)
-        options["spacing"] = SPACING[: len(shape)]
-        for estimator in ESTIMATORS[len(shape)] if dtype != "int32" else ():
-            for thresholds in (256, np.array([-1, 3.5, 3.5, 40, 201])):
-                assert_same(ecc.minkowski_curves, image, thresholds, estimator=estimator, **options)
+    options = {"boundary": boundary, "connectivity": connectivity, "put": put}
+    options |= {"superlevel": connectivity == 1}
+    assert_same(ecc.euler_curve, image, 64, **options)
+    assert_same(ecc.euler_curve, image, np.array([-1, 3.5, 3.5, 40, 201]), **options)
+    assert_same(ecc.euler_curve, image, "exact", **options)
+    assert_same(ecc.euler_curve, image, 64, mask=mask, **options)
+
+
+ESTIMATED = [
+    pytest.param(shape, connectivity, name, id=f"{size_of(shape)}-{connectivity}-{name}")
+    for shape in SHAPES
+    for connectivity in connectivities(len(shape))
+    for name in ESTIMATORS[len(shape)]
+]
+
+
+@PUT
+@pytest.mark.parametrize(("shape", "connectivity", "estimator"), ESTIMATED)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_minkowski_curves(put, shape, connectivity, estimator, boundary, dtype):
+    """Functionals at every boundary."""
+    image = RNG.integers(0, 200, shape).astype(dtype)
+    options = {"boundary": boundary, "connectivity": connectivity, "put": put}
+    options |= {"superlevel": connectivity == 1, "spacing": SPACING[: len(shape)]}
+    options["estimator"] = estimator
+    assert_same(ecc.minkowski_curves, image, 256, **options)
+    assert_same(ecc.minkowski_curves, image, np.array([-1, 3.5, 3.5, 40, 201]), **options)
 
 
 @PUT
 @pytest.mark.parametrize("shape", SHAPES[1:])
 @pytest.mark.parametrize("boundary", MIXED)
-def test_every_axis_has_its_own_border(put, shape, boundary):
+@pytest.mark.parametrize("cubes", [False, True])
+def test_every_axis_has_its_own_border(put, shape, boundary, cubes):
     image = RNG.integers(0, 200, shape).astype(np.float32)
     ndim = len(shape)
     options = {"boundary": boundary[-ndim:], "put": put, "axis": tuple(range(ndim))}
-    for connectivity, superlevel in ((1, False), (ndim, True)):
-        options |= {"connectivity": connectivity, "superlevel": superlevel}
-        for thresholds in (64, "exact"):
-            assert_same(ecc.euler_curve, image, thresholds, **options)
-        for estimator in ESTIMATORS[ndim]:
-            assert_same(ecc.minkowski_curves, image, 64, estimator=estimator, **options)
+    options |= {"connectivity": ndim if cubes else 1, "superlevel": cubes}
+    assert_same(ecc.euler_curve, image, 64, **options)
+    assert_same(ecc.euler_curve, image, "exact", **options)
+    for estimator in ESTIMATORS[ndim]:
+        assert_same(ecc.minkowski_curves, image, 64, estimator=estimator, **options)
 
 
 @PUT
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_masks_nan_and_batches(put, boundary, dtype):
+@pytest.mark.parametrize("function", [ecc.minkowski_curves, ecc.euler_curve])
+def test_masks_nan_and_batches(put, boundary, dtype, function):
     image = RNG.normal(size=(5, 40, 50)).astype(dtype)
     mask = RNG.random((40, 50)) < 0.8
     image[1, 3, 4] = image[0, 0, 5] = image[2, 39, 49] = np.nan
-    for function in (ecc.minkowski_curves, ecc.euler_curve):
-        options = {"axis": (2, 1), "boundary": boundary}
-        with pytest.raises(ValueError, match="must not contain NaN"):
-            function(put(image), [0.0], **options)
-        options |= {"nan": "omit", "range": (-2, 2)}
-        if boundary == "half-open" and function is ecc.minkowski_curves:
-            with pytest.raises(BackendError, match="copy the arrays to the host"):
-                function(put(image), 9, mask=put(mask.T), **options)
-            continue
-        for thresholds in (9, 5000, 20_000):  # fewer copies of bins, and bins in global memory
-            assert_same(function, image, thresholds, put=put, mask=mask.T, **options)
+    options = {"axis": (2, 1), "boundary": boundary}
+    with pytest.raises(ValueError, match="must not contain NaN"):
+        function(put(image), [0.0], **options)
+    options |= {"nan": "omit", "range": (-2, 2)}
+    if boundary == "half-open" and function is ecc.minkowski_curves:
+        with pytest.raises(BackendError, match="copy the arrays to the host"):
+            function(put(image), 9, mask=put(mask.T), **options)
+        return
+    assert_same(function, image, 9, put=put, mask=mask.T, **options)
+    assert_same(function, image, 5000, put=put, mask=mask.T, **options)  # fewer copies of bins
+    assert_same(function, image, 20_000, put=put, mask=mask.T, **options)  # bins in global memory
 
 
 @PUT
@@ -82,18 +101,19 @@ def test_no_points(put):
 
 @PUT
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
-@pytest.mark.parametrize("shape", [(300,), (90, 130), (20, 33, 65)])
-def test_regions(put, dtype, shape):
+@pytest.mark.parametrize(
+    ("shape", "connectivity", "estimator"),
+    [row for row in ESTIMATED if row.values[0] in [(300,), (90, 130), (20, 33, 65)]],
+)
+def test_regions(put, dtype, shape, connectivity, estimator):
     image = RNG.normal(size=shape).astype(np.float32)
     labels = RNG.integers(0, 2, shape).astype(dtype)
     for axis, length in enumerate(shape):
         bands = (np.arange(length) // 9 % 3).astype(dtype)
-        labels = labels * bands.reshape([-1] + [1] * (len(shape) - 1 - axis))
-    for connectivity in {1, len(shape)}:
-        for estimator in ESTIMATORS[len(shape)]:
-            options = {"connectivity": connectivity, "estimator": estimator}
-            options |= {"range": (-2, 2), "superlevel": connectivity == 1}
-            assert_same(ecc.region_minkowski, (image, labels), 30, put=put, **options)
+        labels = labels * np.expand_dims(bands, list(range(1, len(shape) - axis)))
+    options = {"connectivity": connectivity, "estimator": estimator}
+    options |= {"range": (-2, 2), "superlevel": connectivity == 1}
+    assert_same(ecc.region_minkowski, (image, labels), 30, put=put, **options)
 
 
 @PUT
@@ -104,8 +124,8 @@ def test_surfaces(put, shape, connectivity, superlevel):
     first = RNG.integers(0, 100, shape).astype(np.uint8)
     second = RNG.normal(size=shape).astype(np.float32)
     options = {"connectivity": connectivity, "superlevel": superlevel, "range_second": (-2, 2)}
-    for counts in ((64, 64), (300, 50)):
-        assert_same(ecc.euler_surface, (first, second), *counts, put=put, **options)
+    assert_same(ecc.euler_surface, (first, second), 64, 64, put=put, **options)
+    assert_same(ecc.euler_surface, (first, second), 300, 50, put=put, **options)
 
 
 @PUT

@@ -31,15 +31,20 @@ def check(parts, image, thresholds, **options):
     assert_arrays_equal(found.values, known.values, like=parts[0])
 
 
+INNER = {1: np.s_[:, 3, 4], 2: np.s_[:, 3], 3: np.s_[:]}
+
+
 @pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "u4", "i8", "f2", "f4", "f8"])
 @pytest.mark.parametrize("cuts", [[], [20], [1, 2, 20, 20, 39], list(range(1, 40))])
-def test_parts_add_up(dtype, cuts):
-    volume = VOLUME.astype(dtype)
-    for image in (volume, volume[:, 3], volume[:, 3, 4]):
-        parts = spread(np.split(image, cuts))
-        for options in ({}, {"connectivity": 1, "superlevel": True, "nan": "omit"}):
-            for thresholds in (LEVELS, 16):
-                check(parts, image, thresholds, **options)
+@pytest.mark.parametrize("ndim", INNER)
+@pytest.mark.parametrize(
+    "options", [{}, {"connectivity": 1, "superlevel": True, "nan": "omit"}], ids=["default", "all"]
+)
+def test_parts_add_up(dtype, cuts, ndim, options):
+    image = VOLUME.astype(dtype)[INNER[ndim]]
+    parts = spread(np.split(image, cuts))
+    check(parts, image, LEVELS, **options)
+    check(parts, image, 16, **options)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +53,11 @@ def test_parts_add_up(dtype, cuts):
     ids=["-inf", "inf", "repeated", "many", "none"],
 )
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
-def test_thresholds_that_take_more_than_one_kernel(thresholds, dtype):
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_thresholds_that_take_more_than_one_kernel(thresholds, dtype, superlevel):
     image = VOLUME.astype(dtype)
     parts = spread(np.split(image, [7, 20]))
-    for superlevel in (False, True):
-        check(parts, image, thresholds, superlevel=superlevel, nan="omit")
+    check(parts, image, thresholds, superlevel=superlevel, nan="omit")
 
 
 def test_parts_in_any_layout():
@@ -82,7 +87,11 @@ def test_tensors(name):
     torch = pytest.importorskip("torch")
     tensor = torch.from_numpy(VOLUME).to(getattr(torch, name))
     put = functools.partial(torch.Tensor.cuda)
-    parts = spread(tensor.split(13), put=lambda part: put(part, cupy.cuda.runtime.getDevice()))
+
+    def put_here(part):
+        return put(part, cupy.cuda.runtime.getDevice())
+
+    parts = spread(tensor.split(13), put=put_here)
     known = ecc.euler_curve(tensor, 16)
     assert_curves_equal(ecc.euler_curve_shards(parts, 16), known.values.numpy(), like=parts[0])
 
@@ -116,8 +125,7 @@ def test_work_follows_what_is_queued_and_nothing_overtakes_it():
                 with device:
                     target[...] = 7
         streams[0].synchronize()
-    for values in found:
-        np.testing.assert_array_equal(values.get(), known)
+    np.testing.assert_array_equal([values.get() for values in found], [known] * 5)
 
 
 def test_a_cuda_graph_captures_the_call_on_all_devices():
@@ -178,19 +186,24 @@ def test_chunks_on_several_devices_add_up(dtype, connectivity):
     found = result_on_host(ecc.minkowski_curves(given, LEVELS, **options).values)
     np.testing.assert_array_equal(found, ecc.minkowski_curves(image, LEVELS, **options).values)
     regions = lazily_spread(labels, chunks)
-    for function in (ecc.region_curves, ecc.region_minkowski):
-        found = function(given, regions, LEVELS, connectivity=connectivity)
-        known = function(image, labels, LEVELS, connectivity=connectivity)
-        np.testing.assert_array_equal(result_on_host(found.labels), known.labels)
-        np.testing.assert_array_equal(result_on_host(found.values), known.values)
+    of_regions = {"connectivity": connectivity}
+    found = ecc.region_curves(given, regions, LEVELS, **of_regions)
+    known = ecc.region_curves(image, labels, LEVELS, **of_regions)
+    np.testing.assert_array_equal(result_on_host(found.labels), known.labels)
+    np.testing.assert_array_equal(result_on_host(found.values), known.values)
+    found = ecc.region_minkowski(given, regions, LEVELS, **of_regions)
+    known = ecc.region_minkowski(image, labels, LEVELS, **of_regions)
+    np.testing.assert_array_equal(result_on_host(found.labels), known.labels)
+    np.testing.assert_array_equal(result_on_host(found.values), known.values)
 
 
 def test_what_is_not_computed_of_parts():
     """Boxes of an image that is on devices are not glued, and a list of parts is no image."""
     parts = spread(np.split(VOLUME, 2))
-    for function in (ecc.minkowski_curves, ecc.betti_curves):
-        with pytest.raises(TypeError, match="`image` must be one array, got a list of 2"):
-            function(parts, LEVELS)
+    with pytest.raises(TypeError, match="`image` must be one array, got a list of 2"):
+        ecc.minkowski_curves(parts, LEVELS)
+    with pytest.raises(TypeError, match="`image` must be one array, got a list of 2"):
+        ecc.betti_curves(parts, LEVELS)
     with pytest.raises(TypeError, match="`image` must be one array, got a list of 2"):
         ecc.persistence_pairs(parts, dimension=0)
     lazy = lazily_spread(VOLUME.astype("u1"), (20, 21, 30))

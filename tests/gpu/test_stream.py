@@ -33,7 +33,9 @@ def devices():
 @pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("shape", [(1, 9, 20), (23, 18, 40), (50, 33)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_slabs_add_up(cubes, shape, dtype, devices):
+@pytest.mark.parametrize("source", ["array", "pinned", "slices", "reversed"])
+@pytest.mark.parametrize("used", ["one", "one thrice", "all"])
+def test_slabs_add_up(cubes, shape, dtype, devices, source, used):
     rng = np.random.default_rng(1)
     volume = (rng.random(shape) * 200).astype(dtype)
     pinned = cupyx.empty_like_pinned(volume)
@@ -43,12 +45,18 @@ def test_slabs_add_up(cubes, shape, dtype, devices):
     filtration = Filtration(volume.ndim, connectivity)
     known = reference.euler_curve(volume, levels, connectivity=connectivity)
     size = volume[0].nbytes
-    for source in (volume, pinned, Sliced(volume), volume[::-1]):
-        for some in (devices[:1], devices[:1] * 3, devices):
-            for slab in (1, 5 * size, 1 << 20):
-                options = {"devices": some, "slab_bytes": slab}
-                found, _ = stream.curve(source, levels, filtration, **options)
-                np.testing.assert_array_equal(found, known)
+    sources = {
+        "array": volume,
+        "pinned": pinned,
+        "slices": Sliced(volume),
+        "reversed": volume[::-1],
+    }
+    several = {"one": devices[:1], "one thrice": devices[:1] * 3, "all": devices}
+    curves = [
+        stream.curve(sources[source], levels, filtration, devices=several[used], slab_bytes=slab)[0]
+        for slab in (1, 5 * size, 1 << 20)
+    ]
+    np.testing.assert_array_equal(curves, [known] * 3)
 
 
 @pytest.fixture
@@ -73,11 +81,19 @@ def check(image, *thresholds, devices, known=VOLUME, **options):
     "dtype", ["bool", "u1", "i1", "i2", "u4", "i8", "f2", "f4", "f8", ">f4", ">i2"]
 )
 @pytest.mark.parametrize("thresholds", [np.array([-1.0, 0.5, 77.0, 300.0]), 16])
-def test_public_function(dtype, thresholds, devices, small_slabs):
+@pytest.mark.parametrize("layout", ["C", "plane", "F", "strided"])
+@pytest.mark.parametrize(
+    "options", [{}, {"connectivity": 1, "superlevel": True}], ids=["default", "superlevel"]
+)
+def test_public_function(dtype, thresholds, devices, small_slabs, layout, options):
     volume = VOLUME.astype(dtype)
-    for image in (volume, volume[3], np.asfortranarray(volume), volume[::2, ::-1, 3:]):
-        for options in ({}, {"connectivity": 1, "superlevel": True}):
-            check(image, thresholds, devices=devices, known=image, **options)
+    image = {
+        "C": volume,
+        "plane": volume[3],
+        "F": np.asfortranarray(volume),
+        "strided": volume[::2, ::-1, 3:],
+    }[layout]
+    check(image, thresholds, devices=devices, known=image, **options)
 
 
 @pytest.mark.parametrize("shape", [(40, 21, 30), (41, 21, 30), (5, 3, 4), (1, 6, 7), (2, 6)])
@@ -114,28 +130,34 @@ def test_memory_maps_and_read_only_arrays(devices, small_slabs, tmp_path):
     mapped = np.load(tmp_path / "volume.npy", mmap_mode="r")
     constant = np.array(mapped)
     constant.flags.writeable = False
-    for image in (mapped, constant):
-        check(image, np.linspace(0, 200, 21), devices=devices)
+    check(mapped, np.linspace(0, 200, 21), devices=devices)
+    check(constant, np.linspace(0, 200, 21), devices=devices)
 
 
-def test_tensors_on_the_host(devices):
+@pytest.mark.parametrize("kind", ["float32", "pinned", "bfloat16"])
+def test_tensors_on_the_host(devices, kind):
     torch = pytest.importorskip("torch")
     tensor = torch.from_numpy(VOLUME.astype(np.float32))
-    for image in (tensor, tensor.pin_memory(), tensor.to(torch.bfloat16)):
-        found = ecc.euler_curve(image, 16, devices=devices)
-        known = ecc.euler_curve(image, 16)
-        assert_curves_equal(found, known.values.numpy(), like=tensor)
+    image = {
+        "float32": tensor,
+        "pinned": tensor.pin_memory(),
+        "bfloat16": tensor.to(torch.bfloat16),
+    }[kind]
+    found = ecc.euler_curve(image, 16, devices=devices)
+    known = ecc.euler_curve(image, 16)
+    assert_curves_equal(found, known.values.numpy(), like=tensor)
 
 
 def test_ranges_of_values_that_are_not_finite(devices, small_slabs):
     volume = VOLUME.astype(np.float32)
     volume[7, 0, 0], volume[30, 2, 2] = np.inf, -np.inf
-    for thresholds in (16, np.array([0.0, np.inf])):
-        check(volume, thresholds, devices=devices, known=volume)
+    check(volume, 16, devices=devices, known=volume)
+    check(volume, np.array([0.0, np.inf]), devices=devices, known=volume)
     volume[12, 1, 1] = np.nan
-    for thresholds in (16, np.array([0.0])):
-        with pytest.raises(ValueError, match="`image` must not contain NaN"):
-            ecc.euler_curve(volume, thresholds, devices=devices)
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        ecc.euler_curve(volume, 16, devices=devices)
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        ecc.euler_curve(volume, np.array([0.0]), devices=devices)
     check(volume, 16, devices=devices, known=volume, nan="omit")
     with pytest.raises(ValueError, match="`range` must be given for an image without finite"):
         ecc.euler_curve(np.full((9, 9), np.inf), 16, devices=devices)
@@ -144,14 +166,14 @@ def test_ranges_of_values_that_are_not_finite(devices, small_slabs):
 def test_booleans_whose_true_is_another_byte(devices, small_slabs):
     mask = np.random.default_rng(3).random((23, 18, 40)) < 0.5
     odd = (mask * np.uint8(254)).view(np.bool_)
-    for thresholds in (3, np.array([0.0, 1.0])):
-        check(odd, thresholds, devices=devices, known=mask)
+    check(odd, 3, devices=devices, known=mask)
+    check(odd, np.array([0.0, 1.0]), devices=devices, known=mask)
 
 
-def test_empty_volumes(devices):
-    for shape in ((0, 3, 4), (5, 0, 4), (5, 3, 0)):
-        found = ecc.euler_curve(np.zeros(shape), [0.0, 1.0], devices=devices)
-        np.testing.assert_array_equal(found.values, [0, 0])
+@pytest.mark.parametrize("shape", [(0, 3, 4), (5, 0, 4), (5, 3, 0)])
+def test_empty_volumes(devices, shape):
+    found = ecc.euler_curve(np.zeros(shape), [0.0, 1.0], devices=devices)
+    np.testing.assert_array_equal(found.values, [0, 0])
 
 
 def test_devices_that_do_not_exist_and_images_on_devices(devices):

@@ -1,9 +1,8 @@
 """Transforms of CuPy arrays and torch tensors equal those of NumPy arrays, bit for bit."""
 
-import itertools
-
 import numpy as np
 import pytest
+from filtrations import with_connectivities
 from gpu_helpers import assert_same, cupy, to_torch
 from transform_cases import some_directions, some_heights
 
@@ -14,25 +13,31 @@ SHAPES = [(7,), (130,), (9, 6), (1, 5), (5, 1), (33, 64), (3, 4, 5), (5, 3, 66),
 CUBE = np.random.default_rng(3).random((70, 90, 100)) < 0.5
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+def assert_same_at_all_heights(
+    image, directions, function=ecc.euler_transform, reach=None, **options
+):
+    """Compare transforms at evenly spaced heights over the image, at uneven and infinite ones."""
+    reach = np.linalg.norm(image.shape) / 2 if reach is None else reach
+    for heights in some_heights(reach):
+        assert_same(function, image, directions, heights, **options)
+
+
 @pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
-def test_masks(shape, density):
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities(SHAPES))
+@pytest.mark.parametrize("spaced", [False, True])
+def test_masks(density, shape, connectivity, spaced):
     mask = np.random.default_rng(1).random(shape) < density
-    spacing = [1.0, 0.3, 1.7][: mask.ndim]
-    for connectivity, steps in itertools.product({1, mask.ndim}, (None, spacing)):
-        for at in some_heights(np.linalg.norm(shape) / 2):
-            given = mask, some_directions(mask.ndim), at
-            assert_same(ecc.euler_transform, *given, connectivity=connectivity, spacing=steps)
+    steps = [1.0, 0.3, 1.7][: mask.ndim] if spaced else None
+    given = mask, some_directions(mask.ndim)
+    assert_same_at_all_heights(*given, connectivity=connectivity, spacing=steps)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("unit", [1, 0.125])
-def test_weights_whose_sums_are_exact(shape, unit):
+@pytest.mark.parametrize(("shape", "connectivity"), with_connectivities(SHAPES))
+def test_weights_whose_sums_are_exact(unit, shape, connectivity):
     weights = np.random.default_rng(1).integers(-3, 9, shape) * unit
-    for connectivity in {1, weights.ndim}:
-        for at in some_heights(np.linalg.norm(shape) / 2):
-            options = {"connectivity": connectivity, "weighted": True}
-            assert_same(ecc.euler_transform, weights, some_directions(weights.ndim), at, **options)
+    given = weights, some_directions(weights.ndim)
+    assert_same_at_all_heights(*given, connectivity=connectivity, weighted=True)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
@@ -42,8 +47,8 @@ def test_sums_of_floats_are_as_good_as_those_of_the_cpu_and_the_same_in_every_ru
     runs = [ecc.euler_transform(device, 20, 100, weighted=True).values for _ in range(3)]
     known = ecc.euler_transform(weights, 20, 100, weighted=True).values
     np.testing.assert_allclose(runs[0].get(), known, rtol=0, atol=1e-12 * np.abs(weights).max())
-    for again in runs[1:]:
-        assert_arrays_equal(again, runs[0].get(), like=device)
+    assert_arrays_equal(runs[1], runs[0].get(), like=device)
+    assert_arrays_equal(runs[2], runs[0].get(), like=device)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "f2", "f4"])
@@ -53,22 +58,33 @@ def test_dtypes(dtype):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_more_directions_points_and_heights_than_a_block_has_room_for(weighted):
+@pytest.mark.parametrize(
+    ("part", "given"),
+    [
+        (np.s_[:], (200, 40)),
+        (np.s_[:9], (5, 70_000)),
+        (np.s_[:3, :5], (600, 3)),
+        (np.s_[:], (1, 3)),
+    ],
+    ids=["directions", "heights", "both", "few"],
+)
+def test_more_directions_points_and_heights_than_a_block_has_room_for(weighted, part, given):
     image = CUBE * np.arange(100) if weighted else CUBE
-    for given in ((image, 200, 40), (image[:9], 5, 70_000), (image[:3, :5], 600, 3), (image, 1, 3)):
-        assert_same(ecc.euler_transform, *given, weighted=weighted)
+    assert_same(ecc.euler_transform, image[part], *given, weighted=weighted)
 
 
-@pytest.mark.parametrize("shape", [(30,), (12, 15), (1, 7), (16, 7, 18)])
 @pytest.mark.parametrize("dtype", ["u1", "i4", "i8"])
 @pytest.mark.parametrize("normalize", [None, "radius"])
-def test_regions(shape, dtype, normalize):
+@pytest.mark.parametrize(
+    ("shape", "connectivity"), with_connectivities([(30,), (12, 15), (1, 7), (16, 7, 18)])
+)
+def test_regions(dtype, normalize, shape, connectivity):
     small = (np.random.default_rng(5).integers(0, 6, shape) * 7).astype(dtype)
     labels = np.kron(small, np.ones((2,) * small.ndim, dtype))
-    for connectivity in {1, labels.ndim}:
-        options = {"connectivity": connectivity, "spacing": 0.3, "normalize": normalize}
-        for at in (20, *some_heights(np.linalg.norm(shape) / 2)):
-            assert_same(ecc.region_transforms, labels, 7, at, **options)
+    options = {"connectivity": connectivity, "spacing": 0.3, "normalize": normalize}
+    assert_same(ecc.region_transforms, labels, 7, 20, **options)
+    reach = np.linalg.norm(shape) / 2
+    assert_same_at_all_heights(labels, 7, ecc.region_transforms, reach, **options)
 
 
 def test_many_regions_and_none():
@@ -79,17 +95,26 @@ def test_many_regions_and_none():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_empty_results(weighted):
-    for image in (np.zeros((0, 4), bool), CUBE[0]):
-        for given in ((0, [0.0, 1.0]), (3, []), (3, [0.0, 1.0])):
-            assert_same(ecc.euler_transform, image, *given, weighted=weighted)
+@pytest.mark.parametrize("image", [np.zeros((0, 4), bool), CUBE[0]], ids=["no points", "points"])
+@pytest.mark.parametrize(
+    "given",
+    [(0, [0.0, 1.0]), (3, []), (3, [0.0, 1.0])],
+    ids=["no directions", "no heights", "both"],
+)
+def test_empty_results(weighted, image, given):
+    assert_same(ecc.euler_transform, image, *given, weighted=weighted)
 
 
-def test_layouts():
+@pytest.mark.parametrize("layout", ["strided", "transposed", "a part"])
+def test_layouts(layout):
     image = cupy.asarray(CUBE)
-    for view in (image[::-1, ::2], image.transpose(2, 0, 1), image[:, 1:, 3:]):
-        found = ecc.euler_transform(view, 9, 30).values
-        assert_arrays_equal(found, ecc.euler_transform(view.get(), 9, 30).values, like=image)
+    view = {
+        "strided": image[::-1, ::2],
+        "transposed": image.transpose(2, 0, 1),
+        "a part": image[:, 1:, 3:],
+    }[layout]
+    found = ecc.euler_transform(view, 9, 30).values
+    assert_arrays_equal(found, ecc.euler_transform(view.get(), 9, 30).values, like=image)
 
 
 def test_torch_tensors():
@@ -100,8 +125,8 @@ def test_torch_tensors():
     found, known = (
         ecc.euler_transform(array, 9, 30, weighted=True) for array in (weights.cuda(), weights)
     )
-    for array, expected in zip(found, known, strict=True):
-        assert_arrays_equal(array, expected.numpy(), like=weights.cuda())
+    assert all(array.is_cuda for array in found)
+    torch.testing.assert_close([array.cpu() for array in found], list(known), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
