@@ -57,7 +57,7 @@ WORKERS = 2
 SECONDS_OF_LOG = 60
 
 
-class Progress(Callback):  # type: ignore[misc]
+class Progress(Callback):
     """Prints how many tasks are done, the processor time and the peak of memory."""
 
     def __init__(self) -> None:
