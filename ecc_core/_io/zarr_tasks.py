@@ -2,6 +2,10 @@
 
 import asyncio
 import sys
+from typing import Any
+
+_waiting: set[asyncio.Task[Any] | None] = set()
+"""The tasks that wait for others, of all threads. Only the loop of zarr changes it."""
 
 
 def finish_zarr_tasks() -> None:
@@ -17,5 +21,11 @@ def finish_zarr_tasks() -> None:
 
 
 async def _other_tasks() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
+    own = asyncio.current_task()
+    _waiting.add(own)
+    try:
+        # Threads that fail at the same time would wait for one another without end.
+        others = asyncio.all_tasks() - _waiting
+        await asyncio.gather(*others, return_exceptions=True)
+    finally:
+        _waiting.discard(own)

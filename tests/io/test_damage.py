@@ -6,6 +6,7 @@ Then the values must be those that the library of the format reads.
 
 import asyncio
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from io_helpers import (
 )
 from zarr.core import sync as zarr_sync
 
+from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core.cli import main
 from ecc_core.errors import InputFileError
 from ecc_core.io import read_file
@@ -124,3 +126,15 @@ def test_no_chunk_is_read_after_the_error(tmp_path):
         read_file(tmp_path / "v.zarr")
     (loop,) = zarr_sync.loop
     assert not asyncio.all_tasks(loop)
+
+
+def test_threads_that_meet_damaged_chunks_do_not_wait_for_one_another():
+    """Both wait for a chunk that is still read, and not for the waiting of the other thread."""
+    reading = asyncio.run_coroutine_threadsafe(asyncio.sleep(0.2), zarr_sync._get_loop())
+    threads = [threading.Thread(target=finish_zarr_tasks, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=10)
+    assert [thread.is_alive() for thread in threads] == [False, False]
+    assert reading.done()
