@@ -159,8 +159,9 @@ def _have_curves_by_kernels(objects: NDArray[Any], image: NDArray[Any]) -> bool:
     """
     if is_prepared("objects", image) or not uncompiled.is_quick(image):
         return True
-    invalid = np.isnan(image).any() or (objects < 0).any()
-    return bool(invalid)
+    if np.isnan(image).any() or (objects < 0).any():
+        return True
+    return not uncompiled.are_few(objects)
 
 
 def merged(

@@ -24,6 +24,10 @@ MOST_POINTS = 1 << 22
 """Points of an image whose curve is found in some tenths of a second."""
 MOST_LABELLED = {2: 1 << 26, 3: 1 << 24}
 """Points of all sets together whose components are counted in a second, by the number of axes."""
+MOST_REGIONS = 5000
+"""Regions whose curves are found in a second or two, besides the time for their points."""
+MOST_POINTS_OF_BOXES = 1 << 23
+"""Points of the boxes around all regions, which overlap where regions are scattered."""
 LABELLED_AT_ONCE = 1 << 21
 """Points of the sets that are labelled between two looks whether the job is cancelled."""
 Array = NDArray[Any]
@@ -44,6 +48,15 @@ def can_be_counted(field: Field, thresholds: NDArray[np.float64]) -> bool:
     """Whether components, holes and cavities can be counted here, and soon."""
     data = field.data
     return is_quick(data) and data.size * thresholds.size <= MOST_LABELLED[data.ndim]
+
+
+def are_few(labels: Array) -> bool:
+    """Whether the curves of all regions can be found here, and soon."""
+    known, numbers = _numbered(labels)
+    if known.size > MOST_REGIONS:
+        return False
+    sizes = [numbers[box].size for box in bounding_boxes(numbers)]
+    return bool(sum(sizes) <= MOST_POINTS_OF_BOXES)
 
 
 def euler_curve(
@@ -71,8 +84,7 @@ def region_curves(
     low, high = inside.range
     at = np.linspace(low, high, thresholds)
     ranks = _ranks(inside, at, superlevel=superlevel)
-    known = np.unique(labels[labels != 0])
-    numbers = np.where(labels != 0, np.searchsorted(known, labels) + 1, 0)
+    known, numbers = _numbered(labels)
     found = []
     for number, box in enumerate(bounding_boxes(numbers), 1):
         own = np.where(numbers[box] == number, ranks[box], thresholds)
@@ -86,6 +98,13 @@ def region_curves(
         superlevel=superlevel,
         ndim=labels.ndim,
     )
+
+
+def _numbered(labels: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Return the labels that occur besides 0, and the places of labels among them, from 1."""
+    known = np.unique(labels[labels != 0])
+    numbers = np.where(labels != 0, np.searchsorted(known, labels) + 1, 0)
+    return known, numbers
 
 
 def count_all(

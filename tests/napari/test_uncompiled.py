@@ -101,3 +101,12 @@ def test_objects_are_measured_before_there_are_kernels(open_panel, qtbot, monkey
     viewer.layers[0].data = np.full(image.shape, np.nan, np.float32)
     measure(qtbot, panel)
     assert "NaN" in panel.plot.state
+
+
+def test_many_or_scattered_objects_wait_for_kernels():
+    """Each takes some time here, as long as its box has points, and cannot be interrupted."""
+    pair = np.repeat([[1, 0, 2]], 9, axis=0)
+    assert uncompiled.are_few(pair)
+    assert not uncompiled.are_few(np.arange(80 * 80).reshape(80, 80))
+    scattered = np.random.default_rng(0).integers(0, 4000, (300, 300))
+    assert not uncompiled.are_few(scattered)
