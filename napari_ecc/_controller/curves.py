@@ -136,7 +136,9 @@ def compute_curve(
     # The preview and a resumed job must use the same thresholds.
     if request.bounds is None and not at_once:
         request = replace(request, bounds=Field(full, mask).range)
-    preview = None if progress.known else _preview(request, mask, at_once)
+    preview = None
+    if not progress.known:
+        preview = _preview(request, mask, at_once, compiled=compiled)
     if preview is not None:
         yield Step((preview, None))
     if at_once:
@@ -267,7 +269,9 @@ def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
     return joined(described[["name"]], features).merge(described, on="name")
 
 
-def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | None:
+def _preview(
+    request: Request, mask: Array | None, at_once: bool, *, compiled: bool
+) -> Curve | None:
     """Return the curve of the coarsest level, or of a subsample; None if it would take as long."""
     image = request.levels[0]
     full = request.levels[-1]
@@ -288,7 +292,7 @@ def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | Non
         mask = None if mask is None else mask[every]
     sigma = np.array(request.sigma) * image.shape / full.shape
     smoothed = _smoothed(image, tuple(sigma.tolist()))
-    return _whole(Field(smoothed, mask), request, "preview")
+    return _whole(Field(smoothed, mask), request, "preview", compiled=compiled)
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:

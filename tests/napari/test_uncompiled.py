@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from napari.layers import Image
 from napari_helpers import TIMEOUT, assert_curve_of, measure, objects, settle, smooth
 from numpy.testing import assert_array_equal
 from oracles.components import betti_numbers
 from oracles.euler import euler_curve, region_curves
 
 import ecc_core as ecc
-from napari_ecc._controller import uncompiled
+from napari_ecc._controller import curves, uncompiled
 from napari_ecc._controller.fields import Field
 from napari_ecc._workers import result
 
@@ -68,6 +69,20 @@ def test_large_or_inexact_images_wait_for_kernels():
     assert not uncompiled.is_quick(np.zeros((1 << 11, 1 << 12), np.uint8))
     volume = Field(np.zeros((64, 64, 64), np.uint8), None)
     assert not uncompiled.can_be_counted(volume, np.arange(256.0))
+
+
+def test_the_coarse_curve_of_a_pyramid_needs_no_kernels(monkeypatch):
+    """It is shown first, so that it would wait for their compilation."""
+    image = np.random.default_rng(3).integers(0, 9, (6, 8)).astype(np.uint8)
+    layer = Image([image, image[::2, ::2]], contrast_limits=(0, 8))
+    whole = (slice(None), slice(None))
+    request = curves.request_of(layer, whole, thresholds=9)
+    monkeypatch.setattr(ecc, "euler_curve", None)
+    found = [step.value[0] for step in curves.compute_curve(request, compiled=False)]
+    assert [curve.stage for curve in found] == ["preview", "complete"]
+    for curve, values in zip(found, (image[::2, ::2], image), strict=True):
+        expected = euler_curve(values, curve.thresholds, superlevel=True, connectivity=2)
+        assert_array_equal(curve.values, expected)
 
 
 def test_curve_and_counts_are_shown_before_there_are_kernels(open_panel, qtbot, gate, monkeypatch):
