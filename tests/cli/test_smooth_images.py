@@ -86,6 +86,16 @@ class TestSmooth:
         found = columns(command, path, "--smooth", sigma, "--unit", unit)
         assert found["euler_number"] == [euler(smooth)]
 
+    def test_in_a_unit_with_another_spacing(self, columns, tmp_path, command):
+        """The spacing that is given counts, not that of the file."""
+        image = noise(12, 30, 28)
+        sizes = {"PhysicalSizeZ": 2, "PhysicalSizeY": 0.5, "PhysicalSizeX": 0.25}
+        path = tmp_path / "a.ome.tif"
+        tifffile.imwrite(path, image, metadata={"axes": "ZYX", **sizes})
+        flags = ["--smooth", "3", "--unit", "um", "--spacing", "1,1,2"]
+        smooth = gaussian_filter(image.astype(np.float32), (3, 3, 1.5))
+        assert columns(command, path, *flags)["euler_number"] == [euler(smooth)]
+
     def test_with_everything_else(self, columns, command):
         """A region of interest is smoothed on its own; a direction is added afterwards."""
         image = noise(30, 40)
