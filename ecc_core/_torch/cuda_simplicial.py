@@ -65,7 +65,8 @@ def fused_shapes(
         return None
     call = _Call(plan_shapes(kind, points.dtype, points.get_device()), complexes)
     found: Tensor = _Shapes.apply(points, *numbers, call)  # type: ignore[no-untyped-call]
-    (flags,) = call.reply.wait(1)
+    with soft.launching(points) as (_, stream):
+        (flags,) = call.reply.wait(1, stream)
     call.reply.release()
     return None if flags else found
 

@@ -196,14 +196,20 @@ class Reply:
         self.flags = 1
         self._words[:] = [ABSENT] * WORDS
 
-    def wait(self, count: int) -> list[int]:
-        """Return the first words once a kernel on the current stream has written all of them."""
+    def wait(self, count: int, stream: int | None = None) -> list[int]:
+        """Return the first words once a kernel has written all of them.
+
+        The kernel is on the stream of an address, or on the current stream of CuPy, which is not
+        that of torch.
+        """
         words = self._words
         for _ in range(LOOKS):
             if words[count - 1] != ABSENT and ABSENT not in words[:count]:
                 break
         else:
-            cupy.cuda.get_current_stream().synchronize()
+            if stream is None:
+                stream = cupy.cuda.get_current_stream().ptr
+            cupy.cuda.runtime.streamSynchronize(stream)
         found = words[:count]
         if ABSENT in found:
             raise RuntimeError("a CUDA kernel ended without its result")

@@ -1,6 +1,7 @@
 """Soft curves by the CUDA kernels, with memory of the CPU, against the CPU backend."""
 
 import itertools
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -339,3 +340,30 @@ def test_shapes_in_few_launches_equal_operators(soft, case, monkeypatch):
     assert module.fused_shapes(points * torch.nan, complexes, given, is_layer) is None
     again = module.fused_shapes(points, complexes, given, is_layer)
     assert torch.equal(again, found)
+
+
+def one_shape(soft):
+    """The arguments of kernels for a shape."""
+    kind = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
+    numbers = soft.cuda_simplicial.Numbers(
+        directions=torch.randn(35, 3, **kind).requires_grad_(),
+        scale=torch.tensor([0.4], dtype=torch.float64),
+        levels=torch.randn(40, **kind),
+        step=None,
+        sharpness=torch.tensor([1.1], dtype=torch.float64),
+    )
+    simplices = [part.clone() for part in SIMPLICES]
+    complexes = soft.cuda_simplicial.Complexes(torch.zeros(9, dtype=torch.int64), 1, simplices)
+    return torch.randn(9, 3, **kind), complexes, numbers, False
+
+
+def test_the_check_of_shapes_waits_for_the_stream_of_torch(soft, monkeypatch):
+    """Not for the stream of CuPy, on which there is no kernel."""
+    waited = []
+    calls = soft.shape_steps.take_reply.__globals__
+    monkeypatch.setitem(calls, "LOOKS", 0)
+    runtime = calls["cupy"].cuda.runtime
+    monkeypatch.setattr(runtime, "streamSynchronize", waited.append, raising=False)
+    monkeypatch.setattr(soft.soft, "launching", lambda _: nullcontext((0, 7)))
+    assert soft.cuda_simplicial.fused_shapes(*one_shape(soft)) is not None
+    assert waited == [7]
