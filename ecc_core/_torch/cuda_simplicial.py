@@ -40,6 +40,13 @@ class Complexes(NamedTuple):
     simplices: Sequence[Tensor]
     """int64."""
 
+    def at(self, points: Tensor) -> Shapes:
+        """Return addresses and sizes, with those of points."""
+        rows = tuple([part.data_ptr() for part in self.simplices])
+        counts = tuple([part.shape[0] for part in self.simplices])
+        own = points.data_ptr(), self.batch.data_ptr()
+        return Shapes(*own, rows, counts, points.shape[0], self.shapes)
+
 
 def fused_shapes(
     points: Tensor, complexes: Complexes, numbers: Numbers, is_logarithm: bool
@@ -87,6 +94,10 @@ def _are_alike(points: Tensor, complexes: Complexes, numbers: Numbers) -> bool:
     return all(rows.is_contiguous() for rows in (complexes.batch, *complexes.simplices))
 
 
+BEFORE_SIMPLICES = len(("points", *Numbers._fields, "kept", "batch"))
+"""The number of tensors that are saved for the backward pass before the simplices."""
+
+
 class _Call:
     """What autograd does not see of a call."""
 
@@ -96,20 +107,13 @@ class _Call:
         self.steps = steps
         self.complexes = complexes
 
-    def shapes(self, points: Tensor) -> Shapes:
-        """Return addresses and sizes."""
-        batch, shapes, simplices = self.complexes
-        rows = tuple([part.data_ptr() for part in simplices])
-        counts = tuple([part.shape[0] for part in simplices])
-        return Shapes(points.data_ptr(), batch.data_ptr(), rows, counts, points.shape[0], shapes)
-
 
 class _Shapes(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, points: Tensor, *given: Any) -> Tensor:
         *tensors, call = given
         steps: ShapeSteps = call.steps
-        shapes = call.shapes(points)
+        shapes = call.complexes.at(points)
         kind = steps.kind
         chunks = steps.chunks(shapes)
         with soft.launching(points) as (_, stream):
@@ -120,19 +124,24 @@ class _Shapes(torch.autograd.Function):
                 sums = points.new_empty(chunks * curves.numel(), dtype=torch.float64)
             written = kept.data_ptr(), _address(sums), curves.data_ptr()
             call.reply = steps.forward(stream, shapes, _addresses(tensors), *written)
-        ctx.save_for_backward(points, *tensors, kept)
-        ctx.call = call
+        batch, number, simplices = call.complexes
+        ctx.save_for_backward(points, *tensors, kept, batch, *simplices)
+        ctx.shapes = number
+        ctx.steps = steps
         return curves
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        *tensors, kept = ctx.saved_tensors
-        points = tensors[0]
+        saved = ctx.saved_tensors
+        points, *numbers, kept, batch = saved[:BEFORE_SIMPLICES]
+        simplices = saved[BEFORE_SIMPLICES:]
+        tensors = points, *numbers
         needed = ctx.needs_input_grad[: len(tensors)]
-        call: _Call = ctx.call
+        steps: ShapeSteps = ctx.steps
+        complexes = Complexes(batch, ctx.shapes, simplices)
         if not is_plain(gradient):
             with torch.enable_grad():
-                values = _by_operators(points, Numbers(*tensors[1:]), call)
+                values = _by_operators(points, Numbers(*numbers), complexes, steps.kind)
             return *gradients_in_torch(values, tensors, needed, gradient), None
         upstream = gradient.contiguous()
         by_points, by_directions, by_scale, by_levels, _, by_sharpness = (
@@ -141,9 +150,8 @@ class _Shapes(torch.autograd.Function):
         )
         found = by_points, by_directions, by_scale, by_levels, by_sharpness
         with soft.launching(kept) as (_, stream):
-            steps = call.steps
             work = kept.new_empty(steps.work, dtype=torch.float64)
-            read = call.shapes(points), _addresses(tensors[1:]), kept.data_ptr()
+            read = complexes.at(points), _addresses(numbers), kept.data_ptr()
             written = upstream.data_ptr(), work.data_ptr(), _addresses(found)
             steps.backward(stream, *read, *written)
         return by_points, by_directions, by_scale, by_levels, None, by_sharpness, None
@@ -157,15 +165,15 @@ def _addresses(tensors: Sequence[Tensor | None]) -> tuple[int, ...]:
     return tuple([0 if tensor is None else tensor.data_ptr() for tensor in tensors])
 
 
-def _by_operators(points: Tensor, numbers: Numbers, call: _Call) -> Tensor:
+def _by_operators(points: Tensor, numbers: Numbers, complexes: Complexes, kind: Kind) -> Tensor:
     """The same by operators, which can be batched."""
     directions, scale, levels, step, sharpness = numbers
     if step is not None:
         levels = increasing_in_torch(levels, step)
-    if call.steps.kind.is_logarithm:
+    if kind.is_logarithm:
         scale = scale.exp().reshape(())
         sharpness = sharpness.exp().reshape(())
-    batch, shapes, simplices = call.complexes
+    batch, shapes, simplices = complexes
     given = points, None, directions, scale, levels, sharpness
     found: Tensor = soft_simplices(*given, batch, shapes, list(simplices))
     return found

@@ -367,3 +367,14 @@ def test_the_check_of_shapes_waits_for_the_stream_of_torch(soft, monkeypatch):
     monkeypatch.setattr(soft.soft, "launching", lambda _: nullcontext((0, 7)))
     assert soft.cuda_simplicial.fused_shapes(*one_shape(soft)) is not None
     assert waited == [7]
+
+
+@pytest.mark.parametrize("changed", ["batch", "simplices"])
+def test_shapes_that_change_before_the_backward_pass_are_refused(soft, changed):
+    """As all tensors that torch saves."""
+    points, complexes, numbers, is_layer = one_shape(soft)
+    found = soft.cuda_simplicial.fused_shapes(points, complexes, numbers, is_layer)
+    tensor = complexes.batch if changed == "batch" else complexes.simplices[0]
+    tensor.fill_(0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        found.sum().backward()
