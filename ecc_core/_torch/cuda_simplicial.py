@@ -68,9 +68,12 @@ def fused_shapes(
         is_increasing=numbers.step is not None,
         is_logarithm=is_logarithm,
     )
-    if not kind.fits or not complexes.shapes or not points.shape[0]:
+    if not complexes.shapes or not points.shape[0]:
         return None
-    call = _Call(plan_shapes(kind, points.dtype, points.get_device()), complexes)
+    steps = plan_shapes(kind, points.dtype, points.get_device())
+    if steps is None:
+        return None
+    call = _Call(steps, complexes)
     found: Tensor = _Shapes.apply(points, *numbers, call)  # type: ignore[no-untyped-call]
     with soft.launching(points) as (_, stream):
         (flags,) = call.reply.wait(1, stream)

@@ -11,7 +11,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs, soft
 from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, Reply, plan_call, take_reply
-from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, function, processors
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, function, processors, shared_limit
 from ecc_core._backends.cuda.passes import NONE, Named, Pass
 
 SHAPES = Struct("soft_shapes.cu", "SoftShapes")
@@ -23,7 +23,7 @@ DOUBLE_BYTES = 8
 POINTS_A_CHUNK = 256
 MOST_CHUNKS = 64
 MOST_SIZES = 8  # of simplices that kernels take
-MOST_COLUMNS = 2048  # of sums that each warp of a block has in shared memory
+MOST_COLUMNS = 2048  # of sums, of which each warp of a block has a row in shared memory
 MOST_AXES = 32  # that lanes of a warp take
 MOST_DIRECTIONS = FINISHING_THREADS  # of which the last launch has a number in shared memory each
 
@@ -52,11 +52,17 @@ class Kind(NamedTuple):
         return 2 * self.levels + self.directions * self.axes
 
     @property
-    def fits(self) -> bool:
-        """Whether there are kernels."""
+    def shared_bytes(self) -> int:
+        """The shared memory of a block of the backward pass."""
+        return DOUBLE_BYTES * WARPS * self.columns
+
+    def fits(self, device: int) -> bool:
+        """Whether there are kernels for a device."""
         if self.axes > MOST_AXES or len(self.sizes) > MOST_SIZES:
             return False
         if self.directions > MOST_DIRECTIONS or self.columns > MOST_COLUMNS:
+            return False
+        if self.shared_bytes > shared_limit(device):
             return False
         return min(self.axes, self.directions, self.levels) > 0
 
@@ -103,7 +109,7 @@ class ShapeSteps:
         self._sum = plan("sum_shapes", (blocks, groups), *[0] * 5)
         add = blocks, *[0] * 4
         self._add = plan_call("soft_simplices", "add_chunks", macros, add[:1], THREADS, add[1:])
-        shared = DOUBLE_BYTES * WARPS * kind.columns
+        shared = kind.shared_bytes
         self._differentiate = plan("differentiate_shapes", (blocks,), *[0] * 3, shared=shared)
         finish = function("soft_shapes", "finish_shapes", device, {**macros, "THREADS": THREADS})
         shared = DOUBLE_BYTES * (kind.columns + FINISHING_THREADS)
@@ -230,7 +236,9 @@ class ShapeSteps:
 
 
 @programs.plan
-def plan_shapes(kind: Kind, dtype: torch.dtype, device: int) -> ShapeSteps:
-    """Return the passes of a kind that fits."""
+def plan_shapes(kind: Kind, dtype: torch.dtype, device: int) -> ShapeSteps | None:
+    """Return the passes of a kind, or None if it does not fit."""
+    if not kind.fits(device):
+        return None
     with soft.planning(device):
         return ShapeSteps(kind, dtype, device)

@@ -378,3 +378,15 @@ def test_shapes_that_change_before_the_backward_pass_are_refused(soft, changed):
     tensor.fill_(0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         found.sum().backward()
+
+
+def test_shapes_need_the_shared_memory_of_the_device(soft, monkeypatch):
+    """Of which consumer devices have 99 KiB for a block, enough for 1,584 sums of each warp."""
+    monkeypatch.setattr(soft.shape_steps, "shared_limit", lambda _: 99 << 10)
+    kind = soft.shape_steps.Kind(
+        axes=3, directions=328, levels=300, sizes=(2,), is_increasing=False, is_logarithm=True
+    )
+    assert kind.columns == 1584
+    assert soft.shape_steps.plan_shapes(kind, torch.float32, 99) is not None
+    wider = kind._replace(levels=301)
+    assert soft.shape_steps.plan_shapes(wider, torch.float32, 99) is None
