@@ -27,6 +27,7 @@ struct Totals {
     ECC_DEVICE void write(int block) const {
         __shared__ double sums[32][33];
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+        if (block >= blocks) return;  // the last layer of a grid may have more
         double sum = 0.0;
         if (block < blocks - 1) {
             const int j = 32 * block + lane;
