@@ -180,8 +180,7 @@ class Reply:
     address : int
         Of the words, on the host and on the device.
     memory : array
-        Words of the device, 0 at first and when a reply is there, but for the last, which is
-        `state`.
+        Words of the device. All are 0 between calls, except the last, which accumulates `state`.
     flags : int
         The number of words that a kernel writes as flags (:func:`is_set`).
     """

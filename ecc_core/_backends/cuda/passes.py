@@ -11,7 +11,7 @@ import cupy
 from ecc_core._backends.cuda.calls import WORD, WORD_BYTES, Call
 
 NONE = "0"
-"""The word for an address of what there is not."""
+"""The word in place of an address that a launch is not given."""
 
 
 class Named(NamedTuple):
@@ -43,9 +43,9 @@ class Pass:
 
     def __init__(self, names: Sequence[str], launches: Sequence[Named]) -> None:
         known = {name: index for index, name in enumerate(names)}
-        rest: list[int] = []  # words that are numbers
-        sources: list[int] = []  # the index of each word among the values of the names and the rest
-        self._starts: list[list[int]] = []  # the words at which the arguments of each call begin
+        rest: list[int] = []  # Words that are constants.
+        sources: list[int] = []  # The index of each word among the values of the names and the rest.
+        self._starts: list[list[int]] = []  # The words at which the arguments of each call begin.
         for call, words in launches:
             self._starts.append([len(sources) + place for place in call.places])
             for place, constant in enumerate(call.content):

@@ -22,19 +22,19 @@ WARPS = THREADS // 32
 DOUBLE_BYTES = 8
 POINTS_A_CHUNK = 256
 MOST_CHUNKS = 64
-MOST_SIZES = 8  # of simplices that kernels take
-MOST_COLUMNS = 2048  # of sums, of which each warp of a block has a row in shared memory
-MOST_AXES = 32  # that lanes of a warp take
-MOST_DIRECTIONS = FINISHING_THREADS  # of which the last launch has a number in shared memory each
+MOST_SIZES = 8  # The most sizes of simplices that kernels take.
+MOST_COLUMNS = 2048  # The most sums of a row, of which each warp of a block has one.
+MOST_AXES = 32  # Each axis is a lane of a warp.
+MOST_DIRECTIONS = FINISHING_THREADS  # The last launch has a number for each in shared memory.
 
 NUMBERS = "directions", "scale", "levels", "step", "sharpness"
-"""What vectors, levels and the sharpness follow from; the step is 0 if levels are given."""
+"""The names of the numbers of `cuda_simplicial.Numbers`; the step is 0 if levels are given."""
 KEPT = "heights", "coefficients", "vectors", "own_levels", "own_sharpness"
 FOUND = "by_points", "by_directions", "by_scale", "by_levels", "by_sharpness"
 
 
 class Kind(NamedTuple):
-    """What is computed of shapes, but for how many there are, and of how many points."""
+    """Transforms of shapes, whatever the numbers of shapes and points."""
 
     axes: int
     directions: int
