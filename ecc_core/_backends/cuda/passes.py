@@ -44,7 +44,7 @@ class Pass:
     def __init__(self, names: Sequence[str], launches: Sequence[Named]) -> None:
         known = {name: index for index, name in enumerate(names)}
         rest: list[int] = []  # Words that are constants.
-        sources: list[int] = []  # The index of each word among the values of the names and the rest.
+        sources: list[int] = []  # The index of each word among all values.
         self._starts: list[list[int]] = []  # The words at which the arguments of each call begin.
         for call, words in launches:
             self._starts.append([len(sources) + place for place in call.places])
