@@ -124,6 +124,7 @@ def fake_cupy() -> ModuleType:
         getDevice=lambda: 0,
         memcpyAsync=lambda to, start, size, *_: ctypes.memmove(to, start, size),
         memsetAsync=lambda address, value, size, _stream: ctypes.memset(address, value, size),
+        streamSynchronize=lambda _stream: None,
     )
     module.cuda = SimpleNamespace(
         UnownedMemory=lambda address, _size, owner, _device: Pointer(address, owner),

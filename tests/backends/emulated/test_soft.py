@@ -363,7 +363,7 @@ def test_the_check_of_shapes_waits_for_the_stream_of_torch(soft, monkeypatch):
     calls = soft.shape_steps.take_reply.__globals__
     monkeypatch.setitem(calls, "LOOKS", 0)
     runtime = calls["cupy"].cuda.runtime
-    monkeypatch.setattr(runtime, "streamSynchronize", waited.append, raising=False)
+    monkeypatch.setattr(runtime, "streamSynchronize", waited.append)
     monkeypatch.setattr(soft.soft, "launching", lambda _: nullcontext((0, 7)))
     assert soft.cuda_simplicial.fused_shapes(*one_shape(soft)) is not None
     assert waited == [7]
