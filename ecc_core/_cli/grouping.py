@@ -127,11 +127,11 @@ def _joined(metadata: Any, path: Path) -> Any:
         metadata = metadata.assign(name=_file_names(texts_of(metadata[IMAGE]), known))
     indices = [column for column in metadata if len(str(column)) == 1]
     keys = [*KEYS, *indices]
+    joined = join_columns(metadata, features, keys, f"--join {path}")
     marked = features.assign(**{MATCHED: True})
-    joined = join_columns(metadata, marked, keys, f"--join {path}")
-    if joined[MATCHED].isna().all():
+    if join_columns(metadata, marked, keys)[MATCHED].isna().all():
         raise ValueError(_without_match(metadata, features, keys, path))
-    return joined.drop(columns=[*names, MATCHED])
+    return joined.drop(columns=[*names])
 
 
 def _without_match(metadata: Any, features: Any, keys: Sequence[str], path: Path) -> str:

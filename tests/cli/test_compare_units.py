@@ -134,7 +134,10 @@ def test_join(tmp_path, say, keys):
 @pytest.mark.parametrize(
     ("meta", "message"),
     [
-        ({"animal": ["1"], "drug": ["x"]}, "--join .*meta.csv must have one of the columns"),
+        (
+            {"animal": ["1"], "drug": ["x"]},
+            r"--join .* one of the columns .*, got \['animal', 'drug'\]",
+        ),
         (
             {"input": ["a/0.tif"] * 2, "drug": ["x", "y"]},
             "one row for each of .*input.*, got several",
