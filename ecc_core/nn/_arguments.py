@@ -140,7 +140,10 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
             return torch.ones((), dtype=dtype, device=like.device) * value
         on_cuda = like.device.type == "cuda"
         if on_cuda and bypasses_torch(()) and not is_current_stream_capturing():
-            return _constant(value, dtype, like.device)
+            found = _constant(value, dtype, like.device)
+            # Its memory is not reused before this stream has read it, should others replace it.
+            found.record_stream(torch.cuda.current_stream(like.device))
+            return found
         return torch.full((), value, dtype=dtype, device=like.device)
     if number.numel() != 1:
         raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
