@@ -18,6 +18,7 @@ import ecc_core as ecc
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import is_lazy
 from napari_ecc._controller.loading import device_name
+from napari_ecc._model.levels import evenly
 from napari_ecc._workers import Step
 
 MOST_POINTS = 1 << 22
@@ -82,7 +83,7 @@ def region_curves(
     """
     inside = Field(image, labels != 0)
     low, high = inside.range
-    at = np.linspace(low, high, thresholds)
+    at = evenly(low, high, thresholds)
     ranks = _ranks(inside, at, superlevel=superlevel)
     known, numbers = _numbered(labels)
     found = []

@@ -25,7 +25,14 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
         return np.array([low], dtype=np.float64)
     if whole:
         return np.round(np.linspace(math.floor(low), math.ceil(high), bins))
-    return np.linspace(low, high, bins)
+    return evenly(low, high, bins)
+
+
+def evenly(low: float, high: float, count: int) -> Floats:
+    """Evenly spaced numbers from `low` to `high`, also where their difference is no float."""
+    if math.isfinite(high - low):
+        return np.linspace(low, high, count)
+    return 4 * np.linspace(low / 4, high / 4, count)
 
 
 def stepped(levels: Floats, now: float, count: int = 0) -> float:

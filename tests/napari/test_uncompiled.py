@@ -63,6 +63,18 @@ def test_curves_of_objects_are_those_of_the_oracles(superlevel, connectivity):
     assert_array_equal(found.values, expected[1])
 
 
+def test_thresholds_of_a_range_that_is_no_float():
+    """The values differ by more than the largest number of float64."""
+    image = np.array([[-1.5e308, 0.0, 1.5e308]])
+    field = Field(image, None)
+    found = uncompiled.region_curves(
+        image, np.ones(image.shape, int), 3, superlevel=False, connectivity=None
+    )
+    assert_array_equal(found.thresholds, image[0])
+    assert_array_equal(found.values, [[1, 1, 1]])
+    assert_array_equal(field.levels(3), image[0])
+
+
 def test_large_or_inexact_images_wait_for_kernels():
     assert uncompiled.is_quick(np.zeros((9, 9), np.float32))
     assert not uncompiled.is_quick(np.zeros((9, 9), np.int64))
