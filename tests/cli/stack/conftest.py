@@ -36,11 +36,11 @@ def stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def blocks_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """Indices of the blocks that are read."""
     read: list[tuple[int, ...]] = []
-    emit = Work.emit
+    process = Work.process
 
     def counted(self: Work, block: tuple[int, ...]) -> Any:
         read.append(block)
-        return emit(self, block)
+        return process(self, block)
 
-    monkeypatch.setattr(Work, "emit", counted)
+    monkeypatch.setattr(Work, "process", counted)
     return read

@@ -126,13 +126,13 @@ class Meeting:
 )
 def test_workers_and_memory(stack, image, monkeypatch, means, most):
     meeting = Meeting(most)
-    emit = Work.emit
+    process = Work.process
 
     def meet(self: Work, block: tuple[int, ...]) -> Any:
         with meeting:
-            return emit(self, block)
+            return process(self, block)
 
-    monkeypatch.setattr(Work, "emit", meet)
+    monkeypatch.setattr(Work, "process", meet)
     part = image[:, :16, :16]
     means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
     assert_curve(stack(part, "--thresholds", LEVELS, *means), part)

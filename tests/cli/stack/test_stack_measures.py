@@ -232,8 +232,8 @@ def test_memory_that_is_not_enough(tmp_path, refuse):
 @pytest.mark.parametrize(
     ("work", "method", "flags", "function", "blocks", "chunks"),
     [
-        (GluedWork, "emit", ["--betti"], ecc.betti_curves, 36, (8, 8, 8)),
-        (GluedWork, "emit", ["--betti"], ecc.betti_curves, 16, (2, 24, 24)),
+        (GluedWork, "process", ["--betti"], ecc.betti_curves, 36, (8, 8, 8)),
+        (GluedWork, "process", ["--betti"], ecc.betti_curves, 16, (2, 24, 24)),
         (Work, "share", ["--minkowski", "exact"], ecc.minkowski_curves, 36, (8, 8, 8)),
     ],
 )
