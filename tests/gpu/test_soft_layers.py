@@ -10,6 +10,8 @@ from soft_helpers import draw
 from ecc_core.nn import EulerCurveLayer, SimplicialTransformLayer
 from ecc_core.nn.functional import soft_simplicial_transform
 
+LONG_CYCLES = 200_000_000  # about a tenth of a second
+
 
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("case", CASES)
@@ -105,6 +107,28 @@ def test_layers_of_shapes_equal_those_of_the_cpu(sizes, is_sorted):
         run(layer, points.cuda() / 0)
     again, _ = run(layer, points.cuda())
     assert torch.equal(again, found) or not is_sorted
+
+
+def test_shapes_on_the_stream_of_torch():
+    """The check of arguments waits for kernels on it, however long they take."""
+    points, simplices, batch = shapes_of([5, 40, 0, 1, 12])
+    points = points.cuda().requires_grad_()
+    simplices = [rows.cuda() for rows in simplices]
+    batch = batch.cuda()
+    layer = SimplicialTransformLayer(35, 40, range=(-2, 2), device="cuda")
+
+    def run():
+        found = layer(points, simplices, batch=batch, shapes=5)
+        return found.detach(), *torch.autograd.grad(found.square().sum(), points)
+
+    known = run()
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(LONG_CYCLES)
+        found = run()
+    stream.synchronize()
+    torch.testing.assert_close(found, known, rtol=0, atol=0)
 
 
 def test_more_directions_than_the_last_launch_has_threads():
