@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ecc_core._arrays import given_on_host
-from ecc_core._arrays.complexes import planned_transform
-from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._arrays.shapes import unit_vectors
-from ecc_core._request.filtration import check_flag
-from ecc_core._request.image import as_booleans
+from ecc_core._arrays.complex_plans import planned_transform
+from ecc_core._arrays.complexes import PointRequest, ValueRequest
 from ecc_core._request.levels import changes, last_value, round_to_levels
+from ecc_core._request.options import ComplexOptions
 from ecc_core._request.persistence import check_persistence, lasting
-from ecc_core._request.simplicial import (
-    as_point_weights,
-    as_points,
-    as_simplices,
-    place_points,
-    radius_of,
-)
-from ecc_core._request.thresholds import parse_thresholds
-from ecc_core._request.transform import parse_heights, spread_heights
 from ecc_core._types import Thresholds
-from ecc_core.errors import BackendError
 from ecc_core.results import EulerCurve, EulerTransform, PersistencePairs
 
 __all__ = ["simplicial_curve", "simplicial_pairs", "simplicial_transform"]
-
-Array = NDArray[Any]
-MOST_POINTS = 12
-"""The most points of a simplex whose faces are added: n points have 2**n faces."""
 
 
 def simplicial_curve(
@@ -105,64 +88,26 @@ def simplicial_curve(
     >>> ecc.simplicial_curve([0, 1, 0, 2], square, [0, 1, 2]).values
     array([2, 1, 0])
     """
-    origin = origin_of(values, "values")
-    given = origin.image(values, "values")
-    backend = origin.simplicial_complexes()
-    if given.ndim == 0:
-        raise ValueError("`values` must have shape (..., n), one for each point, got a number")
-    superlevel = check_flag(superlevel, "superlevel")
-    threads = origin.workers(workers)
-    with origin.transforms().numbers(given) as numbers:
-        points = numbers.shape[-1]
-        batch = numbers.shape[:-1]
-        flat = numbers.reshape(math.prod(batch), points)
-        flat = flat.astype(numbers.dtype.newbyteorder("="), copy=False)
-        if flat.dtype.kind == "f" and bool(np.isnan(flat).any()):
-            raise ValueError("`values` must not contain NaN, got NaN")
-        complex_ = _complex(origin, simplices, points, complete)
-        asked = parse_thresholds(given_on_host(thresholds), range)
-        if asked.exact:
-            if batch:
-                raise ValueError(
-                    '`thresholds` must not be "exact" for a batch of values, got shape '
-                    f"{numbers.shape}"
-                )
-            at = given_on_host(np.unique(flat))
-        else:
-            shape = tuple(numbers.shape)
-            at = asked.over(lambda: _finite_range(flat), shape, what="a complex")
-        levels = round_to_levels(at, flat.dtype, superlevel)
-        curves = backend.value_curves(flat, levels, complex_, workers=threads)
-        curves = curves.reshape(*batch, at.size)
-        if asked.exact:
-            at, found = changes(at, given_on_host(curves), superlevel)
-            return EulerCurve(origin.wrap(at), origin.wrap(found), superlevel=superlevel)
-        shown = origin.thresholds(thresholds, at)
-        return EulerCurve(shown, origin.wrap(curves), superlevel=superlevel)
-
-
-def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> Any:
-    """Return the edges, triangles and so on of a complex, as the backend has them."""
-    backend = origin.simplicial_complexes()
-    given, alone = as_simplices(
-        simplices, lambda part: origin.unwrap(part, "simplices"), backend.place
+    options = ComplexOptions(
+        range=range,
+        superlevel=superlevel,
+        complete=complete,
+        workers=workers,
     )
-    add_faces = check_flag(complete, "complete") or alone
-    widest = max((part.shape[1] for part in given), default=0)
-    if add_faces and widest > MOST_POINTS:
-        raise ValueError(
-            f"`simplices` must have at most {MOST_POINTS} points each for their faces to be added, "
-            f"got {widest} (edges of shape (2, m) are to be transposed)"
+    with ValueRequest.of(values, simplices, thresholds, options) as request:
+        origin = request.origin
+        above = request.superlevel
+        at = request.thresholds()
+        levels = round_to_levels(at, request.values.dtype, above)
+        curves = origin.simplicial_complexes().value_curves(
+            request.values, levels, request.simplices, workers=request.workers
         )
-    return backend.make_complex(given, points, add_faces)
-
-
-def _finite_range(values: Array) -> tuple[Any, Any]:
-    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    if finite.size == 0:
-        return None, None
-    least, most = (given_on_host(end)[()] for end in (finite.min(), finite.max()))
-    return least, most
+        curves = curves.reshape(*request.batch, at.size)
+        if request.levels.exact:
+            at, found = changes(at, given_on_host(curves), above)
+            return EulerCurve(origin.wrap(at), origin.wrap(found), superlevel=above)
+        shown = origin.thresholds(thresholds, at)
+        return EulerCurve(shown, origin.wrap(curves), superlevel=above)
 
 
 def simplicial_pairs(
@@ -225,25 +170,19 @@ def simplicial_pairs(
     [[1], [3]]
     """
     least = check_persistence(min_persistence)
-    origin = origin_of(values, "values")
-    if not origin.on_host:
-        raise BackendError(f"`values` must be in host memory, got {origin.place}")
-    given = origin.image(values, "values")
-    if given.ndim != 1:
-        raise ValueError(f"`values` must have shape (n,), one for each point, got {given.shape}")
-    superlevel = check_flag(superlevel, "superlevel")
-    native = given.astype(given.dtype.newbyteorder("="), copy=False)
-    if native.dtype.kind == "b":
-        native = as_booleans(native)
-    if native.dtype.kind == "f" and np.isnan(native).any():
-        raise ValueError("`values` must not contain NaN, got NaN")
-    complex_ = _complex(origin, simplices, native.size, complete)
-    edges = complex_[0] if complex_ else np.empty((0, 2), np.int64)
-    births, deaths = origin.simplicial_complexes().component_pairs(native, edges, superlevel)
+    options = ComplexOptions(superlevel=superlevel, complete=complete)
+    with ValueRequest.of(values, simplices, 0, options, single=True) as request:
+        origin = request.origin
+        (numbers,) = request.values
+        complex_ = request.simplices
+        edges = complex_[0] if complex_ else np.empty((0, 2), np.int64)
+        births, deaths = origin.simplicial_complexes().component_pairs(
+            numbers, edges, request.superlevel
+        )
     essential = deaths < 0
-    born = native[births]
-    died = native[deaths] if native.size else born
-    died[essential] = last_value(native.dtype, superlevel)
+    born = numbers[births]
+    died = numbers[deaths] if numbers.size else born
+    died[essential] = last_value(numbers.dtype, request.superlevel)
     kept = essential | lasting(born, died, least)
     return PersistencePairs(
         origin.wrap(born[kept]),
@@ -251,7 +190,7 @@ def simplicial_pairs(
         origin.wrap(births[kept, None]),
         origin.wrap(deaths[kept, None]),
         dimension=0,
-        superlevel=superlevel,
+        superlevel=request.superlevel,
     )
 
 
@@ -349,24 +288,30 @@ def simplicial_transform(
         planned = planned_transform(points, simplices, directions, thresholds, range)
         if planned is not None:
             return EulerTransform(*planned, weighted=False)
-    origin = origin_of(points, "points")
-    backend = origin.simplicial_complexes()
-    given = origin.image(points, "points")
-    threads = origin.workers(workers)
-    with origin.transforms().numbers(given) as numbers:
-        placed = place_points(as_points(numbers), center, normalize)
-        count, ndim = placed.shape
-        vectors = unit_vectors(directions, ndim)
-        at, number = parse_heights(given_on_host(thresholds), range, name="thresholds")
-        if at is None:
-            reach = radius_of(placed) if count else None
-            at = spread_heights(number, range, reach, what="a complex")
-        complex_ = _complex(origin, simplices, count, complete)
-        own = None
-        if weights is not None:
-            own = backend.place(origin.image(weights, "weights"))
-            own = as_point_weights(own, count, sum(map(len, complex_)))
-        values = backend.simplicial_transform(placed, complex_, own, vectors, at, workers=threads)
+    options = ComplexOptions(range=range, complete=complete, workers=workers)
+    asked = PointRequest.of(
+        points,
+        simplices,
+        directions,
+        thresholds,
+        options,
+        weights=weights,
+        center=center,
+        normalize=normalize,
+    )
+    with asked as request:
+        origin = request.origin
+        values = origin.simplicial_complexes().simplicial_transform(
+            request.points,
+            request.simplices,
+            request.weights,
+            request.directions,
+            request.heights,
+            workers=request.workers,
+        )
         return EulerTransform(
-            origin.wrap(vectors), origin.wrap(at), origin.wrap(values), weighted=own is not None
+            origin.wrap(request.directions),
+            origin.wrap(request.heights),
+            origin.wrap(values),
+            weighted=request.weights is not None,
         )

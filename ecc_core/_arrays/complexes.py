@@ -1,103 +1,206 @@
-"""Plans of transforms of complexes: what a backend computes for arrays of one layout."""
+"""The checked arguments of a curve or a transform of a simplicial complex in memory."""
 
-from collections.abc import Callable, Hashable
-from functools import lru_cache
-from typing import Any
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ecc_core._arrays import adapter_of
-from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays import given_on_host
+from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.shapes import unit_vectors
+from ecc_core._request.filtration import check_flag
+from ecc_core._request.image import as_booleans
+from ecc_core._request.options import ComplexOptions
+from ecc_core._request.simplicial import (
+    as_point_weights,
+    as_points,
+    as_simplices,
+    place_points,
+    radius_of,
+)
+from ecc_core._request.thresholds import Thresholds, parse_thresholds
 from ecc_core._request.transform import parse_heights, spread_heights
+from ecc_core.errors import BackendError
 
-KEPT = 64
-"""The most plans that are kept."""
-MOST_NUMBERS = 1 << 14
-"""The most numbers of directions, or of thresholds, that are compared with those of other calls."""
-NOT_GIVEN = "not given"
-"""The key of an argument that is None. A key of None means that the argument is not compared."""
+if TYPE_CHECKING:
+    from ecc_core._backends.protocols.shapes import Complex
 
-Run = Callable[[Any, Any], tuple[Any, Any, Any] | None]
-
-
-class _Call:
-    """A call, compared by all but the values of points and simplices."""
-
-    def __init__(self, key: Hashable, *given: Any) -> None:
-        self.key = key
-        self.hash = hash(key)
-        self.given: tuple[Any, ...] | None = given
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Call) and self.key == other.key
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+MOST_POINTS = 12
+"""The most points of a simplex whose faces are added: n points have 2**n faces."""
 
 
-def planned_transform(
-    points: Any, simplices: Any, directions: Any, thresholds: Any, bounds: Any
-) -> tuple[Any, Any, Any] | None:
-    """Return directions, heights and the transform of a complex, by a kept plan; or None.
+class ValueRequest(NamedTuple):
+    """What a backend computes of values on a complex, as `Request` is for images.
 
-    A call without a plan must be made in full, and so must one whose arguments are not valid.
+    Arrays are as NumPy's functions take them. On a device, its stream is the current one within
+    the context that `of` returns.
     """
-    if type(points) is np.ndarray:
-        return None
-    alone = not isinstance(simplices, list | tuple)
-    parts = [simplices] if alone else simplices
-    adapter = adapter_of(points)
-    is_alike = [adapter_of(part) is adapter for part in parts]
-    if not parts or not all(is_alike):
-        return None
-    numbers = numbers_key(directions), numbers_key(thresholds), numbers_key(bounds)
-    layouts = adapter.layout(points), *map(adapter.layout, parts)
-    if None in layouts or None in numbers:
-        return None
-    key = adapter.name, layouts, numbers, alone
-    call = _Call(key, points, parts, directions, thresholds, bounds, alone)
-    run = _plan(call)
-    call.given = None  # since a cache may keep the call
-    return None if run is None else run(points, parts)
+
+    origin: Origin
+    values: Any
+    """(orders, points), without NaN, in the byte order of the machine."""
+    batch: tuple[int, ...]
+    simplices: Complex
+    levels: Thresholds
+    superlevel: bool
+    workers: int | None
+
+    @classmethod
+    @contextmanager
+    def of(
+        cls,
+        values: Any,
+        simplices: Any,
+        thresholds: Any,
+        options: ComplexOptions,
+        *,
+        single: bool = False,
+    ) -> Iterator[Self]:
+        """Check the arguments of a public function, with `single` of one for values (n,) only.
+
+        Such a function takes arrays in host memory only.
+        """
+        origin = origin_of(values, "values")
+        if single and not origin.on_host:
+            raise BackendError(f"`values` must be in host memory, got {origin.place}")
+        given = origin.image(values, "values")
+        origin.simplicial_complexes()  # raises where there are none
+        if single and given.ndim != 1:
+            raise ValueError(
+                f"`values` must have shape (n,), one for each point, got {given.shape}"
+            )
+        if given.ndim == 0:
+            raise ValueError("`values` must have shape (..., n), one for each point, got a number")
+        superlevel = check_flag(options.superlevel, "superlevel")
+        workers = origin.workers(options.workers)
+        with origin.transforms().numbers(given) as numbers:
+            batch = tuple(numbers.shape[:-1])
+            points = numbers.shape[-1]
+            flat = _native(numbers.reshape(math.prod(batch), points))
+            complex_ = _complex(origin, simplices, points, options.complete)
+            levels = parse_thresholds(given_on_host(thresholds), options.range)
+            if levels.exact and batch:
+                raise ValueError(
+                    '`thresholds` must not be "exact" for a batch of values, got shape '
+                    f"{numbers.shape}"
+                )
+            yield cls(
+                origin=origin,
+                values=flat,
+                batch=batch,
+                simplices=complex_,
+                levels=levels,
+                superlevel=superlevel,
+                workers=workers,
+            )
+
+    def thresholds(self) -> Array:
+        """Return the thresholds on the host; if they are "exact", all values."""
+        if self.levels.exact:
+            values: Array = given_on_host(np.unique(self.values))
+            return values
+        shape = (*self.batch, self.values.shape[1])
+        return self.levels.over(self.find_range, shape, what="a complex")
+
+    def find_range(self) -> tuple[Any, Any]:
+        """Return the smallest and the largest finite value, or (None, None)."""
+        values = self.values
+        finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+        if finite.size == 0:
+            return None, None
+        least, most = (given_on_host(end)[()] for end in (finite.min(), finite.max()))
+        return least, most
 
 
-def numbers_key(given: Any) -> Hashable:
-    """Return what distinguishes numbers from others, or None where they are not compared."""
-    if type(given) is np.ndarray:  # subclasses may be masked, or have a unit
-        if given.size > MOST_NUMBERS or given.dtype.kind not in "iuf":
-            return None
-        return given.dtype, given.shape, given.tobytes()
-    if given is None:
-        return NOT_GIVEN
-    if type(given) is int:
-        return given
-    if isinstance(given, tuple):
-        types = {type(end) for end in given}
-        if types <= {int, float}:
-            return given
-    return None
+class PointRequest(NamedTuple):
+    """What a backend computes of a complex whose points have coordinates.
+
+    Arrays are as those of a `ValueRequest`.
+    """
+
+    origin: Origin
+    points: Floats
+    """(n, d), centred and divided as asked for."""
+    simplices: Complex
+    weights: Array | None
+    directions: Floats
+    """Unit vectors (k, d)."""
+    heights: Floats
+    workers: int | None
+
+    @classmethod
+    @contextmanager
+    def of(
+        cls,
+        points: Any,
+        simplices: Any,
+        directions: Any,
+        thresholds: Any,
+        options: ComplexOptions,
+        *,
+        weights: Any,
+        center: Any,
+        normalize: Any,
+    ) -> Iterator[Self]:
+        """Check the arguments of a public function."""
+        origin = origin_of(points, "points")
+        backend = origin.simplicial_complexes()
+        given = origin.image(points, "points")
+        workers = origin.workers(options.workers)
+        with origin.transforms().numbers(given) as numbers:
+            placed = place_points(as_points(numbers), center, normalize)
+            count, ndim = placed.shape
+            vectors = unit_vectors(directions, ndim)
+            heights, number = parse_heights(
+                given_on_host(thresholds), options.range, name="thresholds"
+            )
+            if heights is None:
+                reach = radius_of(placed) if count else None
+                heights = spread_heights(number, options.range, reach, what="a complex")
+            complex_ = _complex(origin, simplices, count, options.complete)
+            own = None
+            if weights is not None:
+                own = backend.place(origin.image(weights, "weights"))
+                own = as_point_weights(own, count, sum(map(len, complex_)))
+            yield cls(
+                origin=origin,
+                points=placed,
+                simplices=complex_,
+                weights=own,
+                directions=vectors,
+                heights=heights,
+                workers=workers,
+            )
 
 
-@lru_cache(maxsize=KEPT)
-def _plan(call: _Call) -> Run | None:
-    """Return the plan of a backend, or None if it has none for such a call."""
-    assert call.given is not None
-    points, simplices, directions, thresholds, bounds, alone = call.given
-    is_table = [len(part.shape) == 2 for part in (points, *simplices)]
-    if not all(is_table):
-        return None
-    backend = origin_of(points, "points").simplicial_complexes()
-    plan: Callable[..., Run | None] | None = getattr(backend, "plan_transform", None)
-    if plan is None:
-        return None
-    try:
-        vectors = unit_vectors(directions, points.shape[1])
-        heights, count = parse_heights(thresholds, bounds, name="thresholds")
-        if heights is None:
-            if bounds is None:  # heights depend on the points
-                return None
-            heights = spread_heights(count, bounds, None)
-    except (TypeError, ValueError):
-        return None  # The call in full raises it.
-    return plan(points, simplices, vectors, heights, alone)
+def _native(values: Any) -> Any:
+    """Return values in the byte order of the machine, which must not be NaN."""
+    found = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if found.dtype.kind == "b" and isinstance(found, np.ndarray):
+        found = as_booleans(found)  # on devices every value but 0 is True
+    if found.dtype.kind == "f" and bool(np.isnan(found).any()):
+        raise ValueError("`values` must not contain NaN, got NaN")
+    return found
+
+
+def _complex(origin: Origin, simplices: Any, points: int, complete: Any) -> Complex:
+    """Return the edges, triangles and so on of a complex, as the backend has them."""
+    backend = origin.simplicial_complexes()
+    given, alone = as_simplices(
+        simplices, lambda part: origin.unwrap(part, "simplices"), backend.place
+    )
+    add_faces = check_flag(complete, "complete") or alone
+    widest = max((part.shape[1] for part in given), default=0)
+    if add_faces and widest > MOST_POINTS:
+        raise ValueError(
+            f"`simplices` must have at most {MOST_POINTS} points each for their faces to be added, "
+            f"got {widest} (edges of shape (2, m) are to be transposed)"
+        )
+    return backend.make_complex(given, points, add_faces)

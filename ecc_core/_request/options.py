@@ -1,4 +1,4 @@
-"""The options that functions of images, and those of shapes, share."""
+"""The options that functions of images, of shapes, and of complexes share."""
 
 from typing import Any, NamedTuple
 
@@ -46,3 +46,12 @@ class ShapeOptions(NamedTuple):
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as keyword arguments."""
         return _given(self)
+
+
+class ComplexOptions(NamedTuple):
+    """How the sets of a simplicial complex are made, as the public functions take it."""
+
+    range: Any = None
+    superlevel: Any = False
+    complete: Any = False
+    workers: Any = None

@@ -14,7 +14,7 @@ from skimage import measure
 import ecc_core as ecc
 from ecc_core._arrays import plans
 from ecc_core._arrays.adapters.numpy import NumPy
-from ecc_core._arrays.complexes import numbers_key
+from ecc_core._arrays.complex_plans import numbers_key
 from ecc_core._backends.plain import curves
 
 IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
