@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.step_timing import milliseconds
-from ecc_core import _backends
+from ecc_core._backends import fallback, registry
 from ecc_core.nn import (
     BettiCurveLayer,
     EulerCurveLayer,
@@ -64,7 +64,7 @@ CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
 
 @contextmanager
 def without_cupy() -> Iterator[None]:
-    remembered = _backends.has_kernels, _backends._in_torch
+    remembered = registry.is_usable, fallback._in_torch
     modules: dict[str, Any] = sys.modules
     cupy = modules["cupy"]
     modules["cupy"] = None  # not by `patch.dict`, which forgets what is imported meanwhile

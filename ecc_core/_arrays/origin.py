@@ -19,7 +19,6 @@ from ecc_core._request.image import (
     without_masked,
 )
 from ecc_core._request.resources import AtMost, check_positive_int
-from ecc_core.errors import BackendError, warn_caller
 
 if TYPE_CHECKING:
     from ecc_core._backends import protocols
@@ -38,19 +37,12 @@ class Origin:
             self._fall_back(name)
 
     def _fall_back(self, name: str) -> None:
-        """Let the device compute without kernels, and say so, if its arrays can."""
+        """Let the array's library compute, if it can, since no backend serves the device."""
         standard = self.adapter.standard(self.like)
         if standard is None:
-            raise BackendError(
-                f"`{name}` must be in host memory or on a CUDA device as a CuPy array or torch "
-                f"tensor, got {self.place}"
-            )
-        array = self.adapter.unwrap(self.like, name)
-        _backends.fall_back(self.device, type(array), standard)
-        warn_caller(
-            f"there are no kernels for {self.place}: curves are computed slowly, by functions of "
-            "the library (copy arrays to the host for speed)"
-        )
+            raise _backends.no_backend(name, self.place)
+        kind = type(self.adapter.unwrap(self.like, name))
+        _backends.fall_back(self.device, kind, standard, self.place)
 
     @property
     def place(self) -> str:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ecc_core as ecc
-from ecc_core import _backends
 from ecc_core._arrays.adapters.jax import JAX
 from ecc_core._arrays.adapters.torch import Torch
+from ecc_core._backends import registry
 from ecc_core._backends.plain.namespaces import NumPyFunctions
 from ecc_core.errors import BackendError
 
@@ -130,7 +130,7 @@ ARRAYS = {"standard": Elsewhere, "torch": _tensor, "jax": _of_jax}
 @pytest.fixture(params=ARRAYS)
 def elsewhere(request, monkeypatch):
     """A function that puts arrays on a device without kernels, where the next call warns."""
-    monkeypatch.setattr(_backends, "_registered", dict(_backends._registered))
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     monkeypatch.setattr(Torch, "device", lambda *_: "mps:0")
     monkeypatch.setattr(Torch, "unwrap", lambda *arguments: arguments[1])
     monkeypatch.setattr(JAX, "device", lambda *_: "DLPack device 15")

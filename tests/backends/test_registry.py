@@ -2,7 +2,8 @@
 
 import pytest
 
-from ecc_core import _backends
+from ecc_core._backends import fallback, registry
+from ecc_core._backends.plain.namespaces import Standard
 
 
 class Array:
@@ -10,22 +11,23 @@ class Array:
 
 
 @pytest.fixture
-def registry(monkeypatch):
-    monkeypatch.setattr(_backends, "_registered", dict(_backends._registered))
-    monkeypatch.setattr(_backends, "_without_kernels", set())
-    monkeypatch.setattr(_backends, "make_known", lambda *_: None)
+def backends(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(fallback, "_without_kernels", set())
+    monkeypatch.setattr(fallback, "make_known", lambda *_: None)
     yield
-    _backends.has_kernels.cache_clear()
+    registry.is_usable.cache_clear()
 
 
-def test_no_kernels_where_the_library_computes(registry):
-    assert not _backends.has_kernels("elsewhere")
-    _backends.fall_back("elsewhere:0", Array, None)
-    assert _backends.supports("elsewhere:0")
-    assert not _backends.has_kernels("elsewhere:0")
+def test_no_kernels_where_the_library_computes(backends):
+    assert not fallback.has_kernels("elsewhere")
+    with pytest.warns(UserWarning, match="there are no kernels for a library elsewhere"):
+        fallback.fall_back("elsewhere:0", Array, Standard(None), "a library elsewhere")
+    assert registry.supports("elsewhere:0")
+    assert not fallback.has_kernels("elsewhere:0")
 
 
-def test_kernels_of_a_backend_that_is_registered_later(registry):
-    assert not _backends.has_kernels("elsewhere")
-    _backends.register("elsewhere", "ecc_core._backends.cpu.launch")
-    assert _backends.has_kernels("elsewhere")
+def test_kernels_of_a_backend_that_is_registered_later(backends):
+    assert not fallback.has_kernels("elsewhere")
+    registry.register("elsewhere", "ecc_core._backends.cpu.launch")
+    assert fallback.has_kernels("elsewhere")

@@ -12,8 +12,9 @@ import pytest
 from dask.array.dispatch import concatenate_lookup, numel_lookup
 
 import ecc_core as ecc
-from ecc_core import _arrays, _backends
+from ecc_core import _arrays
 from ecc_core._arrays.adapters.numpy import NumPy
+from ecc_core._backends import registry
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Work, add_tables
 from ecc_core._request.filtration import Filtration
@@ -67,7 +68,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             given = [*map(np.asarray, arrays), filtration]
             if name != "region_curves":
                 options["mask"] = None if mask is None else np.asarray(mask)
-            found = getattr(_backends.backend("cpu"), name)(*given, **options)
+            found = getattr(registry.backend("cpu"), name)(*given, **options)
             if isinstance(found, tuple):
                 return tuple(part.view(DeviceArray) for part in found)
             return found.view(DeviceArray)
@@ -78,8 +79,8 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     module = SimpleNamespace(**{name: counting(name) for name in names})
     monkeypatch.setattr(_arrays, "_adapters", [Adapter(), *_arrays._adapters])
     monkeypatch.setattr(_arrays, "_by_type", {})
-    monkeypatch.setattr(_backends, "_registered", dict(_backends._registered))
-    _backends.register("stand-in", module)
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    registry.register("stand-in", module)
     return asked
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from ecc_core import _backends
+from ecc_core._backends import fallback, registry
 from ecc_core.nn import (
     BettiCurveLayer,
     BettiError,
@@ -50,7 +50,7 @@ def results(make):
 @pytest.fixture
 def forgotten():
     yield
-    for remembered in (_backends.has_kernels, _backends._in_torch):
+    for remembered in (registry.is_usable, fallback._in_torch):
         remembered.cache_clear()
 
 
@@ -59,8 +59,8 @@ def forgotten():
 def test_results_are_those_of_kernels(monkeypatch, forgotten, make):
     wanted = results(make)
     monkeypatch.setitem(sys.modules, "cupy", None)
-    _backends.has_kernels.cache_clear()
-    assert not _backends.has_kernels("cuda")
+    registry.is_usable.cache_clear()
+    assert not fallback.has_kernels("cuda")
     found = results(make)
     for own, true in zip(found, wanted, strict=True):
         assert (own is None) == (true is None)
@@ -76,7 +76,7 @@ def test_errors_are_those_of_kernels(monkeypatch, forgotten, matched):
     metric = BettiError(matched=matched, per_dimension=True)
     wanted = metric(*given)
     monkeypatch.setitem(sys.modules, "cupy", None)
-    _backends.has_kernels.cache_clear()
+    registry.is_usable.cache_clear()
     found = metric(*given)
     assert found.device == given[0].device
     assert torch.equal(found, wanted)

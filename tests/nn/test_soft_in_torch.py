@@ -8,7 +8,7 @@ import torch
 from nn_helpers import noise
 from soft_helpers import check_transform, draw, gradients, leaves, plain_curve, relative
 
-from ecc_core import _backends
+from ecc_core._backends import fallback, registry
 from ecc_core._torch import plain
 from ecc_core.nn import EulerCurveLoss
 from ecc_core.nn.functional import soft_betti_curves, soft_euler_curve
@@ -18,7 +18,7 @@ SHAPES = [((2, 33), 1), ((2, 11, 13), 1), ((2, 11, 13), 2), ((2, 5, 1, 6), 1), (
 
 @pytest.fixture
 def in_torch(monkeypatch):
-    monkeypatch.setitem(_backends._registered["cpu"], "soft_curves", plain)
+    monkeypatch.setitem(registry._registered["cpu"], "soft_curves", plain)
 
 
 @pytest.mark.usefixtures("in_torch")
@@ -101,21 +101,21 @@ class TestValues:
 def without_cupy(monkeypatch):
     """A device of the kind "fake", whose kernels need CuPy, and no CuPy."""
     monkeypatch.setitem(sys.modules, "cupy", None)
-    modules = dict(_backends._registered["cuda"])
-    monkeypatch.setitem(_backends._registered, "fake", modules)
+    modules = dict(registry._registered["cuda"])
+    monkeypatch.setitem(registry._registered, "fake", modules)
     yield
-    for remembered in (_backends.has_kernels, _backends._in_torch):
+    for remembered in (registry.is_usable, fallback._in_torch):
         remembered.cache_clear()
 
 
 @pytest.mark.usefixtures("without_cupy")
 def test_a_device_without_cupy_computes_in_torch_and_says_so_once():
     with pytest.warns(UserWarning, match="on fake are computed by operators of torch.*need CuPy"):
-        found = _backends.soft_curves("fake")
+        found = fallback.soft_curves("fake")
     assert found is plain
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert _backends.soft_curves("fake") is plain
+        assert fallback.soft_curves("fake") is plain
 
 
 def test_losses_and_layers_do_without_kernels(monkeypatch, in_torch):
