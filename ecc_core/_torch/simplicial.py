@@ -9,7 +9,7 @@ from torch import Tensor
 from ecc_core._backends import soft_curves
 from ecc_core._backends.soft import SoftShapes
 from ecc_core._torch.operators import no_second_derivatives, operator
-from ecc_core._torch.transform import unit
+from ecc_core._torch.transform import unit, unit_and_length
 
 FORWARD = no_second_derivatives("soft simplicial transforms have no forward-mode derivatives, and")
 
@@ -132,8 +132,7 @@ def soft_simplices_backward(
 
     Those of weights, levels and sharpness are empty unless `all_arguments`.
     """
-    lengths = torch.linalg.vector_norm(directions, dim=1, keepdim=True)
-    units = directions / lengths
+    units, lengths = unit_and_length(directions)
     given = SoftShapes(
         points=points,
         weights=weights,

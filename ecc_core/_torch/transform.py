@@ -45,7 +45,19 @@ def transform(given: Transformed) -> Tensor:
 
 def unit(directions: Tensor) -> Tensor:
     """Unit vectors along directions (..., d)."""
-    return directions.div(torch.linalg.vector_norm(directions, dim=-1, keepdim=True))
+    return unit_and_length(directions)[0]
+
+
+def unit_and_length(directions: Tensor) -> tuple[Tensor, Tensor]:
+    """Unit vectors along directions (..., d), and the lengths (..., 1) of the directions.
+
+    Directions are divided by their largest component first, so that no square overflows or
+    vanishes. This changes neither the unit vectors nor their derivatives.
+    """
+    largest = torch.linalg.vector_norm(directions, torch.inf, dim=-1, keepdim=True).detach()
+    scaled_down = directions.div(largest)
+    length = torch.linalg.vector_norm(scaled_down, dim=-1, keepdim=True)
+    return scaled_down.div(length), length.mul(largest)
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:

@@ -95,6 +95,21 @@ def test_transform_of_many_points(dtype, of_weights, sharpness):
     assert max(map(relative, *each)) < bound
 
 
+@pytest.mark.parametrize("length", [1e-30, 1e-21, 1e20, 1e38])
+def test_transform_along_directions_of_any_length(length):
+    """Curves do not depend on the length; gradients of directions are divided by it."""
+    weights = draw((2, 6, 7))
+    heights = torch.linspace(-1.0, 9.0, 5)
+    found, wanted = leaves([torch.tensor([[0.6, 0.8], [-0.28, 0.96]])])
+    longer = (found[0].detach() * length).requires_grad_()
+    transform = soft_euler_transform(weights, longer, heights, sharpness=2.0)
+    plain = soft_euler_transform(weights, wanted[0], heights, sharpness=2.0)
+    assert relative(transform, plain) < 1e-5
+    (by_direction,) = gradients(transform, [longer])
+    (expected,) = gradients(plain, wanted)
+    assert relative(by_direction.double() * length, expected.double()) < 1e-4
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_transform_at_infinite_heights(dtype):
     """All points count at infinity, and none at its negative; heights there have no gradient."""
