@@ -106,7 +106,7 @@ def add_heights(images: Tensor, units: Tensor, scales: Tensor, spacing: Sequence
     shape = images.shape[images.dim() - len(spacing) :]
     vectors = units * scales[:, None]
     heights = scaled(vectors, spacing)[:, :, None] * positions(shape, vectors)
-    return images.unsqueeze(images.dim() - len(spacing)) + heights.sum(1).view(-1, *shape)
+    return images.unsqueeze(images.dim() - len(spacing)) + heights.sum(1).view(len(units), *shape)
 
 
 def _fake(weights: Tensor, vectors: Tensor, heights: Tensor, *_: Any) -> tuple[Tensor, ...]:

@@ -1,6 +1,7 @@
 """Layers that find their range, sharpness and scale in data, and normalised curves."""
 
 import copy
+import re
 
 import pytest
 import torch
@@ -61,6 +62,30 @@ def test_data_with_few_numbers():
         layer.calibrate(torch.full((4, 4), torch.nan))
     layer.calibrate(torch.tensor([[2.0, 2.0], [torch.inf, torch.nan]]))
     assert layer.thresholds.tolist() == [1.5, 2.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "expected"),
+    [
+        ((2, 0, 5), {"range": (0, 1)}, "`image` must have points along each spatial axis"),
+        ((2, 5, 0), {}, "`image` must have finite values, got none"),
+        ((5,), {"range": (0, 1)}, "`image` must have at least 2 axes (`n_spatial`), got (5,)"),
+    ],
+)
+def test_images_that_say_nothing_of_directions(shape, options, expected):
+    layer = EulerCurveLayer(3, directions=2, **options)
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        layer(torch.zeros(shape))
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 5), (2, 5, 0), (0, 4, 5)])
+def test_directed_curves_of_nothing(shape):
+    """The scale of no images follows from their shape and the range."""
+    layer = EulerCurveLayer(3, range=(0, 1), directions=2, direction_scale=0.1)
+    assert torch.equal(layer(torch.zeros(shape)), torch.zeros(shape[0], 2, 3))
+    layer = EulerCurveLayer(3, range=(0, 1), directions=2)
+    assert layer(torch.zeros(0, 4, 5)).shape == (0, 2, 3)
+    assert layer.direction_scale.tolist() == pytest.approx([1 / 5] * 2)
 
 
 @pytest.mark.parametrize("quantiles", [(0.9, 0.1), (0.5, 0.5), (-0.1, 0.9), (0, 1.1)])

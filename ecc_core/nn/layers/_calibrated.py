@@ -19,6 +19,8 @@ from ecc_core.nn.layers._base import EulerLayer, Range
 
 Normalize = Literal["side", "batch"]
 MOST_SAMPLED = 1 << 20  # values that quantiles are estimated from
+QUANTILES = (0.01, 0.99)
+"""Quantiles of the values of images between which thresholds are spread."""
 
 
 class CalibratedLayer(EulerLayer):
@@ -81,7 +83,7 @@ class CalibratedLayer(EulerLayer):
         return self._may_need_calibration
 
     @torch.no_grad()
-    def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
+    def calibrate(self, data: Tensor, *, quantiles: Range = QUANTILES) -> None:
         """Estimate thresholds, sharpness and direction scales from images.
 
         Values that were passed to the constructor are kept: `sharpness`, `direction_scale`, and
@@ -102,26 +104,29 @@ class CalibratedLayer(EulerLayer):
         Raises
         ------
         ValueError
-            If no value is finite, or `quantiles` are not increasing numbers from 0 to 1.
+            If no value is finite and thresholds are to be estimated, if an axis has no points and
+            direction scales are, or if `quantiles` are not increasing numbers from 0 to 1.
         """
         if not 0 <= quantiles[0] < quantiles[1] <= 1:
             raise ValueError(f"`quantiles` must be increasing numbers from 0 to 1, got {quantiles}")
+        self._calibrate(data, quantiles, "data")
+
+    def _calibrate(self, data: Tensor, quantiles: Range, name: str) -> None:
+        """Calibrate the layer, unless it is, with images that are the argument of this name."""
         if not self._needs_calibration():
             return
-        values = data.detach().flatten()
-        values = values[:: ceil_div(values.numel(), MOST_SAMPLED) or 1]
-        values = values[values.isfinite()].double()
-        if values.numel() == 0:
-            raise ValueError("`data` must have finite values, got none")
-        low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
-        if not low < high:
-            low = low - 0.5
-            high = high + 0.5
-        if not self._estimates_range:
+        if self._estimates_range:
+            low, high = _range_of(data, quantiles, name)
+        else:
             low = self.thresholds[0].item()
             high = self.thresholds[-1].item()
         if self._estimates_scale:
-            shape = data.shape[data.dim() - self.n_spatial :]
+            image, _ = _arguments.images(data, self.n_spatial, name)
+            shape = image.shape[image.dim() - self.n_spatial :]
+            if 0 in shape:
+                raise ValueError(
+                    f"`{name}` must have points along each spatial axis, got {tuple(shape)}"
+                )
             sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]
             self.log_direction_scale.fill_(math.log((high - low or 1.0) / max(sides)))
         if self._estimates_range:
@@ -158,7 +163,9 @@ class CalibratedLayer(EulerLayer):
                 f"a layer ({type(self).__name__}) without {what} must be calibrated with "
                 "`layer.calibrate(images)` before it is compiled or distributed"
             )
-        self.calibrate(_arguments.widened(_arguments.check_tensor(image, "image")))
+        image = _arguments.widened(_arguments.check_tensor(image, "image"))
+        with torch.no_grad():
+            self._calibrate(image, QUANTILES, "image")
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *arguments: Any
@@ -230,3 +237,16 @@ class CalibratedLayer(EulerLayer):
             normalized: Tensor = self.norm(rows)
             return normalized.to(curves.dtype).reshape(curves.shape)
         return curves
+
+
+def _range_of(data: Tensor, quantiles: Range, name: str) -> Range:
+    """Return quantiles of finite values, or what is half a unit to each side if they are equal."""
+    values = data.detach().flatten()
+    values = values[:: ceil_div(values.numel(), MOST_SAMPLED) or 1]
+    values = values[values.isfinite()].double()
+    if values.numel() == 0:
+        raise ValueError(f"`{name}` must have finite values, got none")
+    low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
+    if low < high:
+        return low, high
+    return low - 0.5, high + 0.5
