@@ -287,12 +287,16 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         Returns
         -------
         EulerCurve, BettiCurves, MinkowskiCurves or EulerTransform
+            A lazy result is computed if only this tells the number of regions.
 
         Raises
         ------
         KeyError
             If there is no such label.
         """
+        if any(map(_has_unknown_length, self)):
+            # Its labels and values are computed together, so that images are read once.
+            return self.to_numpy().select(label)
         (rows,) = np.nonzero(on_host(self.labels) == label)
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")

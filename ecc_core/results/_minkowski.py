@@ -222,10 +222,10 @@ class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measu
 
     def select(self, label: int) -> MinkowskiCurves[ArrayT]:
         one: MinkowskiCurves[ArrayT] = super().select(label)
-        if self.window is None or np.ndim(self.window) == 0:
+        if one.window is None or np.ndim(one.window) == 0:
             return one
         (row,) = np.flatnonzero(on_host(self.labels) == label).tolist()
-        return replace(one, window=self.window[row])
+        return replace(one, window=one.window[row])
 
 
 def _as_one_size(window: Any) -> Any:

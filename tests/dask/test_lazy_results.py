@@ -67,6 +67,16 @@ def test_arrays_of_unknown_length_become_labelled_arrays(function):
     assert labelled.identical(function(IMAGE, LABELS).to_xarray())
 
 
+@pytest.mark.parametrize("boundary", ["closed", "half-open"])
+@pytest.mark.parametrize("function", [ecc.region_curves, ecc.region_minkowski])
+def test_one_region_of_an_unknown_number(function, boundary):
+    """The window of a region is a number, as of an image in memory."""
+    lazy = function(BLOCKS, REGIONS, THRESHOLDS, boundary=boundary)
+    assert lazy.select(2) == function(IMAGE, LABELS, THRESHOLDS, boundary=boundary).select(2)
+    with pytest.raises(KeyError, match="there is no label 9"):
+        lazy.select(9)
+
+
 def test_curves_of_regions_that_are_not_computed_yet_are_drawn():
     axes = ecc.region_curves(BLOCKS, REGIONS, THRESHOLDS).plot()
     assert isinstance(axes, Axes)
