@@ -201,7 +201,8 @@ def write_table(
     path : path-like
         The file. Its suffix determines the type: ``.csv``, ``.parquet`` or ``.json``. A JSON file
         contains an object with the keys ``metadata`` and ``columns``; each column is a list, in
-        which infinity is ``"inf"`` or ``"-inf"``.
+        which infinity is ``"inf"`` or ``"-inf"``. Numbers of extended precision (longdouble) are
+        text in Parquet and JSON files.
     columns : mapping of str to array_like
         Columns by name, 1-D and of the same length.
     metadata : mapping, optional
@@ -230,26 +231,30 @@ def write_table(
     """
     path = check_output(path, TABLE_SUFFIXES)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
-    if path.suffix.lower() != ".parquet":
-        arrays = {name: _times_as_text(values) for name, values in arrays.items()}
+    suffix = path.suffix.lower()
+    arrays = {name: _storable(values, suffix) for name, values in arrays.items()}
     shapes = {array.shape for array in arrays.values()}
     axes = {len(shape) for shape in shapes}
     if len(shapes) > 1 or axes - {1}:
         raise ValueError(f"`columns` must be 1-D and of the same length, got shapes {shapes}")
     with atomic_file(path) as file:
-        if path.suffix.lower() == ".csv":
+        if suffix == ".csv":
             stream = TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="")
             write_csv(stream, arrays)
             stream.detach()
-        elif path.suffix.lower() == ".json":
+        elif suffix == ".json":
             file.write(json_of(arrays, metadata or {}).encode())
         else:
             _write_parquet(file, arrays, metadata or {})
 
 
-def _times_as_text(values: NDArray[Any]) -> NDArray[Any]:
-    """Return dates, times and durations as text."""
-    return values.astype(str) if values.dtype.kind in "mM" else values
+def _storable(values: NDArray[Any], suffix: str) -> NDArray[Any]:
+    """Return the text of values for which a type of files has no type of its own."""
+    if values.dtype.kind in "mM" and suffix != ".parquet":  # dates, times and durations
+        return values.astype(str)
+    if values.dtype.char == "g" and suffix != ".csv":  # numbers of extended precision
+        return values.astype(str)
+    return values
 
 
 def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:

@@ -12,7 +12,8 @@ class BatchAxis(NamedTuple):
 
     name: str
     dtype: str | None = None  # of the coordinates; None without any
-    coordinates: tuple[Any, ...] = ()  # numbers or text; times as integers, NaN and inf as text
+    coordinates: tuple[Any, ...] = ()
+    """Numbers or text; times as integers; NaN, infinity and extended precision as text."""
     units: str | None = None
 
     @classmethod
@@ -22,7 +23,7 @@ class BatchAxis(NamedTuple):
             coordinates = np.array([str(value) for value in coordinates])
         native = coordinates.astype(coordinates.dtype.newbyteorder("="), copy=False)
         plain_numbers = native.view(np.int64) if native.dtype.kind in "mM" else native
-        plain = tuple(_without_nan(value) for value in plain_numbers.tolist())
+        plain = tuple(_plain(value) for value in plain_numbers.tolist())
         return cls(name, native.dtype.str, plain, units)
 
     @property
@@ -35,8 +36,13 @@ class BatchAxis(NamedTuple):
         return np.array(self.coordinates, self.dtype)
 
 
-def _without_nan(value: Any) -> Any:
-    """Return the text of NaN and infinity, since NaN equals nothing and JSON has neither."""
+def _plain(value: Any) -> Any:
+    """Return the text of what JSON cannot hold, from which NumPy gets the same number.
+
+    This is NaN, which equals nothing either, infinity, and numbers of extended precision.
+    """
+    if isinstance(value, np.longdouble):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -328,6 +328,7 @@ def test_results_with_fewer_images_than_coordinates_number_them():
         np.array(["DAPI", "GFP", "RFP"]),
         np.array([0.1, 0.2, 0.7]),
         np.array([0.1, np.nan, -np.inf]),
+        np.array([-1, 2, np.nan], np.longdouble) / 3,
         None,
     ],
 )
