@@ -24,6 +24,7 @@ from io_helpers import (
 )
 from zarr.core import sync as zarr_sync
 
+from ecc_core._io import zarr_tasks
 from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core.cli import main
 from ecc_core.errors import InputFileError
@@ -116,14 +117,21 @@ def test_damage(name, times, tmp_path, monkeypatch, capsys):
     assert needless <= NEEDLESS
 
 
-def test_no_chunk_is_read_after_the_error(tmp_path):
-    """What zarr has not read by the end of the process, asyncio would list on stderr."""
-    array = zarr.create_array(tmp_path / "v.zarr", shape=(64,) * 3, chunks=(8,) * 3, dtype="u1")
+@pytest.fixture
+def damaged_volume(tmp_path) -> Path:
+    """A volume whose chunks are all damaged."""
+    path = tmp_path / "v.zarr"
+    array = zarr.create_array(path, shape=(64,) * 3, chunks=(8,) * 3, dtype="u1")
     array[:] = noise(64, 64, 64)
-    for file in tmp_path.rglob("c/*/*/*"):
+    for file in path.rglob("c/*/*/*"):
         file.write_bytes(b"damaged")
+    return path
+
+
+def test_no_chunk_is_read_after_the_error(damaged_volume):
+    """What zarr has not read by the end of the process, asyncio would list on stderr."""
     with pytest.raises(InputFileError, match="cannot read chunk"):
-        read_file(tmp_path / "v.zarr")
+        read_file(damaged_volume)
     (loop,) = zarr_sync.loop
     assert not asyncio.all_tasks(loop)
 
@@ -138,3 +146,18 @@ def test_threads_that_meet_damaged_chunks_do_not_wait_for_one_another():
         thread.join(timeout=10)
     assert [thread.is_alive() for thread in threads] == [False, False]
     assert reading.done()
+
+
+def test_damaged_chunks_are_said_while_others_never_come(damaged_volume, monkeypatch):
+    """As where a store does not answer: the error does not wait for it, nor cancel its work."""
+    monkeypatch.setattr(zarr_tasks, "LONGEST_WAIT", 0.2)
+    answers = threading.Event()
+    request = asyncio.to_thread(answers.wait)
+    unanswered = asyncio.run_coroutine_threadsafe(request, zarr_sync._get_loop())
+    try:
+        with pytest.raises(InputFileError, match="cannot read chunk"):
+            read_file(damaged_volume)
+        assert not unanswered.done()
+    finally:
+        answers.set()
+    assert unanswered.result(timeout=10)
