@@ -20,11 +20,16 @@ def soft_modules(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_parameters", "soft_heights"
     parts = *parts, "soft_transforms", "soft_simplices", "soft_windows"
-    parts = *parts, "passes", "transform_steps", "curve_steps", "layer_steps", "loss_steps"
+    parts = *parts, "passes", "steps", "transform_steps", "curve_steps", "layer_steps", "loss_steps"
     parts = *parts, "shape_steps"
     packages = (
         *(f"_backends.cuda.{part}" for part in parts),
-        *("_torch.cuda_small_curves", "_torch.cuda_transforms", "_torch.cuda_layers"),
+        *(
+            "_torch.cuda_steps",
+            "_torch.cuda_small_curves",
+            "_torch.cuda_transforms",
+            "_torch.cuda_layers",
+        ),
         *("_torch.cuda_losses", "_torch.cuda", "_torch.cuda_simplicial"),
     )
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}

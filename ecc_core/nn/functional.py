@@ -259,6 +259,7 @@ def soft_euler_transform(
     if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
         from ecc_core._torch import cuda_transforms
 
-        if cuda_transforms.fuses_transform(given):
-            return cuda_transforms.fused_transform(given)
+        found = cuda_transforms.fused_transform(given)
+        if found is not None:
+            return found
     return transform(given)

@@ -1,7 +1,7 @@
 """Curves of small images by the parameters of a layer: the launches of both passes of one shape.
 
 What is computed from parameters, images with heights and windows is in the memory that the forward
-pass keeps. Floats are float32 and contiguous, and there is no mask. Memory is allocated by torch.
+pass keeps. There is no mask.
 """
 
 import math
@@ -23,6 +23,7 @@ from ecc_core._backends.cuda import (
 from ecc_core._backends.cuda.curve_steps import CurveSteps
 from ecc_core._backends.cuda.passes import NONE, Named, Pass, named
 from ecc_core._backends.cuda.soft_windows import Cut
+from ecc_core._backends.cuda.steps import Steps
 
 ALIGNED = 4  # Floats: the images that kernels read begin at a multiple of 16 bytes.
 
@@ -53,20 +54,17 @@ KEPT = "own_levels", "own_sharpness", "vectors", "source", "windows", "slopes", 
 WORK = "level_gradients", "sharpness_gradient", "vector_sums", "source_gradients"
 
 
-class LayerSteps:
+class LayerSteps(Steps):
     """The launches for images (..., *spatial) of one shape.
 
     Attributes
     ----------
-    kept : int
-        Floats that the forward pass keeps for the backward pass.
-    work : int
-        Floats that the backward pass needs besides.
     is_small : bool
         Whether there are launches for images of this size; otherwise nothing else is planned.
     """
 
     def __init__(self, kind: Kind, shape: tuple[int, ...], place: int, device: int) -> None:
+        super().__init__()
         batch, grid = shape[: -kind.n_spatial], shape[-kind.n_spatial :]
         images = math.prod(batch)
         self._kind = kind
@@ -123,29 +121,8 @@ class LayerSteps:
             self._sum_heights = soft_heights.plan_on_grid("soft_height_sums", *on_grid)
             self._leave_and_sum = soft_heights.plan_on_grid("soft_height_gradients", *on_grid)
 
-        self._forward = Pass((*GIVEN, *KEPT, "coefficients", "curves"), self._forward_launches())
-        self._backward: dict[tuple[bool, ...], Pass] = {}
-
-    def forward(self, stream: int, given: tuple[int, ...], curves: int, kept: int) -> None:
-        """Write the curves and what is kept; the addresses `given` are of GIVEN, or 0."""
-        own = [kept + offset for offset in self._kept_offsets]
-        self._forward.launch((*given, *own, curves), stream)
-
-    def backward(
-        self,
-        stream: int,
-        given: tuple[int, ...],
-        kept: int,
-        upstream: int,
-        found: tuple[int, ...],
-        work: int,
-    ) -> None:
-        """Write the gradients of FOUND, by those of contiguous curves, to their addresses, or 0."""
-        wanted = tuple(map(bool, found))
-        launches = self._backward.get(wanted) or self._plan_backward(wanted)
-        own = [kept + offset for offset in self._kept_offsets]
-        room = [work + offset for offset in self._work_offsets]
-        launches.launch((*given, *own, *room, *found, upstream), stream)
+        names = *GIVEN, *KEPT, "coefficients", "curves", "scratch"
+        self._forward = Pass(names, self._forward_launches())
 
     def _forward_launches(self) -> list[Named]:
         written = "own_levels, own_sharpness, vectors"
@@ -184,8 +161,7 @@ class LayerSteps:
             words = f"{read} {numbers} {logarithm} {directions} {scales}"
             launches.append(named(self._by_parameters, words))
         names = *GIVEN, *KEPT, "coefficients", *WORK, *FOUND, "upstream"
-        made = self._backward[wanted] = Pass(names, launches)
-        return made
+        return Pass(names, launches)
 
     @property
     def _parameters_given(self) -> str:

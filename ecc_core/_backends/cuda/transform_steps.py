@@ -1,7 +1,4 @@
-"""Soft transforms of one shape: all launches of a forward and a backward pass, planned together.
-
-Floats are float32 and contiguous. Memory is allocated by torch.
-"""
+"""Soft transforms of one shape: all launches of a forward and a backward pass, planned together."""
 
 import math
 from itertools import accumulate
@@ -12,6 +9,7 @@ import torch
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs, soft, soft_parameters, soft_plans, soft_transforms
 from ecc_core._backends.cuda.passes import NONE, Pass, named
+from ecc_core._backends.cuda.steps import Steps
 
 
 class Form(NamedTuple):
@@ -23,6 +21,8 @@ class Form(NamedTuple):
     """The sharpness is given by its logarithm."""
 
 
+FLOATS_A_DOUBLE = 2
+
 GIVEN = "weights", "directions", "levels", "sharpness", "step"
 """What is transformed: weights (images, *grid), directions (k, d) and levels (n,).
 
@@ -31,21 +31,12 @@ With a step, levels are given by free numbers; it is 0 without.
 KEPT = "owned", "vectors", "own_levels", "own_sharpness", "slopes", "spreads"
 """What is kept from the forward pass. `owned` are weights by orthant."""
 WORK = "vector_sums", "level_gradients", "sharpness_gradient", "owned_gradients"
-FOUND = "by_weights", "by_directions", "by_levels", "by_sharpness"
+FOUND = "by_weights", "by_directions", "by_levels", "by_sharpness", "by_step"
+"""The gradients of what is given, of which that of the step is never wanted."""
 
 
-class Steps:
-    """The launches for weights of one shape, and the sizes of the memory that they need.
-
-    Attributes
-    ----------
-    kept : int
-        Floats that the forward pass keeps for the backward pass.
-    sums : int
-        float64 numbers that the forward pass needs besides.
-    work : int
-        float64 numbers that the backward pass needs.
-    """
+class TransformSteps(Steps):
+    """The launches for weights of one shape."""
 
     def __init__(
         self,
@@ -58,6 +49,7 @@ class Steps:
         form: Form,
         device: int,
     ) -> None:
+        super().__init__()
         grid = shape[len(shape) - len(spacing) :]
         images = math.prod(shape[: len(shape) - len(spacing)])
         vertices = [n + (connectivity != 1) for n in grid]
@@ -85,36 +77,13 @@ class Steps:
         places = list(accumulate(sizes, initial=0))
         self._kept_offsets = [4 * place for place in places]
         self.kept = places[-1] + projection.size
-        self.sums = projection.sums
+        self.scratch = FLOATS_A_DOUBLE * projection.sums
         # Sums of gradients of vectors, gradients of levels and sharpness, and those of `owned`.
-        work = projection.vector_sums, ceil_div(levels, 2), 1, ceil_div(owned, 2)
-        *work_places, self.work = accumulate(work, initial=0)
-        self._work_offsets = [8 * place for place in work_places]
+        doubles = projection.vector_sums, ceil_div(levels, 2), 1, ceil_div(owned, 2)
+        *doubles_before, total = accumulate(doubles, initial=0)
+        self.work = FLOATS_A_DOUBLE * total
+        self._work_offsets = [8 * place for place in doubles_before]
         self._forward = self._plan_forward()
-        self._backward: dict[tuple[bool, ...], Pass] = {}
-
-    def forward(
-        self, stream: int, given: tuple[int, ...], curves: int, kept: int, sums: int
-    ) -> None:
-        """Write the curves (images, k, n), and what is kept; the addresses `given` are of GIVEN."""
-        own = [kept + offset for offset in self._kept_offsets]
-        self._forward.launch((*given, *own, sums, curves), stream)
-
-    def backward(
-        self,
-        stream: int,
-        given: tuple[int, ...],
-        kept: int,
-        upstream: int,
-        found: tuple[int, ...],
-        work: int,
-    ) -> None:
-        """Write the gradients of FOUND, by those of the curves, to their addresses, or 0."""
-        wanted = tuple(map(bool, found))
-        launches = self._backward.get(wanted) or self._plan_backward(wanted)
-        own = [kept + offset for offset in self._kept_offsets]
-        room = [work + offset for offset in self._work_offsets]
-        launches.launch((*given, *own, *room, *found, upstream), stream)
 
     def _plan_forward(self) -> Pass:
         written = "own_levels, own_sharpness, vectors"
@@ -123,12 +92,12 @@ class Steps:
             named(self._projection.curves, f"{self._points}, sums"),
             named(self._projection.totals, "sums, curves, slopes, spreads"),
         ]
-        return Pass((*GIVEN, *KEPT, "sums", "curves"), launches)
+        return Pass((*GIVEN, *KEPT, "curves", "sums"), launches)
 
     def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
-        of_weights, of_directions, of_levels, of_sharpness = wanted
+        of_weights, of_directions, of_levels, of_sharpness, _ = wanted
         names = (name if is_wanted else NONE for name, is_wanted in zip(FOUND, wanted, strict=True))
-        _, by_directions, by_levels, by_sharpness = names
+        _, by_directions, by_levels, by_sharpness, _ = names
         numbers = by_levels if self._form.is_increasing else NONE
         if numbers != NONE:
             by_levels = "level_gradients"
@@ -156,9 +125,7 @@ class Steps:
             launches.append(named(self._orthant_gradients, cells))
         elif of_parameters:
             launches.append(named(self._by_parameters, parameters))
-        made = Pass((*GIVEN, *KEPT, *WORK, *FOUND, "upstream"), launches)
-        self._backward[wanted] = made
-        return made
+        return Pass((*GIVEN, *KEPT, *WORK, *FOUND, "upstream"), launches)
 
     @property
     def _parameters_given(self) -> str:
@@ -185,7 +152,9 @@ def plan_steps(
     spacing: tuple[float, ...],
     form: Form,
     device: int,
-) -> Steps:
+) -> TransformSteps:
     """Return the launches for weights (..., *grid)."""
     with soft.planning(device):
-        return Steps(shape, connectivity, extension, directions, levels, spacing, form, device)
+        return TransformSteps(
+            shape, connectivity, extension, directions, levels, spacing, form, device
+        )

@@ -165,7 +165,7 @@ class EulerTransformLayer(EulerLayer):
         """Transforms in a few launches on a CUDA device, in one function of autograd, else None."""
         if not (isinstance(weights, Tensor) and weights.is_cuda):
             return None
-        if weights.dim() < self.n_spatial or not weights.is_floating_point():
+        if weights.dim() < self.n_spatial:
             return None
         levels, step = self._given_levels("heights")
         given = Transformed(
@@ -178,10 +178,8 @@ class EulerTransformLayer(EulerLayer):
             spacing=tuple(self.spacing),
         )
         # torch.compile can trace neither `has_kernels` nor what follows.
-        if not (bypasses_torch((*given, step)) and has_kernels("cuda")):
+        if not (bypasses_torch((*given[:4], step)) and has_kernels("cuda")):
             return None
         from ecc_core._torch import cuda_transforms
 
-        if not cuda_transforms.fuses_transform(given, step):
-            return None
         return cuda_transforms.fused_transform(given, step, is_logarithm=True)

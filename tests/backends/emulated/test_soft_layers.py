@@ -46,12 +46,16 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, p
     image = drawn((3, 4))
     directions, numbers, one = torch.ones(2, 2), torch.ones(2), torch.tensor(1.0)
     weighted = Transformed(image, directions, numbers, one, 1, "max", (1.0, 1.0))
-    asked = (
-        (soft.cuda_transforms.fuses_transform, (weighted, one)),
-        (soft.cuda.adds_heights, (image, directions, numbers)),
-        (soft.cuda_layers._are_alike, ((image, numbers, one, directions),)),
-    )
-    assert all(takes(*given) for takes, given in asked)
+    parameters = soft.cuda_layers.Parameters(numbers, one, one, directions, numbers)
+    options = {"n_spatial": 2, "connectivity": 1, "superlevel": False, "spacing": (1.0, 1.0)}
+
+    def taken():
+        curves = soft.cuda_layers.layer_curves(image, parameters, **options)
+        transform = soft.cuda_transforms.fused_transform(weighted, one)
+        adds_heights = soft.cuda.adds_heights(image, directions, numbers)
+        return curves is not None, transform is not None, adds_heights
+
+    assert taken() == (True, True, True)
     elsewhere = {"directions": directions, "numbers": numbers}[parameter]
     monkeypatch.setattr(torch.Tensor, "get_device", lambda t: -1 if t is elsewhere else 0)
-    assert not any(takes(*given) for takes, given in asked)
+    assert taken() == (False, False, False)

@@ -1,0 +1,99 @@
+"""Layers on CUDA devices as one function of autograd, from parameters to curves.
+
+Python takes longer than kernels in a training step of small images, most of all in the backward
+pass, since autograd's thread finds no caches filled. What can be found once for a shape is
+therefore found once: see `Step`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ecc_core._backends.cuda import soft
+from ecc_core._backends.cuda.steps import Steps
+from ecc_core._torch.operators import gradients_in_torch, is_plain
+
+
+class Step(NamedTuple):
+    """What is computed of tensors of one shape."""
+
+    steps: Steps
+    shape: tuple[int, ...]
+    """Of the curves."""
+    by_operators: Callable[..., Tensor]
+    """Computes the same of the tensors by operators, which can be batched and are recorded."""
+
+
+def are_alike(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether these are contiguous floats of 32 bits on the device of the first, not negated."""
+    first = tensors[0]
+    assert first is not None
+    place = first.get_device()
+    for tensor in tensors:
+        if tensor is None:
+            continue
+        if tensor.dtype is not torch.float32 or tensor.get_device() != place:
+            return False
+        if tensor.is_neg() or not tensor.is_contiguous():
+            return False
+    return True
+
+
+def curves(tensors: Sequence[Tensor | None], step: Step) -> Tensor:
+    """Compute the curves of tensors that are alike, with gradients.
+
+    Compiled graphs, `torch.func` and subclasses do not come here.
+    """
+    found: Tensor = _Curves.apply(*tensors, step)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Curves(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        *tensors, step = args
+        steps: Steps = step.steps
+        image: Tensor = tensors[0]
+        scratch = None
+        with soft.launching(image) as (_, stream):
+            found = image.new_empty(step.shape)
+            kept = image.new_empty(steps.kept)
+            if steps.scratch:
+                scratch = image.new_empty(steps.scratch)
+            written = found.data_ptr(), kept.data_ptr(), _address(scratch)
+            steps.forward(stream, _addresses(tensors), *written)
+        ctx.save_for_backward(*tensors, kept)
+        ctx.step = step
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        *tensors, kept = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[: len(tensors)]
+        if not is_plain(gradient):
+            with torch.enable_grad():
+                values = ctx.step.by_operators(*tensors)
+            return *gradients_in_torch(values, tensors, wanted, gradient), None
+        steps: Steps = ctx.step.steps
+        upstream = gradient.contiguous()
+        found = [
+            torch.empty_like(tensor) if is_wanted else None
+            for tensor, is_wanted in zip(tensors, wanted, strict=True)
+        ]
+        with soft.launching(kept) as (_, stream):
+            work = kept.new_empty(steps.work)
+            read = _addresses(tensors), kept.data_ptr(), upstream.data_ptr()
+            steps.backward(stream, *read, wanted, _addresses(found), work.data_ptr())
+        return *found, None
+
+
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def _addresses(tensors: Sequence[Tensor | None]) -> list[int]:
+    return [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
