@@ -1,5 +1,6 @@
 """Data that are thresholded, and what is found in them besides the curve."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -44,12 +45,15 @@ class Field:
 
     def inside(self, threshold: float, superlevel: bool) -> Any:
         """Return the set at a threshold, as lazily as the data are."""
+        if self.data.dtype.kind in "iu" and math.isfinite(threshold):
+            # Integers of 64 bits would be rounded to compare them with a float
+            threshold = math.ceil(threshold) if superlevel else math.floor(threshold)
         inside = self.data >= threshold if superlevel else self.data <= threshold
         return inside if self.mask is None else inside & self.mask
 
     @cached_property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest finite value of data in memory."""
+        """The least and the greatest finite value of data in memory, or what float64 has beyond."""
         data = self.data if self.mask is None else self.data[self.mask]
         if data.dtype.kind == "f":
             ends = [data.min(initial=0), data.max(initial=0)]  # of no values, too
@@ -57,7 +61,14 @@ class Field:
                 data = data[np.isfinite(data)]
         if data.size == 0:
             raise ValueError("The image has no finite values here, so there are no thresholds.")
-        return float(data.min()), float(data.max())
+        least = data.min()
+        most = data.max()
+        low = float(least)
+        high = float(most)
+        if data.dtype.kind in "iu":  # those of 64 bits may have been rounded inward
+            low = low if int(low) <= int(least) else math.nextafter(low, -math.inf)
+            high = high if int(high) >= int(most) else math.nextafter(high, math.inf)
+        return low, high
 
     def levels(self, count: int, bounds: tuple[float, float] | None = None) -> NDArray[np.float64]:
         """Return so many thresholds between bounds, or over the range of the values."""

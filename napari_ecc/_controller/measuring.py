@@ -59,12 +59,22 @@ def _check_objects(labels: NDArray[Any], name: str) -> None:
         raise ValueError(f"“{name}” has no objects here.")
 
 
+def _check_values(values: NDArray[Any], labels: NDArray[Any], image: Any, objects: Any) -> None:
+    """Raise ValueError if an object has points without a value, which no curve of it counts."""
+    if values.dtype.kind == "f" and (np.isnan(values) & (labels != 0)).any():
+        raise ValueError(
+            f"“{image.name}” has NaN within objects of “{objects.name}”: erase these points of the "
+            "labels, or fill them."
+        )
+
+
 def curves_of_objects(
     labels: Any, image: Any, part: Part, thresholds: int, **sets: Any
 ) -> ecc.RegionCurves:
     """Return the curves of the objects of a part of a layer."""
     objects, values = (np.asarray(level.full) for level in _levels(labels, image, part))
     _check_objects(objects, labels.name)
+    _check_values(values, objects, image, labels)
     return ecc.region_curves(values, objects, thresholds, **sets)
 
 
@@ -106,6 +116,7 @@ def measure_job(
         sets: Any = {"superlevel": superlevel or not of_values, "connectivity": connectivity}
         if of_values:
             of_image = yield from load(of_values[0].full)
+            _check_values(of_image, found, image, labels)
         by_kernels = _have_curves_by_kernels(found, of_image) or any(map(also.get, ALSO))
         if by_kernels:
             yield from prepared("objects", (of_values or [objects])[0].full)

@@ -11,7 +11,8 @@ Floats = NDArray[np.float64]
 def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     """Thresholds from `low` to `high`.
 
-    Images of integers (`whole`) get integers, all of them where they are fewer than `bins`.
+    Images of integers (`whole`) get integers, all of them where they are fewer than `bins`. A
+    ValueError says if they are so large that there are not as many numbers of float64.
 
     Examples
     --------
@@ -19,13 +20,18 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     >>> even_levels(0, 3, 256, whole=True)
     array([0., 1., 2., 3.])
     """
-    if whole and high - low < bins:
-        return np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
-    if low == high:
-        return np.array([low], dtype=np.float64)
-    if whole:
-        return np.round(np.linspace(math.floor(low), math.ceil(high), bins))
-    return evenly(low, high, bins)
+    if not whole:
+        return np.array([float(low)]) if low == high else evenly(low, high, bins)
+    first = np.floor(low)
+    last = np.ceil(high)
+    count = int(min(last - first + 1, bins))
+    levels = np.unique(np.round(evenly(first, last, count)))
+    if levels.size < count:
+        raise ValueError(
+            f"Thresholds are float64, which cannot tell integers from {first:,.0f} to {last:,.0f} "
+            "apart: subtract the least value from the data."
+        )
+    return levels
 
 
 def evenly(low: float, high: float, count: int) -> Floats:
