@@ -253,8 +253,8 @@ class _WithHeights(torch.autograd.Function):
         batch = images.shape[: -len(spacing)]
         grid = images.shape[-len(spacing) :]
         flat = images.reshape(-1, *grid).contiguous()
-        along = soft_parameters.vectors(directions.contiguous(), log_scales.contiguous(), spacing)
-        found = soft_heights.add_heights(flat, along)
+        given = directions.contiguous(), log_scales.contiguous(), spacing
+        found = soft_heights.add_heights(flat, *given)
         ctx.save_for_backward(images, directions, log_scales)
         ctx.spacing = spacing
         return found.view(*batch, len(directions), *grid)

@@ -24,6 +24,11 @@ class Names(NamedTuple):
     slopes: str
     spreads: str
     windows: str
+    numbers: str = NONE
+    """Free numbers that increasing thresholds follow from."""
+    step: str = NONE
+    log_sharpness: str = NONE
+    """What the sharpness follows from, which the forward pass writes."""
 
 
 class Wanted(NamedTuple):
@@ -32,6 +37,9 @@ class Wanted(NamedTuple):
     images: str
     thresholds: str
     sharpness: str
+    """Of its logarithm, if that is given."""
+    numbers: str = NONE
+    """Otherwise `thresholds` names room for the gradients of thresholds."""
 
 
 class CurveSteps:
@@ -94,9 +102,13 @@ class CurveSteps:
     def forward(self, names: Names) -> list[Named]:
         """Return the launches that write the curves and what is kept."""
         places = {self._values_at: names.images, self._coefficients_at: names.coefficients}
-        read = f"{names.images} {names.coefficients} {self._points} 0 {names.thresholds}"
-        written = f"{names.curves} {names.slopes} {names.spreads} {self.positions} {names.windows}"
-        scan = named(self._scan, f"{read} {names.sharpness} {written}")
+        given, written = names.sharpness, NONE
+        if names.log_sharpness != NONE:
+            given, written = written, given
+        read = f"{names.images} {names.coefficients} {self._points} 0 {names.thresholds} {given}"
+        kept = f"{names.curves} {names.slopes} {names.spreads} {self.positions} {names.windows}"
+        parameters = f"{names.numbers} {names.step} {names.log_sharpness} {written}"
+        scan = named(self._scan, f"{read} {kept} {parameters}")
         return [Named(self._coefficients, places), scan]
 
     def backward(self, names: Names, upstream: str, wanted: Wanted) -> list[Named]:
@@ -106,7 +118,8 @@ class CurveSteps:
         the next, and between positions.
         """
         rows = f"{upstream} {self.positions} {names.slopes} {names.spreads}"
-        totals = f"{rows} {wanted.thresholds} {wanted.sharpness}"
+        parameters = f"{names.numbers} {names.step} {wanted.numbers} {names.log_sharpness}"
+        totals = f"{rows} {wanted.thresholds} {wanted.sharpness} {parameters}"
         has_totals = (wanted.thresholds, wanted.sharpness) != (NONE, NONE)
         if wanted.images != NONE:
             read = f"{names.images} {names.coefficients} {self._points} 0 {names.windows}"
@@ -115,7 +128,8 @@ class CurveSteps:
         return [named(self._totals, totals)] if has_totals else []
 
 
-NAMES = Names(*Names._fields)
+ADDRESSES = Names._fields[: Names._fields.index("numbers")]
+NAMES = Names(*ADDRESSES)
 
 
 class CurvePasses:
@@ -128,7 +142,7 @@ class CurvePasses:
 
     def __init__(self, steps: CurveSteps) -> None:
         self.steps = steps
-        self._forward = Pass(NAMES, steps.forward(NAMES))
+        self._forward = Pass(ADDRESSES, steps.forward(NAMES))
         self._backward: dict[tuple[bool, ...], Pass] = {}
 
     def forward(self, stream: int, given: tuple[int, int, int], to: tuple[int, int, int]) -> None:
@@ -166,7 +180,7 @@ class CurvePasses:
         upstream = "upstream of_image of_level 0"
         launches = self.steps.backward(NAMES, upstream, Wanted(*found))
         kept = "coefficients", "slopes", "spreads", "windows"
-        given = *NAMES[:3], *kept, "upstream", "of_image", "of_level", *names
+        given = *ADDRESSES[:3], *kept, "upstream", "of_image", "of_level", *names
         made = self._backward[wanted] = Pass(given, launches)
         return made
 

@@ -46,12 +46,12 @@ GIVEN = "images", "levels", "step", "log_sharpness", "directions", "log_scales"
 """What is given: images and parameters. Levels are free numbers, if they are increasing."""
 FOUND = "by_images", "by_levels", "by_step", "by_log_sharpness", "by_directions", "by_log_scales"
 """The gradients of what is given, of which that of the step is never wanted."""
-KEPT = "own_levels", "own_sharpness", "vectors", "source", "windows", "slopes", "spreads"
+KEPT = "own_sharpness", "source", "windows", "slopes", "spreads"
 """What is kept from the forward pass, but for coefficients.
 
 `source` are the images of which curves are computed: with heights, or windows of those given.
 """
-WORK = "level_gradients", "sharpness_gradient", "vector_sums", "source_gradients"
+WORK = "level_gradients", "vector_sums", "source_gradients"
 
 
 class LayerSteps(Steps):
@@ -95,19 +95,15 @@ class LayerSteps(Steps):
         coordinates = kind.directions * len(kind.spacing)
         rows = ceil_div(math.prod(grid), soft_heights.CHUNK) if kind.directions else 0
         points = count * math.prod(spatial) if self._has_own_source else 0
-        places = _offsets(kind.levels, 1, coordinates, start=curve.kept)
+        places = _offsets(1, start=curve.kept)
         self.kept = places[-1] + points
         self._kept_offsets = *(4 * place for place in places), *curve.offsets
         doubles = rows * coordinates
-        places = _offsets(kind.levels, 1, 2 * doubles, start=0)
+        places = _offsets(kind.levels, 2 * doubles, start=0)
         self.work = places[-1] + points
         self._work_offsets = [4 * place for place in places]
 
         floats = torch.float32
-        of_parameters = kind.directions, floats, kind.spacing, device
-        levels = kind.levels if kind.is_increasing else 0
-        self._parameters = soft_parameters.plan_parameters(levels, *of_parameters)
-        self._by_parameters = soft_parameters.plan_gradients(levels, rows, *of_parameters)
         if kind.cut is not None:
             cut = shape, kind.cut, floats
             windows = images * positions * math.prod(spatial)
@@ -116,7 +112,10 @@ class LayerSteps(Steps):
             self._leave = soft_windows.plan("window_gradients", *cut, points_given, device)
         elif kind.directions:
             on_grid = images, grid, kind.directions, floats, device
-            self._enter = soft_heights.plan_on_grid("soft_add_heights", *on_grid)
+            along = kind.spacing, kind.directions, floats, device
+            self._enter = soft_heights.plan_addition(images, grid, *along)
+            of_vectors = kind.directions, floats, kind.spacing, device
+            self._by_vectors = soft_parameters.plan_gradients(0, rows, *of_vectors)
             self._leave = soft_heights.plan_on_grid("soft_height_totals", *on_grid)
             self._sum_heights = soft_heights.plan_on_grid("soft_height_sums", *on_grid)
             self._leave_and_sum = soft_heights.plan_on_grid("soft_height_gradients", *on_grid)
@@ -125,12 +124,11 @@ class LayerSteps(Steps):
         self._forward = Pass(names, self._forward_launches())
 
     def _forward_launches(self) -> list[Named]:
-        written = "own_levels, own_sharpness, vectors"
-        launches = [named(self._parameters, f"{self._parameters_given}, {written}")]
+        launches = []
         if self._kind.cut is not None:
             launches.append(named(self._enter, ", images, source"))
         elif self._kind.directions:
-            launches.append(named(self._enter, ", images, vectors, source"))
+            launches.append(named(self._enter, f", images, source, {self._directions}"))
         return launches + self._curve.forward(self._names)
 
     def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
@@ -143,8 +141,8 @@ class LayerSteps(Steps):
         numbers = by_levels if self._kind.is_increasing else NONE
         if numbers != NONE:
             by_levels = "level_gradients"
-        by_sharpness = "sharpness_gradient" if of_sharpness else NONE
-        by_curve = curve_steps.Wanted(by_source, by_levels, by_sharpness)
+        by_sharpness = "by_log_sharpness" if of_sharpness else NONE
+        by_curve = curve_steps.Wanted(by_source, by_levels, by_sharpness, numbers)
         launches = self._curve.backward(self._names, self._upstream, by_curve)
         if of_images and of_vectors:
             words = ", source_gradients, by_images, vector_sums"
@@ -153,21 +151,19 @@ class LayerSteps(Steps):
             launches.append(named(self._leave, ", source_gradients, by_images"))
         elif of_vectors:
             launches.append(named(self._sum_heights, ", source_gradients, vector_sums"))
-        if numbers != NONE or of_sharpness or of_vectors:
-            read = f"{self._parameters_given}, level_gradients sharpness_gradient vector_sums"
-            logarithm = "by_log_sharpness" if of_sharpness else NONE
+        if of_vectors:
             directions = "by_directions" if of_directions else NONE
             scales = "by_log_scales" if of_scales else NONE
-            words = f"{read} {numbers} {logarithm} {directions} {scales}"
-            launches.append(named(self._by_parameters, words))
+            sums = f"{NONE} {NONE} vector_sums"
+            words = f"{self._directions}, {sums} {NONE} {NONE} {directions} {scales}"
+            launches.append(named(self._by_vectors, words))
         names = *GIVEN, *KEPT, "coefficients", *WORK, *FOUND, "upstream"
         return Pass(names, launches)
 
     @property
-    def _parameters_given(self) -> str:
-        """The words of parameters."""
-        numbers = "levels" if self._kind.is_increasing else NONE
-        return f"{numbers} step log_sharpness directions log_scales"
+    def _directions(self) -> str:
+        """The words of `soft_parameters.Given`."""
+        return f"{NONE} {NONE} {NONE} directions log_scales"
 
     @property
     def _upstream(self) -> str:
@@ -176,10 +172,14 @@ class LayerSteps(Steps):
 
     @property
     def _names(self) -> curve_steps.Names:
+        is_increasing = self._kind.is_increasing
         return curve_steps.NAMES._replace(
             images="source" if self._has_own_source else "images",
-            thresholds="own_levels" if self._kind.is_increasing else "levels",
+            thresholds=NONE if is_increasing else "levels",
             sharpness="own_sharpness",
+            numbers="levels" if is_increasing else NONE,
+            step="step" if is_increasing else NONE,
+            log_sharpness="log_sharpness",
         )
 
 

@@ -1,17 +1,18 @@
-"""The heights of points along vectors, added to images: launches of soft_heights.cu.
+"""The heights of points along directions, added to images: launches of soft_heights.cu.
 
 Tensors are contiguous, and their floats of one type. Memory is allocated by torch.
 """
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends.cuda import programs, soft
+from ecc_core._backends.cuda import programs, soft, soft_parameters
 from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
@@ -22,13 +23,22 @@ MOST_DIRECTIONS = 65535  # The most rows of a grid of blocks.
 CHUNK = 1 << 10  # points per block of sums
 
 
-def add_heights(images: Tensor, along: Tensor) -> Tensor:
-    """Return images (images, k, *grid): the sums of images (images, *grid) and heights."""
-    count = len(along)
+def add_heights(
+    images: Tensor, directions: Tensor, log_scales: Tensor, spacing: tuple[float, ...]
+) -> Tensor:
+    """Return images (images, k, *grid): the sums of images (images, *grid) and heights.
+
+    Those are along directions (k, d), times scales (k,), which are given by their logarithms.
+    """
+    count = len(directions)
     found = images.new_empty((len(images), count, *images.shape[1:]))
     with soft.launching(images) as (device, stream):
-        call = _on_grid("soft_add_heights", len(images), images.shape[1:], count, along, device)
-        soft.launch(call, stream, (), *((t.data_ptr(),) for t in (images, along, found)))
+        kind = len(images), tuple(images.shape[1:]), spacing, count, images.dtype, device
+        places = (images.data_ptr(),), (found.data_ptr(),)
+        given = soft_parameters.Given(
+            directions=directions.data_ptr(), log_scales=log_scales.data_ptr()
+        )
+        soft.launch(plan_addition(*kind), stream, (), *places, given)
     return found
 
 
@@ -60,20 +70,41 @@ def _on_grid(
 
 
 @programs.plan
+def plan_addition(
+    images: int,
+    grid: tuple[int, ...],
+    spacing: tuple[float, ...],
+    count: int,
+    dtype: torch.dtype,
+    _device: int,
+) -> Call:
+    """Return the launch that adds heights.
+
+    It takes a Grid, the addresses of images and results, and the words of `soft_parameters.Given`.
+    """
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
+    given = _grid(images, grid), 0, 0, soft_parameters.struct_of(0, count, spacing)
+    blocks = ceil_div(math.prod(grid), THREADS), count
+    return plan_call("soft_heights", "soft_add_heights", macros, blocks, THREADS, given)
+
+
+def _grid(images: int, grid: tuple[int, ...]) -> Any:
+    """Return the kernels' Grid."""
+    sides = [*grid, *[1] * (4 - len(grid))]
+    return GRID(points=math.prod(grid), images=images, chunk=CHUNK, sides=sides)
+
+
+@programs.plan
 def plan_on_grid(
     name: str, images: int, grid: tuple[int, ...], count: int, dtype: torch.dtype, _device: int
 ) -> Call:
-    """Return the launch of a kernel that takes a Grid and two or three addresses.
+    """Return the launch of a kernel of gradients, which takes a Grid and two or three addresses.
 
     Those of `soft_height_gradients` are what both other kernels take and write.
     """
     points = math.prod(grid)
-    sides = [*grid, *[1] * (4 - len(grid))]
-    struct = GRID(points=points, images=images, chunk=CHUNK, sides=sides)
+    struct = _grid(images, grid)
     macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
-    if name == "soft_add_heights":
-        blocks = ceil_div(points, THREADS)
-        return plan_call("soft_heights", name, macros, (blocks, count), THREADS, (struct, 0, 0, 0))
     totals = ceil_div(images * points, THREADS)
     sums = ceil_div(points, CHUNK) * count
     own = np.int32(count)

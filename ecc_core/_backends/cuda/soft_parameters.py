@@ -1,4 +1,4 @@
-"""Levels, sharpness and vectors by the parameters of layers: launches of soft_parameters.cu.
+"""Levels, sharpness and vectors by the parameters of layers, and soft_parameters.cu.
 
 Tensors are contiguous, and their floats of one type. Memory is allocated by torch.
 """
@@ -45,7 +45,7 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Compute increasing levels from a first number and gaps without constraints."""
     found = torch.empty_like(free)
     with soft.launching(free) as (device, stream):
-        call = plan_parameters(len(free), 0, free.dtype, (1.0,), device)
+        call = plan_increasing(len(free), free.dtype, device)
         given = Given(numbers=free.data_ptr(), step=step.data_ptr())
         soft.launch(call, stream, given, (found.data_ptr(),))
     return found
@@ -59,16 +59,6 @@ def increasing_gradients(free: Tensor, step: Tensor, upstream: Tensor) -> Tensor
         given = Given(numbers=free.data_ptr(), step=step.data_ptr())
         wanted = Wanted(numbers=found.data_ptr())
         launch_gradients(call, stream, given, (upstream.data_ptr(), 0, 0), wanted)
-    return found
-
-
-def vectors(directions: Tensor, log_scales: Tensor, spacing: tuple[float, ...]) -> Tensor:
-    """Return the vectors (k, d) along directions, times scales and the spacing."""
-    found = torch.empty_like(directions)
-    with soft.launching(found) as (device, stream):
-        call = plan_parameters(0, len(directions), directions.dtype, spacing, device)
-        given = Given(directions=directions.data_ptr(), log_scales=log_scales.data_ptr())
-        soft.launch(call, stream, given, (0,), (0,), (found.data_ptr(),))
     return found
 
 
@@ -93,17 +83,12 @@ def vector_gradients(
 
 
 @programs.plan
-def plan_parameters(
-    levels: int, count: int, dtype: torch.dtype, spacing: tuple[float, ...], _device: int
-) -> Call:
-    """Return the launch for parameters of so many levels and directions.
-
-    It takes the words of `Given`, and the addresses of levels, sharpness and vectors.
-    """
-    given = struct_of(levels, count, spacing), 0, 0, 0
+def plan_increasing(levels: int, dtype: torch.dtype, _device: int) -> Call:
+    """Return the launch that takes the words of `Given`, and the address of increasing levels."""
+    spacing = (1.0,)
+    given = struct_of(levels, 0, spacing), 0
     macros = _macros(dtype, spacing)
-    grid = (parameter_blocks(count),)
-    return plan_call("soft_parameters", "soft_parameters", macros, grid, WARP, given)
+    return plan_call("soft_parameters", "soft_increasing", macros, (1,), WARP, given)
 
 
 @programs.plan

@@ -30,6 +30,7 @@ MOMENTS = 4
 EACH = 8
 RESIDENT_THREADS = 1024  # Threads on a multiprocessor, whose shared memory its blocks divide.
 EVALUATION_BYTES = 24
+LEVEL_BYTES = 4
 RESERVED = 1024  # bytes of shared memory that the driver takes from each block
 
 WITHOUT_POSITIONS = 1
@@ -205,7 +206,7 @@ def scan(
     slots = table_slots(levels)
     moments = MOMENTS * slots
     if small:
-        others = EVALUATION_BYTES * levels + 4 * window_words(levels)
+        others = (EVALUATION_BYTES + LEVEL_BYTES) * levels + 4 * window_words(levels)
         room = min(moments, _words(found, resident, others))
         work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
         shared = others + 4 * room

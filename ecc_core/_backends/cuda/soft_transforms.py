@@ -91,8 +91,9 @@ def _cells(shape: tuple[int, ...], connectivity: int, extension: str) -> _Cells:
 class Ends(NamedTuple):
     """Launches before and after the projection of points in a step.
 
-    They take the words of the kernels' Orthants, one or two addresses, and what
-    `soft_parameters.plan_parameters` and `plan_gradients` take.
+    They take the words of the kernels' Orthants, one or two addresses, and the words of
+    `soft_parameters.Given`, then the addresses of levels, sharpness and vectors, or what
+    `soft_parameters.plan_gradients` takes.
     """
 
     begin: Call

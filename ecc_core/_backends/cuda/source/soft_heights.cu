@@ -1,10 +1,7 @@
 // Images to which the heights of points along directions are added, and the gradients of images and vectors.
 //
 // The height of a point is the product of a vector and the point's index relative to the centre.
-#include "common.cuh"
-
-typedef ECC_REAL Real;
-constexpr int kAxes = ECC_AXES;
+#include "soft_parameters.cuh"
 
 // Points of images (images, grid).
 struct Grid {
@@ -23,15 +20,18 @@ struct Grid {
 };
 
 // One thread for each point of an image and direction: images (images, count, grid).
-extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, const Real* vectors,
-                                            Real* out) {
+extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, Real* out,
+                                            const Parameters given) {
+    __shared__ Real vector[kAxes];
     const long long point = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const int k = blockIdx.y, count = gridDim.y;
+    if (threadIdx.x == 0) write_vector(given, k, vector);
+    __syncthreads();
     if (point >= grid.points) return;
     Real at[kAxes], height = 0;
     grid.places(point, at);
 #pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis) height += vectors[k * kAxes + axis] * at[axis];
+    for (int axis = 0; axis < kAxes; ++axis) height += vector[axis] * at[axis];
     for (int i = 0; i < grid.images; ++i)
         out[((long long)i * count + k) * grid.points + point] =
             image[i * grid.points + point] + height;

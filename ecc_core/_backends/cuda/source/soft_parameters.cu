@@ -1,9 +1,9 @@
-// Levels, sharpness and vectors from the parameters of a layer, and the gradients of these parameters.
+// Increasing levels, and the gradients of the parameters of a layer.
 #include "soft_parameters.cuh"
 
 extern "C" __global__ void __launch_bounds__(kWarpSize)
-    soft_parameters(const Parameters given, Real* levels, Real* sharpness, Real* vectors) {
-    write_parameters(given, blockIdx.x, threadIdx.x, levels, sharpness, vectors);
+    soft_increasing(const Parameters given, Real* levels) {
+    write_levels(given.numbers, given.step, given.levels, levels);
 }
 
 extern "C" __global__ void __launch_bounds__(kWarpSize)

@@ -33,6 +33,15 @@ ECC_DEVICE double inverse_length(const Real* direction) {
     return 1 / sqrt(square);
 }
 
+// The vector of a direction.
+ECC_DEVICE void write_vector(const Parameters& given, int k, Real* vector) {
+    const Real* direction = given.directions + k * kAxes;
+    const double factor = scale_of(given, k) * inverse_length(direction);
+#pragma unroll
+    for (int axis = 0; axis < kAxes; ++axis)
+        vector[axis] = (Real)(direction[axis] * factor * given.spacing[axis]);
+}
+
 // The first block writes levels and sharpness; each lane of the others the vector of a direction. Blocks
 // are warps.
 ECC_DEVICE void write_parameters(const Parameters& given, int block, int lane, Real* levels,
@@ -44,12 +53,7 @@ ECC_DEVICE void write_parameters(const Parameters& given, int block, int lane, R
         return;
     }
     const int k = (block - 1) * kWarpSize + lane;
-    if (k >= given.count) return;
-    const Real* direction = given.directions + k * kAxes;
-    const double factor = scale_of(given, k) * inverse_length(direction);
-#pragma unroll
-    for (int axis = 0; axis < kAxes; ++axis)
-        vectors[k * kAxes + axis] = (Real)(direction[axis] * factor * given.spacing[axis]);
+    if (k < given.count) write_vector(given, k, vectors + k * kAxes);
 }
 
 // The gradients of parameters, where they are wanted, by those of levels and sharpness, and by sums of the

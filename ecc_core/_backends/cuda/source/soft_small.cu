@@ -4,9 +4,12 @@
 
 struct SmallWork {
     SoftPoints points;
-    const float *thresholds, *sharpness;
+    const float *thresholds, *sharpness;  // null if they follow from parameters
     Curves out;
-    float* windows;  // where to write them for the backward pass, or null
+    float* windows;               // where to write them for the backward pass, or null
+    const float *numbers, *step;  // of increasing thresholds, or null
+    const float* log_sharpness;   // or null
+    float* own_sharpness;         // where to write what follows from it
     int levels;
     int room;  // slots whose moments fit into shared memory
     float scale;
@@ -32,9 +35,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int levels = work.levels, lane = threadIdx.x % 32;
     Evaluation* found = (Evaluation*)memory;  // of each level
     float* copy = (float*)(found + levels);
-    int* counts = (int*)(copy + ECC_WINDOW_WORDS(levels));
+    float* own = copy + ECC_WINDOW_WORDS(levels);
+    int* counts = (int*)(own + levels);
+    if (work.numbers && threadIdx.x < 32) write_levels(work.numbers, work.step, levels, own);
+    const float* thresholds = work.numbers ? own : work.thresholds;
+    const float sharpness =
+        work.log_sharpness ? (float)exp((double)work.log_sharpness[0]) : work.sharpness[0];
+    if (work.log_sharpness && blockIdx.x + threadIdx.x == 0) work.own_sharpness[0] = sharpness;
+    __syncthreads();
     const Windows windows(copy, levels);
-    prepare(windows, work.thresholds, work.sharpness[0], levels);
+    prepare(windows, thresholds, sharpness, levels);
     for (int j = threadIdx.x; j < levels; j += kThreads) found[j] = {};
     __syncthreads();
     if (work.windows && blockIdx.x == 0)
@@ -42,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             work.windows[i] = copy[i];
     const Head head = *windows.head;
     const Window only = head.count == 1 ? windows.get(0) : Window();
-    const double l = work.sharpness[0];
+    const double l = sharpness;
     const SoftPoints points = work.points.of(blockIdx.x);
     bool nan = false;
     // Usually all slots fit. Otherwise the image is scanned again for the next ones.
@@ -59,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         __syncthreads();
         for (int j = threadIdx.x / 32; j < levels; j += kThreads / 32) {
             Evaluation part = {};
-            part.add(windows, head, l, level_of(work.thresholds, j), work.scale, deposit.counts,
-                     begin, end, lane);
+            part.add(windows, head, l, level_of(thresholds, j), work.scale, deposit.counts, begin,
+                     end, lane);
             part = part.total();
             if (lane == 0) {
                 found[j].sum += part.sum;

@@ -1,7 +1,7 @@
 // Gradients of thresholds and sharpness by those of curves.
 #pragma once
 
-#include "common.cuh"
+#include "increasing.cuh"
 
 // The gradient of the loss by curves (images / positions, levels, positions), with any strides.
 struct Upstream {
@@ -15,44 +15,67 @@ struct Upstream {
     }
 };
 
-// The gradients of thresholds and sharpness, summed over the images in a fixed order.
+// The gradients of thresholds and sharpness, summed over the images in a fixed order, or those of the
+// parameters that they follow from.
 struct Totals {
     Upstream upstream;
     const float *slopes, *spreads;  // (images, levels)
     float* by_level;                // (levels,), or null
     float* by_sharpness;            // (), or null
+    const float *numbers, *step;    // of increasing thresholds, or null
+    float* by_number;               // (levels,), or null; otherwise `by_level` is room for those
+    const float* log_sharpness;     // or null; otherwise `by_sharpness` is the gradient of this
     int images, levels;
     int blocks;  // one for every 32 levels, and one for the sharpness; 0 if nothing is wanted
 
     ECC_DEVICE void write(int block) const {
+        if (block >= blocks) return;  // the last layer of a grid may have more
+        if (block == blocks - 1) {
+            if (by_sharpness) write_by_sharpness();
+        } else if (!by_number) {
+            if (by_level) write_by_level(block);
+        } else if (block == 0) {  // alone, since the gradients of numbers are running sums
+            for (int part = 0; part < blocks - 1; ++part) {
+                write_by_level(part);
+                __syncthreads();
+            }
+            if (threadIdx.x < 32)
+                write_number_gradients(numbers, step, levels, by_level, by_number);
+        }
+    }
+
+    // Those of 32 levels.
+    ECC_DEVICE void write_by_level(int part) const {
         __shared__ double sums[32][33];
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-        if (block >= blocks) return;  // the last layer of a grid may have more
+        const int j = 32 * part + lane;
         double sum = 0.0;
-        if (block < blocks - 1) {
-            const int j = 32 * block + lane;
-            if (!by_level) return;
 #pragma unroll 4
-            for (int image = warp; image < images; image += warps)
-                if (j < levels)
-                    sum += (double)upstream.get(image, j) *
-                           (double)slopes[(long long)image * levels + j];
-            sums[warp][lane] = sum;
-            __syncthreads();
-            if (warp || j >= levels) return;
-            for (int other = 1; other < warps; ++other) sum += sums[other][lane];
-            by_level[j] = (float)sum;
-        } else if (by_sharpness) {
-            for (int image = warp; image < images; image += warps)
-                for (int j = lane; j < levels; j += 32)
-                    sum += (double)upstream.get(image, j) *
-                           (double)spreads[(long long)image * levels + j];
-            sum = warp_sum(sum);
-            if (lane == 0) sums[warp][0] = sum;
-            __syncthreads();
-            if (threadIdx.x) return;
-            for (int other = 1; other < warps; ++other) sum += sums[other][0];
-            by_sharpness[0] = (float)sum;
-        }
+        for (int image = warp; image < images; image += warps)
+            if (j < levels)
+                sum +=
+                    (double)upstream.get(image, j) * (double)slopes[(long long)image * levels + j];
+        sums[warp][lane] = sum;
+        __syncthreads();
+        if (warp || j >= levels) return;
+        for (int other = 1; other < warps; ++other) sum += sums[other][lane];
+        by_level[j] = (float)sum;
+    }
+
+    ECC_DEVICE void write_by_sharpness() const {
+        __shared__ double sums[32];
+        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+        double sum = 0.0;
+        for (int image = warp; image < images; image += warps)
+            for (int j = lane; j < levels; j += 32)
+                sum +=
+                    (double)upstream.get(image, j) * (double)spreads[(long long)image * levels + j];
+        sum = warp_sum(sum);
+        if (lane == 0) sums[warp] = sum;
+        __syncthreads();
+        if (threadIdx.x) return;
+        for (int other = 1; other < warps; ++other) sum += sums[other];
+        const double factor = log_sharpness ? exp((double)log_sharpness[0]) : 1.0;
+        by_sharpness[0] = (float)(sum * factor);
     }
 };
