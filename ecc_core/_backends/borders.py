@@ -34,7 +34,7 @@ def closed(filtration: Filtration, ndim: int) -> Filtration:
 def _boxes(image: Any, mask: Any, filtration: Filtration) -> Iterator[tuple[int, Box]]:
     """Yield an image and the boxes at its border, and how often each of their curves counts.
 
-    Boxes do not have the axes across which they are planes, except for one.
+    A box loses each axis along which it is one point thick, but keeps at least one spatial axis.
     """
 
     def taken(box: Box, axis: int) -> Iterator[tuple[int, Box]]:

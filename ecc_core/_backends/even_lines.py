@@ -33,10 +33,10 @@ def next_values(values: Array, *, up: bool) -> Array:
 
 
 def widths(levels: Array, thresholds: Array) -> list[float]:
-    """Return what may be the distance from the first to the last level on the line.
+    """Return candidates for the distance from the first to the last level on the line.
 
-    That of the thresholds before they were rounded to the dtype comes first, if no two of them have
-    the same level. Both are increasing.
+    The first candidate is the distance between the thresholds before they were rounded to the
+    dtype, if no two of them have the same level. Levels and thresholds are increasing.
     """
     of_levels = float(levels[-1]) - float(levels[0])
     if thresholds.size != levels.size:

@@ -33,7 +33,7 @@ class PairOptions:
     """0, the number of spatial axes minus 1, or 1 for tunnels of a volume."""
     masked: bool
     least: float
-    """How long classes last at least."""
+    """The least persistence of classes that are listed."""
     short: bool = False
     """Whether classes that die at the value at which they are born are listed, too."""
 

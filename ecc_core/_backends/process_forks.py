@@ -1,6 +1,6 @@
 """Let forks wait until no other thread imports modules or compiles kernels.
 
-A forked child has one thread, and waits for ever for a lock that another one held.
+A forked child has one thread only. It would wait forever for a lock that another thread held.
 """
 
 import concurrent.futures.thread  # noqa: F401 (see below)
@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 paused = threading.RLock()
-"""To be held by a thread that imports or compiles, a step at a time: forks wait for the step."""
+"""Held by a thread during each step of importing or compiling, so that forks wait for its end."""
 
 _locks: list[Any] = [paused]
 _held: list[Any] = []

@@ -204,7 +204,7 @@ register(
     needs=need_cupy,
 )
 
-if TYPE_CHECKING:  # the backends have these signatures
+if TYPE_CHECKING:  # mypy checks here that the backends have the signatures of the protocols.
     from ecc_core._backends.cpu import betti, cells, launch, surface
     from ecc_core._backends.cpu import shards as cpu_shards
     from ecc_core._backends.cpu.simplicial import launch as simplicial

@@ -17,7 +17,10 @@ class Sheet(NamedTuple):
 
 
 def lay_out(extents: Values, regions: Values, limits: tuple[int, int]) -> list[Sheet]:
-    """Lay out boxes in rows on sheets, large ones first."""
+    """Lay out boxes in rows on sheets, large ones first.
+
+    `limits` are the most rows and columns of a sheet; a larger box has a sheet of its own.
+    """
     sheets: list[Sheet] = []
     order = np.lexsort(extents[regions].T[::-1])[::-1]
     sheet = None

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 class SoftImages(NamedTuple):
     """Images (batch, *spatial), and what their soft curves are computed from.
 
-    `direction_terms` are those that a direction adds along each axis, one axis after another. The
-    mask is (batch or 1, *spatial). The numbers are float64 for float64 images, otherwise float32.
+    `direction_terms` holds what a directional filtration adds along each axis, one axis after
+    another. The mask is (batch or 1, *spatial). Numbers are float64 for float64 images, otherwise
+    float32.
     """
 
     image: Tensor
@@ -52,14 +53,14 @@ class SoftShapes(NamedTuple):
     weights: Tensor | None
     """(n,); None if all weigh 1. A simplex weighs as much as its heaviest point."""
     simplices: Sequence[Tensor]
-    """int64, one tensor (m, k) for each number k of points."""
+    """int64, one tensor (m, k) for all simplices of k points."""
     vectors: Tensor
     """(k, d)."""
     levels: Tensor
-    """In any order."""
+    """(levels,), in any order."""
     sharpness: Tensor
     batch: Tensor
-    """The shape of each point, int64."""
+    """(n,) int64: the number of the shape to which each point belongs."""
     shapes: int
     """Number of shapes."""
 
@@ -133,4 +134,4 @@ class SoftCurves(Protocol):
     def simplicial_gradients(
         self, given: SoftShapes, upstream: Tensor, all_arguments: bool
     ) -> SoftShapeGradients:
-        """Gradients by those of the curves; of points and vectors alone unless `all_arguments`."""
+        """Gradients by those of the curves; `all_arguments` adds those of weights and levels."""

@@ -1,9 +1,9 @@
 """Numbers of cells of each kind, of images and of labelled regions, at all thresholds.
 
 Cells and other groups of neighbouring points enter with the last of their points, which has the
-largest key. So the keys of all groups of a kind are the maxima of rows, one row for each point of
-the kind, and are counted afterwards. Coefficients, which the scans find, are sums over kinds and
-could not tell them apart.
+largest key. So the keys of neighbouring groups of a kind are the maxima of several rows of keys,
+one for each point of a group, and are counted afterwards. Coefficients, which the scans find, are
+sums over kinds and could not tell them apart.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ THREE = np.uint64(3)
 
 @subroutine()
 def _find_latest(keys, group, at, size, strides, latest):
-    """Write the keys of groups of one kind, the first points of which follow each other."""
+    """Write the keys of groups of one kind whose first points lie side by side in a row."""
     for point in range(group[0, 3]):
         offset = group[point, 0] * strides[0] + group[point, 1] * strides[1] + group[point, 2]
         others = part_of(keys, at + offset, size)
@@ -75,7 +75,7 @@ def _find_latest(keys, group, at, size, strides, latest):
 def _count(keys, rows, columns, pitch, first, second, third, fourth):
     """Count the keys of some rows in four histograms in turn.
 
-    Equal keys often follow each other, and additions to a bin wait for each other.
+    Equal keys often follow each other, and an addition to a bin waits for the previous one.
     """
     whole = columns - columns % 4
     for row in range(rows):
@@ -93,10 +93,10 @@ def _count(keys, rows, columns, pitch, first, second, third, fourth):
 def count_cells(keys, geometry, groups, spans, latest, histograms):
     """Add the groups of a block of staged keys to histograms (slices or 1, kinds, bins).
 
-    The `geometry` is that of the scan. `groups` (kinds, points, 4) are the offsets of the points
-    along z, y and x, and for the first one the number of points, and `spans` (kinds, 3, 2) ranges
-    of the lowest corners, relative to the first point of the block. `latest` is scratch memory for
-    `KEYS_AT_ONCE` keys, or those of a row, and a vector.
+    The `geometry` is that of the scan. `groups` (kinds, points, 4) holds the offsets of the points
+    along z, y and x and, repeated for each point, their number. `spans` (kinds, 3, 2) are ranges of
+    the lowest corners, relative to the first point of the block. `latest` is scratch memory for
+    `KEYS_AT_ONCE` keys, or those of a row if these are more.
     """
     _, _, _, lead, pitch, slice_stride = geometry
     images, kinds, bins = histograms.shape
@@ -114,9 +114,9 @@ def count_cells(keys, geometry, groups, spans, latest, histograms):
             split = points > POINTS_A_BIN * bins
             counts = np.zeros((4, bins), np.int64) if split else found.reshape((1, bins))
             a = counts[0]
-            b = counts[split * 1]
-            c = counts[split * 2]
-            d = counts[split * 3]
+            b = counts[1] if split else a
+            c = counts[2] if split else a
+            d = counts[3] if split else a
             for z in range(z_start, z_stop):
                 for y in range(y_start, y_stop, step):
                     rows = min(step, y_stop - y)
@@ -142,12 +142,13 @@ def count_cells(keys, geometry, groups, spans, latest, histograms):
 def count_groups(points, tables, span, every, scratch, histograms):
     """Add the groups whose lowest corners are in a span of places to (regions, kinds, bins).
 
-    Points have keys, which are ranks, and the smallest enter first, and numbers of regions, from 1,
-    or 0 for points in no region, which surround the image. `tables` are the distances of the points
-    of a group from its lowest corner (kinds, points), and how many there are (kinds,). If `every`,
-    a group enters with the last of its points, if all are in one region. Otherwise it enters with
-    its first point in each region, which counts for the first of these points. `scratch` is for
-    keys and numbers of regions, 0 where none is counted.
+    `points` are keys, which are ranks, so that the smallest enter first, and numbers of regions,
+    from 1, or 0 for points in no region, which surround the image. `tables` are the distances of
+    the points of a group from its lowest corner (kinds, points), and their number (kinds,). If
+    `every`, a group enters with the last of its points, and counts only if all are in one region.
+    Otherwise it enters each region with its earliest point there, and the first of its points in
+    the region counts it. `scratch` is memory for keys and for numbers of regions, which become 0
+    where no group counts.
     """
     keys, labels = points
     groups, sizes = tables
@@ -193,7 +194,8 @@ def cell_counts(
     if image.size == 0 or thresholds.size == 0:
         return result
     dtype = image.dtype.newbyteorder("=")
-    cubes = not cells.every  # Cells enter with their first point, the last one in reversed order.
+    # Reversed keys, as for cubes, make the first point of a group the one with the largest key.
+    cubes = not cells.every
     plans = curve_plans(
         dtype,
         thresholds,
@@ -241,7 +243,7 @@ def _tables(
 
 
 class _Counter(Scanner):
-    """Counts of the cells of one block after another."""
+    """Counts the cells of one block after another."""
 
     groups: Values
     spans: Values
@@ -320,7 +322,8 @@ def _staged_regions(
     shown = Source((labels != 0).reshape(shape), "mask")
     depth, height, width = values.shape
     strides = ((height + 1) * (width + SPARE_ELEMENTS), width + SPARE_ELEMENTS)
-    start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
+    # The lowest corners of groups that contain the first point lie before it.
+    start = sum((*strides, 1)[-image.ndim :])
     size = start + depth * strides[0] + start
     keys = np.empty(size, plan.key_dtype)
     box = Block((0, 0, 0), (depth, height, width))

@@ -35,9 +35,9 @@ def _name_of_version(function: Callable[..., Any]) -> str:
 def _inlined_if_rounded_freely(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a function, which is inlined where its operations may be reordered.
 
-    LLVM compiles such a function once on its own and once more in each kernel that calls it, with
-    sums in another order. A process that has compiled both would call the first, one that has
-    loaded the kernel from the cache the second, and their results would differ in the last bits.
+    LLVM compiles such a function once on its own and again in each kernel that calls it, with sums
+    in another order. A process that has compiled both would call the first version, one that has
+    loaded the kernel from the cache the second, and results would differ in the last bits.
     """
     return {"forceinline": bool(options.get("fastmath")), **options}
 

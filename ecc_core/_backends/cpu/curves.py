@@ -17,7 +17,7 @@ from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, clo
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.levels import sum_levels
 from ecc_core._backends.cpu.order import narrowed
-from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
+from ecc_core._backends.cpu.scans.blocks import MOST_BLOCK_COLUMNS, Scanner
 from ecc_core._backends.cpu.scans.rows import MOST_COLUMNS, add_rows
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
@@ -43,7 +43,7 @@ def curve(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> Values:
-    """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64."""
+    """Return the Euler characteristic of each image at sorted thresholds, (batch, n) int64."""
     result = np.zeros((image.shape[0], thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
@@ -86,14 +86,14 @@ def curve(
 
 
 def _scans_border(image: Array, boundary: Boundary) -> bool:
-    """Whether scans deal with a border that is not closed.
+    """Return whether a scan can treat a border that is not closed by the halos of its blocks.
 
-    They do if whole rows are in one block wherever opposite sides touch, and no axis of a half-open
-    window has to be flipped. Other borders than these two are made of planes.
+    It can if whole rows are in one block wherever opposite sides touch, and no axis of a half-open
+    window has to be flipped. Other borders are corrected by the curves of planes (`borders.py`).
     """
     if len(boundary.axes) == 1 or not {*boundary.axes} <= {CLOSED, PERIODIC, HALF_OPEN}:
         return False
-    if True in boundary.wraps and max(image.shape[1:]) > MAX_COLUMNS:
+    if True in boundary.wraps and max(image.shape[1:]) > MOST_BLOCK_COLUMNS:
         return False
     if min(image.strides[1:]) >= 0:
         return True
@@ -109,19 +109,19 @@ def number(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> int:
-    """Euler characteristic of the only image of a batch at one level, (1,)."""
+    """Return the Euler characteristic of the only image of a batch at one level, (1,)."""
     return int(curve(image, level, filtration, mask=mask, workers=workers).item())
 
 
 def after_range(filtration: Filtration) -> Filtration:
-    """Return the filtration; to look for NaN costs no more, and other kernels would be compiled."""
+    """Return the filtration: looking for NaN costs nothing, and skipping it needs more kernels."""
     return filtration
 
 
 def coefficients(
     image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> NDArray[np.int8]:
-    """Coefficient of every point of each image: int8, the image's shape."""
+    """Return the coefficient of every point of each image, int8 of the image's shape."""
     out = np.zeros(image.shape, np.int8)
     if image.size == 0:
         return out
@@ -141,12 +141,13 @@ def coefficients(
             return array
         return array[:, None]
 
-    count = image.shape[0] if spatial == 3 else 1  # smaller images are the slices of one volume
+    # Images of one or two axes are scanned together, as the slices of one stack.
+    count = image.shape[0] if spatial == 3 else 1
     for i in range(count):
         shown = None if mask is None else Source(volume(mask, i), "mask")
         scanner = Scanner(Source(volume(image, i)), shown, filtration, cubes)
         write_coefficients(scanner, plan, workers, volume(out, i))
-    if cubes and spatial == 3:
+    if cubes and spatial == 3:  # The scan of the T-construction has all signs reversed in 3-D.
         np.negative(out, out=out)
     if mask is not None:
         out[~mask] = 0
@@ -158,7 +159,7 @@ def coefficients(
 def exact_curve(
     image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> tuple[Array, Values]:
-    """The levels at which the curve of one image (batch of 1) changes, and the values there."""
+    """Return the levels at which the curve of the only image changes, and the curve there."""
     superlevel = filtration.superlevel
     if not filtration.boundary.is_closed:
         return bordered_exact_curve(

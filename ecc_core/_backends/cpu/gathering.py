@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def values_at(flat: Array, points: Array) -> Array:
-    """Return the values of points, in the native byte order; of -1 that of the last point."""
+    """Return the values of points in the native byte order; -1 stands for the last point."""
     native = flat.dtype.newbyteorder("=")
     if native != flat.dtype or not flat.flags.c_contiguous:
         return flat[points].astype(native, copy=False)
@@ -26,7 +26,7 @@ def values_at(flat: Array, points: Array) -> Array:
 
 @kernel()
 def _take(bits, points, found):
-    """Write the elements at points, which takes half the time of an index of 32 bits in NumPy."""
+    """Write the elements at points in half the time of NumPy, whose indices must have 64 bits."""
     bits = bare(bits)
     points = bare(points)
     found = bare(found)
@@ -37,7 +37,7 @@ def _take(bits, points, found):
 
 @kernel()
 def write_indices(points, shape, indices):
-    """Write the indices of points in C order, (k, d); -1 for -1."""
+    """Write the indices (k, d) of points in C order; those of the point -1 are all -1."""
     points = bare(points)
     indices = bare(indices)
     for i in range(points.size):
@@ -48,4 +48,4 @@ def write_indices(points, shape, indices):
             above = rest // length
             indices[i, axis] = -1 if absent else rest - above * length
             rest = above
-        indices[i, 0] = rest  # -1 // length is -1
+        indices[i, 0] = rest  # A point of -1 is still -1 here, because -1 // length is -1.

@@ -73,16 +73,16 @@ class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
 class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
     """Names the files of a function's compiled versions after their signatures.
 
-    numba numbers them. Two processes that compile a function for different types at once then take
-    the same number, and from that day on one signature leads to the code of the other. Files begin
-    with a digest, since a damaged one could be anything, machine code included.
+    numba numbers them. Two processes that compile a function for different types at the same time
+    can take the same number, and from then on one signature leads to the code of the other. Files
+    begin with a digest, because a damaged file could be read as machine code.
     """
 
     def save(self, key: Any, data: Any) -> None:
         digest = hashlib.sha256(repr(key).encode()).digest()
         name = self._data_name(int.from_bytes(digest[:8], "big"))
         self._save_data(name, data)
-        # An entry that another process adds just now may be lost: it is compiled again.
+        # An entry that another process adds at the same time may be lost, and is compiled again.
         self._save_index({**self._load_index(), key: name})
 
     def _dump(self, obj: Any) -> bytes:
@@ -90,7 +90,7 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
         return hashlib.sha256(content).digest() + content
 
     def _load(self, path: str) -> Any:
-        """The object in a file; None if it is missing or damaged."""
+        """Return the object in a file; None if the file is missing or damaged."""
         try:
             content = Path(path).read_bytes()
         except FileNotFoundError:
@@ -116,7 +116,7 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 class SharedCache(FunctionCache):  # type: ignore[misc]
-    """A cache without which, where it cannot be read or written, functions are compiled anew."""
+    """A cache of compiled code; where it cannot be read or written, functions are compiled anew."""
 
     _impl_class = _Impl
 
@@ -131,8 +131,8 @@ class SharedCache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code, which needs the functions of numba's runtime and no others.
 
-        numba would first import what it compiles functions with, BLAS and a parser of C among it,
-        which takes longer than everything else in the first call of a process.
+        numba would first import all that it needs for compiling, BLAS and a parser of C included.
+        That takes longer than everything else in the first call of a process.
         """
         rtsys.initialize(target_context)
         try:

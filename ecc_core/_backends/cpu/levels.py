@@ -32,9 +32,11 @@ from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 
-COEFFICIENT_BITS = 8  # The lowest bits of a word; the others are its key.
+# A word holds a coefficient, plus an offset that makes it positive, in its lowest bits, and a key
+# in the others.
+COEFFICIENT_BITS = 8
+COEFFICIENT_OFFSET = 128
 SHIFT = np.uint64(COEFFICIENT_BITS)
-ZERO = 128  # These bits of a coefficient of 0.
 KEY_SIZE = 4  # Blocks are cut as for keys of so many bytes.
 
 BYTES = token_of(np.dtype(np.uint8))
@@ -45,9 +47,9 @@ NO_BOX = (0, (0, 0), (0, 0, 0))
 def _list_changes(values, counts, sign, negative, words, changes):
     """List the keys of the points whose count is not 0.
 
-    The counts follow the keys in the lowest byte of `words`; if `changes` is not empty, they go
-    there. Both lists need room for one entry more. Counts are read from memory that no one else
-    writes to, so as many are found as were counted.
+    Words hold keys and counts; if `changes` is not empty, words hold keys alone, and counts go to
+    `changes`. Both lists need room for one entry more, which is written but not kept. No other
+    thread writes to `counts`, so that as many are listed as the caller has counted.
     """
     found = np.uint64(0)
     eights = counts[: counts.size // 8 * 8].view(np.uint64)
@@ -61,20 +63,23 @@ def _list_changes(values, counts, sign, negative, words, changes):
                 words[found] = key
                 changes[found] = count
             else:
-                words[found] = key << SHIFT | np.uint64(count + ZERO)
-            found += np.uint64(count != 0)  # no branch, which would often be mispredicted
+                words[found] = key << SHIFT | np.uint64(count + COEFFICIENT_OFFSET)
+            found += np.uint64(count != 0)  # A branch would often be predicted wrongly.
 
 
 @kernel()
 def _sum_runs(words, sums):
-    """Replace sorted words by the keys whose coefficients do not add up to 0; their number."""
+    """Replace sorted words by the keys whose coefficients do not add up to 0.
+
+    Writes the sums of these keys to `sums`, and returns their number.
+    """
     count = 0
     total = np.int64(0)
     for i in range(words.size):
         key = words[i] >> SHIFT
-        total += np.int64(words[i] & np.uint64(255)) - ZERO
+        total += np.int64(words[i] & np.uint64(255)) - COEFFICIENT_OFFSET
         last = i + 1 == words.size or words[i + 1] >> SHIFT != key
-        # Written in any case, which takes no branch, and kept if the count goes on.
+        # Every entry is written, without a branch, and kept only if `count` grows.
         words[count] = key
         sums[count] = total
         count += last and total != 0
@@ -86,13 +91,14 @@ def _sum_runs(words, sums):
 def _add_to_bins(words, base, sums):
     """Add the coefficients of words to a bin for each key, from `base` on."""
     for i in range(words.size):
-        sums[(words[i] >> SHIFT) - base] += np.int64(words[i] & np.uint64(255)) - ZERO
+        coefficient = np.int64(words[i] & np.uint64(255)) - COEFFICIENT_OFFSET
+        sums[(words[i] >> SHIFT) - base] += coefficient
 
 
 def _sum_words(
     words: NDArray[np.uint64], low: int, high: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The keys of words, increasing, and the sums of their coefficients that are not 0.
+    """Return the keys of words whose coefficients do not add up to 0, increasing, and the sums.
 
     The keys are between `low` and `high`.
     """
@@ -111,7 +117,7 @@ def _sum_words(
 
 
 def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[np.int64]]:
-    """The values of an image, increasing, whose counts do not add up to 0, and these sums."""
+    """Return the values of an image whose counts do not add up to 0, increasing, and the sums."""
     dtype = image.dtype.newbyteorder("=")
     values = np.ascontiguousarray(image, dtype).reshape(-1).view(unsigned(dtype))
     found = int(np.count_nonzero(counts))
@@ -132,7 +138,7 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
     elif (high - low).bit_length() <= 64 - COEFFICIENT_BITS:
         words -= np.uint64(low)
         words <<= SHIFT
-        words += (changes + np.int16(ZERO)).astype(np.uint64)
+        words += (changes + np.int16(COEFFICIENT_OFFSET)).astype(np.uint64)
         keys, sums = _sum_words(words, 0, high - low)
         keys += np.uint64(low)
     else:
@@ -147,7 +153,7 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
     if dtype.kind == "f":
         zeros = np.flatnonzero(levels == 0)
         levels[zeros] = 0
-        if zeros.size == 2:  # -0.0 and 0.0 are one level
+        if zeros.size == 2:  # -0.0 and 0.0 are one level.
             sums[zeros] = 0, sums[zeros].sum()
             levels = levels[sums != 0]
             sums = sums[sums != 0]
@@ -180,7 +186,7 @@ def _widen(box, token, shown, bytes_, order, ends):
                     high = max(high, row[x] if kept else least)
             else:
                 for x in range(columns):
-                    # Of the values' own size, so that as many as possible are in a register.
+                    # Keys are as short as the values, so that a register holds as many as possible.
                     key = token.dtype.type(ordered_key(row[x], *order))
                     if shown[0]:
                         key = key if mask[x] != 0 else lowest
@@ -201,7 +207,8 @@ def value_range(
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     given = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
     if direction is None and not image.flags.c_contiguous:
-        given = [array.squeeze() for array in given]  # axes of one point may have any strides
+        # Axes of one point are left out, because their strides tell nothing.
+        given = [array.squeeze() for array in given]
         axes, flips = memory_order(given[0])
         given = [array.transpose(axes)[flips] for array in given]
         given = [array if array.ndim == 4 else array[None] for array in given]
@@ -222,7 +229,8 @@ def value_range(
         lowest = ends[1]
         highest = ends[0]
         for source, hidden, block in queue:
-            box, _values = source.box(block)  # which live until they are read
+            # The arrays must live as long as their addresses are used.
+            box, _values = source.box(block)
             there, _hidden = (NO_BOX, None) if hidden is None else hidden.box(block)
             bad, low, high = _widen(box, token, there, BYTES, order, ends)
             if bad and filtration.nan == "raise":
@@ -259,7 +267,7 @@ def _finite_range(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
         return None, None
     if dtype.kind != "f":
         return (bool(low), bool(high)) if dtype == np.bool_ else (low, high)
-    # As by `values_of`, which takes longer for so few.
+    # `values_of` does the same for arrays, but takes longer for two keys.
     bits = 8 * dtype.itemsize
     sign = 1 << (bits - 1)
     negative = (1 << bits) - 1

@@ -1,8 +1,8 @@
 """LLVM IR for vectors, the intrinsics that numba lacks, and views that count no references.
 
-Among them are words of 64 bits that tell how 64 keys compare, and stores of 64 equal numbers. numba
-does not make words of loops over comparisons, and loops over runs of labels are mispredicted at
-their ends: 64 numbers at once take half the time, and less than one store after the other.
+Among them are words of 64 bits that tell how 64 keys compare, since numba does not turn loops over
+comparisons into words, and stores of 64 equal numbers. These fill runs of labels in half the time
+of loops, whose ends the processor predicts wrongly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def splat(element: Any, lanes: int, value: float) -> Any:
 
 
 def _size(element: Any) -> int:
-    """Bytes of an element."""
+    """Return the number of bytes of an element."""
     widths = {ir.HalfType: 2, ir.FloatType: 4, ir.DoubleType: 8}
     return widths.get(type(element)) or element.width // 8
 
@@ -47,7 +47,7 @@ def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
 
 
 def each(builder: Any, scalar: Any, lanes: int) -> Any:
-    """A vector of one number."""
+    """Return a vector that repeats one number."""
     vector = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
     vector = builder.insert_element(vector, scalar, I64(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
@@ -60,7 +60,7 @@ def lanes_of(builder: Any, word: Any) -> Any:
     A bitcast does the same, but LLVM makes code of it that moves each bit on its own.
     """
     word_bytes = builder.bitcast(each(builder, word, 8), ir.VectorType(I8, LANES))
-    # Within 16 bytes, which a shuffle does not leave, bytes are those of the word twice.
+    # Fast shuffles stay within 16 bytes, which hold the 8 bytes of the word twice.
     source = [16 * (lane // 16) + lane // 8 for lane in range(LANES)]
     indices = ir.Constant(ir.VectorType(ir.IntType(32), LANES), source)
     bits = ir.Constant(ir.VectorType(I8, LANES), [1 << lane % 8 for lane in range(LANES)])
@@ -177,7 +177,7 @@ def _row(*kinds: Any) -> Any:
 
 @operation(_row)
 def array_at(builder, address, count, like):
-    """The elements at an address, of the dtype of another array."""
+    """Return the elements at an address, which have the dtype of the array `like`."""
     return _view(builder, like, address, [count])
 
 
@@ -187,10 +187,10 @@ def _row_in_c_order(array: Any, *_: Any) -> Any:
 
 @operation(_row_in_c_order)
 def part_of(builder, array, at, count):
-    """Return some elements as a view of an address, since slices count references.
+    """Return some elements of an array as a view without an owner, since slices count references.
 
-    The array is in C order, as for :func:`bare`. The elements may lie before the first one, where
-    there is memory.
+    The array is in C order, as for :func:`bare`. The view may begin before the array, if the memory
+    there is valid.
     """
     offset = builder.mul(at, I64(_size(array.element)))
     return _view(builder, array, builder.add(_address(builder, array), offset), [count])
@@ -214,26 +214,26 @@ def bare(builder, array):
 
 @operation(types.int64)
 def count_trailing_zeros(builder, word):
-    """Position of the lowest set bit of a non-zero uint64."""
+    """Return the position of the lowest set bit of a non-zero uint64."""
     return builder.cttz(word, ir.Constant(I1, 1))
 
 
 @operation(types.int64)
 def count_bits(builder, word):
-    """Number of bits that are set in a uint64."""
+    """Return the number of set bits of a uint64."""
     return builder.ctpop(word)
 
 
 @operation()
 def copy_within(builder, array, source, target, count):
-    """Copy `count` elements of an array to others of its elements."""
+    """Copy `count` elements of an array from `source` to `target` within it, without overlap."""
     size = _size(array.element)
     cgutils.raw_memcpy(builder, array.one(target), array.one(source), count, size)
 
 
 @operation(types.float64)
 def fused_multiply_add(builder, a, b, c):
-    """a * b + c of float64, rounded once."""
+    """Return a * b + c of float64, rounded once."""
     return builder.fma(a, b, c)
 
 
@@ -246,7 +246,7 @@ def prefetch(builder, address):
 
 
 def _repeated(builder: Any, value: Any, element: Any) -> Any:
-    """Return 64 times the lowest bits of a value."""
+    """Return a vector of 64 lanes that repeats a value, truncated to the type of `element`."""
     narrow = value if element.width == value.type.width else builder.trunc(value, element)
     return each(builder, narrow, LANES)
 
@@ -262,7 +262,7 @@ def small_keys(builder, keys, at, bound):
 def _comparison(relation: str) -> Any:
     @operation(types.uint64)
     def compare(builder, keys, at, there):
-        """Return a word whose bit i tells how ``keys[at + i]`` compares with one from `there`."""
+        """Return a word whose bit i tells how ``keys[at + i]`` and ``keys[there + i]`` compare."""
         pair = keys.load(at, LANES), keys.load(there, LANES)
         return builder.bitcast(builder.icmp_unsigned(relation, *pair), I64)
 

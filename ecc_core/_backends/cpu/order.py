@@ -13,8 +13,8 @@ from ecc_core._backends.cpu.sources import scratch
 
 Array = NDArray[Any]
 
-DIGIT = 11  # Words are sorted by so many bits at once.
-# A word has a key in its upper bits and the place of its point in its lower ones.
+DIGIT_BITS = 11  # Words are sorted by so many bits at once.
+# A word holds a key in its upper bits, and the place of its point in its lower bits.
 KEY_BITS = 32
 PLACE_BITS = 32
 MOST_TIES = 32  # Up to so many keys with equal upper bits are sorted one by one.
@@ -41,8 +41,8 @@ def entry_order(image: Array, never: Array, superlevel: bool) -> Array:
 def stable_order(values: Array) -> Array:
     """Return the order of native values; equal ones keep theirs, and NaN come last."""
     if values.dtype.kind == "f":
-        values = values + values.dtype.type(0)  # no -0.0
-        values[np.isnan(values)] = np.nan  # without a sign
+        values = values + values.dtype.type(0)  # -0.0 becomes 0.0.
+        values[np.isnan(values)] = np.nan  # NaN with a sign would come first.
     return sort_keys(ordered_keys(values))
 
 
@@ -61,9 +61,9 @@ def distinct(values: Array) -> tuple[Array, Array]:
 
 
 def narrowed(values: Array, masked: bool) -> Array:
-    """Return values of the same order for which there is a wider dtype, if points are masked.
+    """Return values in the same order whose dtype has a wider one, if points are masked.
 
-    Masked points need a value beyond all others.
+    Masked points need a value beyond all others, which integers of 64 bits may not leave.
     """
     if masked and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         native = values.reshape(-1).astype(values.dtype.newbyteorder("="), copy=False)
@@ -99,7 +99,7 @@ def sort_keys(keys: Array, bits: int | None = None) -> Array:
 
 @kernel()
 def are_sorted(keys):
-    """Return whether keys are in order, as those of places often are."""
+    """Return whether keys are sorted already, as places often are."""
     i = 1
     while i < keys.size and keys[i] >= keys[i - 1]:
         i += 1
@@ -108,7 +108,7 @@ def are_sorted(keys):
 
 @kernel()
 def few_ties(keys):
-    """Return whether the higher halves of some keys of 64 bits are distinct, but for a few."""
+    """Return whether a sample of keys of 64 bits has few pairs with equal higher halves."""
     half = np.uint64(KEY_BITS)
     step = max(keys.size // SAMPLES, 1)
     ties = 0
@@ -130,8 +130,8 @@ def _write_high_words(keys, words):
 def order_ties(keys, order):
     """Order keys by their lower halves where the higher ones, by which they are sorted, are equal.
 
-    Returns whether it could be done: long runs of ties are left to digits. Values that are no
-    integers have few ties, so that half of the digits need not be sorted by.
+    Returns False, with some ties unordered, if there is a long run of them, for which sorting by
+    digits is faster. Floats that are no integers have few ties, so that half of the digits suffice.
     """
     half = np.uint64(KEY_BITS)
     first = 0
@@ -186,9 +186,9 @@ def sort_words(words, spare, base, first, last):
     after another, starting with the last. With places in an array of their own, keys of 16 and 32
     bits took 1.2 to 1.7 times as long, and those of 64 bits about as long.
     """
-    mask = np.uint64((1 << DIGIT) - 1)
-    slots = np.empty(1 << DIGIT, np.int64)
-    for shift in range(np.uint64(first), np.uint64(last), np.uint64(DIGIT)):
+    mask = np.uint64((1 << DIGIT_BITS) - 1)
+    slots = np.empty(1 << DIGIT_BITS, np.int64)
+    for shift in range(np.uint64(first), np.uint64(last), np.uint64(DIGIT_BITS)):
         slots[:] = 0
         for i in range(words.size):
             slots[((words[i] - base) >> shift) & mask] += 1

@@ -35,7 +35,7 @@ def add_up(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def thread_count(workers: int | None, enough: int) -> int:
-    """The given number of threads; if none is given, as many as have enough work."""
+    """Return the given number of threads; if none is given, as many as have enough work."""
     if workers is None or isinstance(workers, AtMost):
         if enough <= 1:
             return 1
@@ -44,7 +44,7 @@ def thread_count(workers: int | None, enough: int) -> int:
 
 
 def worker_count(workers: int | None, points: int, bins: int) -> int:
-    """Threads for an image of so many points, each with a histogram of so many bins."""
+    """Return the number of threads for so many points, each with a histogram of so many bins."""
     workers = thread_count(workers, points // POINTS_A_WORKER)
     return max(1, min(workers, BINS_AT_ONCE // bins))
 
@@ -56,7 +56,7 @@ def ranges(count: int, parts: int) -> list[tuple[int, int]]:
 
 
 def _forget() -> None:
-    """A forked child has none of its parent's threads."""
+    """Start without a pool in a forked child, which has none of its parent's threads."""
     global _pool, _lock
     _pool = None
     _lock = threading.Lock()

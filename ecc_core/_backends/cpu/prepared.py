@@ -27,7 +27,7 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-NO_PLACE = (0, 0, 0)  # The place of coefficients where they are not written.
+NO_PLACE = (0, 0, 0)  # Stands for the place of coefficients, which are not written here.
 
 
 def plan(
@@ -69,12 +69,12 @@ def plan(
 
     forest: Any = None
     if kind == "betti":
-        from ecc_core._backends.cpu.betti.prepared import OneForest  # which few calls need
+        from ecc_core._backends.cpu.betti.prepared import OneForest  # Few calls need it.
 
         forest = OneForest(prepared.block, dtype, filtration)
 
     def run(image: Array) -> Any:
-        box, _values = prepared.box(image)  # which live until they are read
+        box, _values = prepared.box(image)  # The values must live as long as their address is used.
         find = partial(prepared.value_range, box)
         now = at
         known = plans
@@ -132,7 +132,7 @@ class OneBlock:
         return cls(source, images, filtration, geometry)
 
     def box(self, image: Array) -> tuple[Box, Array]:
-        """Return an image as loaders read it, and the array that must live till then."""
+        """Return an image as loaders read it, and the array that owns the memory."""
         if self.offset is not None:
             address = image.__array_interface__["data"][0] + self.offset
             return (address, *self.where), image
@@ -145,7 +145,7 @@ class OneBlock:
         return range_at((box[0], *self.memory), self.dtype, self.nan)
 
     def add(self, box: Box, plans: Sequence[Plan], curves: Values) -> None:
-        """Add the curve of a box to the only one of `curves`, by the first plan that all keys fit.
+        """Add the curve of a box to `curves`, (1, n), by the first plan that all keys fit.
 
         The last plan fits whatever the values are.
         """

@@ -17,9 +17,9 @@ Array = NDArray[Any]
 
 
 def curve(shards: Sequence[Array], thresholds: Array, filtration: Filtration) -> NDArray[np.int64]:
-    """Euler characteristic of the image at sorted thresholds: (n,) int64.
+    """Return the Euler characteristic of the image at sorted thresholds, (n,) int64.
 
-    Each shard is counted with all threads, and then the slices that meet.
+    Shards are counted one after another, each by all threads, and then the slices that meet.
     """
 
     def of_images(images: Array) -> NDArray[np.int64]:

@@ -60,17 +60,17 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self._buffers: dict[str, NDArray[np.uint8]] = {}
-        self._views: dict[str, Array] = {}  # what was taken last
+        self._views: dict[str, Array] = {}  # The view that was taken last under each name.
 
     def take(self, name: str, count: int, dtype: Any) -> Array:
-        """An array of `count` elements at the start of a cache line; its contents are arbitrary."""
+        """Return `count` elements at the start of a cache line; their contents are arbitrary."""
         view = self._views.get(name)
         if view is not None and view.size == count and view.dtype == dtype:
             return view
         size = count * np.dtype(dtype).itemsize
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
-            del view, buffer  # before more memory is taken
+            del view, buffer  # The old memory is freed before new memory is taken.
             self._views.pop(name, None)
             self._buffers.pop(name, None)
             buffer = np.empty(size + CACHE_LINE, np.uint8)
@@ -84,7 +84,7 @@ class _Scratch(threading.local):
 
 @lru_cache(maxsize=64)
 def token_of(dtype: np.dtype[Any]) -> Array:
-    """An empty array that tells a kernel the dtype to read."""
+    """Return an empty array, which tells a kernel the dtype to read."""
     return np.empty(0, dtype)
 
 
@@ -93,7 +93,7 @@ scratch = _Scratch()
 
 @operation(lambda *kinds: kinds[1].dtype)
 def _element(builder, address, token):
-    """The element of the dtype of `token` at an address."""
+    """Return the element at an address; it has the dtype of `token`."""
     return builder.load(builder.inttoptr(address, token.element.as_pointer()))
 
 
@@ -109,7 +109,8 @@ def _transpose_tile(builder, address, step, out, at, pitch):
         here = builder.add(address, builder.mul(step, I64(j)))
         rows.append(builder.load(builder.inttoptr(here, vector), align=out.element.width // 8))
     size = TILE // 2
-    while size:  # swap the off-diagonal quarters of the tile, then those of its quarters, and so on
+    # Swap the off-diagonal quarters of the tile, then those of its quarters, and so on.
+    while size:
         upper = [k if not k & size else TILE + k - size for k in range(TILE)]
         lower = [k + size if not k & size else TILE + k for k in range(TILE)]
         for i in range(TILE):
@@ -128,7 +129,7 @@ def _copy_box(address, token, strides, extents, out):
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
     slices, rows, columns = extents
     dz, dy, dx = strides
-    # Of rows and slices, those that lie closer together come first.
+    # "near" is the axis, of rows and slices, along which points lie closer together in memory.
     near = dy
     far = dz
     count = rows
@@ -142,7 +143,8 @@ def _copy_box(address, token, strides, extents, out):
         others = rows
         near_step = rows * columns
         far_step = columns
-    if dx == 3 * token.itemsize:  # a constant, so that LLVM shuffles vectors
+    # Points are one channel of an image with three: with a constant step LLVM shuffles vectors.
+    if dx == 3 * token.itemsize:
         for other in range(others):
             for i in range(count):
                 target = part_of(out, other * far_step + i * near_step, columns)
@@ -178,7 +180,10 @@ def _copy_box(address, token, strides, extents, out):
 
 @kernel()
 def _copy_every_second(address, token, pairs, strides, extents, out):
-    """Copy the lower halves of pairs of elements; behind the last of a row there is none."""
+    """Copy every second element by reading pairs, except for the last one of each row.
+
+    The other element of the last pair may lie outside of the memory of the image.
+    """
     slices, rows, columns = extents
     for z in range(slices):
         for y in range(rows):
@@ -234,11 +239,11 @@ class Source:
         )
         self._address = array.ctypes.data if self.direct else 0
         self.copied_size = 0 if self.direct else size  # bytes of a point that a box copies
-        # Whether slices lie closer together than columns
+        # True if points of neighbouring slices lie closer together than those of columns.
         self.interleaved = 0 < abs(dz) < abs(dx) and array.shape[0] > 1
 
     def box(self, block: Block) -> tuple[Box, Array]:
-        """The points of a block as loaders read them, and the array that must live till then."""
+        """Return the points of a block as loaders read them, and the array that owns the memory."""
         (z, y, x), (z_end, y_end, x_end) = block
         part = self.array[z:z_end, y:y_end, x:x_end]
         if self.direct:
@@ -283,7 +288,7 @@ class DirectionalSource(Source):
 
 
 def memory_order(array: Array) -> tuple[list[int], tuple[slice, ...]]:
-    """Axes from the longest to the shortest steps, and the flips that make these positive."""
+    """Return axes from the longest to the shortest steps, and flips that make steps positive."""
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
     signs = [-1 if array.strides[axis] < 0 else 1 for axis in order]
     return order, tuple(slice(None, None, sign) for sign in signs)

@@ -102,7 +102,8 @@ def _surface(
     order, _ = memory_order(first)
     if first.shape[order[-1]] < SHORT:
         order.sort(key=lambda axis: first.shape[axis])
-    lead = (None,) * (3 - first.ndim)  # the surface does not change when axes are swapped
+    # The surface does not change when axes are swapped.
+    lead = (None,) * (3 - first.ndim)
     sources = [Source(image.transpose(order)[lead]) for image in images]
     shown = None if mask is None else Source(mask.transpose(order)[lead], "mask")
     counter = _Counter(sources, shown, plans, filtration)
@@ -148,7 +149,7 @@ class _Counter:
         self.never = self.code.type(first << 8 * key_bytes | second)
         """The code of points that enter in neither image."""
         self.row = second + 1
-        """The bins of each rank of the first image: one for each rank of the second."""
+        """Number of bins for each rank of the first image: one for each rank of the second."""
         self.last = first * self.row + second
         """The last bin."""
 

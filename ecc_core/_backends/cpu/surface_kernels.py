@@ -21,8 +21,8 @@ from ecc_core._backends.cpu.scans.planes import HAS_COMPRESS, compress
 
 VECTOR_BYTES = 64
 MOST_EVENTS = 34  # vectors that a vector of points may append to one list
-FLUSH = 1 << 13  # bytes; longer lists of events are counted
-EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
+COUNTED_BYTES = 1 << 13  # Lists of events are counted and emptied when they are as long as this.
+EVENT_BYTES = COUNTED_BYTES + (MOST_EVENTS + 1) * VECTOR_BYTES
 
 
 class _Codes:
@@ -114,7 +114,7 @@ def _add_cubes(codes: _Codes) -> None:
     """Append the cells of the T-construction, which enter on the staircases of their cubes.
 
     In the order of codes, a corner is a step of a staircase if its second rank is less than the
-    smallest second rank before it. The join of the two is then subtracted.
+    smallest second rank before it. The join of the step and its predecessor is then subtracted.
     """
     builder = codes.builder
     corners = range(len(codes.corners))
@@ -218,7 +218,7 @@ def pack_codes(first, second, pitch, extents, codes, place, never):
 
 @kernel()
 def _count(plus, minus, counts, histograms):
-    """Count both lists at the same time, so that additions wait less for each other."""
+    """Count both lists in turn, so that an addition to a bin waits less for the previous one."""
     both = min(counts[0], counts[1])
     for i in range(both):
         histograms[0, plus[i]] += 1
@@ -250,7 +250,7 @@ def add_cells(codes, extents, steps, bins, cubes, lists, histograms):
                     counts = vertex_events(codes, start + x, steps, left, bins, plus, minus, counts)
                 else:
                     counts = cube_events(codes, start + x, steps, left, bins, plus, minus, counts)
-                if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
+                if max(counts[0], counts[1]) * codes.itemsize >= COUNTED_BYTES:
                     _count(plus, minus, counts, histograms)
                     counts = (0, 0)
     _count(plus, minus, counts, histograms)

@@ -135,14 +135,16 @@ class _Counter:
     ) -> None:
         """Add the groups whose lowest corners are in a block."""
         part = numbers[tuple(map(slice, *block))]
-        if part.dtype == np.bool_:  # a copy in which True is 1 whatever is written meanwhile
+        if part.dtype == np.bool_:
+            # Another thread may write other bytes than 0 and 1 to the window: the copy has none.
             own = (part.view(np.uint8) != 0).view(np.uint8)
         else:
             own = np.ascontiguousarray(part)
         if not own.any():
             return
         ends = zip(block.stop, self.image.shape, strict=True)
-        z, y, x = [min(end + 1, length) for end, length in ends]  # with the next points
+        # Cells reach to the next points, as far as the image has them.
+        z, y, x = [min(end + 1, length) for end, length in ends]
         box = Block(block.start, (z, y, x))
         room = box.shape
         row = room[2] + SPARE_ELEMENTS
@@ -185,9 +187,9 @@ def _block_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
 def count_window(keys, numbers, room, strides, groups, every, latest, histograms):
     """Add the groups whose lowest corners are in a window to histograms (regions, rows, bins).
 
-    `numbers` are those of the regions of a block's own points, from 1, or 0. Keys begin at the
-    first of these points, and there are so many along each axis (`room`), with `strides` of slices
-    and rows. If `every`, a group enters with the last of its points, which has the largest key,
+    `numbers` tells the region of each of a block's own points, from 1, or 0 for none. Keys begin at
+    the first of these points; there are `room` keys along each axis, with `strides` of slices and
+    rows. If `every`, a group enters with the last of its points, which has the largest key,
     otherwise with the first. `latest` is scratch memory for the keys of a row.
     """
     offsets, sizes, extents, rows, signs = groups
@@ -283,7 +285,7 @@ def region_sizes(labels: Array) -> tuple[Array, Values]:
     """Return the increasing ids of regions, and their numbers of points, (ids,)."""
     ids, numbers = _numbered(labels)
     points = np.zeros(ids.size, np.int64)
-    for plane in numbers:  # NumPy counts a copy in 64 bits
+    for plane in numbers:  # np.bincount copies to int64, so that planes take less memory.
         points += np.bincount(plane.ravel(), minlength=ids.size + 1)[1:]
     order = np.argsort(ids)
     return ids[order], points[order]

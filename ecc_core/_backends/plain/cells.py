@@ -14,7 +14,7 @@ class Kind(NamedTuple):
     """The cells with the same extent along each axis."""
 
     pairs: tuple[int, ...]
-    """1 along the axes along which they have two points, else 0."""
+    """1 for each axis along which the cells have two points, otherwise 0."""
     sign: int
 
 
@@ -28,7 +28,7 @@ def kinds(ndim: int, cubes: bool) -> Iterator[Kind]:
 def values_of(xp: Any, points: Any, kind: Kind, cubes: bool, never: int, boundary: Boundary) -> Any:
     """Return the values of the cells of a kind, from those of the points of an image.
 
-    It is the largest of the values of vertices, or the smallest of those of cubes.
+    A cell has the largest value of its vertices, or the smallest value of its cubes.
     """
     cells = points
     for axis, pairs in enumerate(kind.pairs):
@@ -54,7 +54,7 @@ def _neighbours(
 
 
 def framed(xp: Any, cells: Any, axis: int, value: int) -> Any:
-    """Return int64 cells with one more of a value at both ends of an axis."""
+    """Return int64 cells with one more cell of the given value at both ends of an axis."""
     shape = [1 if i == axis else n for i, n in enumerate(cells.shape)]
     outside = like(np.full(shape, value, np.int64), cells)
     return xp.concat([outside, cells, outside], axis=axis)

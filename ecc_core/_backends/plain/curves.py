@@ -112,7 +112,7 @@ def _coefficients_of_image(values: Array, absent: Array, filtration: Filtration)
     for kind in kinds(len(shape), cubes):
         cells = values_of(xp, keys, kind=kind, cubes=cubes, never=never, boundary=closed)
         for axis in itertools.compress(range(len(shape)), kind.pairs):
-            if not cubes:  # as for cubes, there is one before the first point and after the last
+            if not cubes:  # Cells of cubes reach beyond both ends of the axis already.
                 cells = framed(xp, cells, axis, NOBODY)
         steps = ((0, 1) if paired else (0,) for paired in kind.pairs)
         for ends in itertools.product(*steps):
@@ -172,7 +172,7 @@ def number(
 ) -> int:
     """Return the Euler characteristic of the only image at one level, (1,)."""
     if level[0] == LEAST_POSITIVE[0] and filtration.superlevel and dtype_of(images).kind != "b":
-        images = images > 0  # some devices take the least numbers for zero
+        images = images > 0  # Some devices flush subnormal numbers to zero.
     return int(curve(images, level, filtration, mask=mask)[0, 0])
 
 
@@ -196,7 +196,7 @@ def value_range(
 
 
 def after_range(filtration: Filtration) -> Filtration:
-    """Return the filtration; NaN is looked for wherever it may not be."""
+    """Return the filtration unchanged, so that NaN is still an error if it was one before."""
     return filtration
 
 
@@ -213,7 +213,7 @@ def surface(
     """Return the Euler characteristics of intersections, (images, n, m) int64."""
     xp = standard_of(first).namespace
     ranks, entered, count = _ranked(first, thresholds[0], filtrations[0], mask)
-    _values(second, filtrations[1], mask)  # which refuses NaN, wherever it is
+    _values(second, filtrations[1], mask)  # NaN is refused even where `first` never enters.
     rows = [like(np.zeros((first.shape[0], thresholds[1].size), np.int64), first)]
     for level in range(count):
         shown = ranks <= level if mask is None else (ranks <= level) & mask
@@ -224,9 +224,9 @@ def surface(
 def _ranked(
     images: Array, thresholds: NDArray[Any], filtration: Filtration, mask: Array | None
 ) -> tuple[Array, NDArray[np.int64], int]:
-    """Return for each point the number of levels that exclude it, and the levels.
+    """Return ranks, the number of levels entered at each threshold, and the number of levels.
 
-    Of these, how many have entered at each threshold, and how many there are.
+    The rank of a point is the number of levels that exclude it.
     """
     values, absent = _values(images, filtration, mask)
     dtype = np.dtype(np.float64) if filtration.direction is not None else dtype_of(images)
@@ -272,7 +272,7 @@ def _curves_of_ranks(ranks: Array, count: int, filtration: Filtration) -> Array:
 
 
 def _values(images: Array, filtration: Filtration, mask: Array | None) -> tuple[Array, Array]:
-    """Return values that are computed with, with the direction, and the points that never enter."""
+    """Return values in the dtype of computation, with the direction, and which never enter."""
     xp = standard_of(images).namespace
     dtype = dtype_of(images)
     if filtration.direction is not None:

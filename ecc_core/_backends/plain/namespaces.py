@@ -10,7 +10,7 @@ from ecc_core._request.dtypes import holder_of, name_of
 
 
 class Standard(NamedTuple):
-    """How the arrays of a library are computed with."""
+    """How functions of the array API standard are called for the arrays of a library."""
 
     namespace: Any
     """Has the functions of the standard, version 2023.12, that this folder calls."""
@@ -50,7 +50,8 @@ class TorchFunctions:
         return array.to(dtype)
 
     def asarray(self, array: Any, *, device: Any = None) -> Any:
-        return self.torch.from_numpy(np.array(array)).to(device)  # a copy that can be written to
+        # torch warns of arrays that are read-only, so it is given a copy.
+        return self.torch.from_numpy(np.array(array)).to(device)
 
     def sort(self, array: Any) -> Any:
         return self.torch.sort(array).values
@@ -69,7 +70,7 @@ class TorchFunctions:
 
 
 _known: dict[str, Standard] = {"numpy": Standard(NumPyFunctions())}
-"""By the package that the type of the arrays is from."""
+"""The key is the package that defines the type of the arrays."""
 
 
 def make_known(package: str, standard: Standard) -> None:

@@ -85,8 +85,8 @@ class BettiNumbers(Protocol):
         """Return points, those of the largest component, and components that touch both ends.
 
         They are (images, 2 + pairs, n) int64. `ends` are masks of the inlet and the outlet. None
-        for the first or the last slice along each axis that has points: then there is a pair of
-        ends for each axis.
+        stands for the first or the last slice with points along each axis, so that there is a pair
+        of ends for each axis.
         """
 
     def persistent_regions(
@@ -103,12 +103,13 @@ class BettiNumbers(Protocol):
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         """Return labels of the components that last, and births, deaths and elders of each.
 
-        The image has no batch axis. Labels end at this share of the way from birth to death.
+        The image has no batch axis. `rel_height` is the part of the way from birth to death at
+        which labels end.
         """
 
 
 class HostBettiNumbers(BettiNumbers, Protocol):
-    """What only the host computes: by boxes, and what matches."""
+    """Betti numbers with what only the host computes: results by boxes, and Betti matching."""
 
     betti_pieces: "BettiPieces"
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
@@ -136,7 +137,7 @@ class HostBettiNumbers(BettiNumbers, Protocol):
     ) -> list[tuple[DeviceArray, DeviceArray]]:
         """Return the points of birth and death for each dimension, -1 for classes that last.
 
-        Only of classes that last for at least `least`.
+        Only classes that last for at least `least` are returned.
         """
 
     def betti_matching(

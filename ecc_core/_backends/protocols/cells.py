@@ -34,7 +34,7 @@ class CellCounts(Protocol):
         *,
         workers: int | None = None,
     ) -> tuple[DeviceArray, Counts]:
-        """Return the ids (k,) of regions and their numbers (k, kinds, n)."""
+        """Return the ids (k,) of regions and their numbers of cells, (k, kinds, n)."""
 
     def window_sums(
         self,
@@ -59,7 +59,7 @@ class CellCounts(Protocol):
         filtration: Filtration,
         /,
     ) -> tuple[DeviceArray, DeviceArray]:
-        """Return the same for the regions of one image: ids (k,) and (k, n)."""
+        """Return the ids (k,) of the regions of one image, and the sums for each, (k, n)."""
 
     def window_levels(
         self, images: DeviceArray, coefficients: DeviceArray, windows: DeviceArray, /
@@ -68,10 +68,10 @@ class CellCounts(Protocol):
 
 
 class WindowCellCounts(CellCounts, Protocol):
-    """What the host counts besides: cells whose lowest corner is a point of a window.
+    """Counts with those that only the host has: of cells whose lowest corner is in a window.
 
-    Images are closed. Windows may have fewer points at the ends of axes. With `signs` of the kinds
-    there is their sum in place of them.
+    Images are closed. Windows may have fewer points than images at the ends of axes. With `signs`,
+    the signed sum of all kinds takes their place.
     """
 
     def window_counts(
@@ -87,7 +87,7 @@ class WindowCellCounts(CellCounts, Protocol):
         signs: Counts | None = None,
         workers: int | None = None,
     ) -> Counts:
-        """Return the numbers of each image, (images, kinds, n)."""
+        """Return the numbers of cells of each image, (images, kinds, n)."""
 
     def region_window_counts(
         self,
@@ -102,10 +102,10 @@ class WindowCellCounts(CellCounts, Protocol):
         signs: Counts | None = None,
         workers: int | None = None,
     ) -> tuple[DeviceArray, Counts]:
-        """Return the ids of the regions of one image, and their numbers (k, kinds, n).
+        """Return the ids (k,) of the regions of one image, and their numbers (k, kinds, n).
 
         Regions may have points that the mask excludes.
         """
 
     def region_sizes(self, labels: DeviceArray, /) -> tuple[DeviceArray, Counts]:
-        """Return the same ids, and the numbers of points, (k,)."""
+        """Return the ids (k,) of regions, and their numbers of points, (k,)."""

@@ -92,7 +92,7 @@ class Backend(Protocol):
 
 
 class Planner(Protocol):
-    """What a backend may have besides: plans of calls that come again."""
+    """A part that a backend may have: plans of calls for arrays of the same layout."""
 
     def plan(
         self,

@@ -13,7 +13,7 @@ from ecc_core._request.filtration import Filtration
 class BettiPieces(Protocol):
     """Boxes of an image, reduced to what other boxes can change, and how they are joined.
 
-    The image has no batch axis. `open_sides` are those beyond which it goes on. A piece is any
+    The image has no batch axis, and continues beyond the `open_sides` of a box. A piece is any
     object. In 1-D and 2-D, `least` is that of `HostBettiNumbers`.
     """
 
@@ -135,7 +135,7 @@ class TunnelPieces(Protocol):
 
 
 class SizePieces(Protocol):
-    """The same for sizes of components, with the `ends` of `component_curves`."""
+    """Boxes of an image as for `BettiPieces`, for `component_curves` and with its `ends`."""
 
     def piece_of(
         self,

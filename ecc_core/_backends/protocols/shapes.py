@@ -15,7 +15,7 @@ class Transforms(Protocol):
     """
 
     def numbers(self, array: DeviceArray, /) -> AbstractContextManager[Any]:
-        """Give an array as NumPy's functions take it, with its device and stream current."""
+        """Yield an array that NumPy's functions accept, while its device and stream are current."""
 
     def mask_transform(
         self,
@@ -39,10 +39,10 @@ class Transforms(Protocol):
         /,
         workers: int | None = None,
     ) -> DeviceArray:
-        """Return the same for weights, in their dtype."""
+        """Return the curves of an image of weights along directions, (k, m) in their dtype."""
 
     def find_regions(self, labels: DeviceArray, spacing: Floats, connectivity: int, /) -> Any:
-        """Return the regions of a label image, with `labels` and `radii`."""
+        """Return the regions of a label image, an object with attributes `labels` and `radii`."""
 
     def region_transforms(
         self,
@@ -72,8 +72,8 @@ class SimplicialComplexes(Protocol):
     def make_complex(self, given: Sequence[DeviceArray], points: int, complete: bool, /) -> Complex:
         """Return the edges, triangles and so on of a complex, by dimension.
 
-        `given` are int64 arrays of increasing width, not more than one of each. With `complete`
-        faces that are missing are added, otherwise they are an error.
+        `given` are int64 arrays of increasing width, at most one of each width. With `complete`,
+        missing faces are added; otherwise they are an error.
         """
 
     def value_curves(
@@ -112,5 +112,5 @@ class HostSimplicialComplexes(SimplicialComplexes, Protocol):
     ) -> tuple[DeviceArray, DeviceArray]:
         """Return the points of birth and death of components, oldest first; -1 for no death.
 
-        Without those that die at the value at which they are born. Values have no NaN.
+        Components that die at the value at which they are born are left out. Values have no NaN.
         """

@@ -105,7 +105,7 @@ def look_up_keys(box, keys, place, token, table, infinity):
         for y in range(rows):
             row = image_row(box, token, z, y)
             target = key_row(keys, place, z, y, columns)
-            for x in range(columns):  # by vector
+            for x in range(columns):  # LLVM vectorizes this loop, but not the next one.
                 bad |= (row[x] & MAGNITUDE_BITS) > infinity
             for x in range(columns):
                 target[x] = table[row[x]]
@@ -239,9 +239,9 @@ def _find_cells(values, bits, grid, order, cells, keys):
 def _rank_cells(cells, keys, entries, only, held, bounds, base, target):
     """Write the ranks of values from their cells and keys.
 
-    Keys of 32 bits are added to the entry, whose lower half carries into the upper one, the rank,
-    from the cell's bound on. Those of 64 bits are compared with the bound, `only`. Cells that hold
-    several bounds are searched afterwards, a group of values at a time.
+    A key of 32 bits is added to the entry, whose upper half is the rank: the lower half carries
+    into it if the key has reached the bound of the cell. Keys of 64 bits are compared with the
+    bound, `only`. Cells with several bounds are searched afterwards, for a group of values at once.
     """
     narrow = keys.itemsize == 4
     shift = np.uint64(32 if narrow else 0)
@@ -274,12 +274,13 @@ def bin_by_cells(box, keys, place, token, grid, order, table, ends):
     value's own cell settles the rest; a cell with several is searched. `grid` is (origin, slope,
     last): the cell is ``(value - origin) * slope``, confined to 0..last; NaN lies in cell ``last +
     1``. `order` is (sign, negative, flip, stored, turn, limit): the key in the order of entry is
-    the :func:`ordered_key` of the value, exclusive or `flip`; it is compared exclusive or `stored`.
-    The `table` is (entries, only, held, bounds, base). For each cell `entries` has the key of what
-    lies before its bounds, or marked their number if it holds several, `only` the bound if it holds
-    one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a NaN, and
-    whether a key did not fit: `ends` tells whether that of a NaN does not, and whether one that,
-    exclusive or `turn`, is beyond `limit` does not. The row of the first such key is the last one.
+    ``ordered_key(bits, sign, negative) ^ flip``, and ``key ^ stored`` is compared with bounds. The
+    `table` is (entries, only, held, bounds, base). For each cell, `held` is its number of bounds,
+    `entries` has the staged key of values before its bounds, or, marked by `CROWDED`, the number of
+    bounds before it if it holds several, and `only` is its bound if it holds one (for keys of 64
+    bits). Returns whether there was a NaN, and whether a key did not fit: `ends` tells whether that
+    of a NaN does not, and whether one with ``key ^ turn > limit`` does not. The row of the first
+    such key is the last one that is staged.
     """
     slices, rows, columns = box[2]
     entries, only, held, bounds, base = table

@@ -31,8 +31,8 @@ MOST_CELLS = 1 << 16
 SEARCH_COST = 8.0
 LARGE_COST = 0.05
 LARGE_TABLE = 1 << 12
-REACH = 0.96  # The levels span this part of the cells.
-MARGIN = 3.0  # So many cells, if there are as few as possible, lie before the first level.
+SPANNED_PART = 0.96  # The levels span this part of the cells.
+MARGIN_CELLS = 3.0  # Cells before the first level in the smallest grid; larger ones have more.
 
 
 class EvenScale(NamedTuple):
@@ -117,7 +117,8 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
                 and np.isfinite([slope * 2.0**32, offset * 2.0**32]).all()
             ):
                 continue
-            # values > turn, or for superlevels values < level: not (values > next lower value)
+            # A value is past the turn if it is above this one, or not above it for superlevel sets.
+            # Their values are below the level: they are at most the next lower value.
             if levels.superlevel:
                 value = after[turn] if turn >= 0 else -np.inf
             else:
@@ -169,7 +170,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
         base = top + least - count
         never = max(top + least - count, 0)
     else:
-        behind = entering != full  # no value lies behind the last one of the dtype
+        behind = entering != full  # No value enters after the last one of the dtype.
         values = values[behind]
         bounds = entering[behind] + one
         base = -least
@@ -196,7 +197,7 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     with np.errstate(all="ignore"):
         span = finite.max() - lowest if finite.size else number(0)
         # Values below and above all levels have a cell of their own.
-        origin = lowest - number(MARGIN) * span / number(LEAST_CELLS)
+        origin = lowest - number(MARGIN_CELLS) * span / number(LEAST_CELLS)
         origin = origin if np.isfinite(origin) else lowest
         least = min(max(LEAST_CELLS, 2 << values.size.bit_length()), MOST_CELLS)
         counts = (1 << k for k in range(least.bit_length() - 1, MOST_CELLS.bit_length()))
@@ -206,7 +207,7 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
     # The highest bit marks crowded cells. A key of -1 is that of a value beyond all levels.
     first = (base + before).astype(np.uint64) & ~kernels.CROWDED
-    # Behind the last bound there is none to compare with.
+    # Cells behind the last bound have nothing to compare with, and get 0.
     only = np.append(bounds, bounds.dtype.type(0))[np.minimum(before, bounds.size)]
     crowded = held > 1
     if values.dtype.itemsize == 4:
@@ -230,10 +231,10 @@ def _place(
 ) -> tuple[float, Any, NDArray[np.int64], int]:
     """Return the cost and slope of a grid, the cell of each level, and the given number of cells.
 
-    The cost is the expected one of a value, in ns, if values are distributed as the levels are.
+    The cost is the expected time for a value, in ns, if values are distributed as the levels are.
     """
     number = wide.dtype.type
-    slope = number(count * REACH) / span if 0 < span < np.inf else number(0)
+    slope = number(count * SPANNED_PART) / span if 0 < span < np.inf else number(0)
     slope = slope if np.isfinite(slope) else number(0)
     place = (wide - origin) * slope
     place = np.where(place > 0, place, number(0))

@@ -43,7 +43,7 @@ def ordered_keys(values: Array) -> Array:
 
 
 def values_of(keys: Array, dtype: np.dtype[Any]) -> Array:
-    """Return the values of such integers."""
+    """Return the values of a dtype that have the given :func:`ordered_keys`."""
     sign, negative = bits_to_invert(dtype)
     bits = keys.astype(unsigned(dtype), copy=False)
     if dtype.kind != "f":

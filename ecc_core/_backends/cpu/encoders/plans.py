@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 KEPT_BYTES = 1 << 20  # Plans are kept for thresholds up to this size.
 HASHED_BYTES = 1 << 12
-DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
+DIRECT_16_BIT = 1 << 17  # From so many points on, a histogram of all 16-bit values pays.
 
 
 class Plan(NamedTuple):
@@ -151,7 +151,8 @@ def _plans(
         return [_with_bound(binned(top=count), cubes)]
     if count != 256:
         return [binned(top=count)]
-    # 257 ranks are one more than a byte holds: often no point never enters, or none is first.
+    # There are 257 ranks, one more than a byte holds. Often no point has the last rank, or none has
+    # the first, so plans without these are tried first.
     makers = [partial(binned, top=count - 1, least=1), partial(binned, top=count)]
     if not masked:
         makers.insert(0, partial(binned, top=count - 1))
@@ -159,9 +160,9 @@ def _plans(
 
 
 def _with_bound(plan: Plan, cubes: bool) -> Plan:
-    """Return a plan of one level with one bin for the points on each side of it, if there can be.
+    """Return a plan of one level with one bin for the points on each side of it, where possible.
 
-    There must be keys on both sides for the points around the image.
+    It is possible if there are keys on both sides, since points around the image need one of them.
     """
     reached = int(plan.entered.max(initial=0))
     bound = plan.top - reached if cubes else reached - 1
@@ -245,7 +246,7 @@ def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, leas
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
-    """Return a plan that keeps the order of all values, for coefficients but no curve."""
+    """Return a plan that keeps the order of all values, for coefficients instead of a curve."""
     kind = unsigned(dtype)
     full = int(np.iinfo(kind).max)
     descending = superlevel != cubes

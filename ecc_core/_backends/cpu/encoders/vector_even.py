@@ -31,7 +31,7 @@ def _levels(builder: Any, before: Any, kind: Any, stored: Any, regular: Any, lin
         with yes:
             start, step = line
             level = builder.fadd(builder.fmul(builder.sitofp(before, numbers), step), start)
-            if isinstance(kind.element, ir.IntType):  # never regular
+            if isinstance(kind.element, ir.IntType):  # Integers are never regular at run time.
                 level = builder.fptosi(level, kind)
             elif kind != numbers:
                 level = builder.fptrunc(level, kind)
@@ -86,11 +86,12 @@ def _bin(lanes: int, checked: bool) -> Any:
             least = llvm.splat(_I32, lanes, 0)
             most = count
         low, high = (builder.sitofp(end, numbers) for end in (least, most))
-        place = builder.select(builder.fcmp_ordered(">", place, low), place, low)  # and NaN
+        # NaN becomes `low`, since comparisons with it are false.
+        place = builder.select(builder.fcmp_ordered(">", place, low), place, low)
         place = builder.select(builder.fcmp_ordered("<", place, high), place, high)
         below = builder.fptosi(place, count.type)
         if checked:
-            # Is any place, a multiple of 1 / one, within reach of a whole one?
+            # Find places, which are multiples of 1 / one, within reach of a whole number.
             rest = builder.and_(builder.add(below, reach), builder.sub(one, unit))
             near = builder.icmp_unsigned("<=", rest, builder.add(reach, reach))
             near = builder.bitcast(near, ir.IntType(lanes))

@@ -1,9 +1,9 @@
 """Curves of all labelled regions of an image in one pass.
 
 The boxes of 94 regions of 1024 x 1024 points, scanned one after the other, take ten times as long.
-A scan finds the coefficients of each region by itself. A point owns a cell if its key is the
-largest of the cell. In the V-construction of one region, a point owns no cell that extends beyond
-the region; in the T-construction, points outside own none.
+A scan finds the coefficients of every region as if it were alone. A point owns a cell if its key is
+the largest of the cell. In the V-construction of one region, a point owns no cell that extends
+beyond the region; in the T-construction, points outside of the region own no cell.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-FEW_LEVELS = 128  # With fewer levels, looking up 8-bit values pays.
-MOST_BINS = 1 << 23  # All threads together have no more, unless one of them needs more.
+FEW_LEVELS = 128  # For fewer levels, keys of 8-bit values are looked up, so that there are fewer.
+MOST_BINS = 1 << 23  # All threads together have no more bins, unless one of them needs more.
 CURVES_AT_ONCE = 1 << 10
 TOP = np.uint64(63)
 
@@ -58,9 +58,9 @@ _OFFSETS = np.array(DIRECTIONS)
 
 
 def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Cells at a point that span `extent` axes, as the neighbours that complete them.
+    """Return the cells at a point that span `extent` axes, as the neighbours that complete them.
 
-    A neighbour is its direction's index, or 25 - the index of the opposite direction.
+    A neighbour is the index of its direction, or 25 minus the index of the opposite direction.
     """
     number: dict[tuple[int, ...], int] = {d: i for i, d in enumerate(DIRECTIONS)}
     number |= {tuple(-o for o in d): 25 - i for i, d in enumerate(DIRECTIONS)}
@@ -97,10 +97,11 @@ def _take(total, plane):
 
 @subroutine()
 def _pair(planes, at, direction, strides, behind, outside, first):
-    """Whether 64 points beat their neighbours in a direction, and in the opposite one.
+    """Return which of 64 points own the edges to neighbours in a direction, and in the opposite.
 
-    Backward planes of a direction follow its forward ones, and stand where the neighbour that came
-    before compared itself: `behind` slices on, a row up or down, shifted along x.
+    Backward planes of a direction follow its forward ones. They lie at the place of the earlier
+    neighbour: `behind` elements on if it is in the slice before, a row up or down, or shifted along
+    x.
     """
     word_step, direction_step = strides
     forward = planes[np.uint64(at + 2 * direction * direction_step)]
@@ -118,7 +119,7 @@ def _pair(planes, at, direction, strides, behind, outside, first):
 
 @subroutine()
 def _coefficients_2d(planes, at, strides, outside, first):
-    """The coefficients of the 64 points whose planes lie at `at`, as 4 planes."""
+    """Return the coefficients of the 64 points whose planes lie at `at`, as 4 planes."""
     east, west = _pair(planes, at, 0, strides, 0, outside, first)
     southwest, northeast = _pair(planes, at, 1, strides, 0, outside, first)
     south, north = _pair(planes, at, 2, strides, 0, outside, first)
@@ -130,7 +131,7 @@ def _coefficients_2d(planes, at, strides, outside, first):
 
 @subroutine()
 def _coefficients_3d(planes, at, strides, behind, outside, first, owned):
-    """As :func:`_coefficients_2d`; the slice before has its planes `behind` further."""
+    """As :func:`_coefficients_2d`; the planes of the slice before lie `behind` elements on."""
     for i in range(13):
         step = behind if i >= 4 else 0
         owned[i], owned[25 - i] = _pair(planes, at, i, strides, step, outside, first)
@@ -174,9 +175,10 @@ def _scatter(planes, wanted, point, keys, labels, histograms):
 
 @kernel(inline="always")
 def _compare_slice(keys, labels, geometry, directions, flip, z, planes):
-    """Write which points of a slice own the cells between them and their neighbours.
+    """Write which points of a slice own the edges between them and their neighbours.
 
-    There are two planes for each direction: for a point, and for the neighbour behind it.
+    There are two planes for each direction: whether the point itself owns the edge, and whether its
+    neighbour does.
     """
     _, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
@@ -270,13 +272,13 @@ def region_curves(
     *,
     workers: int | None = None,
 ) -> tuple[Array, Values]:
-    """Ids of the regions, increasing, and their curves, (ids, n) int64."""
+    """Return the ids of the regions, increasing, and their curves, (ids, n) int64."""
     spatial = filtration.ndim
     cubes = filtration.cubes
     dtype, label_dtype = (array.dtype.newbyteorder("=") for array in (image, labels))
     if image.size == 0:
         return np.empty(0, label_dtype), np.zeros((0, thresholds.size), np.int64)
-    order, flips = memory_order(image)  # a region's curve does not depend on them
+    order, flips = memory_order(image)  # Curves do not depend on the order of axes.
     lead = (None,) * (3 - spatial)
     image, labels = (array.transpose(order)[flips][lead] for array in (image, labels))
     sources = Source(image), Source(labels, "labels")
@@ -288,7 +290,8 @@ def region_curves(
     caller = threading.get_ident()
 
     def work(queue: Iterator[Block]) -> tuple[Numbering, Array]:
-        # Of regions that are scattered over the image each thread would hold all histograms.
+        # If regions are scattered over the image, each thread needs the histograms of all of them.
+        # Threads that have their part of the bins then stop, and the caller does the rest.
         most = math.inf if threading.get_ident() == caller else MOST_BINS // count
         return _count(queue, *sources, plan, filtration, len(blocks), most)
 
@@ -346,7 +349,7 @@ def _count(
             raise ValueError(NAN_MESSAGE)
         held = len(histograms)
         needed = numbering.count
-        if needed > held:  # zeros that are not used yet take no memory
+        if needed > held:  # Zeros take no memory before they are written to.
             expected = min(needed * total, MOST_BINS // bins) if held == 0 else 2 * held
             known = histograms
             histograms = np.zeros((max(needed, expected), bins), counts)
@@ -372,7 +375,7 @@ def _count(
 
 
 def _background(size: int, cleared: slice, dtype: np.dtype[Any]) -> Array:
-    """Return numbers of regions, which are 0 where they are read."""
+    """Return an array for the numbers of regions, 0 where the scan reads beyond the image."""
     regions = scratch.take("regions", size, dtype)
     regions[cleared] = 0
     return regions

@@ -1,8 +1,8 @@
 """Numbers for the labels of an image: from 1 on, in the order in which a thread meets them.
 
-So one pass over an image is enough, whatever its labels. A label that another thread writes
-meanwhile gets a number like any other, or is background if it is out of range: what becomes an
-index is a number that was assigned here.
+So one pass over an image is enough, whatever its labels. Only numbers that were assigned here
+become indices. So a label that another thread writes meanwhile does no harm: it gets a number like
+any other, or is background if it is out of range.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ Array = NDArray[Any]
 
 LEAST_SLOTS = 1 << 10
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FEW_CHANGES = 12  # With no more changes among 64 labels, runs are filled, otherwise single points.
+# If the label changes at most so often among 64 points, runs are filled by vectors, which is slower
+# than to write single points if there are many runs.
+FEW_CHANGES = 12
 
 
 @subroutine()
 def _slot(label, keys, numbers, shift):
-    """The slot of a label, or the empty one where it belongs."""
+    """Return the slot of a label, or the empty slot where it belongs."""
     last = np.uint64(keys.size - 1)
     slot = (label * GOLDEN) >> shift
     while numbers[slot] != 0 and keys[slot] != label:
@@ -75,7 +77,7 @@ def _number(box, token, out, place, limit, table, count):
                 stop = stop + 1
                 changes = ONE
                 fill = False
-                if x > 0 and columns > LANES:  # the last words of a row overlap
+                if x > 0 and columns > LANES:  # The last 64 points overlap those before.
                     x, stop = min(x, columns - LANES), min(x + LANES, columns)
                     changes = ~equal(row, x, x - 1)
                     before = np.uint64(row[x - 1])
@@ -102,7 +104,7 @@ def _number(box, token, out, place, limit, table, count):
                                 keys[slot] = label
                                 numbers[slot] = count
                             number = numbers[slot]
-                    if fill and here + LANES <= columns:  # beyond `stop` more is written later
+                    if fill and here + LANES <= columns:  # What lies behind the run is overwritten.
                         fill_vector(target, here, number)
                     elif fill:
                         for i in range(here, np.uint64(stop)):
@@ -115,7 +117,7 @@ def _number(box, token, out, place, limit, table, count):
 class Numbering:
     """The numbers that one thread gives to labels, `count` so far.
 
-    They are staged in a `dtype` that is as narrow as possible, as narrow ones compare faster.
+    They are staged in the narrowest possible `dtype`, because narrow numbers compare faster.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -149,7 +151,7 @@ class Numbering:
         start: int,
         strides: tuple[int, int],
     ) -> tuple[Array, Array]:
-        """The numbers of a box, written to an array of a dtype that `make` returns, and its labels.
+        """Return the numbers of a box, in an array of a dtype that `make` returns, and its labels.
 
         The first number goes to the place `start`, and `strides` are those of slices and rows.
         """
@@ -179,9 +181,9 @@ class Numbering:
 def merge_ids(
     numberings: Sequence[Numbering],
 ) -> tuple[NDArray[np.uint64], list[NDArray[np.int64]]]:
-    """All labels, increasing, and for each numbering the numbers of these labels less 1.
+    """Return all labels, increasing, and for each numbering the numbers of these labels less 1.
 
-    That is -1 for labels which it does not have.
+    It is -1 for labels that the numbering lacks.
     """
     every = np.concatenate([numbering.ids for numbering in numberings])
     ids, places = np.unique(every, return_inverse=True)

@@ -1,13 +1,13 @@
 """Cut an image into blocks, and encode and scan them one by one.
 
-At borders that are not closed, halos of blocks spare scans corrections, as scans take their points
-for points of the image. Along an axis whose opposite sides touch these are the points on the
-opposite side. A half-open window has the cells of the closed one but those of the last points along
-an axis: behind these the halo has the least key of all. The cells between a last point and its halo
-then enter with the last point, and cancel its own.
+Scans take the points of a halo for points of the image, so that halos make curves right at borders
+that are not closed. Along an axis whose opposite sides touch, the halo holds the points on the
+opposite side. A half-open window has the cells of the closed image without those of the last points
+along an axis, so the halo behind these has the least key of all: the cells between a last point
+and its halo then enter with the last point, and cancel its own.
 
-Rows that are periodic have a halo on the high side only: another word of bits before every row
-would take too long. Scans begin with the last word of a row for what passes on to the first.
+Periodic rows have a halo on the high side only, because another word of bits before every row would
+take too long. A scan begins with the last word of such a row, whose last point the first one needs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 STAGED_BYTES = 1 << 20  # Bytes of the keys of a block of a volume; half of it for 2-D images.
-MAX_ROWS = 64
-MAX_COLUMNS = 8192
+MOST_BLOCK_ROWS = 64
+MOST_BLOCK_COLUMNS = 8192
 FRONT = 64  # Elements before the keys of a block, which are read as neighbours of its first point.
 NOWHERE: Flags = False, False, False
 WORD_TYPE = np.dtype(np.uint64)
@@ -56,16 +56,16 @@ def cut(
     """
     slices, rows, columns = shape
     thin = (slices if ndim == 3 else 1) * rows
-    width = min(columns, MAX_COLUMNS * max(1, 4 * kernels.ROWS // max(thin, 1)))
+    width = min(columns, MOST_BLOCK_COLUMNS * max(1, 4 * kernels.ROWS // max(thin, 1)))
     row_bytes = (width + 128) * key_size
     if ndim == 3:
-        height = min(rows, MAX_ROWS)
+        height = min(rows, MOST_BLOCK_ROWS)
         depth = max(8, STAGED_BYTES // (row_bytes * (height + 2)) - 2)
     elif together > 1:
         depth = min(slices, together)
         height = min(rows, max(8, STAGED_BYTES // (2 * row_bytes * depth)))
     else:
-        height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
+        height = min(rows, max(MOST_BLOCK_ROWS, STAGED_BYTES // (2 * row_bytes)))
         depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
     return tiles(shape, (even_step(slices, depth), even_step(rows, height), width))
 
@@ -80,9 +80,9 @@ class Layout(NamedTuple):
     """Where the keys of a block and its halo lie in a flat array.
 
     `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
-    before each row, and the strides of rows and slices. `box` is what there is to read of the
-    block and its halo, `at` where its first point goes, and `steps` the strides
-    of slices and rows. `low` and `high` tell which sides of the block are borders of the image.
+    before each row, and the strides of rows and slices. `box` is the part of the block and its halo
+    that is in the image, `at` is the place of its first point, and `steps` are the strides of
+    slices and rows. `low` and `high` tell which sides of the block are borders of the image.
     """
 
     geometry: tuple[int, int, int, int, int, int]
@@ -138,7 +138,7 @@ def load_box(
     Returns whether there was a NaN, and whether a key did not fit.
     """
     place = start, strides
-    # Encoders read by address: the arrays must live until they are done.
+    # Encoders read by address, so the arrays must live until the encoders are done.
     read, values = source.box(box)
     nan, unfit = plan.load(read, keys, place)
     if mask is not None:
@@ -150,7 +150,7 @@ def load_box(
 
 @kernel()
 def fill_halo(keys, geometry, low, high, halo, key):
-    """Write a key behind borders; `halo` slices of keys lie around a volume."""
+    """Write a key to the halo behind borders; `halo` is 1 if slices of it surround a volume."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     for z in range(1 - halo, slices + 1 + halo):
         start = z * slice_stride
@@ -278,7 +278,7 @@ class Scanner:
         self.mask = mask
         self.nan = filtration.nan
         self.shape = source.shape
-        self.descending = cubes  # the order of keys
+        self.descending = cubes  # The largest keys of the T-construction enter first.
         self.ndim = max(filtration.ndim, 2)
         boundary = filtration.boundary
         self.closed = boundary.is_closed
@@ -287,7 +287,7 @@ class Scanner:
         self.sides = boundary.sides
         # Borders that are not closed are those of vertices in both constructions.
         self.cubes = self.sides.closed if cubes else NOWHERE
-        self.sign = -1 if cubes and self.ndim == 3 else 1  # of the coefficients
+        self.sign = -1 if cubes and self.ndim == 3 else 1  # that of coefficients from the scan
 
     def detached(self) -> Self:
         """Return the scanner without its source and mask, for blocks that are staged elsewhere."""

@@ -2,9 +2,9 @@
 
 A staged block is a flat array of unsigned keys with one point of halo around the block's own
 points (see ``encoders/kernels.py``). Kernels always compute the sublevel curve of the
-V-construction of the keys; what differs in the T-construction is the order of the keys, which the
-loader reverses, and what happens at the borders of the image: the points inside own the cells to
-the points outside if points are `cubes` (T). If they are vertices (V), there are no such cells.
+V-construction of the keys. The T-construction differs in the order of keys, which the loader
+reverses, and at the borders of the image: if points are `cubes` (T), points inside own the cells to
+the points outside; if they are vertices (V), there are no such cells.
 
 A scan finds the coefficient of every point. For the set at a single level it is enough to count
 cells: an edge has two of its points in the set, a square four, and 64 points are compared with
@@ -201,7 +201,10 @@ def _compare_slice(keys, geometry, borders, planes, z, volume):
 
 @kernel(inline="always")
 def _to_highest_bit(carry, columns):
-    """Move the last point of a word, of which rows end within, behind its highest bit."""
+    """Move the bits of the last points of rows, which may end within a word, to its highest bit.
+
+    From there they pass on to the first word of a periodic row.
+    """
     for i in range(carry.size):
         carry[i] <<= np.uint64(63 - (columns - 1) % 64)
 
@@ -338,7 +341,7 @@ def count_sets(bits, geometry, sides, cubes, volume, scratch, histograms):
             valid[y * row_step + word] = own
     framed = cubes and low[2]
     corner = np.int64(not cubes and high[1] and high[2] and (high[0] or not volume))
-    before = 0 if cubes and low[1] else 1  # the rows from which squares hang
+    before = 0 if cubes and low[1] else 1  # 0 if the row before the block has cells, too
     size = (rows + 1 - before) * row_step
     count = (rows + 2 - before) * row_step + 1
     for z in range(0 if volume and cubes and low[0] else 1, slices + 1):

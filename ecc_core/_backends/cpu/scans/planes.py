@@ -22,9 +22,9 @@ from ecc_core._backends.cpu.llvm import LANES
 
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
 COEFFICIENT_PLANES = 4  # two's complement: -8..7
-REGISTER = 512  # bits
+REGISTER_BITS = 512
 
-# Whether the target compresses bytes in registers; elsewhere LLVM's code is slow
+# True if the target compresses bytes in registers: LLVM's code for other targets is slow.
 if config.CPU_FEATURES is not None:
     HAS_COMPRESS = "+avx512vbmi2" in config.CPU_FEATURES
 elif config.CPU_NAME in (None, "host"):
@@ -58,7 +58,8 @@ def write_planes(builder, keys, starts, pitch, rows, planes, out, stride):
             loaded.append((here, right, maximum(here, right)))
         return loaded
 
-    def keep(loaded: list[Any]) -> None:  # for the next turn
+    def keep(loaded: list[Any]) -> None:
+        """Store the values of a row, which are needed again with those of the next row."""
         for slots, values in zip(kept, loaded, strict=True):
             for slot, value in zip(slots, values, strict=True):
                 builder.store(value, slot)
@@ -103,11 +104,11 @@ class Logic:
         return self.either(self.both(a, b), self.both(c, self.either(a, b)))
 
     def total(self, a: Any, b: Any, c: Any) -> list[Any]:
-        """a + b + c of three planes."""
+        """Return a + b + c of three planes."""
         return [self.odd(a, b, c), self.most(a, b, c)]
 
     def difference(self, a: list[Any], b: list[Any]) -> list[Any]:
-        """a - b of unsigned numbers of equal length, in two's complement with one plane more."""
+        """Return a - b of unsigned numbers of equal length, in two's complement of a plane more."""
         result = []
         borrow = None
         for p, q in zip(a, b, strict=True):
@@ -120,7 +121,7 @@ class Logic:
         return [*result, borrow]
 
     def subtract(self, a: list[Any], b: list[Any], planes: int) -> list[Any]:
-        """a - b in two's complement, both sign-extended to `planes` planes."""
+        """Return a - b in two's complement, both sign-extended to `planes` planes."""
         a = a + [a[-1]] * (planes - len(a))
         b = b + [b[-1]] * (planes - len(b))
         return self.difference(a, b)[:planes]
@@ -129,15 +130,15 @@ class Logic:
         return [self.both(bit, plane) for bit in number]
 
     def along_two_axes(self, plane: Any, starts: list[Any], kind: int) -> list[Any]:
-        """Coefficients along z and y of x (kind 0) or of the maximum over x (kind 1).
+        """Return coefficients along z and y of x (kind 0) or of the maximum over x (kind 1).
 
-        ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients`.
+        ``plane(start, kind, shift)`` loads a plane; the starts are those of `coefficients`.
         """
         row, between, before = starts
-        # Cells between rows that the row owns
+        # The cells to the next and to the previous row that the row itself owns.
         to_next = plane(row, kind)
         to_previous = self.inv(plane(row, kind, -1))
-        pairs = kind + 2  # the same maximised over y
+        pairs = kind + 2  # the kind of the maxima over y
         gained = self.total(
             self.inv(plane(between, kind)),
             self.both(to_next, self.inv(plane(before, pairs))),
@@ -198,7 +199,7 @@ class Queued(NamedTuple):
 def _queue(builder: Any, words: list[Any], into: Queued) -> Any:
     """Queue the rows that have a non-zero coefficient, and return how many are queued then.
 
-    Without a branch, which would be mispredicted for every other word.
+    There is no branch, because it would be predicted wrongly for every other word.
     """
     number = ir.Constant(ir.VectorType(llvm.I64, ROWS), [llvm.I64(i) for i in range(ROWS)])
     planes = words[:-1]
@@ -237,7 +238,7 @@ def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
         offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
         return planes.load(builder.add(offset, llvm.I64(shift)), ROWS)
 
-    if len(starts) == 1:  # the planes tell which rows own the cells between them and the next ones
+    if len(starts) == 1:  # The planes tell which rows own the cells to the next rows.
         along, across = (logic.difference([plane(row, k, -1)], [plane(row, k)]) for k in (0, 1))
     else:
         along, across = (logic.along_two_axes(plane, starts, k) for k in (0, 1))
@@ -285,7 +286,8 @@ def append_compressed(builder, array, at, wanted, out, count):
 
     The list needs room for 64 entries more than it will hold.
     """
-    lanes = REGISTER // array.element.width  # at a time: LLVM splits wider compressions badly
+    # LLVM splits compressions of more than one register badly.
+    lanes = REGISTER_BITS // array.element.width
     for first in range(0, LANES, lanes):
         piece = builder.lshr(wanted, llvm.I64(first))
         piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))

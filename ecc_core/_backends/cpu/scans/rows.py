@@ -21,7 +21,7 @@ from ecc_core.errors import NAN_MESSAGE
 
 Values = NDArray[np.int64]
 
-MOST_COLUMNS = 1024  # The scan takes longer rows as fast.
+MOST_COLUMNS = 1024  # For longer rows the scan of images of two axes is as fast.
 INT64 = np.dtype(np.int64)
 BLOCK_BYTES = 1 << 17  # A block has so many bytes of values and keys.
 
@@ -48,7 +48,7 @@ def _scan_rows(keys, columns, entered, histogram, curves):
             after_last = enters_before
         histogram[key] += 1 - after_last
         total = 0
-        for bin in range(histogram.size):  # what has entered before each key
+        for bin in range(histogram.size):  # The histogram becomes the sums before each key.
             count = histogram[bin]
             histogram[bin] = total
             total += count
@@ -79,7 +79,8 @@ def add_rows(
                     raise ValueError(NAN_MESSAGE)
                 if not unfit:
                     break
-            histogram = scratch.take("row histogram", plan.top + 2, INT64)  # and what enters last
+            # One bin more than keys holds the sum of all.
+            histogram = scratch.take("row histogram", plan.top + 2, INT64)
             own = out[block.start[0] : block.stop[0]]
             _scan_rows(keys, columns, plan.entered, histogram, own)
 

@@ -33,7 +33,7 @@ def parts_of(
     key_size: int,
     direction: Direction | None = None,
 ) -> Iterator[tuple[slice, Source, Source | None]]:
-    """Images of (slices, rows, columns) to compute at once, their place in the batch, and masks.
+    """Yield images of (slices, rows, columns), after their place in the batch and before masks.
 
     Axes are taken in an `order` with `flips`, those of :func:`spatial_order`. Images of one or two
     axes come as one stack if blocks hold whole ones, or if the images are interleaved in memory.
@@ -60,11 +60,12 @@ def parts_of(
 
 
 def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
-    """The axes to take for slices, rows and columns, behind the batch axis, and flips, if any.
+    """Return the axes to take for slices, rows and columns, behind the batch axis, and flips.
 
-    The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if
-    those were short, along the axis of the shortest steps that is not, or the longest axis; of the
-    longest ones the last, which need not be copied.
+    Both are empty if the axes stay as they are. The curve does not change when axes are swapped or
+    reversed, so that rows can go along the memory. If such rows were short, they go along the axis
+    of the shortest steps that is long enough, or else along the longest axis. Of several longest
+    axes it is the last one, whose rows need not be copied.
     """
     if image.flags.c_contiguous and image.shape[-1] >= SHORT_ROW:
         return [], []
@@ -90,7 +91,8 @@ def cumulate(histograms, rows, descending, sign, entered, curves):
     or their own if `rows` is None.
     """
     bins = histograms.shape[1]
-    reached = np.empty(bins + 1, np.int64)  # zeros, and sums of arrays, take longer to compile
+    # NumPy's functions for zeros and cumulative sums would take longer to compile.
+    reached = np.empty(bins + 1, np.int64)
     reached[0] = 0
     for i in range(len(curves)):
         row = i if rows is None else rows[i]
@@ -128,7 +130,7 @@ def add_histograms(
     def work(queue: Iterator[Block]) -> None:
         # The number of further blocks for which each plan may fail before it is given up.
         trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
-        histograms: dict[int, Values] = {}  # by plan
+        histograms: dict[int, Values] = {}  # by the number of the plan
         for block in queue:
             own = out if alone else out[block.start[0] : block.stop[0]]
             for number, plan in enumerate(plans):  # the first one that all keys fit
@@ -149,7 +151,7 @@ def add_histograms(
 
     def add(histograms: dict[int, Values], curves: Values) -> None:
         rows = curves.reshape(-1, curves.shape[-1])
-        with lock:  # a block may hold parts of its images
+        with lock:  # Blocks of other threads may hold other parts of the same images.
             for number, histogram in histograms.items():
                 bins = histogram.reshape(len(rows), -1)
                 cumulate(bins, None, scanner.descending, scanner.sign, plans[number].entered, rows)

@@ -1,7 +1,7 @@
-"""Values that are no image, such as those of classes or of the points of windows: what has entered.
+"""Counts of values that have entered, for values that are no image, such as births of classes.
 
-They have the keys that the values of images have, since a binary search takes 60 ns for each value
-among 256 levels, and these keys 1 to 2.
+They get keys as the values of images do, which takes 1 to 2 ns for each value, where a binary
+search among 256 levels takes 60.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ Values = NDArray[np.int64]
 
 
 def plan_of(dtype: np.dtype[Any], thresholds: Array, superlevel: bool, points: int = 0) -> Plan:
-    """Return the plan whose keys are ranks; of many `points` it may have more bins."""
+    """Return the plan whose keys are ranks; for many `points` it may have more bins."""
     native = dtype.newbyteorder("=")
     return curve_plans(native, thresholds, superlevel, False, masked=False, points=points)[-1]
 
@@ -38,7 +38,7 @@ def entered(values: Array, plan: Plan, weights: Array | None = None) -> Values:
 
 
 def entered_keys(keys: Array, plan: Plan, weights: Array | None = None) -> Values:
-    """Return the same of keys."""
+    """Count the keys that have entered at each threshold; with integer `weights`, add these."""
     counts = np.bincount(keys, weights, minlength=plan.top + 1).astype(np.int64, copy=False)
     found = np.zeros((1, plan.entered.size), np.int64)
     cumulate(counts[None], None, False, 1, plan.entered, found)

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 POINTS_AT_ONCE = 1024  # Coordinates of so many points stay in the first-level cache.
 TOLERANCE = 2.0**-20  # A guess that is further from a level, in bin widths, is certain.
 MOST_CELLS = 2**20
-KEPT = 1024  # Of so many levels it is remembered how even they are.
+MOST_CACHED_LEVELS = 1024  # The spacing of up to so many levels is cached.
 SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
 # Points times directions; for less work a second thread costs more than it saves.
 MOST_SERIAL_WORK = 2**20
@@ -47,7 +47,7 @@ class Grid(NamedTuple):
     levels: Floats
     origin: float
     scale: float
-    """Cells a unit of height; ``(height - origin) * scale`` is the place on the grid."""
+    """Cells per unit of height; ``(height - origin) * scale`` is the place on the grid."""
     first: NDArray[np.int64]
     """For each cell the number of levels in the cells before it; empty if the levels are evenly
     spaced, then the cells end at the levels."""
@@ -59,7 +59,7 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
     A grid that will be `scaled` has one cell for all levels, unless they are evenly spaced.
     """
     low, width, error = (
-        _known_spacing(levels.tobytes()) if levels.size <= KEPT else _spacing(levels)
+        _known_spacing(levels.tobytes()) if levels.size <= MOST_CACHED_LEVELS else _spacing(levels)
     )
     if error < TOLERANCE / 4:
         scale = (levels.size - 1) / width
@@ -76,9 +76,10 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
 
 
 def _spacing(levels: Floats) -> tuple[float, float, float]:
-    """Return the lowest finite level, how far the highest is above it, and how uneven levels are.
+    """Return the lowest finite level, the distance to the highest one, and the unevenness.
 
-    That is how far levels are from even places, in steps; infinity if there are no such places.
+    The unevenness is the largest distance of a level from its place on an evenly spaced line, in
+    steps; infinity if there is no such line.
     """
     finite = levels[np.isfinite(levels)]
     if finite.size == 0:
@@ -96,7 +97,7 @@ def _spacing(levels: Floats) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=64)
 def _known_spacing(raw: bytes) -> tuple[float, float, float]:
-    """Return the spacing of few levels, which are often those of the call before."""
+    """Return the spacing of levels, which are often those of the previous call."""
     return _spacing(np.frombuffer(raw))
 
 
@@ -110,7 +111,7 @@ def find_bin(height, grid):
         cell = int(min(position, grid.first.size - 2.0)) if position > 0.0 else 0
         low = grid.first[cell]
         high = grid.first[cell + 1]
-    else:  # a cell of slack on either side, far more than rounding needs
+    else:  # The cell may be off by one: rounding moves the place by much less than that.
         cell = int(min(position, float(top))) if position > 0.0 else 0
         low = max(cell - 1, 0)
         high = min(cell + 2, top)
@@ -125,7 +126,10 @@ def find_bin(height, grid):
 
 @subroutine(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def _guess(x, y, z, directions, d, origin, scale, top, bins):
-    """Guess the bins among evenly spaced levels; whether any guess is too close to a level."""
+    """Guess bins among evenly spaced levels.
+
+    Returns whether any height is too close to a level for its bin to be certain.
+    """
     to_x = directions[d, 2] * scale
     to_y = directions[d, 1] * scale
     to_z = directions[d, 0] * scale
@@ -142,7 +146,8 @@ def _guess(x, y, z, directions, d, origin, scale, top, bins):
 
 @subroutine(error_model="numpy")
 def _scatter(bins, weights, histograms, d):
-    # Four distant points a turn: neighbours often share a bin and would wait for each other.
+    # Additions to the same bin wait for each other, and neighbours often share a bin, so each turn
+    # adds four points that are far apart.
     count = weights.size
     quarter = count >> 2
     for i in range(quarter):
@@ -173,7 +178,7 @@ def add_points(points, count, directions, part, grid, bins, histograms):
         ws = weights[start:stop]
         for d in range(part[0], part[1]):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
-                for i in range(xs.size):  # with certainty
+                for i in range(xs.size):  # Heights are compared with the levels themselves.
                     row = directions[d, 0] * zs[i] + directions[d, 1] * ys[i]
                     bins[i] = find_bin(row + directions[d, 2] * xs[i], grid)
             _scatter(bins, ws, histograms, d)

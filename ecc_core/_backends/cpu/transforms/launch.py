@@ -3,10 +3,10 @@
 Kernels see three axes (slices, rows, columns); images of fewer axes have the leading ones of
 length 1. Directions are sorted by orthant, and threads share them.
 
-One kernel serves both constructions of masks (see :mod:`ecc_core._orthants`): the V- on the mask,
-the T- on its complement. It lists critical points, once an orthant, for the histograms of their
-heights. Points are bits, padded by one on both sides of every axis that the image has, in words of
-64 points, row after row. Outside of the image all bits are `outside`.
+One kernel serves both constructions of masks (see :mod:`ecc_core._orthants`): V on the mask, T on
+its complement. For each orthant it lists the critical points, whose heights are then counted in
+histograms. Points are bits in words of 64, row after row, padded by one point on both sides of
+every axis that the image has. Outside of the image all bits are `outside`.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ TOP = np.uint64(63)
 TILE = 512  # The planes of so many words stay in the first-level cache.
 COLLECTED_POINTS = 4096  # Points that are collected before they are projected on the directions.
 BUFFER_POINTS = COLLECTED_POINTS + 64
-SPARSE = 32  # A critical point takes about as long as so many points of a mask.
+# Points of a mask that take as long as a point of a weighted image: few of them are critical.
+POINTS_A_WEIGHT = 32
 
 
 @kernel(error_model="numpy")
 def pack(pixels, padded, outside, bits):
     """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones.
 
-    The padding is there already.
+    The padding is not written: `bits` must hold it already.
     """
     slices, rows, columns = pixels.shape
     _, padded_rows, words = padded
@@ -77,9 +78,10 @@ def pack(pixels, padded, outside, bits):
 
 @kernel(error_model="numpy")
 def link(bits, words, back, forward):
-    """Write the planes of the pairs of set points along the last axis, by either of the two.
+    """Write planes of the edges between set points along the last axis.
 
-    What lies beyond the padding does not matter: there, points have coefficient 0 in any case.
+    In `back`, the bit of an edge is that of its last point, in `forward` that of its first point.
+    Bits beyond the padding do not matter, because points have coefficient 0 there.
     """
     for start in range(0, bits.size, words):
         carry = NONE
@@ -131,7 +133,8 @@ def _active_words(bits, edges, tile, end, offsets, present, planes, active):
         nonzero[i] = positive | negative[i]
         double[i] = two
     found = np.int64(0)
-    for i in range(count):  # without branches, which nothing could predict
+    # Each word is listed and kept only if `found` grows: a branch would often be mispredicted.
+    for i in range(count):
         active[found] = tile + i
         found += np.int64(nonzero[i] != 0)
     return found
@@ -216,7 +219,7 @@ def count_mask(bits, given, chosen, grid, histograms):
 
 
 def numbers(array: NDArray[Any]) -> AbstractContextManager[NDArray[Any]]:
-    """The array itself, as NumPy's."""
+    """Return the array itself, which NumPy's functions accept."""
     return nullcontext(array)
 
 
@@ -229,15 +232,16 @@ def _share_directions(
 ) -> NDArray[np.intp]:
     """Call `count` on parts of the directions, sorted by orthant, and return their order.
 
-    It takes a part, what is given of the image, the directions and where each orthant starts, and
-    the grid of heights. Given are the axes, two vectors for each orthant, and the coordinates of
-    points. The vectors are the steps to the neighbours that cells span to (T: on the complement),
-    and the padded index of the first position.
+    Its arguments are a part, a tuple that describes the image, the directions of the part with the
+    first one of each orthant, and the grid of heights. The tuple holds the axes, two vectors for
+    each orthant, and the coordinates of points. The vectors are the steps to the neighbours that
+    cells extend to (T: in the complement), and the padded index of the first position.
     """
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     steps = SIGNS * frame.axes * (1 if frame.cubes else -1)
-    # The cube that stands for a corner lies before it along s, the first one in the padding.
+    # In the T-construction, the cube before a corner, along the signs, stands for the corner. The
+    # first such cube is in the padding.
     shifts = np.where(SIGNS > 0, not frame.cubes, 1) * frame.axes
     given = frame.axes, np.stack([steps, shifts], axis=1), frame.positions
 
@@ -260,10 +264,10 @@ def mask_transform(
 ) -> NDArray[np.int64]:
     """Return the transform (directions, heights) of a mask, int64.
 
-    `workers` None for as many threads as there are cores.
+    With `workers` None there are up to as many threads as cores.
     """
     frame = place_points(mask.shape, spacing, connectivity)
-    # Points, for the T-construction of the complement, as planes of bits
+    # The bits that are set are the points, or those of the complement in the T-construction.
     outside = ALL if frame.cubes else NONE
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
@@ -283,7 +287,7 @@ def mask_transform(
     def count(part: slice, *given: Any) -> None:
         count_mask(planes, *given, histograms[part])
 
-    workers = workers_for(workers, mask.size * len(directions) // SPARSE)
+    workers = workers_for(workers, mask.size * len(directions) // POINTS_A_WEIGHT)
     order = _share_directions(frame, directions, heights=heights, workers=workers, count=count)
     values = np.empty((len(directions), heights.size), dtype=np.int64)
     accumulate(histograms, order, frame.sign, values)

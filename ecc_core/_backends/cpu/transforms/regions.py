@@ -32,7 +32,7 @@ from ecc_core._backends.cpu.transforms.heights import (
 from ecc_core._orthants import ORTHANTS, Axes, coefficient_table, sort_directions
 from ecc_core._request.filtration import uses_cubes
 
-CORNERS = 2**18  # There is room for the corners of a few rows of a label image.
+CORNERS_AT_ONCE = 2**18  # Corners are listed in parts of so many, or of a row of windows.
 REGIONS_AT_ONCE = 64  # Regions that a thread takes at a time.
 
 
@@ -61,7 +61,7 @@ def _list_row(rows, order, at, marks, window, critical, corners, count):
             for k in range(4):
                 window[2 * k] = rows[order[k], x]
                 window[2 * k + 1] = rows[order[k], x + 1]
-            seen = np.int64(0)  # points whose label has been looked up
+            seen = np.int64(0)  # a bit for each point whose label has been looked up
             for bit in range(8):
                 label = window[bit]
                 if label <= 0 or (seen >> bit) & 1:
@@ -82,7 +82,7 @@ def _list_row(rows, order, at, marks, window, critical, corners, count):
 
 @subroutine(error_model="numpy")
 def _load(labels, z, y, out):
-    """Copy a row with a point of padding on either side; zeros outside of the image."""
+    """Copy a row, which has a point of padding on either side; it is 0 outside of the image."""
     slices, rows, columns = labels.shape
     if 0 <= z < slices and 0 <= y < rows:
         for x in range(columns):
@@ -96,14 +96,14 @@ def list_corners(labels, axes, critical, first, scratch, corners):
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
     The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
-    `scratch` are 4 rows of zeros, for padded rows of labels, a byte for each window of a row, these
-    as words of 8, so that a run of uniform windows is passed over at once, and room for 8 labels.
-    Returns the row to go on with and the number of corners.
+    `scratch` holds 4 rows of zeros, for padded rows of labels; a byte for each window of a row; the
+    same bytes as words of 8, so that runs of uniform windows are passed over at once; and room for
+    8 labels. Returns the row to go on with, and the number of corners.
     """
     rows, mixed, marks, window = scratch
     slices = labels.shape[0] + axes[0]
     lines = labels.shape[1] + axes[1]
-    # Those of a window of which points are compared with the first one
+    # The rows of a window, of up to 4, whose points are compared with those of the first row.
     start = 1 if axes[1] else 0
     stop = 4 if axes[0] else start + 1
     count = np.int64(0)
@@ -254,7 +254,7 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     rows = np.zeros((4, columns + 2), labels.dtype)
     marks = np.zeros((columns + 8) // 8, np.uint64)
     scratch = rows, marks.view(np.uint8), marks, np.empty(8, labels.dtype)
-    room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
+    room = np.empty((5, max(8 * (columns + 1), CORNERS_AT_ONCE)), dtype=labels.dtype)
     line = 0
     chunks = []
     while line < lines:

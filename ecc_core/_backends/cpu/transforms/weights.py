@@ -5,8 +5,8 @@ zero, so rows take the place of lists of critical points. As for masks, one kern
 constructions (see :mod:`ecc_core._orthants`). A cell of the V-construction weighs
 the maximum of its points; in the T-construction a cell weighs the minimum over the cubes around
 it, minus the maximum of the negated weights. A point that is no part of the complex holds
-`absent` (T: minus that), infinity or an integer of that role, so that a maximum of this magnitude
-is no cell (V) or comes from no cube (T). Either way it weighs nothing.
+`absent` (T: minus `absent`), which is infinity or an integer larger than all weights. A maximum of
+this magnitude is no cell (V) or comes from no cube (T), and weighs nothing.
 
 Along a row the heights in one direction are sorted. Unless the levels lie closer than the points,
 the place of each level is found among the points of the row instead of each point among the levels,
@@ -43,7 +43,7 @@ def _cell(weight, absent):
 
 @kernel(error_model="numpy")
 def _weigh(here, below, start, step, absent, out):
-    """Coefficients of a row in its slice, from itself and the row that cells span to."""
+    """Write the coefficients of a row within its slice, given the row that its cells extend to."""
     n = out.size
     near = here[start : start + n]
     near_below = below[start : start + n]
@@ -66,7 +66,7 @@ def _maximum(one, other, out):
 
 @kernel(error_model="numpy")
 def _weigh_row(values, at, steps, axes, absent, scratch, out):
-    """Coefficients of the row that starts at the padded index `at`."""
+    """Write the coefficients of the row that starts at the padded index `at`."""
     z, y, start = at
     pairs, pairs_below, behind = scratch
     below = pairs_below
@@ -85,11 +85,11 @@ def _weigh_row(values, at, steps, axes, absent, scratch, out):
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
-def _cross(start, step, tolerance, points, turns, counts):
-    """Guess how many points lie at or below each level; whether any guess is too close.
+def _guess_counts(start, step, tolerance, points, turns, counts):
+    """Guess how many points lie at or below each level.
 
     The levels lie at the places `start`, `start` + `step`, ... among the points, the first of which
-    has place 1.
+    has place 1. Returns whether any level is too close to a point for its count to be certain.
     """
     close = 0
     most = points + 0.5
@@ -101,8 +101,8 @@ def _cross(start, step, tolerance, points, turns, counts):
 
 
 @kernel(error_model="numpy")
-def _walk(widths, base, slope, levels, first, turns, counts):
-    """Write what :func:`_cross` does, by comparing heights with levels."""
+def _find_counts(widths, base, slope, levels, first, turns, counts):
+    """Count the points at or below each level, by comparing heights with levels."""
     n = widths.size
     start, sign = (0, 1) if slope >= 0 else (n - 1, -1)
     k = 0
@@ -116,7 +116,7 @@ def _walk(widths, base, slope, levels, first, turns, counts):
 
 @kernel(error_model="numpy")
 def _first_level(place, levels):
-    """Return the first level that does not lie before a place; `levels` if there is none."""
+    """Return the first of so many levels that does not lie before a place, or their number."""
     return np.int64(min(max(np.ceil(place), 0.0), levels))
 
 
@@ -127,8 +127,8 @@ def _add_rows(
     """Add rows to the curve of a direction in which the points lie denser than the levels.
 
     The rows lie at `heights` and `depth`, their points at `widths`. `sums` are the prefix sums of
-    each row's coefficients in order of increasing height. What a row adds up to goes into the
-    histogram, what it adds before that into the curve.
+    each row's coefficients in order of increasing height. The total of a row goes into the bin of
+    the first level above all of its points, and the partial sums at lower levels into the curve.
     """
     n = widths.size
     slope = direction[2]
@@ -146,7 +146,7 @@ def _add_rows(
         lowest = base - 0.5 * width + 0.5 * slope * (widths[0] + widths[n - 1])
         low = (lowest - grid.origin) * grid.scale
         high = low + width * grid.scale
-        # One level too many on either side does no harm.
+        # Further levels on either side would be right as well: no or all points lie below them.
         first = _first_level(low - TOLERANCE, top)
         end = _first_level(high + TOLERANCE, top)
         turns = (end - first + UNROLL - 1) // UNROLL * UNROLL
@@ -154,15 +154,15 @@ def _add_rows(
         if turns == 0:
             continue
         start = (first - low) * step + 1.0
-        if not certain or _cross(start, step, tolerance, n, turns, counts):
-            _walk(widths, base, slope, grid.levels, first, turns, counts)
+        if not certain or _guess_counts(start, step, tolerance, n, turns, counts):
+            _find_counts(widths, base, slope, grid.levels, first, turns, counts)
         for j in range(turns):
             curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
 
 
 @kernel(error_model="numpy", inline="always")
 def _add_up(numbers, backwards, sums):
-    """Write the sums of the numbers before each one, in reverse order if `backwards`."""
+    """Write the prefix sums of numbers, which are taken in reverse order if `backwards`."""
     n = numbers.size
     for k in range(n):
         place = n - 1 - k if backwards else k
@@ -196,7 +196,8 @@ def count_weights(given, chosen, grid, histograms, curves):
     for i in range(x.size):
         x[i] = widths[i % n]
     points = (x, y, z, coefficients.reshape(-1))
-    sparse = grid.first.size > 0 or spacing * grid.scale > 1.0  # in some direction at least
+    # True if the points of a row are not denser than the levels in every direction.
+    sparse = grid.first.size > 0 or spacing * grid.scale > 1.0
     for orthant in range(ORTHANTS):
         first = starts[orthant]
         last = starts[orthant + 1]
