@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti.entering import is_soon_in_order
+from ecc_core._backends.cpu.betti.entering import sorting_pays
 from ecc_core._request.filtration import filtration_of
 
 
@@ -59,4 +59,4 @@ def test_points_in_order_have_the_labels_that_spread_in_words(dtype, shape):
 def test_which_images_are_flooded_in_order(shape, dtype, masked, boundary, expected):
     image = np.broadcast_to(np.zeros((), dtype), shape)
     filtration = filtration_of(len(shape), boundary=boundary)
-    assert is_soon_in_order(image, masked, filtration) is expected
+    assert sorting_pays(image, masked, filtration) is expected

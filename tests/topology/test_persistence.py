@@ -366,7 +366,7 @@ def test_any_number_of_slabs_has_the_pairs_of_one(monkeypatch, levels, slope, co
     """
     monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers)
     monkeypatch.setattr(launch, "BLOCK", (16, 16, 64))
-    monkeypatch.setattr(tunnels, "NEAR", 8)
+    monkeypatch.setattr(tunnels, "CUBE_POINTS", 8)
     noise = np.random.default_rng(5).integers(0, levels, (40, 41, 42))
     image = (noise + slope * np.arange(42)).astype(np.float32)
     alone = ecc.persistence_pairs(image, connectivity=connectivity, workers=1)

@@ -13,7 +13,7 @@ from ecc_core.features import curve_descriptors, descriptor_table
 SHAPES = [(41,), (30, 31), (1, 9), (12, 13, 14), (6, 1, 5)]
 
 
-@pytest.fixture(params=[regions.SMALL, 30])
+@pytest.fixture(params=[regions.MOST_SMALL_POINTS, 30])
 def small_sheets(request, monkeypatch):
     """Regions on sheets of a few, and as images of their own."""
     sizes = {"SMALL": request.param, "SHEET": (16, 16), "SHEET_2D": (16, 40)}

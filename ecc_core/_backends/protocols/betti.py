@@ -154,6 +154,6 @@ class HostBettiNumbers(BettiNumbers, Protocol):
         """Return for each pair of images and dimension what matches, and all classes of both.
 
         These are points of birth and death, -1 for classes that never die, of either image, and
-        numbers of classes that match, (m, 2). Of `sets` only points that enter first join
-        components.
+        numbers of classes that match, (m, 2). With `sets`, images are booleans, and only points of
+        the value that enters first join components.
         """

@@ -200,7 +200,7 @@ class FloodBoxes(Protocol):
         """Return numbers that grow in the order in which points enter."""
 
     def lowest(self, dtype: np.dtype[Any], count: int, /) -> DeviceArray:
-        """Return so many numbers that are before all values of a dtype, in the order of entry."""
+        """Return `count` numbers that precede all values of a dtype in the order of entry."""
 
     def ends_of(self, image: DeviceArray, shown: DeviceArray | None, superlevel: bool, /) -> Any:
         """Return the least and largest finite value, and the last one, in the order of entry."""
@@ -219,7 +219,7 @@ class FloodBoxes(Protocol):
         levels: DeviceArray,
         /,
     ) -> None:
-        """Mark the points of a window from which steps lead to entries, as if none had a mark."""
+        """Mark the points of a window from which steps lead to entries; other marks are dropped."""
 
     def spread_marks(
         self,
@@ -232,7 +232,7 @@ class FloodBoxes(Protocol):
         levels: DeviceArray,
         /,
     ) -> None:
-        """Spread marks of entries within a window, to the points that have older ones by them."""
+        """Spread the marks of entries within a window, to points whose own marks are larger."""
 
     def lower_labels(
         self,
@@ -246,7 +246,7 @@ class FloodBoxes(Protocol):
         """Return the labels of the neighbours of points that enter before them, or 0."""
 
     def merged_of(self, rows: DeviceArray, count: int, /) -> DeviceArray:
-        """Return the label that each one joins, or 0."""
+        """Return the label that each of `count` components joins, or 0."""
 
     def cut_keys(
         self,
@@ -281,4 +281,4 @@ class MarkRuns(Protocol):
         box: Sequence[slice] | None = None,
         change: Any = None,
     ) -> DeviceArray:
-        """Return the array of some runs, or a box of it, of values that are changed before."""
+        """Return the array that runs stand for, or a box of it; `change` is applied to values."""

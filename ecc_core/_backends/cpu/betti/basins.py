@@ -188,13 +188,13 @@ def make_trees(keys, places, minima, frame, nodes, histogram):
     closed = bare(nodes.closed)
     known = bare(nodes.places)
     for node in range(tree.size):
-        held = frame and node == 0
+        is_frame = frame and node == 0
         tree[node] = node
-        known[node] = -1 if held else places[node]
-        births[node] = NONE if held else np.uint64(keys[np.uint64(places[node])])
-        closed[node] = node < minima and not held
+        known[node] = -1 if is_frame else places[node]
+        births[node] = NONE if is_frame else np.uint64(keys[np.uint64(places[node])])
+        closed[node] = node < minima and not is_frame
         opens[node] = ALL if closed[node] else births[node]
-        if histogram.size and node < minima and not held:
+        if histogram.size and node < minima and not is_frame:
             histogram[births[node]] += 1
 
 
@@ -262,7 +262,7 @@ def join_basins(edges, order, nodes, histogram, kept, pairs, loops):
                 pairs[lives, 0] = places[younger]
                 pairs[lives, 1] = at[i]
                 lives += 1
-            merged[younger] = way  # the younger component is one class, with this root
+            merged[younger] = way  # For other blocks, the younger component is part of this node.
         else:
             kept[edges_kept] = i
             edges_kept += 1

@@ -125,7 +125,7 @@ class Staged:
 
 @kernel()
 def _convert_places(places, staged_shape, first, shape, found):
-    """Convert places of staged points to those in an image; negative ones are at -1."""
+    """Convert places of staged points to those in an image; negative ones become -1."""
     staged_rows = np.uint64(staged_shape[1])
     staged_columns = np.uint64(staged_shape[2])
     places = bare(places)
@@ -164,7 +164,7 @@ class Grid:
         planes = {(axis, at) for axis, cut in cuts for at in (cut - 1, cut)}
         planes |= {self.side(*side) for side in open_sides}
         self.planes = sorted(planes)
-        self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # that were asked for
+        self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # results of `borders`
 
     def side(self, axis: int, side: int) -> Plane:
         """Return the plane on one side of the image."""

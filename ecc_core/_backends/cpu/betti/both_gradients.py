@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.blocks import SPARE, grid_of
-from ecc_core._backends.cpu.betti.links import MOST, Points, link_of
+from ecc_core._backends.cpu.betti.links import MOST_MEMBERS, Points, link_of
 from ecc_core._backends.cpu.betti.scan import words_at
 from ecc_core._backends.cpu.betti.stars import (
     ABSENT,
@@ -104,7 +104,7 @@ def match_both(rows: EntryOrder, columns: EntryOrder) -> Special:
         layout=staged.layout,
         borders=borders,
         framed=framed,
-        planes=np.empty(2 * MOST, np.uint64),
+        planes=np.empty(2 * MOST_MEMBERS, np.uint64),
         stars=(tree_words(), edges),
         gradient=volume.gradient,
         special=special,
@@ -142,7 +142,7 @@ def scan_both(keys, layout, borders, framed, planes, stars, gradient, special, l
                 left &= left - ONE
                 place = np.uint64(start) + bit
                 one = link_of(planes, 0, bit) & LINK_BITS
-                other = link_of(planes, MOST, bit) & LINK_BITS
+                other = link_of(planes, MOST_MEMBERS, bit) & LINK_BITS
                 if apart >> bit & ONE:
                     tree = np.int64(stars[0][one & other])
                     write_star(tree, np.int64(place), stars[1], None, gradient)
@@ -172,7 +172,8 @@ def match_crossing(special, links, moves, edges, gradient):
             # The end is the last point of this edge in the order of rows, and so is special, too.
             beyond = np.int64(links[0, np.uint64(place + moves[v])])
             squares = 0
-            for k in range(BESIDE.shape[1]):  # without a branch, as links are in no order
+            # Links are in no order that a processor could predict, so there is no branch.
+            for k in range(BESIDE.shape[1]):
                 w = BESIDE[v, k]
                 here = of_columns >> END_BITS[w] & of_columns >> _CORNER_BITS[v, w]
                 there = beyond >> END_BITS[w] & beyond >> _CORNER_BITS[EDGES - 1 - v, w]
@@ -193,7 +194,7 @@ class LeftCells(NamedTuple):
 
 
 def row_cells(special: Special, closing: Array) -> LeftCells:
-    """Return the edges that close loops in the order of rows; of one point in this order, too.
+    """Return the edges that are not matched, and close loops in the order of rows.
 
     `closing` has a set of ends for each place of the volume: those of the components of lower links
     that close a loop. A class is numbered by the place and the first end of the component.
@@ -216,7 +217,7 @@ def row_cells(special: Special, closing: Array) -> LeftCells:
 
 @kernel()
 def list_rows(special, links, closing, edges, gradient, trees, cells):
-    """List the edges that no square is matched with, but for one of each component that joins.
+    """List the edges that no square is matched with, except one of each component that joins.
 
     The first edges of components that close a loop come before the others.
     """

@@ -65,7 +65,7 @@ def grown(
     for number, end in enumerate(ends):
         if end is not None:
             extent[:, number] = NOWHERE[number]
-    # Without a mask there are points beyond an open side, whose slice is no end.
+    # Without a mask there are points beyond an open side, so that its slice is no end.
     inner = [] if shown is not None else list(open_sides)
     inner += wrapping_sides(filtration)
     marks = list(_marks(staged, extent, inner, ends))
@@ -115,7 +115,7 @@ def _joined_basins(
 
 
 def _kept_points(field: Field, nan: str) -> Array | None:
-    """Return where points of a box are neither masked nor NaN, None if all may be."""
+    """Return where points of a box are neither masked nor NaN; None if that is so everywhere."""
     values = field.source.array
     shown = None if field.mask is None else field.mask.array
     if values.dtype.kind == "f" and nan == "omit":
@@ -140,7 +140,7 @@ def _extent_of(shown: Array | None, staged: Staged) -> Values:
 
 
 def _marks(staged: Staged, extent: Values, inner: Sequence[Side], ends: Ends) -> Iterator[Mark]:
-    """Give the points that belong to ends, without slices on the inner sides."""
+    """Yield the points that belong to ends, without slices on the inner sides."""
     pairs = count_pairs(staged.field.ndim, ends)
     for number, end in enumerate(ends):
         if end is not None:
@@ -182,7 +182,7 @@ def sort_members(keys, layout, paths, ends, members):
                         label = labels[end_of(labels, ways, place)]
                         passed = np.uint64(place)
                         step = labels[passed]
-                        while step < 0:  # this path is walked once
+                        while step < 0:  # Points on the path get labels: it is followed once.
                             labels[passed] = label
                             passed += np.uint64(ways[np.uint64(-step)])
                             step = labels[passed]

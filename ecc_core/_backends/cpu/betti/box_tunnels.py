@@ -1,9 +1,9 @@
-"""Rows and columns of a box of a volume, which ends at its faces, reduced on their own.
+"""Rows and columns of a box of a volume, which ends at its faces, reduced without other boxes.
 
-Where other boxes can still change something, rows and columns are more than those of loops: an edge
-that joins components within the box may close a loop in the volume, and is a row as long as another
-box can reach the younger component before. A square that closes a loop of the complement within the
-box may close a cavity of the volume. Its column is reduced to nothing then.
+A box has more rows and columns than loops, because other boxes can still change some. An edge that
+joins components within the box may close a loop in the volume: it is a row unless the younger
+component dies before another box can reach it. A square that closes a loop of the complement within
+the box may close a cavity of the volume, and its column is then reduced to nothing.
 """
 
 from __future__ import annotations

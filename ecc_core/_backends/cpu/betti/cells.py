@@ -36,9 +36,10 @@ def tunnel_pairs(
 ) -> tuple[Array, Array]:
     """Return where tunnels begin and end, from the loops of both forests by their connectivity.
 
-    Nothing is left of the loops. The keys of the `plan` are in the order in which points enter;
-    points are closed `cubes` if they are adjacent along diagonals. Rows and columns are those of
-    points adjacent along axes: the image is flipped if these belong to the complement.
+    Loops are removed from the dictionary, to free their memory early. The keys of the `plan` are in
+    the order in which points enter; points are closed `cubes` if they are adjacent along diagonals.
+    Rows and columns are those of points adjacent along axes: the image is flipped if these belong
+    to the complement.
     """
     last = values.size - 1
     if cubes:

@@ -1,9 +1,9 @@
-"""Rows and columns of the critical cells of a box: reduced as far as those are known.
+"""Rows and columns of the critical cells of a box, reduced as far as columns are known.
 
-A column of a cell between boxes is a sum, of which each of these boxes knows a part. It is reduced
-when it is whole. Earlier columns are added to later ones only, in any order, so that columns which
-are whole are reduced before others are known. What is missing of the others leads to rows of other
-boxes only: rows and columns that no unfinished column can reach by additions are final.
+The column of a cell between boxes is a sum, of which each of these boxes knows a part. It is
+reduced when all parts are known. Additions only add earlier columns to later ones, in any order, so
+that whole columns can be reduced before others are known. The missing parts of these lead to rows
+of other boxes only: rows and columns that no unfinished column can reach by additions are final.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ecc_core._backends.cpu.llvm import bare
 Array = NDArray[Any]
 
 WHOLE = 4
-"""Parts of a column. A cell between two boxes has two parts from each, one between four has one."""
+"""Number of parts of a whole column: two from each of two boxes, or one from each of four."""
 REDUCED = WHOLE + 1
 """Marks a column that has been reduced, in place of the number of its parts."""
 
 
 class CriticalCells(NamedTuple):
-    """Cells, which enter in the order of keys, equal ones in that of places and then of ids."""
+    """Cells. They enter in the order of keys, then of places, and then of ids."""
 
     keys: Array
     """Keys of their points, uint64."""
     places: Array
-    """Places of these in the image, int64."""
+    """Places of their points in the image, int64."""
     ids: Array
-    """What tells cells of one point from each other, int64."""
+    """Numbers that tell cells of one point from each other, int64."""
 
     def taken(self, chosen: Array) -> CriticalCells:
         return CriticalCells(*(part[chosen] for part in self))
@@ -56,7 +56,7 @@ class Sums(NamedTuple):
     counts: Array
     """Numbers of rows of each column, int64."""
     entries: Array
-    """These rows, one column after another, uint32."""
+    """The rows of the columns, one column after another, uint32."""
 
 
 class Matrix(NamedTuple):
@@ -70,7 +70,7 @@ class Lists(NamedTuple):
     """Reduced columns."""
 
     listed: Array
-    """For each its number of rows, and these, uint32."""
+    """For each column the number of its rows, and then the rows, uint32."""
     firsts: Array
     """Where the column that owns a row begins, int64."""
     owners: Array
@@ -78,7 +78,7 @@ class Lists(NamedTuple):
 
 
 class Final(NamedTuple):
-    """Rows and columns that are paired."""
+    """Rows and the columns with which they are paired, for good."""
 
     rows: CriticalCells
     columns: CriticalCells
@@ -188,7 +188,7 @@ def left_over(matrix: Matrix, lists: Lists) -> tuple[Matrix, Final]:
 
 
 def _rows_at(lists: Lists, owned: Array) -> tuple[Array, Array]:
-    """Return how many rows the owners of some rows have, and these."""
+    """Return the numbers of rows in the columns that own some rows, and the rows of all of them."""
     firsts = lists.firsts[owned]
     counts = lists.listed[firsts].astype(np.int64)
     begins = np.cumsum(counts) - counts
@@ -198,7 +198,7 @@ def _rows_at(lists: Lists, owned: Array) -> tuple[Array, Array]:
 
 @kernel()
 def reach_rows(pending, listed, firsts, owners, kept):
-    """Mark rows that additions to unfinished columns can lead to, from those that these have."""
+    """Mark the rows of unfinished columns, which are `pending`, and those that additions add."""
     listed = bare(listed)
     firsts = bare(firsts)
     owners = bare(owners)

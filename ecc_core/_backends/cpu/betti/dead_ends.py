@@ -1,14 +1,14 @@
 """Kernel: edges from which no path leads to a row are removed from the gradient of a volume.
 
 An edge that is matched with a square leads to the three other edges of the square. If all three
-have been removed, it can be removed, too. Whether this is so is looked at for 512 edges at once,
-several times, for one *tile* of the volume after the other: so many slices, and so many rows of
-each, as fit in the second-level cache with all that is needed of them.
+have been removed, it can be removed, too. Vectors test this for 512 edges at once, and several
+times, in one *tile* of the volume after another. A tile has as many slices, and rows of each, as
+fit in the second-level cache with their planes.
 
-What is needed are *planes* of bits, one for each edge. Words of 64 of them belong to 64 places of a
-row, and a word that is always 0 lies between rows, beyond which there is only the frame. The planes
-of an axis are: the edges that are left, those that stay in any case (rows, and all edges around the
-tile), and for each direction those that are matched with the square on that side.
+*Planes* have one bit for each edge. A word of 64 bits belongs to 64 places of a row, and a word
+that is always 0 lies between rows, beyond which there is only the frame. The planes of an axis are:
+the edges that are left, those that stay in any case (rows, and all edges around the tile), and for
+each direction those that are matched with the square on that side.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ from ecc_core._backends.cpu.sources import scratch
 
 Array = NDArray[Any]
 
-SWEEPS = 8  # Each takes 0.09 ns a voxel; of smooth volumes, the last ones leave 0.9 of the edges.
+# A sweep takes 0.09 ns a voxel. The last ones of these remove a tenth of the edges that are left of
+# smooth volumes.
+SWEEPS = 8
 TILE_SLICES = 32
-TILE_WORDS = 200  # of a plane and a slice of a tile, so that all planes take about a megabyte
-WORDS = 8  # that are looked at at once
+TILE_WORDS = 200  # Words of a slice in a plane: all planes of a tile take about a megabyte.
+WORDS = 8  # A vector has so many words.
 FIRST = WORDS  # the place of the first word of a plane
 SPARE = 3 * WORDS  # words of a plane beside those of the tile, which vectors read but do not use
 
@@ -117,7 +119,7 @@ def sweep_words(builder, planes, at, row_step, slice_step, size):
         return planes.load(builder.add(place, builder.mul(size, I64(plane))), WORDS)
 
     def left_at(axis: int, move: tuple[int, ...]) -> Any:
-        """The edges along an axis that are left, so far away."""
+        """Return which edges along an axis are left, at places that are a move away."""
         z, y, x = move
         place = builder.add(at, builder.mul(slice_step, I64(z)))
         place = builder.add(place, builder.mul(row_step, I64(y)))
@@ -150,7 +152,7 @@ def sweep_words(builder, planes, at, row_step, slice_step, size):
 
 @subroutine()
 def clear_words(planes, at, count, size):
-    """Say that no edges are left at the places of some words."""
+    """Clear words of the planes of edges that are left."""
     for axis in range(AXIS_COUNT):
         for word in range(count):
             planes[np.uint64(axis * size + at + word)] = NONE

@@ -1,17 +1,14 @@
-"""Which ends of an image the components touch, in the bits of their roots.
-
-There are two bits for each pair of ends.
-"""
+"""Which ends of an image the components touch: two bits of their roots for each pair of ends."""
 
 from ecc_core._backends.cpu.compiling import subroutine
 
 OPEN = 1 << 6
-"""Beside those bits: that of what touches a side beyond which the image goes on."""
+"""A bit beside these, for components that touch an open side of the box."""
 
 
 @subroutine()
 def span(spanning, sides, change):
-    """Count a component that is no node for the pairs of which it touches both ends."""
+    """Add `change` for each pair of ends that a component touches, unless it is on an open side."""
     if sides & OPEN:
         return
     for axis in range(spanning.size):

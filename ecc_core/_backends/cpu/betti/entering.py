@@ -14,7 +14,7 @@ from ecc_core._backends.cpu.betti.blocks import SPARE, Staged
 from ecc_core._backends.cpu.betti.forest import Ways, ways_of
 from ecc_core._backends.cpu.betti.halo import index_type, wrap_halo
 from ecc_core._backends.cpu.betti.launch import laid_out, order_plan
-from ecc_core._backends.cpu.betti.links import LINKS, MOST, Link
+from ecc_core._backends.cpu.betti.links import LINKS, MOST_MEMBERS, Link
 from ecc_core._backends.cpu.betti.rings import scan_rings, tables_of
 from ecc_core._backends.cpu.betti.scan import scan_links
 from ecc_core._backends.cpu.compiling import kernel
@@ -62,16 +62,16 @@ class Entering(NamedTuple):
     size 0 if no two places do."""
 
 
-def is_soon_in_order(image: Array, masked: bool, filtration: Filtration) -> bool:
-    """Whether the points of an image are brought into order faster than done without an order.
+def sorting_pays(image: Array, masked: bool, filtration: Filtration) -> bool:
+    """Return whether regions are found faster if all points of an image are sorted first.
 
-    Those of periodic images are, since ranks are needed there to compare equal points.
+    Points of periodic images are always sorted, since equal ones are compared by their ranks.
     """
     if image.size == 0:
         return False
     if any(filtration.boundary.wraps):
         return True
-    wide = masked and image.dtype.kind in "biu"  # such keys have one more value
+    wide = masked and image.dtype.kind in "biu"  # Keys then need one value beyond the dtype.
     short = image.dtype.itemsize * (2 if wide else 1) <= SHORT_KEYS
     most = LARGEST_VOLUME if image.ndim == 3 else PLANE_IN_CACHE
     return short and image.size <= most
@@ -176,7 +176,7 @@ def _wraps(shape: tuple[int, ...], filtration: Filtration) -> Flags:
 
 
 def _index_of(staged: Staged) -> np.dtype[Any]:
-    """Return a dtype for places, and for two numbers of which there are as many."""
+    """Return a dtype for places, and for the numbers of minima and forks together."""
     return np.dtype(index_type(2 * (staged.size + SPARE)))
 
 
@@ -210,7 +210,7 @@ def _forks(
         framed=(NONE,) * 6,
         frame=False,
         link=(ways.ends, ways.end_set, ways.near),
-        planes=scratch.take("planes", 2 * MOST, np.uint64),
+        planes=scratch.take("planes", 2 * MOST_MEMBERS, np.uint64),
         listed=(minima, forks, links),
         lower_links=np.empty(0, np.uint32),
         stars=None,

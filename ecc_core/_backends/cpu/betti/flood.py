@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.entering import (
     entering_points,
     exact_values,
-    is_soon_in_order,
+    sorting_pays,
     stage_points,
 )
 from ecc_core._backends.cpu.betti.flood_in_order import (
@@ -50,7 +50,7 @@ from ecc_core._request.persistence import lasting
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-CLOSED = np.iinfo(np.int32).max  # the label of points that get none; others have 0 before
+CLOSED = np.iinfo(np.int32).max  # In place of a label for points that get none.
 
 
 class Flooding(NamedTuple):
@@ -80,13 +80,13 @@ def persistent_regions(
 
     `shown`, of the image's shape, is False at points that never enter. Points that enter after the
     threshold, if there is one, have no label, nor, with `rel_height`, those that enter after that
-    share of the persistence of their component. The filtration has no direction.
+    fraction of the persistence of their component. The filtration has no direction.
     """
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
-        values = values + values.dtype.type(0)  # no -0.0
+        values = values + values.dtype.type(0)  # -0.0 becomes 0.0.
     cut = _Cut(threshold, rel_height)
-    if is_soon_in_order(image, not shown.all(), filtration):
+    if sorting_pays(image, not shown.all(), filtration):
         return _regions_in_order(image, values, shown, least, filtration, cut)
     return _regions_in_words(image, values, shown, least, filtration, cut, workers)
 
@@ -133,7 +133,7 @@ def _regions_in_order(
     filtration: Filtration,
     cut: _Cut,
 ) -> Flooding:
-    """Return regions of an image of which the order of all points is found in little time."""
+    """Return regions of an image whose points are sorted in little time."""
     check_memory(image.shape, image.dtype, dimensions=[0], filtration=filtration, threads=1)
     points = entering_points(image, shown, filtration)
     births, deaths, gap = exact_values(values, points, least)
@@ -177,7 +177,7 @@ def _regions_in_words(
     cut: _Cut,
     workers: int | None,
 ) -> Flooding:
-    """Return regions of an image by words of points, which need no order of all points."""
+    """Return regions of an image whose points are not sorted, by words of points."""
     births, deaths, weak, merged = _components(image, shown, least, filtration, workers)
     keys = np.pad(ordered_keys(values), 1)
     near = near_of(keys.shape, filtration.cubes)
@@ -224,7 +224,7 @@ def _components(
 ) -> tuple[Points, Points, Points, NDArray[np.int32] | None]:
     """Return where components that last begin and end, oldest first, and where the others do.
 
-    In a plane also the label of the component that each of the first ones joins when it dies, or 0.
+    For a plane, also returns the label of the component that each lasting one joins, or 0.
     """
     masked = not shown.all()
     omitted = replace(filtration, nan="omit")
@@ -253,7 +253,7 @@ def _flood(
     later: Array, shown: Array, births: Points, weak: Points, near: Near
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
-    # The kernel writes to the labels in C order, in which NumPy makes them if the mask is in it.
+    # The kernel needs labels in C order, and `np.where` keeps the order of the mask.
     inside = np.pad(np.ascontiguousarray(shown), 1)
     labels = np.where(inside, np.int32(0), np.int32(CLOSED))
     weak = weak[:, shown.reshape(-1)[weak[1]]]
@@ -268,7 +268,7 @@ def _flood(
 
 
 def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_]:
-    """Whether points enter up to a threshold."""
+    """Return whether points enter up to a threshold."""
     levels = round_to_levels(np.array([threshold]), image.dtype.newbyteorder("="), superlevel)
     if not levels.entered[0]:
         return np.zeros(image.shape, bool)
@@ -302,7 +302,7 @@ def near_of(padded: tuple[int, ...], cubes: bool) -> Near:
 
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
-    """Numbers of points in the padded image from those in the image."""
+    """Convert numbers of points in the image to those in the padded image."""
     slices, rows, columns = (*(1,) * (3 - len(shape)), *shape)
     row_step = columns + 2 if len(shape) > 1 else 0
     slice_step = (rows + 2) * row_step if len(shape) > 2 else 0
@@ -319,13 +319,15 @@ def merge_labels(
     steps: Points,
     count: int,
 ) -> NDArray[np.int32]:
-    """Return the label that each of `count` ones joins, or 0, for places in the order of deaths.
+    """Return the label that each of `count` components joins, or 0; `places` are those of deaths.
 
-    The labels around them are read in the order of memory: in that of deaths each read is a miss.
+    Places are in the order of deaths. The labels around them are read in the order of memory,
+    because in that of deaths each read would miss the cache.
     """
     in_memory = sort_keys(places.astype(np.uint64), keys.size.bit_length())
     spans = np.empty((places.size, 2), np.int64)
-    listed = np.empty(places.size * steps.size, np.int32)  # of which few are written to
+    # Few elements are written to, so that the array takes little memory.
+    listed = np.empty(places.size * steps.size, np.int32)
     _list_lower(places, in_memory, keys, labels, steps, spans, listed)
     merged = np.arange(count + 1, dtype=np.int32)
     _merge(spans, listed, merged.copy(), merged)
@@ -358,7 +360,7 @@ def _list_lower(places, in_memory, keys, labels, steps, spans, listed):
 
 @kernel()
 def _merge(spans, listed, parents, merged):
-    """Write which label each one joins where the listed ones meet, in the order of deaths."""
+    """Write which label each label joins where the listed ones meet, in the order of deaths."""
     parents = bare(parents)
     merged = bare(merged)
     listed = bare(listed)
@@ -366,7 +368,7 @@ def _merge(spans, listed, parents, merged):
         first = spans[i, 0]
         last = spans[i, 1]
         oldest = merged.size
-        for k in range(first, last):  # the oldest component must be known before others join it
+        for k in range(first, last):  # The oldest component must be known before others join it.
             listed[k] = find(parents, listed[k])
             oldest = min(oldest, np.int64(listed[k]))
         for k in range(first, last):

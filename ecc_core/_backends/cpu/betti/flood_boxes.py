@@ -1,17 +1,17 @@
 """Regions of the components that last, of boxes of an image: labels that spread from box to box.
 
 The label of a point is that of the oldest component to which steps lead (`flood.py`). Where steps
-leave a box, it depends on labels of other boxes. So a box is looked at with a *halo* of one point,
+leave a box, it depends on labels of other boxes. So a box is processed with a *halo* of one point,
 which has the labels that other boxes know so far. Labels only ever become those of older
 components, and once no label of any box changes any more, they are those of the whole image,
-whatever the order in which boxes were looked at.
+whatever the order in which boxes were processed.
 
 A *mark* stands for a label, and for whether the point enters after the level at which the region is
 cut. It is ``2 * label``, and 1 more beyond this level, so that the least mark of those that a point
 could have is the one of the oldest component.
 
-In a box without marks they spread in words (`flood_words.py`). When it is looked at again, few of
-them change, one by one, and no neighbours are compared but theirs.
+In a box without marks they spread in words (`flood_words.py`). When a box is processed again, few
+marks change, and only their neighbours are compared, one by one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.betti.flood import merge_labels, near_of
 from ecc_core._backends.cpu.betti.flood_words import (
-    BIT,
-    WORD,
+    BIT_MASK,
+    WORD_SHIFT,
     Words,
     cut_of,
     later_words,
@@ -75,7 +75,7 @@ def entered_values(image: Array, superlevel: bool) -> Array:
     """Return numbers that grow in the order in which points enter, those of booleans as bytes."""
     values = entry_values(image, superlevel)
     if values.dtype.kind == "f":
-        return np.asarray(values + values.dtype.type(0))  # no -0.0
+        return np.asarray(values + values.dtype.type(0))  # -0.0 becomes 0.0.
     return values.view(np.uint8) if values.dtype.kind == "b" else values
 
 
@@ -89,7 +89,7 @@ def keys_of(image: Array, superlevel: bool) -> Array:
 
 
 def lowest(dtype: np.dtype[Any], count: int) -> Array:
-    """Return so many numbers that are before all values of a dtype, in the order of entry."""
+    """Return `count` numbers that precede all values of a dtype in the order of entry."""
     number = np.dtype(np.uint8) if dtype.kind == "b" else dtype.newbyteorder("=")
     first = -np.inf if number.kind == "f" else np.iinfo(number).min
     return np.full(count, first, number)
@@ -98,8 +98,8 @@ def lowest(dtype: np.dtype[Any], count: int) -> Array:
 def ends_of(image: Array, shown: NDArray[np.bool_] | None, superlevel: bool) -> Array:
     """Return the least and the largest finite value, and the last one, in the order of entry.
 
-    They are of the points shown, (1, 3), or (0, 3) if there are none. Without a finite value, the
-    least one is the larger.
+    They are those of the points shown, (1, 3), or (0, 3) if there are none. Without a finite value,
+    the least one exceeds the largest.
     """
     values = entered_values(image, superlevel)
     own = values if shown is None else values[shown]
@@ -140,8 +140,8 @@ def cut_keys(
 def order_of(keys: Array, places: Points | None) -> Array:
     """Return numbers of the points of a window in the order in which they enter.
 
-    `keys` have the shape of the window. `places` are those of its points in the whole image, and
-    None if those of equal keys are in the order of the window, so that keys are numbers enough.
+    `keys` have the shape of the window. `places` are those of its points in the whole image; None
+    if points of equal keys are in the order of the window, so that their keys will do.
     """
     flat = keys.reshape(-1)
     return flat if places is None else _ranks(flat, places.reshape(-1))
@@ -156,7 +156,7 @@ def first_marks(
     links: Links,
     levels: NDArray[np.uint64],
 ) -> None:
-    """Mark the points of a window from which steps lead to entries, as if none had a mark.
+    """Mark the points of a window from which steps lead to entries; other marks are dropped.
 
     The arguments are those of `spread_marks`.
     """
@@ -180,7 +180,8 @@ def first_marks(
         cut_of(keys, levels, lead),
     )
     ends = flat[links.deaths]
-    flat[links.deaths] = np.where(ends < 0, UNKNOWN, ends)  # negative: the number of a death
+    # Points of death that were not reached still hold the negative number of a death.
+    flat[links.deaths] = np.where(ends < 0, UNKNOWN, ends)
 
 
 def spread_marks(
@@ -192,7 +193,7 @@ def spread_marks(
     links: Links,
     levels: NDArray[np.uint64],
 ) -> None:
-    """Spread marks of entries within a window, to the points that have older ones by them.
+    """Spread the marks of entries within a window, to points whose own marks are larger.
 
     `keys` and `marks` have the shape of the window. The `entries` are places in it and marks that
     they can have, `levels` the keys after which labels are cut, by label, or none.
@@ -220,7 +221,7 @@ def _by_mark(entries: tuple[Points, Marks]) -> tuple[Points, Marks]:
 
 
 def _ranks(keys: Array, places: Points) -> NDArray[np.uint32]:
-    """Return numbers in the order of keys and, of equal ones, of places; copies have the same."""
+    """Return ranks of points by keys and, if equal, by places; copies of a point have the same."""
     order = np.lexsort((places, keys))
     new = np.ones(order.size, np.bool_)
     new[1:] = places[order[1:]] != places[order[:-1]]
@@ -257,7 +258,7 @@ def _spread(order, steps, keys, levels, entries, links, marks, stack):
             size -= ONE
             place = stack[size]
             mark = marks[np.uint64(place)]
-            if ends[np.uint64(place) >> WORD] >> (np.uint64(place) & BIT) & ONE:
+            if ends[np.uint64(place) >> WORD_SHIFT] >> (np.uint64(place) & BIT_MASK) & ONE:
                 at = np.searchsorted(deaths, place)
                 while at < deaths.size and deaths[at] == place:
                     birth = np.uint64(births[at])
@@ -291,7 +292,7 @@ def lower_labels(
 ) -> NDArray[np.int32]:
     """Return the labels of the neighbours of points of a window that enter before them, or 0.
 
-    A row for each point, and a column for each neighbour.
+    The result has a row for each point, and a column for each neighbour.
     """
     steps = near_of(keys.shape, filtration.cubes).steps
     flat = keys.reshape(-1)
@@ -308,7 +309,7 @@ def lower_labels(
 
 
 def merged_of(rows: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    """Return the label that each of `count` ones joins, or 0.
+    """Return the label that each of `count` components joins, or 0.
 
     `rows` are those of `lower_labels` for the points at which they end, in the order of entry.
     """

@@ -42,7 +42,7 @@ MOST_MET = 32
 
 
 class Minima(NamedTuple):
-    """What is known of each minimum, by its number; that of 0 has no meaning."""
+    """What is known of each minimum, by its number; elements 0 have no meaning."""
 
     parents: Any
     """Parents in the tree of joined components, whose root is the oldest minimum."""
@@ -57,7 +57,7 @@ class Minima(NamedTuple):
     merged_into: Any
     """The oldest minimum of the component that this one joins there, or 0."""
     first_points: Any
-    """The place that got its label last."""
+    """The place that got its label last, at which the list of its points begins; -1 for none."""
 
 
 class Flooded(NamedTuple):
@@ -66,8 +66,8 @@ class Flooded(NamedTuple):
     labels: Array
     """Numbers of minima, by place; larger ones for points that never enter."""
     origins: Array
-    """Of points whose labels were replaced, the number that they got first, or 0; none if that is
-    of no interest."""
+    """For points whose label was replaced, the number that they had at first, or 0; empty if not
+    wanted."""
     minima: Minima
     """A minimum lasts if it is settled."""
 
@@ -154,10 +154,10 @@ def set_label(place, label, labels, twins):
 
 @kernel()
 def mark_points(minima, forks, never, labels, twins):
-    """Label minima, and write to forks which ones they are before they enter.
+    """Label minima, and write the numbers of forks in place of the labels that they get later.
 
-    That of number k is ``never - 1 - k``, which is larger than all labels of points. The neighbours
-    of minima enter after these, so that minima may be labelled before their turn.
+    Fork k has ``never - 1 - k``, which is larger than all labels of points. The neighbours of a
+    minimum enter after it, so that minima may be labelled before they enter.
     """
     labels = bare(labels)
     twins = bare(twins)
@@ -173,8 +173,8 @@ def mark_points(minima, forks, never, labels, twins):
 def label_point(place, label, labels, twins, earlier, minima):
     """Label a point that enters, and list it among those that have its label, if it may change.
 
-    There is a border around the image, so that the place 0 is none: what is written to it is of no
-    interest, and takes less time than a branch.
+    Place 0 lies in the border around the image: what is not to be listed is written there, which
+    takes less time than a branch.
     """
     set_label(place, label, labels, twins)
     listed = np.uint64(0 if minima.settled[np.uint64(label)] else place)
@@ -255,7 +255,7 @@ def end_components(fork, met, count, oldest, values, least, minima):
 
 @subroutine(forceinline=True)
 def join_at_fork(place, rows, oldest, joined, labels, twins, origins, earlier, minima):
-    """Label the components that meet at a fork if one of them is settled; return its own label.
+    """Label the components that meet at a fork if one of them is settled; return the fork's label.
 
     `joined` are the components that end, how many of these last, and how many there are.
     """
@@ -278,10 +278,10 @@ def join_at_fork(place, rows, oldest, joined, labels, twins, origins, earlier, m
 def flood(order, rows, twins, forks, values, least, never, labels, origins, earlier, minima):
     """Label points in the order in which they enter.
 
-    A point that is to enter has the label `never`, but for minima and forks, see
-    :func:`mark_points`. `forks` are the links of these, and the distances of their members.
-    `values` are those of minima and forks. `earlier` are, of points, those that got the same label
-    before.
+    A point that has yet to enter has the label `never`, except minima and forks, see
+    :func:`mark_points`. `forks` are the links of forks, and the distances of their members.
+    `values` are those of minima and forks. `earlier` has for each point the one that got the same
+    label before it.
     """
     order = bare(order)
     links = bare(forks[0])
@@ -301,7 +301,7 @@ def flood(order, rows, twins, forks, values, least, never, labels, origins, earl
         bare(minima.merged_into),
         bare(minima.first_points),
     )
-    room = np.empty(MOST_MET, np.int64)  # which has the owner of the view
+    room = np.empty(MOST_MET, np.int64)  # This array owns the memory of the view.
     met = bare(room)
     for i in range(order.size):
         prefetch_rows(labels, np.int64(order[min(i + AHEAD, order.size - 1)]), rows.firsts)
@@ -317,7 +317,7 @@ def flood(order, rows, twins, forks, values, least, never, labels, origins, earl
             label = join_at_fork(
                 place, rows, oldest, joined, labels, twins, origins, earlier, minima
             )
-        else:  # a minimum has its label already
+        else:  # The least label around a minimum is its own, which it has already.
             label = least_label(labels, place, rows.firsts, rows.hidden)
         label_point(place, label, labels, twins, earlier, minima)
     for root in range(1, minima.parents.size):

@@ -1,10 +1,10 @@
 """The spread of labels over an image, in words that have a bit for each of 64 points.
 
-What has been reached in a word goes on to each row of neighbours at once. A word waits in a queue
-until it is its turn, so that more of its points have been reached by then.
+Labels spread from all points of a word that they have reached to each row of neighbours at once. A
+word waits in a queue, so that more of its points have been reached when its turn comes.
 
-Word ``lead + i`` has the bits of the places from ``64 * i`` on in a padded image: neighbours of
-points near its ends are looked for in words beyond these.
+Word ``lead + i`` has the bits of the places from ``64 * i`` on in a padded image: further words
+before and behind hold the neighbours of points near the ends of the image.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from ecc_core._backends.cpu.llvm import (
 Array = NDArray[Any]
 Words = NDArray[np.uint64]
 
-WORD = np.uint64(6)  # The lowest bits of a place are the number of its bit in a word.
-BIT = np.uint64(LANES - 1)
+# The bit of a place is ``place & BIT_MASK`` of the word ``place >> WORD_SHIFT``.
+WORD_SHIFT = np.uint64(6)
+BIT_MASK = np.uint64(LANES - 1)
 
 
 class Spreading(NamedTuple):
@@ -150,7 +151,7 @@ def compare_words(keys, first, steps, bits, later):
 @subroutine(forceinline=True)
 def leave_beyond(word, bits, base, cut, level):
     """Put the points of a word that enter after a level aside; return the others."""
-    beyond = bits & are_beyond(cut.keys, (word << WORD) - base, level)
+    beyond = bits & are_beyond(cut.keys, (word << WORD_SHIFT) - base, level)
     if beyond:
         if not cut.beyond[word]:
             cut.words[cut.count[0]] = word
@@ -177,7 +178,7 @@ def bare_cut(cut):
 def leave_free(bits, at, cut, level):
     """Return the points of a word that do not enter after a level."""
     if cut is not None and level != ALL:
-        return bits & ~are_beyond(cut.keys, at << WORD, level)
+        return bits & ~are_beyond(cut.keys, at << WORD_SHIFT, level)
     return bits
 
 
@@ -185,7 +186,7 @@ def leave_free(bits, at, cut, level):
 def reach(word, bits, base, spreading, cut, level, tail):
     """Take points of a word that are free, and let the word wait; return the end of the queue.
 
-    With `cut` points beyond a level are put aside, if there is one.
+    With a `cut`, points beyond the level are put aside, if there is a level.
     """
     new = bits & spreading.free[word]
     if not new:
@@ -199,8 +200,8 @@ def reach(word, bits, base, spreading, cut, level, tail):
 @subroutine(forceinline=True)
 def reach_inside(place, spreading, tail):
     """Take a point that is in no halo if it is free; return the end of the queue."""
-    word = place >> WORD
-    new = ONE << (place & BIT) & spreading.free[word]
+    word = place >> WORD_SHIFT
+    new = ONE << (place & BIT_MASK) & spreading.free[word]
     spreading.free[word] &= ~new
     return reach_new(word, new, spreading, tail)
 
@@ -231,9 +232,9 @@ def reach_beyond(cut, spreading, tail):
 @subroutine()
 def bits_from(words, start):
     """Return the 64 bits from a bit of some words on."""
-    first = start >> WORD
-    shift = start & BIT
-    return words[first] >> shift | words[first + ONE] << ONE << (BIT - shift)
+    first = start >> WORD_SHIFT
+    shift = start & BIT_MASK
+    return words[first] >> shift | words[first + ONE] << ONE << (BIT_MASK - shift)
 
 
 @subroutine()
@@ -253,7 +254,7 @@ def note_deaths(deaths, base, labels, following, ending):
         place = np.uint64(deaths[k])
         following[k] = labels[place]
         labels[place] = -1 - k
-        ending[(place + base) >> WORD] |= ONE << (place & BIT)
+        ending[(place + base) >> WORD_SHIFT] |= ONE << (place & BIT_MASK)
 
 
 @subroutine(forceinline=True)
@@ -263,7 +264,7 @@ def reach_births(ended, at, base, births, labels, following, spreading, tail):
     `at` is the number of the word without those before the image.
     """
     while ended:
-        place = (at << WORD) + np.uint64(count_trailing_zeros(ended))
+        place = (at << WORD_SHIFT) + np.uint64(count_trailing_zeros(ended))
         ended &= ended - ONE
         held = np.int64(labels[place])
         while held < 0:
@@ -285,19 +286,19 @@ def reach_row(word, own, later, r, rows, base, spreading, cut, level, tail):
     behind = own & later[column + np.uint64(2)]
     # The steps of a row lead to 66 bits, which begin at any bit of a word.
     low = before | beside << ONE | behind << np.uint64(2)
-    high = beside >> BIT | behind >> (BIT - ONE)
-    start = (word << WORD) + np.uint64(rows[r])
+    high = beside >> BIT_MASK | behind >> (BIT_MASK - ONE)
+    start = (word << WORD_SHIFT) + np.uint64(rows[r])
     low &= bits_from(spreading.free, start)
-    if not (low | high):  # as in most rows of noise
+    if not (low | high):  # This is so in most rows of noise.
         return tail
-    first = start >> WORD
-    shift = start & BIT
+    first = start >> WORD_SHIFT
+    shift = start & BIT_MASK
     tail = reach(first, low << shift, base, spreading, cut, level, tail)
-    over = low >> ONE >> (BIT - shift) | high << shift
+    over = low >> ONE >> (BIT_MASK - shift) | high << shift
     if over:
         tail = reach(first + ONE, over, base, spreading, cut, level, tail)
     if high:
-        last = high >> ONE >> (BIT - shift)
+        last = high >> ONE >> (BIT_MASK - shift)
         tail = reach(first + np.uint64(2), last, base, spreading, cut, level, tail)
     return tail
 
@@ -314,7 +315,7 @@ def level_of(mark, cut):
 def label_word(at, own, labels, mark):
     """Label some points of a word."""
     while own:
-        labels[(at << WORD) + np.uint64(count_trailing_zeros(own))] = mark
+        labels[(at << WORD_SHIFT) + np.uint64(count_trailing_zeros(own))] = mark
         own &= own - ONE
 
 
@@ -341,7 +342,7 @@ def spread(later, rows, lead, seeds, births, deaths, labels, following, spreadin
         bare(spreading.queue),
     )
     cut = bare_cut(cut)
-    base = np.uint64(lead) << WORD
+    base = np.uint64(lead) << WORD_SHIFT
     note_deaths(deaths, base, labels, following, spreading.ending)
     middle = np.uint64(3 * (rows.size // 2))
     around = np.uint64(spreading.queue.size - 1)

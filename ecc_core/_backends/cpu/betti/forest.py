@@ -24,7 +24,7 @@ from ecc_core._backends.cpu.betti.basins import (
 )
 from ecc_core._backends.cpu.betti.blocks import SPARE, Grid, Plane, Staged
 from ecc_core._backends.cpu.betti.halo import index_type
-from ecc_core._backends.cpu.betti.links import LINKS, MOST
+from ecc_core._backends.cpu.betti.links import LINKS, MOST_MEMBERS
 from ecc_core._backends.cpu.betti.scan import scan_links
 from ecc_core._backends.cpu.betti.volume import Volume, keep_gradient, staged_stars
 from ecc_core._backends.cpu.llvm import ALL
@@ -48,7 +48,7 @@ class Loops(NamedTuple):
     members: Array
     """The members of the lower link that they lead to, uint8."""
     lower_links: Array
-    """These links as sets of members, uint32."""
+    """The lower links of the forks, as sets of members, uint32."""
 
 
 class Part(NamedTuple):
@@ -61,8 +61,8 @@ class Part(NamedTuple):
     places: Array
     """Places at which its nodes begin."""
     exits: list[tuple[Plane, list[Array], Array]]
-    """Its nodes that lie in other blocks, whose numbers there are on the surface: at these indices
-    of a plane."""
+    """Its nodes that are points of other blocks: a plane of the surface, where the other block has
+    written their numbers, the indices of the points there, and the numbers of the nodes here."""
     edges: Edges
     pairs: Array
     """Places of birth and death of the components that end within the block, (l, 2)."""
@@ -77,8 +77,8 @@ class Forest:
     gradient is written to it. A forest of the complement is `framed`, unless said otherwise: beyond
     each side of the grid that is not open lies a frame, which comes before all points.
 
-    The arrays of the surface have the shape of the image: along one axis, all their points lie in
-    the same plane.
+    The arrays of the surface have the shape of the image, but the stride along one axis is 0, since
+    all of their points lie in one plane.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Basins(NamedTuple):
     """The basins of a staged block, and where they meet."""
 
     paths: tuple[Array, Array]
-    """Labels of staged points, and the distances that negative ones lead on."""
+    """Labels of staged points, and distances: a path leads on by entry i from a label of -i."""
     starts: Array
     """Places at which nodes begin."""
     minima: int
@@ -202,9 +202,11 @@ class Ways(NamedTuple):
     offsets: Array
     """Distances of the members of a link."""
     ends: tuple[int, ...]
-    """Distances of those at its ends."""
+    """Distances of the members that are adjacent to the point itself, its ends."""
     end_set: np.uint64
+    """The ends as a set of members."""
     near: Any
+    """`Link.near`."""
     leads: Array
     """The distance that a label -i leads on, at i."""
 
@@ -248,7 +250,7 @@ def list_basins(
     links = take("links", points, UINT32)
     lower_links = take("lower links", 0 if volume is None else points, UINT32)
     borders, framed = grid.borders(block, frame)
-    planes = take("planes", 2 * MOST, UINT64)
+    planes = take("planes", 2 * MOST_MEMBERS, UINT64)
     stars = None
     if volume is not None and kind.connectivity == 1:
         stars = staged_stars(staged.steps, staged.size + SPARE)

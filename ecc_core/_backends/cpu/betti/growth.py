@@ -6,12 +6,12 @@ of keys, knows the number of points of each component, and which *ends* they tou
 outlet, or the first and the last slice along each axis that have points which are neither masked
 nor NaN.
 
-Where the image goes on beyond a box, a component that touches an open side is counted when the
+Where the image continues beyond a box, a component that touches an open side is counted when the
 boxes are joined, as a *node* whose *changes* are listed: the points that it gains, the ends that it
 reaches, and the nodes that it meets, all by key. Basins are the nodes of a box of their own, so
-that the same kernel joins basins and boxes. What a component was before is final, but for the ends:
-a box takes its own first and last slices for those of the image, and what they were counted for is
-taken back when it is joined to a box that has points beyond them.
+that the same kernel joins basins and boxes. What was counted of a component before it touched the
+side is final, except for the ends: a box takes its own first and last slices for those of the
+image, and what they were counted for is taken back when it is joined to a box with points beyond.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Values = NDArray[np.int64]
 
 Side = tuple[int, int]
 
-# The most changes of a node that one change of another leads to: it gains, reaches ends, or meets.
-EACH = 8
+# One change leads to fewer changes of the larger box: its nodes gain points, reach ends, or meet.
+CHANGES_AT_ONCE = 8
 # Kinds of changes of a node. From the key of LEAVE on it is a node of the joined box as well.
 GAIN, MEET, REACH, LEAVE = range(4)
 KINDS = 4
@@ -179,9 +179,9 @@ def join_nodes(
     There are three lists of `changes`, each in the order of keys: merging them first would take
     as long as joining the nodes. To the nodes of the second list `shift` is added.
 
-    Its first row says how many of the `members`, which are nodes that gain a point each, have a key
-    less than each one. Returns the number of nodes of the larger box, their changes, and the node
-    of the larger box that each node belongs to when it leaves, or -1.
+    The first row of `found` says how many of the `members`, which are nodes that gain a point each,
+    have a key less than each one. Returns the number of nodes of the larger box, their changes, and
+    the node of the larger box that each node belongs to when it leaves, or -1.
     """
     joined = _Joined(
         tree=np.arange(count, dtype=np.int32),
@@ -245,7 +245,7 @@ def leave(node, root, nodes, key, changes, count, joined, spanning):
         unite(joined.touched, spanning, root, np.uint8(OPEN))
         count = gain(changes, count, key, nodes, joined.sizes[root], joined.recent)
         nodes += 1
-    if joined.numbers[node] < 0:  # it may leave on several sides
+    if joined.numbers[node] < 0:  # A node that touches several sides leaves once.
         joined.numbers[node] = joined.owners[root]
     return nodes, count
 
@@ -276,7 +276,7 @@ def note_growth(root, key, changes, count, joined, largest):
 @subroutine(forceinline=True)
 def gain_members(members, first, last, key, changes, count, joined, largest):
     """Let nodes gain the members from `first` to `last`; return what :func:`note_growth` does."""
-    if last - first < joined.tree.size:  # most nodes gain one point or none
+    if last - first < joined.tree.size:  # Most nodes gain one point or none.
         for i in range(np.uint64(first), np.uint64(last)):
             member = members[i]
             count, largest = gain_points(member, 1, key, changes, count, joined, largest)
@@ -350,8 +350,8 @@ def _join(members, meetings, changes, shift, joined, found):
             other = find(joined.tree, meetings.nodes[at, 1])
             if other == root:
                 continue
-            if grown.shape[0] < count + EACH:
-                grown = with_room(grown, count, EACH)
+            if grown.shape[0] < count + CHANGES_AT_ONCE:
+                grown = with_room(grown, count, CHANGES_AT_ONCE)
                 listed = bare(grown)
             root, count = meet(root, other, key, listed, count, joined, spanning)
             count, largest = note_growth(root, key, listed, count, joined, largest)
@@ -367,7 +367,7 @@ def _join(members, meetings, changes, shift, joined, found):
                     node += shift
                     if change == MEET:
                         value += shift
-                grown = with_room(grown, count, EACH)
+                grown = with_room(grown, count, CHANGES_AT_ONCE)
                 listed = bare(grown)
                 nodes, count, largest = apply_change(
                     (change, node, value), nodes, key, listed, count, joined, largest, spanning

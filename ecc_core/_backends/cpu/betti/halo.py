@@ -13,9 +13,9 @@ Array = NDArray[Any]
 
 
 def home_of(shape: tuple[int, ...], wraps: Sequence[bool]) -> Array:
-    """Return the place in an image of each one of the image with a halo of one point.
+    """Return the place that each place of an image with a halo of one point stands for.
 
-    Along axes that do not wrap, places in the halo are their own.
+    Along axes that do not wrap, places in the halo stand for themselves.
     """
     halo = [n + 2 for n in shape]
     places = np.arange(math.prod(halo), dtype=index_type(math.prod(halo))).reshape(halo)

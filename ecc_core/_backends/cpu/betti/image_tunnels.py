@@ -45,7 +45,7 @@ class Union(NamedTuple):
 
 
 class Tunnels(NamedTuple):
-    """The tunnels of a volume, and what others of it are found from."""
+    """The tunnels of a volume, and what its tunnels in the union are found from."""
 
     births: Points
     deaths: Points
@@ -55,9 +55,9 @@ class Tunnels(NamedTuple):
 
 
 class ImagePairs(NamedTuple):
-    """Where tunnels are born in a volume and die in the union, and the numbers of what kills them.
+    """Where tunnels are born in a volume and die in the union, and the numbers of their killers.
 
-    Both volumes have the same numbers, and what has one kills one tunnel of each at most.
+    A killer is a cell of the union that ends a tunnel; it ends at most one tunnel of each volume.
     """
 
     births: Points

@@ -39,7 +39,7 @@ Values = NDArray[np.int64]
 
 BLOCK = (64, 96, 192)  # in points; a few slices fit in the second-level cache
 BLOCK_2D = (1, 256, 1024)
-SHORT = 64  # points in a row that do not fill a vector
+SHORT = 64  # Rows of fewer points do not fill vectors.
 
 
 def betti_curves(
@@ -51,10 +51,10 @@ def betti_curves(
     workers: int | None = None,
     least: float = 0,
 ) -> Values:
-    """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64.
+    """Return the Betti numbers of each image at sorted thresholds, (batch, d, n) int64.
 
-    (batch, d + 1, n) for images that are periodic along all axes. Counts only classes that last for
-    at least `least`.
+    They are (batch, d + 1, n) for images that are periodic along all axes. Only classes that last
+    for at least `least` count.
     """
     count = image.shape[0]
     classes = filtration.classes
@@ -63,14 +63,14 @@ def betti_curves(
     if result.size == 0 or image.size == 0:
         return result
     periodic = any(filtration.boundary.wraps)
-    paired = least > 0 or periodic  # counted by births and deaths
+    paired = least > 0 or periodic  # Classes are then counted by births and deaths.
     known = [k for k in range(classes) if least > 0 or k != 1]
     kinds = kinds_of(filtration)
     plans = rank_plans(
         image.dtype, thresholds, filtration, masked=masked and not paired, points=image[0].size
     )
     bins = 1 if paired else plans[-1].top + 1
-    if least == 0:  # one of the Betti numbers follows from the Euler characteristic
+    if least == 0:  # One of the Betti numbers follows from the Euler characteristic.
         euler = curves.curve(image, thresholds, filtration, mask=mask, workers=workers)
 
     def join(queue: Iterator[tuple[Forest, Values]]) -> None:
@@ -183,7 +183,7 @@ def grow(
                 if forest.kind.complement != reverse:
                     np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
                     reverse = not reverse
-                # The keys of all blocks are to be counted from the same top.
+                # Reversed keys of all blocks are counted from the top of the last plan.
                 shift = plans[-1].top - plan.top if reverse else 0
                 forest.parts.append(
                     grow_block(forest, histogram[shift:], shift=shift, keys=keys, staged=staged)
@@ -195,7 +195,7 @@ def grow(
 
 
 def cumulate(histogram: Values, plan: Plan, kind: Kind | None = None) -> Values:
-    """Count what has entered at each threshold; components of the complement without the frame."""
+    """Count what has entered at each threshold; for the complement, the frame is left out."""
     complement = kind is not None and kind.complement
     counts = np.zeros((1, plan.entered.size), np.int64)
     stacks.cumulate(
@@ -208,7 +208,7 @@ def cumulate(histogram: Values, plan: Plan, kind: Kind | None = None) -> Values:
 def lasting_points(
     image: Array, dimensions: Sequence[int], filtration: Filtration, least: float, **options: Any
 ) -> Iterator[tuple[Array, Array]]:
-    """Give the points at which classes that last are born and die, for each dimension."""
+    """Yield the points at which classes that last are born and die, for each dimension."""
     options |= {"least": least, "ordered": False}
     for births, deaths in persistence_pairs(image, dimensions, filtration, **options):
         yield births, deaths[deaths >= 0]
@@ -227,7 +227,7 @@ def exact_betti_curves(
     options: dict[str, Any] = {"mask": mask, "workers": workers}
     levels = []
     dimensions = list(range(filtration.classes))
-    if least == 0:  # the others change where these or the Euler characteristic do
+    if least == 0:  # One number changes only where the Euler characteristic or another one does.
         levels.append(curves.exact_curve(image, filtration, **options)[0])
         dimensions = [k for k in dimensions if k != 1 or filtration.ndim == 2]
     for points in lasting_points(image, dimensions, filtration, least, **options):
@@ -279,7 +279,7 @@ def persistence_pairs(
             values, shown, dimensions=dimensions, filtration=filtration, workers=workers
         )
     found = {}
-    for k, births, deaths in listed:  # what is short is dropped before the next ones are found
+    for k, births, deaths in listed:  # Short pairs are dropped before the next ones are found.
         found[k] = pairs_of_interest(
             flat, known, (births, deaths), threads, short=short, least=least
         )
@@ -297,7 +297,7 @@ def persistence_pairs(
 def all_periodic_pairs(
     values: Array, known: Array | None, dimensions: Sequence[int], filtration: Filtration
 ) -> Iterator[tuple[int, Array, Array]]:
-    """Give each dimension with where its classes begin and end, in any order."""
+    """Yield each dimension with where its classes begin and end, in any order."""
     never = absent(values.reshape(-1), known)
     hidden = np.zeros_like(never) if known is None else ~known
     if filtration.nan == "raise" and (never & ~hidden).any():
@@ -347,7 +347,7 @@ def volume_pairs(
     filtration: Filtration,
     workers: int | None,
 ) -> Iterator[tuple[int, Array, Array]]:
-    """Give each dimension with where the classes of a volume begin and end, in any order."""
+    """Yield each dimension with where the classes of a volume begin and end, in any order."""
     values = narrowed(values, shown is not None)
     volume = empty_volume(values.shape) if 1 in dimensions else None
     loops: dict[int, Loops] = {}

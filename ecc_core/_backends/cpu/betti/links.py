@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.llvm import LANES
 
-MOST = 32  # members of a link, and room between two sets of planes
-ROUNDS = 3
+MOST_MEMBERS = 32  # A link has fewer members; two sets of planes lie so many words apart.
+ROUNDS = 3  # Links are searched by so many steps for all points at once.
 ORIGIN = (0, 0, 0)
 Offset = tuple[int, int, int]
 
@@ -48,11 +48,11 @@ class Points(NamedTuple):
     sides: Any
     """Six words, two for each axis: the points on each side of the block."""
     borders: Any
-    """A word for each side: if it is all ones and not 0, the image ends there, and the points on
-    this side have no neighbours beyond."""
+    """A word for each side: all ones if the image ends there, so that points on this side have no
+    neighbours beyond, otherwise 0."""
     frames: Any
-    """A word for each side: if it is all ones, neighbours beyond are in a frame, and come before
-    every point."""
+    """A word for each side: all ones if neighbours beyond are in a frame, which comes before every
+    point, otherwise 0."""
 
 
 def _axes_crossed(member: Offset) -> int:
@@ -68,7 +68,7 @@ def _link(ndim: int, connectivity: int) -> Link:
         return (sum(gaps) if connectivity == 1 else max(gaps)) == 1
 
     def adjacent_to(member: Offset) -> int:
-        """The members adjacent to one, as bits."""
+        """Return the members adjacent to one, as bits."""
         return sum(1 << j for j, other in enumerate(members) if adjacent(member, other))
 
     slices = (-1, 0, 1) if ndim == 3 else (0,)
@@ -89,7 +89,7 @@ def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray
     ends = sorted(link.ends, key=lambda i: _axes_crossed(link.members[i]))
 
     def apart_from(end: int) -> int:
-        """The ends that are not adjacent to one, as bits in the order of `ends`."""
+        """Return the ends that are not adjacent to one, as bits in the order of `ends`."""
         far = ~link.near[end]
         return sum((far >> other & 1) << bit for bit, other in enumerate(ends))
 
@@ -123,7 +123,7 @@ def compare_links(builder, keys, points, ends, labels, planes):
     seen, reached = _reach(builder, link, lower)
     apart: Any = llvm.I64(0)
     for i, word in enumerate(reached):
-        builder.store(word, planes.one(llvm.I64(MOST + i)))
+        builder.store(word, planes.one(llvm.I64(MOST_MEMBERS + i)))
         if i in link.ends:
             apart = builder.or_(apart, builder.and_(lower[i], builder.not_(word)))
     return [builder.not_(seen), apart]
@@ -187,8 +187,8 @@ def _set_or_clear(builder: Any, word: Any, bits: Any, value: int) -> Any:
 def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
     """Return where any end is lower, and what a few steps in the lower link reach from one end.
 
-    These steps reach all of a link that looks like a half-space. Where they miss an end, points are
-    looked at one by one.
+    These steps reach all of a link that looks like a half-space. Points with an end that they miss
+    are examined one by one.
     """
     seen: Any = llvm.I64(0)
     reached: list[Any] = [llvm.I64(0)] * len(lower)
@@ -202,7 +202,7 @@ def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
             grown = _dilate(builder, link.members, reached)
             reached = [builder.and_(g, low) for g, low in zip(grown, lower, strict=True)]
             continue
-        for i in reversed(nearest):  # the ends come last
+        for i in reversed(nearest):  # Ends come last, so that steps through corners reach them.
             around = [reached[j] for j in range(len(lower)) if link.near[i] >> j & 1]
             reached[i] = functools.reduce(builder.or_, around, reached[i])
             reached[i] = builder.and_(reached[i], lower[i])
@@ -226,7 +226,7 @@ def _dilate(builder: Any, members: list[Offset], planes: list[Any]) -> list[Any]
 @llvm.operation(types.uint64)
 def link_of(builder, planes, first, bit):
     """Return a set of members at one of 64 points: bit `bit` of 32 planes from `first` on."""
-    words = planes.load(first, MOST)
-    moved = builder.lshr(words, llvm.each(builder, bit, MOST))
-    link = builder.trunc(moved, ir.VectorType(llvm.I1, MOST))
-    return builder.zext(builder.bitcast(link, ir.IntType(MOST)), llvm.I64)
+    words = planes.load(first, MOST_MEMBERS)
+    moved = builder.lshr(words, llvm.each(builder, bit, MOST_MEMBERS))
+    link = builder.trunc(moved, ir.VectorType(llvm.I1, MOST_MEMBERS))
+    return builder.zext(builder.bitcast(link, ir.IntType(MOST_MEMBERS)), llvm.I64)

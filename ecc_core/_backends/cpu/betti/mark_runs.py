@@ -24,12 +24,13 @@ Array = NDArray[Any]
 
 
 def runs_of(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return an array as the number of its first run in each row, lengths of runs, and values.
+    """Return the runs of an array: the first one of each row, their lengths, and their values.
 
     Runs end at the end of a row, so that rows can be read alone.
     """
     columns = values.shape[-1]
-    padded = np.empty(values.size + LANES + 1, np.int32)  # whole words are read at the end
+    # The kernel reads beyond the last value, by up to a vector and one.
+    padded = np.empty(values.size + LANES + 1, np.int32)
     padded[: values.size].reshape(values.shape)[...] = values
     rows = np.empty(values.size // columns + 1, np.int32)
     lengths = np.empty(values.size, np.int32)  # Only as many pages as there are runs are touched.
@@ -60,9 +61,9 @@ def read_runs(
     box: Sequence[slice] | None = None,
     change: Callable[[NDArray[np.int32]], NDArray[np.int32]] | None = None,
 ) -> NDArray[np.int32]:
-    """Return the array of some runs, or a box of it, of slices with a start and a stop.
+    """Return the array that runs stand for, or a box of it, whose slices have a start and a stop.
 
-    Values are those that `change` makes of the values of runs.
+    `change` is applied to the values of runs before they are written.
     """
     rows, lengths, values = _parts(runs, shape)
     parts = box or [slice(0, n) for n in shape]
@@ -70,7 +71,7 @@ def read_runs(
     rest = (slice(None), *parts[1:])
     own = slice(None)
     length = shape[0]
-    if len(shape) > 1:  # the rows of some slices
+    if len(shape) > 1:  # Only the runs of slices in the box are read.
         rows_of_slice = (rows.size - 1) // shape[0]
         own = slice(rows[first.start * rows_of_slice], rows[first.stop * rows_of_slice])
         length = first.stop - first.start
@@ -98,7 +99,7 @@ def _parts(
 def _find_runs(values, columns, rows, lengths, found):
     """Write the number of the first run of each row, and the length and the value of each run.
 
-    Behind the values there are as many as in a word, and one more.
+    Behind the values there are `LANES` + 1 elements more, which may be read.
     """
     values = bare(values)
     lengths = bare(lengths)
@@ -128,9 +129,10 @@ def _find_runs(values, columns, rows, lengths, found):
 
 @kernel()
 def _write_runs(lengths, values, found):
-    """Write the values of runs, one after another, in words, of which the next run ends the last.
+    """Write the values of runs by vectors of `LANES` elements.
 
-    Behind the values there is room for a word.
+    What the last vector writes beyond its run is overwritten by the next run, and `found` has room
+    for a vector behind the last run.
     """
     lengths = bare(lengths)
     values = bare(values)

@@ -90,8 +90,8 @@ def betti_matching(
     """Match the classes of each pair of images of two batches of one dtype, by dimension.
 
     The `mask` is False at points that never enter; the others are not NaN. The filtration, which is
-    closed, tells in which order they enter. Of `sets`, which are booleans, points of the second of
-    the two values join no components.
+    closed, tells in which order they enter. With `sets`, images are booleans, and points of the
+    value that enters second join no components.
     """
     found: list[list[Matched]] = [[] for _ in predictions]
 

@@ -17,7 +17,7 @@ Points = NDArray[np.int64]
 
 NO_CLASS = -1
 NO_MASK = np.empty(0, np.bool_)
-"""In place of a mask where all points enter."""
+"""Stands for a mask where all points enter."""
 
 
 class Classes(NamedTuple):
@@ -88,7 +88,7 @@ def match_holes(images: Images, maxima: Points, above: list[Joined]) -> Matched:
     classes = []
     numbers = []
     for image, joined in zip(images[:2], above, strict=True):
-        most = joined.trees.starts.size + 1  # one is written behind the last
+        most = joined.trees.starts.size + 1  # The kernel writes one entry behind the last.
         found = Classes(np.empty(most, np.int64), np.empty(most, np.int64))
         number = np.full(maxima.size, NO_CLASS)
         count = list_holes(

@@ -30,7 +30,7 @@ class Levels(NamedTuple):
     """When the points of an image enter."""
 
     levels: Array
-    """Unsigned integers in this order, flat."""
+    """Unsigned integers in the order of entry, flat."""
     shown: Array | None
     """False at points that never enter, flat."""
 
@@ -47,8 +47,8 @@ class Levels(NamedTuple):
 def enters_later(levels, birth, others, death, shown):
     """Return whether a point enters in one image before another one does in another, if it does.
 
-    `shown` is empty if all points enter. As :meth:`Levels.lasts`, of one pair of points, without
-    branches: levels are in no order.
+    `shown` is empty if all points enter. This is :meth:`Levels.lasts` of one pair of points,
+    without branches, which would be predicted wrongly.
     """
     dies = death != NEVER
     birth = np.uint64(birth)
@@ -75,7 +75,8 @@ class Images(NamedTuple):
     union: Image
     filtration: Filtration
     sets: bool
-    """Whether both are masks, in which points that are False join no components."""
+    """True if images are booleans of which points with the value that enters second join nothing.
+    """
 
     @property
     def shown(self) -> Array | None:
@@ -97,7 +98,7 @@ def images_of(
     begin at the same points where they can.
     """
     own, other = levels_of(prediction, target, filtration.superlevel)
-    if not sets:  # whose levels are 0 where points are in one
+    if not sets:  # The levels of sets are 0 at their points already.
         own, other = from_zero(own, other)
     union, keys = ordering_keys(own, other, narrow=shown is None)
     flat = None if shown is None else shown.reshape(-1)

@@ -16,12 +16,12 @@ from ecc_core._backends.cpu.sources import scratch
 Array = NDArray[Any]
 
 HALF_KEY = 32
-"""Bits of a level, so that two of them are one key."""
+"""Bits of a level; two levels make a key."""
 NARROW_HALF = 8
-"""The same for small levels."""
-AT_ONCE = 4096  # levels that are compared before a loop may end
+"""Bits of a level if all levels are small."""
+LEVELS_AT_ONCE = 4096  # levels that are compared before a loop may end
 INFINITY = np.float64(np.inf).view(np.uint64)
-"""The bits of non-negative numbers are below, and in their order."""
+"""The bits of finite numbers without a sign are smaller, and in the order of the numbers."""
 
 
 def ordering_keys(own: Array, other: Array, narrow: bool) -> tuple[Array, Array]:
@@ -69,7 +69,7 @@ def levels_of(prediction: Array, target: Array, superlevel: bool) -> tuple[Array
         values = np.concatenate([prediction.reshape(-1), target.reshape(-1)])
         entering = entry_values(values, superlevel)
         if dtype.kind == "f":
-            entering = entering + dtype.type(0)  # no -0.0
+            entering = entering + dtype.type(0)  # -0.0 becomes 0.0.
         levels = distinct(entering)[1]
         return levels[: prediction.size], levels[prediction.size :]
     flip = np.uint32((1 << 8 * dtype.itemsize) - 1 if superlevel else 0)
@@ -103,9 +103,9 @@ def from_zero(own: Array, other: Array) -> tuple[Array, Array]:
 def has_two_values(levels, least, most):
     """Return whether all levels are one of two."""
     levels = bare(levels)
-    for first in range(0, levels.size, AT_ONCE):
-        others = np.uint32(0)  # as wide as levels, so that many are compared at once
-        for level in levels[first : first + AT_ONCE]:  # without a branch
+    for first in range(0, levels.size, LEVELS_AT_ONCE):
+        others = np.uint32(0)  # It is as wide as levels, so that LLVM compares them by vectors.
+        for level in levels[first : first + LEVELS_AT_ONCE]:
             others |= np.uint32((level != least) & (level != most))
         if others:
             return False
@@ -121,9 +121,10 @@ def number_two_values(levels, least):
 
 
 def values_below_none(keys: Array) -> Array:
-    """Return values in the order of keys of 64 bits, and of a dtype that has one beyond them.
+    """Return values in the order of keys of 64 bits, whose dtype has a value beyond them.
 
-    Points that never enter need it. Floats are in the order of their bits, and come before NaN.
+    Points that never enter need that value. Keys that are read as floats keep their order, and come
+    before NaN.
     """
     if keys.max(initial=0) < INFINITY:
         return keys.view(np.float64)
@@ -132,7 +133,7 @@ def values_below_none(keys: Array) -> Array:
 
 @kernel()
 def write_levels(bits, sign, negative, floating, flip, levels):
-    """Write the order of values, which is opposite with `flip`, the bits of the dtype."""
+    """Write integers in the order of values; `flip`, all bits of the dtype or 0, reverses it."""
     bits = bare(bits)
     levels = bare(levels)
     for i in range(bits.size):

@@ -52,8 +52,8 @@ def loops_around(piece: PairPiece, pairing: Pairing) -> Pairs:
 def _ends_around(piece: PairPiece, pairing: Pairing) -> tuple[Pairs, Pairs, Pairs]:
     """Join opposite sides of an image.
 
-    Returns the components that end then, those that do not, and for each class of loops that those
-    before do not span the point at which it is closed.
+    Returns the components that end then, those that do not, and for each class of loops that is not
+    a sum of earlier ones the point at which it is closed.
     """
     graph = piece.graph
     inner = np.zeros(graph.keys.size, np.uint8)
@@ -122,7 +122,7 @@ def _to_layer(piece: PairPiece, side: Side) -> _Around:
 
 
 def _loops_of_layers(pairing: Pairing) -> int:
-    """Return the classes of loops within layers, a bit for each; that of a point is one of them.
+    """Return the classes of loops within layers, a bit for each; bit 0 is that of trivial loops.
 
     A layer across an axis has the loops along all others.
     """

@@ -130,7 +130,7 @@ class Pairing(PairOptions):
         return self.wraps[axis] or (self.has_layer and axis >= 3 - self.filtration.ndim)
 
     def open_sides(self, box: Box) -> list[Side]:
-        """Return the sides beyond which the image goes on."""
+        """Return the sides beyond which the image continues."""
         sides = []
         for axis in range(3):
             if self.stays_open(axis) or box.start[axis] > 0:

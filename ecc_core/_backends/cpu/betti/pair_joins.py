@@ -13,7 +13,7 @@ COLUMNS_WRAP = np.uint8(2)
 
 @subroutine()
 def is_later(key, place, other_key, other_place):
-    """Whether a point enters after another one, or is this point."""
+    """Return whether a point enters after another one, or is the same point."""
     return key > other_key or (key == other_key and place >= other_place)
 
 
@@ -61,7 +61,7 @@ def edges_between(nodes, keys, first, far_nodes, far_keys, far_first, steps, wra
     """
     rows, columns = nodes.shape
     reach = 1 if wide else 0
-    more = columns * (9 if wide else 1)  # that a row may add
+    more = columns * (9 if wide else 1)  # A row adds at most so many edges.
     count = 0
     edges = np.empty((more, 2), np.int32)
     edge_keys = np.empty(more, np.uint64)

@@ -106,7 +106,7 @@ def _events_at(image: Array, mask: Array | None, places: Places, box: Box) -> Ev
 def _reduced(piece: PairPiece, tree: Array, pairing: Pairing) -> PairPiece:
     """Join the nodes of a graph along its edges; keep what other boxes can still change.
 
-    `tree` has the parents of nodes that are the same as others.
+    `tree` has the parent of each node: itself, or a node that is the same one in another box.
     """
     graph = piece.graph
     nodes = unjoined(graph.births.size)
@@ -114,7 +114,7 @@ def _reduced(piece: PairPiece, tree: Array, pairing: Pairing) -> PairPiece:
     nodes.births[:] = graph.births
     by_age = np.lexsort((graph.places, graph.births))
     nodes.places[by_age] = np.arange(by_age.size)
-    if pairing.kind.complement:  # the frame is never final
+    if pairing.kind.complement:  # The frame is never final.
         nodes.opens[0] = 0
         nodes.closed[0] = False
     for side, face in piece.faces.items():
@@ -145,7 +145,7 @@ def join_pieces(low: PairPiece, high: PairPiece, axis: int, options: PairOptions
     """Join the pieces of two boxes that touch across an axis of the image."""
     pairing = Pairing.of(options)
     axis += 3 - pairing.filtration.ndim
-    if pairing.kind.complement:  # which is that of the flipped image
+    if pairing.kind.complement:  # Pieces of the complement are those of the flipped image.
         low, high = high, low
     count = low.graph.births.size
     more = high.graph

@@ -24,24 +24,24 @@ REACHED = np.uint8(1)
 ODD = np.uint8(2)
 LANE_BITS = 6
 SIDES = 3  # A square has so many edges besides the one that is matched with it.
-# A byte of the gradient that has been followed: which of the three next edges lead to rows. That of
-# a row has the bit of `KNOWN`, too.
+# The byte of an edge whose paths have been followed has the bit `KNOWN`, and from `KNOWN_BIT` on a
+# bit for each of the three next edges that leads to rows. The byte `ROW` has the bit `KNOWN`, too.
 KNOWN = 8
 KNOWN_BIT = 4
-# An entry of the stack: in its lowest bits the next edges that are left, then those that lead to
-# rows, then which one of the next edges of the entry below it is, or `FIRST`.
+# An entry of the stack holds, from its lowest bit on: which next edges are left, which lead to
+# rows, which next edge of the entry below it is (or `FIRST`), and the edge itself.
 LEFT = 7
 LIVE_BIT = 3
 SIDE_BIT = 7
 FIRST = 3
 EDGE_BIT = 9
 MOST_BOUNDARY = 30  # edges of the squares of a star
-ROOM_OF_STEP = (
-    1 + SIDES + MOST_BOUNDARY
-)  # elements that a list may need more before it is looked at
+# A list may grow by so many elements before its room is looked at again.
+ROOM_OF_STEP = 1 + SIDES + MOST_BOUNDARY
 TOO_FEW = -1
-# Steps of paths that are followed as often as they are met. The limit is lowered while many columns
-# have more; of smooth volumes, 99 in 100 have fewer.
+# If all paths of a column have at most so many steps, edges where paths meet are followed once for
+# each path. The limit is lowered while many columns have more; of smooth volumes, 99 in 100 have
+# fewer.
 MOST_STEPS = 256
 LEAST_LIMIT = 32
 
@@ -79,7 +79,7 @@ def row_number(edge, gradient, starts):
 def number_rows(edges, gradient, starts, numbers):
     """Mark the edges of rows in the gradient, and number them by group and place.
 
-    `starts` are 0 before, one for each group and one more.
+    `starts`, of one element more than there are groups, are all 0 before.
     """
     width = gradient.size // 3
     for edge in edges:
@@ -125,7 +125,7 @@ def list_boundary(first_edge, squares, gradient, offsets, paths, edges):
         square = np.uint64(count_trailing_zeros(np.uint64(squares)))
         squares &= squares - 1
         ends ^= ONE << np.uint64(PAIRS[square, 0]) | ONE << np.uint64(PAIRS[square, 1])
-        for k in range(2):  # without a branch
+        for k in range(2):  # Every edge is written, without a branch, and kept if it is left.
             edge = edge_at_home(paths[1], first_edge + far[square, k], paths[2])
             edges[count] = edge
             count += gradient[np.uint64(edge >> 2)] != 0
@@ -144,8 +144,8 @@ def short_path_ends(far_edges, gradient, paths, lists, limit):
 
     An edge is listed as often as paths lead to it. The edges come first in the last of the `lists`,
     which are those of :func:`reach`. Returns how many there are, or `TOO_FEW` if paths have more
-    steps than the `limit`. Most paths of noise have one or two, in no order that a processor could
-    guess, so that there are no branches but for the end of the loop.
+    steps than the `limit`. Most paths of noise have one or two steps, which a processor cannot
+    predict, so the only branches are those of the loop.
     """
     queue = lists[0]
     ends = lists[2]
@@ -202,8 +202,8 @@ def begin_paths(far_edges, gradient, paths, states, stack, ends):
 def reach(far_edges, gradient, paths, states, lists):
     """List the edges on paths from some edges to rows, each one behind those that it leads to.
 
-    Edges from which no path leads to a row are removed from the gradient, so that they are looked
-    at once; the others are marked in `states`. `lists` has a stack, the edges listed, and the rows.
+    Edges from which no path leads to a row are removed from the gradient, so that they are visited
+    only once; the others are marked in `states`. `lists` has a stack, the edges, and the rows.
     Returns the numbers of edges and rows, or `TOO_FEW` rows if these lists are too short.
     """
     stack = lists[0]
@@ -256,7 +256,7 @@ def reach(far_edges, gradient, paths, states, lists):
         gradient[address] = byte & 7 | KNOWN | live << KNOWN_BIT
         if depth:
             stack[depth - 1] |= 1 << LIVE_BIT + (top >> SIDE_BIT & FIRST)
-        # One of the first edges may have been listed as a next one.
+        # An edge at which paths begin may have been listed already, as the next one of another.
         reached[count] = edge
         count += states[address] == 0
         states[address] = REACHED
@@ -286,7 +286,7 @@ def path_ends(far_edges, gradient, paths, states, lists):
     for edge in far_edges:
         if states[np.uint64(edge >> 2)]:
             states[np.uint64(edge >> 2)] ^= ODD
-    for i in range(count - 1, -1, -1):  # each edge before those that it leads to
+    for i in range(count - 1, -1, -1):  # In this order, an edge precedes those that it leads to.
         edge = reached[i]
         address = np.uint64(edge >> 2)
         odd = states[address] & ODD

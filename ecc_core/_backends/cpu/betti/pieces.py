@@ -5,8 +5,8 @@ as nodes and edges, with the node and the key of each point on the open sides of
 that touch are joined to one in the same way. So the size of a piece is that of its surface, and the
 numbers do not depend on how an image is cut.
 
-Of classes that last, in 2-D, each is counted once it is final. Keys are in the order of the values
-then, so that the value of each is known.
+If only classes that last are counted, in 1-D and 2-D, each is counted once it is final. Keys are
+then in the order of values, so that the value of each key is known.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def piece_of(
     workers: int | None = None,
     least: float = 0,
 ) -> Piece:
-    """Return the piece of a box. Beyond its `open_sides`, (axis, side), the image goes on.
+    """Return the piece of a box, beyond whose `open_sides`, (axis, side), the image continues.
 
     Counts only classes that last for at least `least`.
     """
@@ -181,7 +181,7 @@ def _reduced(
     """Join the nodes of a graph along its edges, and return what other boxes can still change."""
     histogram, _, edges, keys, ends = graph
     nodes.places[:] = np.arange(nodes.places.size)
-    if kind.complement:  # the frame begins before all others, and is never final
+    if kind.complement:  # The frame begins before all other nodes, and is never final.
         nodes.places[0] = -1
         nodes.births[0] = 0
         nodes.opens[0] = 0
@@ -303,7 +303,7 @@ def join_pieces(
 def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration) -> Values:
     """Return the Euler characteristic of the union of two boxes minus those of both.
 
-    It is the same for the two faces that touch.
+    The faces that touch have the same difference, and are all that is needed.
     """
     slab = np.stack(touching)
     slab = slab.reshape((2, *slab.shape[4 - filtration.ndim :]))
@@ -332,7 +332,8 @@ def numbers_of(
     graphs = piece.graphs
     if least > 0:
         values: Values = np.stack([graph.histogram for graph in graphs])
-        values[0] += counting.count(counting.of_keys(graphs[0].births, kinds[0]))  # for ever
+        # The components that are left never die.
+        values[0] += counting.count(counting.of_keys(graphs[0].births, kinds[0]))
         return values
     counted = zip(graphs, kinds, strict=True)
     ends = [cumulate(graph.histogram, counting.ranked, kind) for graph, kind in counted]

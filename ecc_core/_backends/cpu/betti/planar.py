@@ -1,9 +1,9 @@
 """Persistence pairs of images in the plane: components and holes from one list of forks.
 
-Around a fork, as many components of the lower side alternate with those of the upper one. An edge
-between two of the former crosses one between two of the latter. Edges that join components of the
-set in the order in which points enter leave those that join components of the complement in the
-opposite order: these are born as holes. What is around the image is on the upper side.
+Around a fork, components of the lower side alternate with equally many of the upper side. An edge
+between two of the former crosses one between two of the latter. Edges join components of the set in
+the order in which points enter. Those that join none join components of the complement in the
+opposite order, which are born as holes there. The surroundings of the image are on the upper side.
 
 Every other point is in the component of any of its neighbours on either side, so that steps from
 one to the next lead to a minimum, or to a maximum or around the image.
@@ -137,7 +137,7 @@ def end_minima(order, ended, deaths, left):
     for k in range(order.size):
         edge = order[k]
         node = np.int64(ended[k])
-        deaths[node] = edge  # of -1 the last one, which is no minimum
+        deaths[node] = edge  # For -1 this is the last element, which belongs to no minimum.
         left[count] = edge
         count += np.uint64(node < 0)
     return count
@@ -216,7 +216,7 @@ class Scan:
         self.tables = tables_of(self.step, wide_below)
 
     def keep(self) -> None:
-        """Take other arrays, which only scans of the thread that are kept overwrite."""
+        """Copy the arrays to memory that only the next scan of the thread to be kept overwrites."""
         for name in ("keys", "rings", "minima", "maxima", "forks"):
             found = getattr(self, name)
             kept = scratch.take(f"kept {name}", found.size, found.dtype)
@@ -265,7 +265,7 @@ class Scan:
     def pairs(self, short: bool, births: tuple[Array, ...], deaths: tuple[Array, ...]) -> Any:
         """Return pairs as points in C order."""
         found = np.empty((2, births[0].size + 1), self.forks.dtype)
-        if not deaths[1].size:  # one component that does not die
+        if not deaths[1].size:  # Without edges there is one component, which does not die.
             deaths = deaths[0], *births[1:]
         count = list_pairs(self.step, short, self.hides, self.never, births, deaths, found)
         return found[0, :count], found[1, :count]
@@ -298,13 +298,13 @@ def planar_pairs(
 def planar_components(field: Field, filtration: Filtration) -> tuple[Array, Array, Array]:
     """Return the points at which components are born and die, by birth, and which one each joins.
 
-    The latter are numbers of older components among these, of no meaning if one does not die.
+    The last array has the number of an older component for each one that dies.
     """
     scan = Scan(field, filtration)
     elders = np.zeros(scan.minima.size, scan.minima.dtype)
     (births, deaths), _ = _components(scan, True, elders)
-    elders = elders[: births.size]  # without those that never enter, which come last
-    while True:  # of those that die at one point, all join the oldest one there
+    elders = elders[: births.size]  # Components that never enter come last, and are left out.
+    while True:  # All components that die at one point join the oldest one there.
         together = (deaths >= 0) & (deaths[elders] == deaths)
         if not together.any():
             return births, deaths, elders

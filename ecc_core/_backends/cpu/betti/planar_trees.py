@@ -1,8 +1,8 @@
 """Trees of the components of a plane, and of those of its complement.
 
-Around a fork as many components of the lower side alternate with those of the upper one. The edges
-at it that close loops in the trees of one side join components of the other side: only forks with
-such edges have edges in the trees of the complement that join anything.
+Around a fork, components of the lower side alternate with equally many of the upper side. Edges at
+the fork that close loops in the trees of one side join components of the other side: only forks
+with such edges have edges in the trees of the complement that join anything.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _trees(
         found = scratch.take(f"others {i} {name}", points.size, index)
         nodes_at(scan.rings, tables[2], labels, scan.step, points, found)
         nodes.append(found)
-    # One is written behind the last.
+    # The kernel writes one entry behind the last, which is not kept.
     ends = scratch.take(f"ends {name}", 2 * (count + 1), index).reshape(-1, 2)
     at = scratch.take(f"places {name}", count + 1, np.int64)
     write_in_order(forks.order, bool(side), scan.forks, scan.step, forks.firsts, listed, ends, at)
@@ -148,7 +148,8 @@ def list_joins(rings, forks, kept, tables, chained, labels, firsts, chosen, ends
     ends = bare(ends)
     edges = np.int64(0)
     count = np.uint64(0)
-    for f in range(forks.size):  # without a branch, as those that are kept are in no order
+    # No processor could predict which forks are kept, so there is no branch.
+    for f in range(forks.size):
         firsts[f] = edges
         chosen[count] = f
         count += np.uint64(kept[f])
@@ -188,7 +189,7 @@ def write_in_order(order, backwards, forks, step, firsts, listed, ends, points):
         first = np.int64(firsts[fork])
         beyond = np.int64(firsts[fork + ONE])
         point = point_at(np.int64(forks[fork]), step, rows)
-        # Most forks have one edge or none, in no order: that one is written without a branch.
+        # Most forks have one edge or none, unpredictably: one is written without a branch.
         last = beyond - np.int64(beyond > first)
         edge = np.uint64(last if backwards else first)
         ends[count, 0] = listed[edge, 0]

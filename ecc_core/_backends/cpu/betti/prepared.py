@@ -27,7 +27,8 @@ class OneForest:
         self.filtration = filtration
         self.kinds = kinds_of(filtration)
         self.grid = grid_of(block.stop, block.stop)
-        nothing = Source(np.broadcast_to(np.zeros((), dtype), block.stop))  # only its shape counts
+        # Only the shape of this image is used.
+        nothing = Source(np.broadcast_to(np.zeros((), dtype), block.stop))
         self.staged = Staged(block, Field(nothing, None, filtration.ndim))
         self.place = self.staged.at, self.staged.steps[:2]
         self._known: tuple[Any, list[Plan]] = (None, [])  # thresholds and their plans
@@ -58,7 +59,7 @@ class OneForest:
             if kind.complement != reverse:
                 np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
                 reverse = not reverse
-            # Keys are counted from the same top, whatever plan they fit.
+            # Reversed keys of any plan are counted from the top of the last plan.
             shift = last.top - plan.top if reverse else 0
             histogram = np.zeros(last.top + 1, np.int64)
             count_block(self.grid, kind, histogram=histogram[shift:], keys=keys, staged=self.staged)

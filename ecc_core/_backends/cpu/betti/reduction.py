@@ -1,4 +1,4 @@
-"""Kernel: the reduction of the columns of tunnels, whose paths are followed when they are needed.
+"""Kernel: the reduction of the columns of tunnels, whose paths are followed only when needed.
 
 The column that is being reduced is a sorted list of words, one for each row: its position in the
 opposite order of entry, and in the lower half its number. So the first word is that of the pivot.
@@ -30,7 +30,7 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, ONE, bare
 
 NONE = -1
-FEW = 32  # words that are sorted as they are listed
+MOST_INSERTED = 32  # Columns of up to so many words are sorted by insertion.
 ROOM = 1 << 10  # elements of a list at first
 ROOM_OF_COLUMN = 6  # numbers that are listed for a column of noise
 POSITION_BITS = np.uint64(32)
@@ -75,7 +75,7 @@ def add_column(column, size, listed, first, positions, other, spare):
     begin = np.uint64(first + 2)
     others = np.uint64(listed[first]) - ONE
     size = np.uint64(size)
-    for m in range(others):  # ahead, so that reading them does not wait for comparisons
+    for m in range(others):  # All are read first, so that reads do not wait for comparisons.
         other[m] = word_of(listed[begin + m], positions)
     column[size] = ALL
     other[others] = ALL
@@ -84,7 +84,7 @@ def add_column(column, size, listed, first, positions, other, spare):
     k = np.uint64(0)
     count = np.uint64(0)
     while left:
-        # Without branches, as which of both comes first is in no order.
+        # Which of both words comes first is not predictable, so there are no branches.
         own = column[i]
         word = other[k]
         first_own = np.uint64(own <= word)
@@ -109,20 +109,20 @@ def wider(column, count, size):
 def write_words(edges, count, gradient, rows, column):
     """Write the words of the rows with these edges, sorted; return how many there are.
 
-    A row that is there twice counts for nothing.
+    Two equal rows cancel each other.
     """
     twice = False
     for k in range(count):
         number = row_number(edges[k], gradient, rows.starts)
         word = word_of(number, rows.positions)
-        if count <= FEW:
-            for i in range(k):  # without a branch, as they are in no order
+        if count <= MOST_INSERTED:
+            for i in range(k):  # Words are in no order, so there is no branch to be predicted.
                 other = column[i]
                 column[i] = min(word, other)
                 word = max(word, other)
                 twice |= column[i] == word
         column[k] = word
-    if count > FEW:
+    if count > MOST_INSERTED:
         column[:count].sort()
         twice = True
     return without_pairs(column, count) if twice else count

@@ -2,10 +2,9 @@
 
 A large region is an image of its own, the rest of its bounding box masked. So is a region that
 touches opposite sides of an image along an axis that is periodic: its box is periodic along such
-axes, and closed along the others. The boxes of small ones
-are laid side by side on *sheets*, one masked point apart, so that the components of a region and
-those of its complement are the same as alone. Each class of a sheet belongs to the region in which
-it is born.
+axes, and closed along the others. The boxes of small regions are laid side by side on *sheets*, one
+masked point apart, so that each region and its complement have the same components as alone. Each
+class of a sheet belongs to the region in which it is born.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from ecc_core._request.filtration import Filtration
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-SMALL = 1 << 16  # points of a box up to which a region is laid on a sheet
+MOST_SMALL_POINTS = 1 << 16  # Regions whose boxes have up to so many points are laid on sheets.
 SHEET = (256, 256)
 """Rows and columns of a sheet of volumes."""
 SHEET_2D = (1024, 1024)
@@ -52,7 +51,7 @@ def region_betti_curves(
     workers: int | None = None,
     least: float = 0,
 ) -> tuple[Array, Values]:
-    """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
+    """Return the ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
 
     Counts only classes that last for at least `least`.
     """
@@ -68,7 +67,7 @@ def region_betti_curves(
     starts = boxes[:, 0, len(lead) :]
     stops = boxes[:, 1, len(lead) :]
     wraps = np.array(filtration.boundary.wraps) & (starts == 0) & (stops == image.shape)
-    small = (np.prod(stops - starts, axis=1) <= SMALL) & ~wraps.any(axis=1)
+    small = (np.prod(stops - starts, axis=1) <= MOST_SMALL_POINTS) & ~wraps.any(axis=1)
     for i in np.flatnonzero(~small):
         box = tuple(map(slice, starts[i].tolist(), stops[i].tolist()))
         borders = tuple(PERIODIC if touch else CLOSED for touch in wraps[i])
@@ -108,7 +107,8 @@ def _widen(numbers, start, boxes):
 def _boxes_of(labels: Source, workers: int | None) -> Values:
     """Return the bounding box of each region, half open: (ids, 2, 3)."""
     blocks = cut(labels.shape, 4, 3)
-    ends = np.array([[np.iinfo(np.int64).max] * 3, [0] * 3])  # of a region without points
+    # The box of a region none of whose points has been met.
+    ends = np.array([[np.iinfo(np.int64).max] * 3, [0] * 3])
 
     def work(queue: Iterator[Any]) -> tuple[Numbering, Values]:
         numbering = Numbering(labels.token.dtype)
@@ -146,7 +146,7 @@ class _Sheets(NamedTuple):
     def curves(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
         """Count the classes of each dimension, (ids, n), for some of the regions.
 
-        Only those from which the others follow if all classes count.
+        If all classes count, these are only the dimensions from which the others follow.
         """
         limits = SHEET if self.filtration.ndim == 3 else SHEET_2D
         sheets = lay_out(self.boxes[:, 1] - self.boxes[:, 0], regions, limits)

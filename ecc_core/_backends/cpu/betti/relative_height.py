@@ -1,4 +1,4 @@
-"""Regions that end at a share of the persistence of each, before they reach the background.
+"""Regions that end before they reach the background, at a fraction of their persistence.
 
 All values here grow in the order in which points enter.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-SLAB = 1 << 20  # points that are looked at together, so that levels of points take little memory
+SLAB_POINTS = 1 << 20  # Slabs of so many points keep the levels of points in little memory.
 
 
 def points_within(
@@ -26,7 +26,7 @@ def points_within(
     merged_into: NDArray[np.int32],
     rel_height: float,
 ) -> NDArray[np.bool_]:
-    """Whether points enter up to the level at which the region of their label is cut.
+    """Return whether points enter up to the level at which the region of their label is cut.
 
     `labels` are 1 to k, or 0 where `shown` is False. `births` and `deaths` are indices of points,
     -1 for components that never die; these have `merged_into` 0, the others the label of an older
@@ -35,13 +35,15 @@ def points_within(
     values = values.view(np.uint8) if values.dtype.kind == "b" else values
     flat = values.reshape(-1)
     last = _last_values(values, shown, labels, births.size)
-    for label in range(births.size, 0, -1):  # the parts of the image that are connected
+    # Components that never die end at the last value of their connected part of the image.
+    for label in range(births.size, 0, -1):
         elder = merged_into[label - 1]
         if elder:
             last[elder] = max(last[elder], last[label])
     ends = np.where(deaths < 0, last[1:], flat[deaths])
     levels = cut_levels(flat[births], ends, rel_height, _finite_range(values, shown))
-    of_labels = np.concatenate([levels[:1], levels])  # points without a label are not shown
+    # Points without a label are not shown, so that their level, the first one, is of no interest.
+    of_labels = np.concatenate([levels[:1], levels])
     if not births.size:
         return np.zeros_like(shown)
     inside = shown.copy()
@@ -53,11 +55,11 @@ def points_within(
 def cut_levels(
     births: Array, ends: Array, rel_height: float, finite: tuple[float, float] | None
 ) -> Array:
-    """Return the levels at a share of the way from births to ends, which are not before them.
+    """Return the levels at a fraction of the way from births to ends, which are not before them.
 
-    Those of integers are the last ones up to the exact level, in their dtype; those of floats are
-    rounded to float64. Infinite floats are taken for the ends of the `finite` values, if there are
-    some, but a level is never before the birth.
+    Levels of integers are rounded down to their dtype, those of floats to float64. Infinite floats
+    are taken for the ends of the `finite` values, if there are any, but a level is never before the
+    birth.
     """
     if births.dtype.kind != "f":
         numerator, denominator = float(rel_height).as_integer_ratio()
@@ -71,7 +73,7 @@ def cut_levels(
         return first
     low = np.clip(first, *finite)
     high = np.clip(last, *finite)
-    # A difference of the two could overflow.
+    # The difference of both could overflow.
     levels = (1 - rel_height) * low + rel_height * high
     not_before: Array = np.maximum(np.clip(levels, low, high), first)
     return not_before
@@ -84,7 +86,7 @@ def _last_values(
     lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
     last = np.full(count + 1, lowest, values.dtype)
     for slab in _slabs(values.shape):
-        own = shown[slab]  # other points may be NaN
+        own = shown[slab]  # Other points may be NaN.
         np.maximum.at(last, labels[slab][own], values[slab][own])
     return last
 
@@ -103,7 +105,7 @@ def _finite_range(values: Array, shown: NDArray[np.bool_]) -> tuple[float, float
 
 
 def _slabs(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Give slices along the first axis, of a bounded number of points if one slice has fewer."""
-    step = max(1, SLAB // max(1, math.prod(shape[1:])))
+    """Yield ranges of slices with at most `SLAB_POINTS` points, or of a single slice."""
+    step = max(1, SLAB_POINTS // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], step):
         yield slice(start, start + step)

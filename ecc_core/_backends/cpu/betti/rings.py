@@ -35,10 +35,10 @@ Array = NDArray[Any]
 RING = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
 SIDES = range(1, 8, 2)
 STAR = (1, 7, 5, 3)  # sides in the order of the edges to them: by lowest corner, then by axis
-FEW = 6
+STEPS_AT_ONCE = 6
 """Steps that are followed without a branch; most paths have no more."""
-LONG = 8
-"""Paths of more than so many times `FEW` steps are long, and their points get labels."""
+MOST_ROUNDS = 8
+"""The points of paths that take more rounds of `STEPS_AT_ONCE` steps get labels."""
 
 
 @operation(types.UniTuple(types.uint64, 3))
@@ -66,7 +66,8 @@ def compare_ring(builder, keys, at, step, rows, sides, flip, rings):
         bit, none = (splat(I8, LANES, value) for value in (1 << i, 0))
         ring = builder.or_(ring, builder.select(lanes, bit, none))
     rings.store(ring, at)
-    ends = []  # of runs along the ring, whose corners count only between two sides
+    # The ends of runs of narrow neighbours along the ring. A corner counts only between two sides.
+    ends = []
     for i in SIDES:
         following = builder.and_(narrow[(i + 1) % 8], narrow[(i + 2) % 8])
         ends.append(builder.and_(narrow[i], builder.not_(following)))
@@ -170,7 +171,7 @@ def scan_rings(keys, shape, flip, rings, minima, maxima, forks):
     forks = bare(forks)
     minima = bare(minima)
     maxima = bare(maxima)
-    beyond = np.uint8(0 if flip else 255)  # nothing to go on to
+    beyond = np.uint8(0 if flip else 255)  # the ring of a point from which no step leads on
     lows = np.uint64(0)
     highs = np.uint64(0)
     count = np.uint64(0)
@@ -206,15 +207,15 @@ def node_of(rings, ways, labels, start):
     step = np.int64(1)
     rounds = 0
     while step:
-        # Without a branch, which would be mispredicted: steps are 0 at the end of a path.
-        for _ in range(FEW):
+        # Steps are 0 at the end of a path, so that no branch is needed to stop there.
+        for _ in range(STEPS_AT_ONCE):
             place += ways[rings[np.uint64(place)]]
         step = ways[rings[np.uint64(place)]]
         rounds += 1
-        if rounds > LONG and labels[np.uint64(place)] >= 0:
+        if rounds > MOST_ROUNDS and labels[np.uint64(place)] >= 0:
             break
     label = labels[np.uint64(place)]
-    if rounds > LONG:
+    if rounds > MOST_ROUNDS:
         place = np.int64(start)
         while labels[np.uint64(place)] < 0:
             labels[np.uint64(place)] = label

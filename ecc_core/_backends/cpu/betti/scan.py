@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.links import MOST, Points, compare_links, link_of
+from ecc_core._backends.cpu.betti.links import MOST_MEMBERS, Points, compare_links, link_of
 from ecc_core._backends.cpu.betti.stars import LINK_BITS, match_links, roots_of, write_star
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare, count_trailing_zeros
@@ -18,9 +18,9 @@ class Stars(NamedTuple):
     trees: Any
     """The trees of all links, see :func:`tree_words`."""
     gradient: Any
-    """The gradient of the staged points, 0 before."""
+    """The gradient of the staged points, which is all 0 before the scan."""
     edges: Any
-    """The :func:`edge_offsets` of these."""
+    """The :func:`edge_offsets` of the staged points."""
 
 
 @subroutine()
@@ -117,7 +117,7 @@ def scan_links(
                 apart &= apart - ONE
                 lower = link_of(planes, 0, bit)
                 if stars is None:
-                    known = link_of(planes, MOST, bit)
+                    known = link_of(planes, MOST_MEMBERS, bit)
                     found = representatives(lower, known, end_set, near)
                 else:
                     tree = np.int64(stars.trees[lower & LINK_BITS])

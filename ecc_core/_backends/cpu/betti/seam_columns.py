@@ -168,11 +168,12 @@ class Surroundings:
     def middle(self, side: Side) -> Array:
         """Return twice the coordinate of the middle of an edge across a side."""
         middle = 2 * self.gap(side)[0] + 1
-        return np.array(middle % (2 * self.box.whole[side[0]]))  # where opposite sides touch
+        # The edge between opposite sides that touch has the same middle from both of them.
+        return np.array(middle % (2 * self.box.whole[side[0]]))
 
     def ids_of(self, doubled: list[Array]) -> Array:
         """Return numbers of cells, of which twice the coordinates of the middles are given."""
-        sizes = [2 * n + 1 for n in self.box.whole]  # from -1 on, in the frame
+        sizes = [2 * n + 1 for n in self.box.whole]  # Coordinates begin at -1, in the frame.
         moved = np.broadcast_arrays(*(along + 1 for along in doubled))
         found: Array = np.ravel_multi_index(tuple(moved), tuple(sizes)).reshape(-1)
         return found
@@ -189,7 +190,8 @@ def face_seam(around: Surroundings, side: Side) -> FaceSeam:
     ends = itertools.product(_others(axis), range(2))
     framed = tuple(around.framed(end) for end in ends)
     directions = np.empty(high.shape, np.int8)
-    saddles = np.empty((high.size + 1, 2), np.int64)  # of so few points that are no extrema
+    # By Euler's formula, critical edges are at most one more than minima and maxima.
+    saddles = np.empty((high.size + 1, 2), np.int64)
     minima = np.empty(high.size, np.int64)
     keys = with_frame(points.keys, framed, 0, np.iinfo(np.uint64).max)
     places = with_frame(points.places, framed, -1, np.iinfo(np.int64).max)
@@ -321,7 +323,7 @@ def _minima(line: Points, framed_low: bool, framed_high: bool) -> Array:
     all_but_last = Points(*[part[:-1] for part in line])
     all_but_first = Points(*[part[1:] for part in line])
     rises = all_but_last.before(all_but_first)
-    low = np.concatenate([[framed_low], rises])  # the neighbour on the low side is before
+    low = np.concatenate([[framed_low], rises])  # The neighbour on the low side comes before.
     high = np.concatenate([~rises, [framed_high]])
     return np.flatnonzero(~low & ~high)
 

@@ -47,11 +47,10 @@ Array = NDArray[Any]
 BOXES = {1: (1 << 18,), 2: (256, 1024), 3: (96, 96, 128)}
 # Points of a box for each key: each box has curves of all keys.
 POINTS_A_KEY = 16
-# Boxes for each worker that a small image is cut into, and points of a box that are too few.
+# A small image is cut into so many boxes for each worker, if these have at least so many points.
 BOXES_A_WORKER = 2
-FEW_POINTS = 1 << 17
-# Parts of an image for each worker, each cut into boxes by the worker that takes it.
-PARTS = 8
+LEAST_BOX_POINTS = 1 << 17
+PARTS_A_WORKER = 8  # Each part is cut into boxes by the worker that takes it.
 
 
 class _Image(NamedTuple):
@@ -64,7 +63,7 @@ class _Image(NamedTuple):
     filtration: Filtration
     partition: Partition
     open_sides: tuple[Side, ...]
-    """Sides beyond which the image goes on."""
+    """Sides beyond which the image continues."""
 
     @classmethod
     def cut(
@@ -112,7 +111,7 @@ def _box_lengths(shape: Sequence[int], keys: int, workers: int) -> list[int]:
     points = math.prod(usual)
     if workers > 1:
         own = math.prod(shape) // (BOXES_A_WORKER * workers)
-        points = min(points, max(own, FEW_POINTS))
+        points = min(points, max(own, LEAST_BOX_POINTS))
     points = max(points, POINTS_A_KEY * keys)
     scale = (points / math.prod(usual)) ** (1 / len(shape))
     left = float(points)
@@ -128,7 +127,7 @@ def _whole_growth(image: _Image, workers: int) -> Growth:
     """Return the growth of an image, of which the workers take parts."""
     parts = [image.partition.whole]
     joins = []
-    while workers > 1 and len(parts) < PARTS * workers:
+    while workers > 1 and len(parts) < PARTS_A_WORKER * workers:
         cuts = [image.partition.halves(part) for part in parts]
         halves = [cut for cut in cuts if cut is not None]
         if len(halves) < len(parts):
@@ -165,9 +164,9 @@ def component_curves(
     workers: int | None = None,
     ends: Ends = SLICES,
 ) -> Values:
-    """Points, those of the largest component, and components that touch both ends of each pair.
+    """Return points, those of the largest component, and components that touch both ends of a pair.
 
-    Of each image of a batch at sorted thresholds: (batch, pairs + 2, n) int64.
+    They are those of each image at sorted thresholds, (batch, 2 + pairs, n) int64.
     """
     count = image.shape[0]
     result = np.zeros((count, count_pairs(filtration.ndim, ends) + 2, thresholds.size), np.int64)
@@ -203,7 +202,7 @@ def piece_of(
     workers: int | None = None,
     ends: Ends = SLICES,
 ) -> Growth:
-    """Return the growth of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
+    """Return the growth of a box, beyond whose `open_sides`, (axis, side), the image continues."""
     plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     sides = tuple((axis + 3 - image.ndim, side) for axis, side in open_sides)
     threads = worker_count(workers, image.size, plan.top + 1)

@@ -28,7 +28,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.betti.links import LINKS, MOST, Points, lower_neighbours
+from ecc_core._backends.cpu.betti.links import LINKS, MOST_MEMBERS, Points, lower_neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import LANES, ONE
 
@@ -46,7 +46,7 @@ LINK_BITS = np.uint64((1 << len(LINK.members)) - 1)
 ROOT = 6
 ABSENT = 7
 PARENT_BITS = 3
-ROUNDS = 3
+ROUNDS = 3  # Vectors grow trees by so many steps; ends that are further away are left to tables.
 ROW = np.uint8(255)
 
 AXES = [int(np.flatnonzero(end)[0]) for end in ENDS]
@@ -209,7 +209,7 @@ def ends_at(members: Array) -> Array:
 
 @subroutine()
 def at_home(home, place):
-    """Return the place between the layers of a point that may be in one of them."""
+    """Return the place inside the layers of a point whose place may be in a layer."""
     if home is None:
         return place
     return home[place]
@@ -217,7 +217,7 @@ def at_home(home, place):
 
 @subroutine()
 def edge_at_home(home, edge, width):
-    """Return the edge between the layers of one that may begin in a layer."""
+    """Return the edge inside the layers that stands for an edge which may begin in a layer."""
     if home is None:
         return edge
     place = (edge >> 2) - (edge & 3) * width
@@ -244,7 +244,10 @@ def edge_offsets(steps: Steps, width: int) -> Array:
 
 
 def far_offsets(steps: Steps, width: int) -> Array:
-    """Return the same for the two edges of each square that do not belong to its point."""
+    """Return the numbers of the two edges of each square that do not enter with its point.
+
+    They are relative to four times the place of the point, as those of :func:`edge_offsets`.
+    """
     edges = edge_offsets(steps, width)
     moves = 4 * (np.array(ENDS) @ steps)
     return np.array([(moves[w] + edges[v], moves[v] + edges[w]) for v, w in SIDES])
@@ -288,12 +291,12 @@ def match_links(builder, keys, points, labels, planes, gradient):
 def match_both_links(builder, keys, others, points, planes, gradient):
     """Match the edges that enter with one of 64 points in two filtrations at once.
 
-    They are matched with squares that enter with it in both, too. Planes are those of both links,
-    one after the other. Returns the points some of whose edges are not looked at, and those whose
-    links differ.
+    They are matched with squares that also enter with it in both. Planes are those of both links,
+    one after the other. Returns the points with an end that these trees do not reach, and the
+    points whose links differ.
     """
     links = []
-    for first, filtered in ((0, keys), (MOST, others)):
+    for first, filtered in ((0, keys), (MOST_MEMBERS, others)):
         links.append(lower_neighbours(builder, LINK, filtered, points, None, planes, first))
     in_both = []
     differ: Any = llvm.I64(0)

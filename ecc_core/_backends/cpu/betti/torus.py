@@ -70,7 +70,7 @@ def _without_layers(points: Points, padded: tuple[int, ...], shape: tuple[int, .
 def _torus_pairs(
     image: Array, never: Array, dimension: int, filtration: Filtration
 ) -> tuple[Points, Points]:
-    """Return the same of an image that is periodic along all axes."""
+    """Return what :func:`periodic_pairs` does for an image that is periodic along all axes."""
     order = entry_order(image, never, filtration.superlevel)
     if dimension == filtration.ndim:
         return order[-1:].astype(np.int64), np.array([-1])
@@ -98,9 +98,9 @@ def _joined(
     order: Array, shape: tuple[int, ...], filtration: Filtration, *, complement: bool
 ) -> tuple[Points, Points, Points]:
     """Return the points at which components begin and end, and those that close new loops."""
-    shape = (1,) * (2 - len(shape)) + shape  # rows count as planes
+    shape = (1,) * (2 - len(shape)) + shape  # Rows are treated as planes.
     offsets, apart = neighbours(len(shape), kind_of(filtration, complement=complement).connectivity)
-    if 1 in shape:  # a point is its own neighbour, and all edges of a loop must be seen
+    if 1 in shape:  # A point is its own neighbour then, and all edges of loops must be seen.
         apart[:] = ALL
     extent = (1,) * (3 - len(shape)) + shape
     size = order.size

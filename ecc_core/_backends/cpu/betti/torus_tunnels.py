@@ -1,6 +1,6 @@
 """Tunnels of volumes that are periodic along all axes: rows and columns are found point by point.
 
-What is left of rows (connectivity 3: of columns) without a partner are tunnels that never end.
+Rows without a partner, or columns for connectivity 3, are tunnels that never end.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Array = NDArray[Any]
 Points = NDArray[np.int64]
 
 JOINED = -1
-"""In place of the age of what ends at an edge within a component."""
+"""Stands for an age where an edge lies within a component, so that nothing ends."""
 
 
 class Trees(NamedTuple):
@@ -117,7 +117,7 @@ def join_eldest(ends, parents, eldest, younger, ended):
     for k in range(ends.shape[0]):
         first = root_of(parents, ends[k, 0])
         second = root_of(parents, ends[k, 1])
-        # Without branches, as edges that join nothing are in no order.
+        # Which edges join nothing is not predictable, so there are no branches.
         joins = first != second
         root = min(first, second)
         other = max(first, second)
@@ -141,10 +141,10 @@ def basins_of(labels, ways, places, nodes):
 
 @kernel()
 def list_stars(keys, labels, ways, offsets, joins, forks, ends, places):
-    """List edges between nodes, and of points with several ones those of their stars instead.
+    """List edges between nodes; points with several edges get those of their stars instead.
 
-    These are the pairs of the first lower neighbour and each of the others. Returns how many edges
-    there are.
+    The edges of a star are the pairs of the first lower neighbour and each of the others. Returns
+    how many edges there are.
     """
     keys = bare(keys)
     labels = bare(labels)

@@ -7,8 +7,8 @@ of the gradient lead from the cycle around a hole of the link of its point.
 
 Points that are closed cubes (T-construction) are the vertices of the dual complex, in which they
 enter in the opposite order, after all that is around the image. Its pairs of a row and a column are
-those of the image, with births and deaths exchanged, and of what is left on a torus its columns are
-tunnels of the image.
+those of the image, with births and deaths exchanged. On a torus some rows and columns have no
+partner: the columns of the dual complex are then tunnels of the image.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from ecc_core._backends.cpu.pool import ranges, share
 Array = NDArray[Any]
 
 SLABS_A_WORKER = 2
-COLUMNS_AT_ONCE = 1 << 17  # Of noise, so many take some tenths of a second.
-PLACES_A_COLUMN = 5000  # To look for the dead ends of so many takes as long as to follow a column.
-NEAR = 32  # points along the side of a cube whose columns are reduced one after another
+COLUMNS_AT_ONCE = 1 << 17  # So many columns of noise take some tenths of a second.
+PLACES_A_COLUMN = 5000  # Removing dead ends of so many places takes as long as a column.
+CUBE_POINTS = 32  # The columns of a cube with so many points a side are reduced together.
 
 
 class Cells(NamedTuple):
@@ -199,7 +199,7 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
         listed = np.empty(ROOM + ROOM_OF_COLUMN * own.size, np.uint32)
         size = 0
         lates = [np.empty((0, 2), np.int64)]
-        for first in range(0, own.size, COLUMNS_AT_ONCE):  # an interrupt is noticed in between
+        for first in range(0, own.size, COLUMNS_AT_ONCE):  # An interrupt stops it in between.
             if stopped.is_set():
                 return
             some = own[first : first + COLUMNS_AT_ONCE]
@@ -216,7 +216,7 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
             for slab in queue:
                 reduce_slab(slab, states)
         except BaseException:
-            stopped.set()  # the other threads, too
+            stopped.set()  # The other threads stop, too.
             raise
 
     share(range(ends.size - 1), work, workers)
@@ -224,13 +224,13 @@ def _reduce_slabs(volume: Volume, rows: Rows, columns: Columns, workers: int) ->
     if late.size:
         chosen = late[:, 0].astype(order.dtype)
         whole = (0, bounds[-1])
-        states = np.empty(0, np.uint8)  # no path is followed
+        states = np.empty(0, np.uint8)  # No path is followed any more.
         nowhere = Columns(columns.places[:0], columns.cycles[:0])
         reduce_columns(*given, chosen, nowhere, whole, late[:, 1].copy(), listed, size, states)
 
 
 def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> None:
-    """Reduce some columns whose rows are listed, as far as they have none; change the owners.
+    """Reduce some columns whose rows are listed, until each owns its pivot or has no row left.
 
     Rows are numbered in the opposite order of entry, and columns in their order. `spans` are where
     the `rows` of each column are listed, (first, end). No path is followed.
@@ -245,8 +245,9 @@ def reduce_listed(chosen: Array, rows: Array, spans: Array, owners: Array) -> No
 def reduce_sorted(chosen: Array, counts: Array, rows: Array, owners: Array) -> tuple[Array, Array]:
     """Reduce some columns as :func:`reduce_listed` does; the rows of each one are sorted.
 
-    The `rows` of all columns are one after another, `counts` of each. Returns a list of reduced
-    columns, each its number of rows and these, and where the column that owns each row begins.
+    The `rows` of all columns follow each other, `counts` of each column. Returns a list of reduced
+    columns, the number of rows of each and then the rows, and where the column that owns each row
+    begins in it.
     """
     firsts = np.cumsum(counts + 1) - counts - 1
     column_of = np.repeat(np.arange(counts.size), counts)
@@ -324,22 +325,24 @@ def number_cubes(places, shape, layers, counts, cubes):
         x = place - row * columns
         z = row // rows
         y = row - z * rows
-        layer = np.uint64(layers[z]) * np.uint64(counts[0]) + y // np.uint64(NEAR)
-        cubes[i] = layer * np.uint64(counts[1]) + x // np.uint64(NEAR)
+        layer = np.uint64(layers[z]) * np.uint64(counts[0]) + y // np.uint64(CUBE_POINTS)
+        cubes[i] = layer * np.uint64(counts[1]) + x // np.uint64(CUBE_POINTS)
 
 
 def _near_order(
     places: Array, shape: tuple[int, int, int], ends: Array, workers: int
 ) -> tuple[Array, Array]:
-    """Order columns by slab and cube, those of a cube as they enter; and list the first of slabs.
+    """Order columns by slab and cube, those of a cube as they enter; list the first ones of slabs.
 
-    What a column needs is then in the cache, since it was needed for columns nearby.
+    The memory that a column needs is then in the cache, because columns nearby have used it.
     """
-    depths = [ceil_div(end - first, NEAR) for first, end in itertools.pairwise(ends.tolist())]
+    depths = [
+        ceil_div(end - first, CUBE_POINTS) for first, end in itertools.pairwise(ends.tolist())
+    ]
     first_layers = np.cumsum([0, *depths])
     slabs = np.repeat(np.arange(len(depths)), np.diff(ends))
-    layers = first_layers[slabs] + (np.arange(ends[-1]) - ends[slabs]) // NEAR  # of each slice
-    height, width = (ceil_div(n, NEAR) for n in shape[1:])
+    layers = first_layers[slabs] + (np.arange(ends[-1]) - ends[slabs]) // CUBE_POINTS
+    height, width = (ceil_div(n, CUBE_POINTS) for n in shape[1:])
     cubes = np.empty(places.size, np.uint64)
 
     def number(queue: Iterator[tuple[int, int]]) -> None:

@@ -100,7 +100,7 @@ def joined_around(piece: Growth, filtration: Filtration, *, by_axis: bool) -> Va
 
 
 def _seams(piece: Growth, axes: list[int], *, wide: bool) -> Iterator[_Seam]:
-    """Give the edges across the sides along each of some axes, and also across those after it.
+    """Yield the edges across the sides along each of some axes, and also across those after it.
 
     Only diagonals cross two sides or three.
     """
