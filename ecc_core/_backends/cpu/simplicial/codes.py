@@ -138,7 +138,7 @@ def guess_for(grid: Grid, cells: Cells, reach: float, axes: int) -> tuple[Guess,
     if abs(exponent) < MODERATE:
         exponent = 0
     scale = 0.0 if grid.first.size else grid.scale
-    # Of heights, since directions have unit length.
+    # Heights are at most so many bins away from the origin, since directions have unit length.
     farthest = math.sqrt(axes) * reach * scale + abs(grid.origin * scale)
     for dtype, room in FLOATS:
         bits = room - (grid.levels.size + 1).bit_length()
@@ -228,7 +228,7 @@ _guess, _guess_twice = (_guesser(lanes) for lanes in (LANES, 2 * LANES))
 
 @subroutine(error_model="numpy")
 def _bin_of(points, p, vectors, lane, grid):
-    """Return the bin of a point with certainty."""
+    """Return the bin of a point by comparing its height with the levels."""
     height = points[p, 0] * vectors[0, lane]
     for axis in range(1, points.shape[1]):
         height += points[p, axis] * vectors[axis, lane]
@@ -242,7 +242,7 @@ def encode_heights(points, vectors, grid, shift, places, rounded, codes):
     `rounded` are points and vectors from which codes are guessed. Lanes are LANES or twice as many.
     """
     lanes = codes.shape[1]
-    if grid.first.size:  # levels are not evenly spaced
+    if grid.first.size:  # The levels are not evenly spaced.
         for p in range(len(points)):
             for lane in range(lanes):
                 codes[p, lane] = _bin_of(points, p, vectors, lane, grid) << shift

@@ -1,9 +1,9 @@
 """Simplicial complexes: sorted simplices, without repetitions, that hold all their faces.
 
-The points of a simplex increase, and simplices of a dimension are in the order of their first
-points, by counting those of each. So neighbouring simplices share points, and what is read later of
-these is in the cache. Where a point is the first one of many simplices, or where some are repeated,
-all are in lexicographic order, by one counting sort for each column, whose time is the same for any
+The points of a simplex increase, and a counting sort brings simplices of a dimension into the order
+of their first points. So neighbouring simplices share points, whose data is then in the cache.
+Where a point is the first one of many simplices, or where some are repeated, all are in
+lexicographic order, by one counting sort for each column, whose time does not depend on the
 simplices.
 """
 
@@ -67,7 +67,7 @@ def _sort_by_column(rows, column, starts, out):
         p = rows[i, column]
         place = starts[p]
         starts[p] = place + 1
-        if size == 2:  # whose numbers are copied without a loop
+        if size == 2:  # Short rows are copied without a loop.
             out[place, 0] = rows[i, 0]
             out[place, 1] = rows[i, 1]
         elif size == 3:
@@ -82,7 +82,7 @@ def _sort_by_column(rows, column, starts, out):
 
 @kernel()
 def _any_repeated(rows):
-    """Whether rows in the order of their first column are not distinct, by comparing pairs."""
+    """Return whether any rows, which are in the order of their first column, are equal."""
     repeated = False
     for i in range(len(rows)):
         k = i - 1
@@ -122,7 +122,7 @@ def _list_faces(rows, faces):
 
 @subroutine()
 def _is_face(faces, k, rows, i, left_out):
-    """Whether a face is that of a row without a point, if both have the same first point."""
+    """Return whether a face is that of a row without a point, if both have the same first point."""
     same = True
     for j in range(1, rows.shape[1] - 1):
         same &= faces[k, j] == rows[i, j + 1 if j >= left_out else j]
@@ -131,17 +131,17 @@ def _is_face(faces, k, rows, i, left_out):
 
 @subroutine()
 def _holds(faces, low, high, rows, i, left_out):
-    """Whether the faces from `low` to `high` hold that of a row without a point.
+    """Return whether the faces from `low` to `high` hold that of a row without a point.
 
     They have the same first point, and are sorted unless there are few.
     """
-    if high - low <= COMPARED_ONE_BY_ONE:  # without branches, which nothing could predict
+    if high - low <= COMPARED_ONE_BY_ONE:  # All are compared: a branch could not be predicted.
         found = False
         for k in range(low, high):
             found |= _is_face(faces, k, rows, i, left_out)
         return found
     end = high
-    while low < high:  # the first face that is not before the one wanted
+    while low < high:  # Search the first face that does not precede the one wanted.
         middle = (low + high) >> 1
         before = False
         for j in range(1, rows.shape[1] - 1):
@@ -173,9 +173,8 @@ def _find_missing_face(rows, faces, points):
             first = rows[i, 1 if left_out == 0 else 0]
             low = ends[first]
             high = ends[first + 1]
-            if (
-                size == 3 and high - low <= COMPARED_ONE_BY_ONE
-            ):  # the usual case, without loops over columns
+            if size == 3 and high - low <= COMPARED_ONE_BY_ONE:
+                # This is the usual case, which needs no loop over columns.
                 second = rows[i, 1 if left_out == 2 else 2]
                 found = False
                 for k in range(low, high):

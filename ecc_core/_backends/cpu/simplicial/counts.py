@@ -22,7 +22,7 @@ from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel
 
 LANES = 32  # 16-bit codes of a point fill a cache line
-UNROLLED = 4  # points of a simplex for which there is an operation
+UNROLLED = 4  # Simplices of 2 to so many points have operations of their own.
 
 
 def _adder(size: int) -> Any:
@@ -49,7 +49,7 @@ def _adder(size: int) -> Any:
             is_last = [builder.and_(mask, builder.not_(later)) for mask in is_last]
             is_last.append(later)
         if sums.element != weight.type:
-            weight = builder.trunc(weight, sums.element)  # integers come as those of 64 bits
+            weight = builder.trunc(weight, sums.element)  # Operations get integers of 64 bits.
         each = llvm.each(builder, weight, LANES)
         nothing = ir.Constant(each.type, None)
         add = builder.fadd if isinstance(sums.dtype, types.Float) else builder.add

@@ -74,7 +74,7 @@ class HostComplex(Sequence[Rows]):
         if weights is None and self.stars is not None:
             return Counted(self.stars)
         own = None
-        if weights is not None:  # a simplex weighs as much as its heaviest point
+        if weights is not None:  # A simplex weighs as much as its heaviest point.
             own = [weights, *(weights[rows].max(axis=1) for rows in self.rows)]
         return Weighed(self.points, self.rows, own)
 
@@ -132,7 +132,7 @@ class Weighed(NamedTuple):
 
     @property
     def _dtype_of_sums(self) -> np.dtype[Any]:
-        """Dtype of the sums of points: of signs as short as the point with most of them allows."""
+        """Dtype of the sums of points; sums of signs are short unless a point has many of them."""
         if self.weights is not None:
             return self.dtype
         if sum(map(len, self.simplices)) <= MOST_SHORT:
@@ -235,7 +235,7 @@ def value_curves(
         return np.zeros((len(values), levels.entered.size), np.int64)
     plan = plan_of(values.dtype, levels.values, levels.superlevel)
     ranks = keys_of(values.reshape(-1), plan).reshape(values.shape)
-    bins = plan.top + 2  # the last one is of what never enters; of all keys, some plans have none
+    bins = plan.top + 2  # The last bin is that of points that never enter, even if there are none.
     bin_type = np.uint16 if bins < 2**16 else np.uint32
     cells = Cells(0, np.dtype(bin_type))
 
@@ -248,6 +248,6 @@ def value_curves(
         simplices.weighed(None), (len(ranks), bins), encode=encode, cells=cells, workers=workers
     )
     in_order = plan.entered[::-1] if levels.superlevel else plan.entered
-    keys_before = np.append(0, in_order)  # so many keys are reached by so many levels
+    keys_before = np.append(0, in_order)  # At k, the number of keys that the first k levels reach.
     found: NDArray[np.int64] = reached_at(curves, keys_before[levels.entered])
     return found

@@ -29,9 +29,9 @@ def _star_summer(lanes: int) -> Any:
 
     @llvm.operation(types.uint64)
     def sum_star(builder, stars, p, codes, limits, masks):
-        """Write the signs that belong to a point; which of them are not 0, as bits.
+        """Write the signs that belong to a point to row SUMS of `masks`.
 
-        They are written to row SUMS of `masks`.
+        Returns in which orders they are not 0, as bits.
         """
         starts, neighbours, triangles = stars
 
@@ -39,7 +39,7 @@ def _star_summer(lanes: int) -> Any:
             return builder.mul(number, llvm.I64(lanes))
 
         own = codes.load(row(p), lanes)
-        # Of points with equal codes that with the lower number comes before.
+        # Of points with equal codes, the one with the lower number comes first.
         limits.store(own, row(llvm.I64(0)))
         limits.store(builder.add(own, llvm.splat(codes.element, lanes, 1)), row(llvm.I64(1)))
         slot = cgutils.alloca_once_value(builder, llvm.splat(masks.element, lanes, 1))
@@ -51,7 +51,7 @@ def _star_summer(lanes: int) -> Any:
             is_lower = builder.zext(builder.icmp_signed("<", other, p), llvm.I64)
             limit = limits.load(row(is_lower), lanes)
             is_before = builder.icmp_unsigned("<", codes.load(row(other), lanes), limit)
-            mask = builder.sext(is_before, masks_type)  # -1 for each that is
+            mask = builder.sext(is_before, masks_type)  # -1 in orders in which it comes before
             masks.store(mask, row(place))
             builder.store(builder.add(builder.load(slot), mask), slot)
         with cgutils.for_range(builder, length_of(builder, triangles, start)) as loop:

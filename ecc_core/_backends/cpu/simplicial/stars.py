@@ -84,13 +84,13 @@ def _appended(builder: Any, lists: llvm.Elements, starts: Any, point: Any, numbe
 
 @llvm.operation(types.boolean)
 def _append(builder, lists, starts, point, number):
-    """Append to the list of a point; whether it had room."""
+    """Append to the list of a point; return whether it had room."""
     return _appended(builder, lists, starts, point, number)
 
 
 @llvm.operation(types.boolean)
 def _join(builder, neighbours, starts, a, b):
-    """Make two points neighbours of each other; whether both lists had room."""
+    """Make two points neighbours of each other; return whether both lists had room."""
     one = llvm.I64(1)
     of_a = _appended(builder, neighbours, starts, a, builder.add(b, one))
     of_b = _appended(builder, neighbours, starts, b, builder.add(a, one))
@@ -129,7 +129,7 @@ def _find(builder, lists, starts, point, number):
 
 @llvm.operation(types.boolean)
 def _are_joined(builder, neighbours, starts, a, b):
-    """Whether a point is a neighbour of another one."""
+    """Return whether a point is a neighbour of another one."""
     place = _found(builder, neighbours, starts, a, builder.add(b, llvm.I64(1)))
     return builder.icmp_unsigned("<", place, llvm.I64(NOWHERE))
 
@@ -158,7 +158,7 @@ def _sides_in_lines(builder, lists, starts, a, b, c):
 
 @kernel()
 def _count_ends(rows, counts):
-    """Count the rows of each point; whether all rows have numbers of points."""
+    """Count the rows of each point; return whether all numbers in rows are those of points."""
     points = counts.size
     for i in range(len(rows)):
         for j in range(rows.shape[1]):
@@ -197,7 +197,7 @@ def _any_equal_of(lanes: int) -> Any:
 
     @llvm.operation(types.boolean)
     def any_equal(builder, lists, start):
-        """Whether any entries of a list, which has less than so many, are equal."""
+        """Return whether any entries of a list, which has less than so many, are equal."""
         kind = ir.VectorType(lists.element, lanes)
         places = ir.Constant(kind, list(range(lanes)))
         length = builder.trunc(length_of(builder, lists, start), lists.element)
@@ -235,7 +235,7 @@ def _drop_repeated(starts, lists):
         kept = 0
         for i in range(count):
             number = np.int64(lists[start + 1 + i])
-            if _find(lists, starts, p, number) > kept:  # among those that may be dropped
+            if _find(lists, starts, p, number) > kept:  # The number is not among those kept.
                 kept += 1
                 lists[start + kept] = number
         lists[start] = -kept

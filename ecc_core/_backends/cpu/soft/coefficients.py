@@ -29,14 +29,14 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 
 LARGEST_IMAGE = 1 << 18  # The most points of an image.
-# Up to so many points do not pay for waking a thread, without weights and with them.
+# For fewer points, or points of weights, waking a thread takes longer than it saves.
 MOST_SERIAL_POINTS = 1 << 18
-FEW_POINTS = 1 << 15
+MOST_SERIAL_WEIGHTS = 1 << 15
 CELLS_AT_ONCE = 1 << 9  # Cells whose values and owners stay in the first-level cache.
 
 
 def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Array:
-    """Coefficients (images, rows, columns) of sublevel filtrations without NaN.
+    """Return coefficients (images, rows, columns) of sublevel filtrations without NaN.
 
     Those of points at +inf, which never enter, are undefined. Images with one axis are rows.
     """
@@ -79,7 +79,8 @@ def write_coefficients(values, first, last, cubes, out):
                 north_east = np.int8(above[x + 2] < value)
                 south_west = np.int8(below[x] <= value)
                 south_east = np.int8(below[x + 2] <= value)
-                # 1 - edges + squares of which the point is the highest, the first of equals.
+                # The coefficient is 1 - edges + squares of which the point is the highest vertex;
+                # of equal vertices, the first one counts.
                 upper = (west & north_west) + (east & north_east) - 1
                 lower = (west & south_west) + (east & south_east) - 1
                 out[image, y, x] = 1 - west - east + north * upper + south * lower
@@ -164,7 +165,7 @@ def _add_gradients(images, first, last, tables, cubes, upstream, out):
 
 @lru_cache(maxsize=64)
 def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array, Array]:
-    """Places of the vertices or cubes of each extent of cells, their numbers, and signs.
+    """Return the places of the vertices or cubes of each extent of cells, their numbers, and signs.
 
     Then follow the places of the highest vertex for each orthant. All are relative to the lowest
     vertex.
@@ -177,7 +178,7 @@ def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array,
     offsets = np.zeros((1 << ndim, 1 << ndim), np.int64)
     counts = np.zeros(1 << ndim, np.int64)
     for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
-        if cubes:  # the cubes around a cell lie on one side of it along the axes of its extent
+        if cubes:  # The cubes around a cell lie on one side of it along the axes of its extent.
             choices = [(1,) if extends else (0, 1) for extends in ends]
         else:
             choices = [(0, 1) if extends else (0,) for extends in ends]
@@ -234,13 +235,13 @@ class Cells:
         self.inside = (slice(None), slice(None), *inside)
 
     def sums(self) -> Array:
-        """Sums (batch, orthants, *grid) of the signed values, for the highest vertex of cells."""
+        """Return sums (batch, orthants, *grid) of signed values, at highest vertices of cells."""
         out, sums = self._vertices()
         self._share(_add_sums, self.sign, sums)
         return self._without_absent(np.ascontiguousarray(out[self.inside]))
 
     def gradients(self, upstream: Array) -> Array:
-        """Gradients of the weights by those of the sums."""
+        """Return the gradients of the weights by those of the sums."""
         given, padded = self._vertices()
         given[self.inside] = upstream.reshape(*upstream.shape[:2], *self.grid)
         out = np.zeros_like(self.padded)
@@ -248,13 +249,13 @@ class Cells:
         return out[self.inner].reshape(self.shape)
 
     def _vertices(self) -> tuple[Array, Array]:
-        """Zeros for each vertex of the padded images: (batch, orthants, *sides), and flat ones."""
+        """Return zeros for vertices of padded images (batch, orthants, *sides), and a flat view."""
         batch, *sides = self.padded.shape
         zeros = np.zeros((batch, len(self.tables[0]), *sides), self.padded.dtype)
         return zeros, zeros.reshape(*zeros.shape[:2], -1)
 
     def _without_absent(self, sums: Array) -> Array:
-        """Sums without the axes that images do not have."""
+        """Return sums without the axes that images do not have."""
         return sums.reshape(*sums.shape[:2], *self.grid[4 - len(self.shape) :])
 
     def _share(self, add: Callable[..., None], sign: int, *arrays: Array) -> None:
@@ -267,5 +268,5 @@ class Cells:
             for first, last in parts:
                 add(images, first, last, tables, self.cubes, *arrays)
 
-        threads = thread_count(self.workers, self.padded.size // FEW_POINTS)
+        threads = thread_count(self.workers, self.padded.size // MOST_SERIAL_WEIGHTS)
         share(ranges(len(self.padded), threads), work, threads)

@@ -16,7 +16,7 @@ from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 POINTS_AT_ONCE = 1 << 12  # Points that are sorted into cells together.
 BUFFER = (3, POINTS_AT_ONCE)
-LANES = 8  # loops are over a multiple of so many points
+LANES = 8  # Loops run over a multiple of so many points.
 # In units of 1 / sharpness. Beyond the reach of a level, s(-20) = 2e-9 and s(-40) = 4e-18. Cells
 # are at most twice as wide, so that exponents of odds are at most three times the reach. No odds
 # are then subnormal floats, which take processors a hundred times as long.
@@ -84,9 +84,9 @@ def near_levels(levels, sharpness, double):
 def cell_edges(lows, highs, width):
     """Cut the values within reach of increasing levels into cells of at most a width.
 
-    Returns the increasing edges of the cells, and the number of cells in a unit of the values; 0 if
-    cells differ in width: since levels are so far apart that most cells of equal width would be
-    empty, or so sharp that such cells would be as narrow as the distances of floats.
+    Returns the increasing edges of the cells, and the number of cells in a unit of the values. It
+    is 0 if cells differ in width: if levels are so far apart that most cells of equal width would
+    be empty, or so sharp that such cells would be as narrow as the distances of floats.
     """
     extent = highs[-1] - lows[0]
     cells = math.ceil(extent / width)
@@ -136,7 +136,7 @@ def prepare(levels, sharpness, buffer):
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _sums(factor, place, buffer, count):
-    """Sums over the points of weight * (s, s', s' * (level - value)) for one level."""
+    """Return sums over points of weight * (s, s', s' * (level - value)) for one level."""
     one = buffer.dtype.type(1)
     least = buffer.dtype.type(LEAST_ODDS)
     most = buffer.dtype.type(MOST_ODDS)
@@ -165,7 +165,7 @@ def _add_slopes(factor, upstream, buffer, count):
 
 @subroutine(error_model="numpy")
 def _edges_passed(value, edges):
-    """Number of edges that are at most a value."""
+    """Return the number of edges that are at most a value."""
     passed = 0
     left = edges.size
     while left > 1:
@@ -251,9 +251,9 @@ def add_sums(given, part, order, buffer, results, upstream, out):
         for start in range(part[2], part[3], POINTS_AT_ONCE):
             stop = min(start + POINTS_AT_ONCE, part[3])
             own = values[image, start:stop]
-            shares = weights[image, start:stop]
+            own_weights = weights[image, start:stop]
             _find_cells(own, edges, density, cells)
-            _sort_by_cell(cells, shares, scratch, points, ends)
+            _sort_by_cell(cells, own_weights, scratch, points, ends)
             for cell in range(middles.size):
                 near = points[ends[cell - 1] if cell > 0 else 0 : ends[cell]]
                 first = ranges[cell, 0]
@@ -262,12 +262,12 @@ def add_sums(given, part, order, buffer, results, upstream, out):
                 count = near.size
                 total = 0.0
                 for i in range(count):
-                    total += shares[near[i]]
+                    total += own_weights[near[i]]
                 entered[last] += total
                 if count == 0 or first == last:
                     continue
                 full = whole_vectors(count)
-                _gather(own, shares, near, middles[cell], farthest, exact, buffer)
+                _gather(own, own_weights, near, middles[cell], farthest, exact, buffer)
                 exponentials(exact, sharpness, powers, buffer[0], full)
                 if results is not None:
                     for j in range(first, last):
@@ -282,8 +282,8 @@ def add_sums(given, part, order, buffer, results, upstream, out):
                         slope = buffer.dtype.type(upstream[image, order[j]])
                         _add_slopes(factors[begin + j - first], slope, buffer, full)
                     for i in range(count):
-                        share = shares[near[i]] * sharpness
-                        out[image, start + near[i]] += share * buffer[1, i]
+                        weight = own_weights[near[i]] * sharpness
+                        out[image, start + near[i]] += weight * buffer[1, i]
         if results is not None:
             total = 0.0
             for j in range(levels.size):

@@ -57,7 +57,7 @@ def _fill_table(given, start, stop, table):
     """Copy some members in LANES directions to a table; return the levels that are near any.
 
     All points are above the levels before these, and have entered at those after them. Heights are
-    finite, so that their extremes are those of any order.
+    finite, so that their extremes may be found in any order.
     """
     heights, coefficients, members, levels, sharpness = given
     own, scratch, odds = table
@@ -93,9 +93,9 @@ def _write_odds(count, bounds, sharpness, table):
 
 @kernel(error_model="numpy")
 def _memory(coefficients, levels, sharpness):
-    """Return a table: coefficients, heights and what they become, and odds; then runs of levels.
+    """Return a table (coefficients, heights with two rows of scratch, odds), and runs of levels.
 
-    There is a factor more than levels, for the row beside the last one of an odd number.
+    There is one factor more than levels, for the spare row of :class:`Run`.
     """
     factors = np.ones(levels.size + 1, coefficients.dtype)
     ends, bounds = prepare_runs(levels, sharpness, coefficients.itemsize == 8, factors)
@@ -216,7 +216,7 @@ def write_all_gradients(given, offsets, part, upstream, results):
     rows = _whole_blocks(count)
     flow = np.zeros((max(rows, count + 1), LANES), own.dtype)
     lines = np.zeros((LANES, rows), own.dtype)
-    after = np.zeros((count + 1, LANES), own.dtype)  # sums from each level on
+    after = np.zeros((count + 1, LANES), own.dtype)  # sums of `flow` from each level on
     entered = np.empty_like(own)
     rates = np.empty_like(own)
     spreads = np.empty_like(own)

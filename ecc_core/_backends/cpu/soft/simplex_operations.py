@@ -19,7 +19,7 @@ from ecc_core._backends.cpu.simplicial.counts import LANES
 from ecc_core._backends.cpu.soft.points import MOST_ODDS
 
 BLOCK = 8  # rows and columns that are transposed together
-CONTRACTED = ("contract",)  # lets a product and a sum become one operation
+CONTRACTED = ("contract",)  # LLVM may make one operation of a product and a sum.
 
 
 class Run(NamedTuple):
@@ -29,7 +29,7 @@ class Run(NamedTuple):
     last: Any
     """The level behind the last one."""
     spare: Any
-    """A row without a level, which is taken beside a single one."""
+    """A row without a level, which completes the last pair of an odd number of levels."""
 
 
 def _converted(builder: Any, vector: Any, element: Any) -> Any:
@@ -132,9 +132,10 @@ def add_points(builder, own, points, row, sums):
 
 @llvm.operation()
 def take_totals(builder, sums, entered, levels, totals):
-    """Write the sums of a shape, and set them to zero.
+    """Write the total sums of a shape, and set its sums to zero.
 
-    To those of points near a level come all that have entered at this level and before.
+    The total at a level is the sum over points near it, plus the weights of all points that have
+    entered up to it.
     """
     nothing = ir.Constant(ir.VectorType(sums.element, LANES), [0.0] * LANES)
     running = _slot(builder, nothing)

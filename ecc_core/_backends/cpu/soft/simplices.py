@@ -62,7 +62,7 @@ class SoftComplexes(NamedTuple):
     workers: int | None
 
     def curves(self) -> Array:
-        """Curves (shapes, k, n)."""
+        """Return curves (shapes, k, n)."""
         heaviest = self._heaviest()
         one = len(self.vectors), self.levels.size
         curves = np.empty((len(self.offsets) - 1, *one), self.points.dtype)
@@ -78,7 +78,7 @@ class SoftComplexes(NamedTuple):
         return curves if self.order is None else curves[..., np.argsort(self.order)]
 
     def gradients(self, upstream: Array) -> SoftGradients:
-        """Gradients of points and vectors alone, by those of the curves."""
+        """Return the gradients of points and vectors alone, by those of the curves."""
         upstream = self._sorted(upstream)
         heaviest = self._heaviest()
         by_vectors = np.empty_like(self.vectors)
@@ -98,7 +98,7 @@ class SoftComplexes(NamedTuple):
         return SoftGradients(sum(parts[1:], parts[0]), by_vectors)
 
     def all_gradients(self, upstream: Array) -> SoftGradients:
-        """Gradients of all arguments, by those of the curves."""
+        """Return the gradients of all arguments, by those of the curves."""
         upstream = self._sorted(upstream)
         heaviest = self._heaviest()
         by_vectors = np.empty_like(self.vectors)
@@ -135,11 +135,11 @@ class SoftComplexes(NamedTuple):
         return upstream if self.order is None else upstream[..., self.order]
 
     def _part(self, start: int) -> tuple[int, int]:
-        """The directions from one on that are computed together."""
+        """Return the directions, from a first one on, that are computed together."""
         return start, min(start + LANES, len(self.vectors))
 
     def _given(self, heights: Array, coefficients: Array) -> tuple[Any, ...]:
-        """What kernels take besides shapes."""
+        """Return what kernels take besides shapes."""
         return heights, coefficients, self.members, self.levels, self.sharpness
 
     def _add_rates(
@@ -147,15 +147,15 @@ class SoftComplexes(NamedTuple):
     ) -> None:
         """Add the gradients of points, and write those of vectors, by those of heights.
 
-        The former are in double precision. Which thread has which directions changes from call to
-        call, and sums of single precision would change with it.
+        The gradients of points are summed in double precision: which thread has which directions
+        changes from call to call, and sums in single precision would change with it.
         """
         own = rates[:, : part[1] - part[0]]
         by_points += own @ self.vectors[slice(*part)]
         by_vectors[slice(*part)] = own.T @ self.points
 
     def _heaviest(self) -> list[Integers]:
-        """The heaviest point of each simplex, by dimension; empty lists without weights."""
+        """Return the heaviest point of each simplex, by dimension; nothing without weights."""
         if self.weights is None:
             return []
         tops = [self.weights[rows].argmax(axis=1)[:, None] for rows in self.simplices]
@@ -165,7 +165,7 @@ class SoftComplexes(NamedTuple):
         ]
 
     def _heights(self, part: tuple[int, int]) -> Array:
-        """Heights (n, LANES) in some directions, of which the first is repeated."""
+        """Return heights (n, LANES) in some directions; the first one fills lanes that are left."""
         vectors = self.vectors[slice(*part)]
         missing = LANES - len(vectors)
         if missing:
@@ -174,7 +174,7 @@ class SoftComplexes(NamedTuple):
         return heights
 
     def _coefficients(self, heights: Array, heaviest: Sequence[Integers]) -> Array:
-        """The signed weights of the simplices that belong to each point: (n, LANES)."""
+        """Return the signed weights of the simplices that belong to each point, (n, LANES)."""
         dtype = self.points.dtype
         own = np.ones(1, dtype) if self.weights is None else self.weights
         sums = np.empty(heights.shape, dtype)

@@ -19,9 +19,10 @@ from ecc_core._backends.cpu.soft.points import (
     whole_vectors,
 )
 
-# The extent of a run of levels, which share one exponential a point, and how far from a run points
-# are kept apart, both times sharpness: s(-36) = 2e-16. Exponents of odds are at most their sum, so
-# that no odds are subnormal floats, as in `points`.
+# In units of 1 / sharpness: a run of levels, which share one exponential a point, has at most this
+# span. Points further away from it than the margin count as points at the margin, where s(-36) is
+# 2e-16. Exponents of odds are at most the sum of both, so that no odds are subnormal floats, as in
+# `points`.
 SINGLE_SPAN = 48.0
 DOUBLE_SPAN = 160.0
 SINGLE_MARGIN = 36.0
@@ -79,7 +80,7 @@ def _write_steps(factor, odds, steps, slopes, count):
 
 @kernel(error_model="numpy")
 def step_workspace(weights, levels, sharpness):
-    """Return what `tabulate_steps` needs; the second row of the third array is the caller's."""
+    """Return what `tabulate_steps` needs; its caller may use the second row of the third array."""
     buffer = np.empty((2, POINTS_A_TABLE), weights.dtype)
     factors = np.empty(levels.size, weights.dtype)
     ends, bounds = prepare_runs(levels, sharpness, weights.itemsize == 8, factors)

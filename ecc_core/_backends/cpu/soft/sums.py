@@ -41,9 +41,9 @@ MOMENTS_BYTES = 1 << 26  # The most memory of moments that are summed together.
 MOST_SERIAL_POINTS = 1 << 15  # Up to so many points do not pay for waking a thread.
 # Times, in units of the time for a point and a level near it. They were measured for 16 to 1,024
 # levels, and 32 x 32 to 512 x 512 points.
-POINT = -6  # What a point takes longer by itself than in windows, besides its levels.
-WINDOWED_LEVEL = 40_000  # What a level takes in windows.
-PART = 1 << 16  # Points that a thread takes at once.
+POINT_COST = -6  # Of a point by itself, besides its levels, less that of a point in windows.
+WINDOWED_LEVEL_COST = 40_000  # Of a level in windows.
+POINTS_A_PART = 1 << 16  # Points that a thread takes at once.
 FEW_TERMS = 1 << 19  # For fewer points times levels, waking a thread takes longer than it saves.
 
 
@@ -51,7 +51,7 @@ class Windows(NamedTuple):
     """The line of values cut into windows around the levels."""
 
     starts: Floats
-    """The least values of the windows, which increase and do not overlap."""
+    """The least values of the windows. These increase, and windows do not overlap."""
     ends: Floats
     offsets: Integers
     """Slot of the gap below each window, and of everything above the last one."""
@@ -64,7 +64,7 @@ class Windows(NamedTuple):
 
     @classmethod
     def around(cls, levels: Floats, sharpness: float) -> Windows:
-        """Windows of REACH / sharpness on both sides of increasing levels."""
+        """Return windows of REACH / sharpness on both sides of increasing levels."""
         width = BIN_WIDTH / sharpness
         reach = REACH / sharpness
         apart = np.diff(levels) > 2 * reach
@@ -79,14 +79,14 @@ class Sums(NamedTuple):
     """Sums over points of weight * s(sharpness * (level - value)), exact if values are double."""
 
     values: Array
-    """(images, points), as the weights, without NaN; infinite ones enter first or never."""
+    """(images, points), as the weights. There is no NaN; infinite values enter first or never."""
     weights: Array
     levels: Floats
     sharpness: float
     workers: int | None
 
     def curves(self) -> Floats:
-        """(3, images, n): the sums, their derivatives by the level and by the sharpness."""
+        """Return the sums and their derivatives by level and by sharpness, (3, images, n)."""
         values = self.values
         levels = self.levels
         results = np.zeros((3, len(values), levels.size))
@@ -103,7 +103,7 @@ class Sums(NamedTuple):
         return results
 
     def gradients(self, upstream: Floats, double: bool) -> Array:
-        """Weight * sum over the levels of upstream * sharpness * s'(z) of every point.
+        """Return weight * sum over the levels of upstream * sharpness * s'(z) for every point.
 
         `upstream` is (images, n). Without `double` sums may be taken in single precision.
         """
@@ -117,20 +117,21 @@ class Sums(NamedTuple):
         return out
 
     def _finite_in_order(self) -> Integers:
-        """Indices of the finite levels, sorted by level."""
+        """Return the indices of the finite levels, sorted by level."""
         order = self.levels.argsort()
         return order[np.isfinite(self.levels[order])]
 
     def _takes_points(self, order: Integers) -> bool:
-        """Whether to sum point by point: exactly, or where windows do not pay."""
+        """Return whether to sum point by point: for float64, or where windows do not pay."""
         if self.values.dtype == np.float64:
             return True
         near = self._levels_near_a_point(order)
-        found: bool = self.values.shape[1] * (near + POINT) <= WINDOWED_LEVEL * order.size
+        by_points = self.values.shape[1] * (near + POINT_COST)
+        found: bool = by_points <= WINDOWED_LEVEL_COST * order.size
         return found
 
     def _levels_near_a_point(self, order: Integers) -> float:
-        """Number of levels within reach of a point, if points and levels are evenly spread."""
+        """Return how many levels are in reach of a point, if points and levels spread evenly."""
         if order.size < 2:
             return order.size
         extent = float(self.levels[order[-1]] - self.levels[order[0]]) * self.sharpness
@@ -138,7 +139,7 @@ class Sums(NamedTuple):
         return order.size * min(2 / cells, 1)
 
     def _add_windows(self, order: Integers, results: Floats) -> None:
-        """Sums by the moments of windows."""
+        """Add sums by the moments of windows."""
         values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
@@ -168,7 +169,7 @@ class Sums(NamedTuple):
             share(ranges(count, threads), sum_up, threads)
 
     def _write_windows(self, order: Integers, upstream: Floats, out: Array) -> None:
-        """Gradients by interpolation in tables of the windows."""
+        """Write gradients by interpolation in tables of the windows."""
         values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
@@ -199,15 +200,15 @@ class Sums(NamedTuple):
         upstream: Floats | None = None,
         out: Array | None = None,
     ) -> None:
-        """Sums, or gradients by those of the sums, point by point."""
+        """Add sums, or write gradients by those of the sums, point by point."""
         images, points = self.values.shape
-        step = max(1, PART // points)
+        step = max(1, POINTS_A_PART // points)
         parts = [
-            (i, min(i + step, images), p, min(p + PART, points))
+            (i, min(i + step, images), p, min(p + POINTS_A_PART, points))
             for i in range(0, images, step)
-            for p in range(0, points, PART)
+            for p in range(0, points, POINTS_A_PART)
         ]
-        pieces = ceil_div(points, PART)
+        pieces = ceil_div(points, POINTS_A_PART)
         sums: list[Any] = [results] * pieces
         if results is not None and pieces > 1:
             sums = [np.zeros_like(results) for _ in sums]
@@ -222,7 +223,7 @@ class Sums(NamedTuple):
                     part=part,
                     order=order,
                     buffer=buffer,
-                    results=sums[first_point // PART],
+                    results=sums[first_point // POINTS_A_PART],
                     upstream=upstream,
                     out=out,
                 )

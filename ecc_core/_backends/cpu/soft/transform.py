@@ -50,7 +50,7 @@ class Projection(NamedTuple):
     workers: int | None
 
     def curves(self) -> Floats:
-        """Curves (3, batch, k, n): the sums, their derivatives by the level and the sharpness."""
+        """Return curves and their derivatives by level and by sharpness, (3, batch, k, n)."""
         order, levels = self._levels()
         shape = 3, len(self.weights), len(self.directions), order.size
         results: Floats = np.zeros((self._parts()[0], *shape))
@@ -67,7 +67,7 @@ class Projection(NamedTuple):
         return unsorted
 
     def gradients(self, upstream: Floats, of_weights: bool) -> tuple[Array, Floats]:
-        """Gradients of the weights and, image by image, of the directions: (batch, k, d).
+        """Return the gradients of the weights and, image by image, of the directions (batch, k, d).
 
         Those of the weights are undefined unless `of_weights`.
         """
@@ -83,7 +83,10 @@ class Projection(NamedTuple):
         return by_weights, by_directions.sum(0)
 
     def _levels(self) -> tuple[Places, Floats]:
-        """The order of the levels, and the sorted levels; infinite ones are beyond all heights."""
+        """Return the order of the levels, and sorted ones, all finite.
+
+        Infinite levels become levels beyond all heights.
+        """
         order = self.levels.argsort()
         levels = self.levels[order]
         if levels.size and np.isfinite(levels[[0, -1]]).all():
@@ -93,7 +96,7 @@ class Projection(NamedTuple):
         return order, levels.clip(-beyond, beyond)
 
     def _parts(self) -> tuple[int, int]:
-        """How many parts the points are divided into, and the points of a part."""
+        """Return into how many parts the points are divided, and the points of a part."""
         count = self.positions.shape[1]
         step = max(LEAST_PART, ceil_div(count, MOST_PARTS))
         return ceil_div(count, step), step
@@ -129,7 +132,7 @@ class Projection(NamedTuple):
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _sums(weights, tables, distances, first, second, places, count):
-    """Sums of weight * (s, s', s' * (place - distance)) for two levels.
+    """Return sums of weight * (s, s', s' * (place - distance)) for two levels.
 
     Weights are read once for both.
     """
@@ -256,7 +259,7 @@ def _add_levels(upstream, others, low, high, table, out, count):
     second = out[1]
     first[:count] = 0
     second[:count] = 0
-    # Four levels at a time, as most of the time is spent on reading and writing the sums.
+    # Most of the time is spent on reading and writing the sums, so each turn adds four levels.
     for j in range(low, high, 4):
         a = j
         b = min(j + 1, high - 1)

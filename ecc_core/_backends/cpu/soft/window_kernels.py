@@ -14,7 +14,7 @@ MOMENTS = 4
 
 @subroutine(error_model="numpy")
 def _window(value, ends):
-    """Index of the first window that ends above the value, or the number of windows."""
+    """Return the index of the first window that ends above the value, or the number of windows."""
     low = 0
     high = ends.size
     while low < high:
@@ -55,16 +55,16 @@ def deposit(values, weights, windows, moments):
 
 @subroutine(error_model="numpy")
 def _near(level, sharpness, windows):
-    """Window of a level, and the range of those of its bins that are within reach of it."""
+    """Return the window of a level, and the range of its bins that are within reach of it."""
     starts, ends, offsets, width = windows
     reach = REACH / sharpness
     window = _window(level, ends)
-    if window == ends.size:  # an infinite level
+    if window == ends.size:  # The level is infinite.
         return window, 0, 0
     bins = offsets[window + 1] - offsets[window] - 1
     low = (level - reach - starts[window]) / width
     high = (level + reach - starts[window]) / width + 1
-    # Written so that any level, NaN too, gives bins of the window.
+    # Comparisons are written so that any level, NaN too, gives bins of the window.
     first = int(min(low if low > 0.0 else 0.0, float(bins)))
     last = int(high if high < bins else float(bins))
     return window, first, max(first, last)
@@ -100,7 +100,7 @@ def _weigh(z, a, sharpness, weights):
 
 @subroutine(error_model="numpy", fastmath={"reassoc", "contract"})
 def _dot(weights, moments):
-    """Sum of products, in any order so that the loop is vectorized."""
+    """Return a sum of products, in any order so that the loop is vectorized."""
     total = 0.0
     for bin in range(weights.shape[0]):
         for moment in range(MOMENTS):
