@@ -68,7 +68,7 @@ def _made_current(view: ArrayView, stream: AbstractContextManager[Any]) -> Itera
 
 
 def is_stream_of_torch(stream: Any, device: int) -> bool:
-    """Whether CuPy's stream is torch's current one of a device."""
+    """Return whether CuPy's stream is torch's current one of a device."""
     import torch
 
     return bool(torch._C._cuda_getCurrentRawStream(device) == stream.ptr)
@@ -88,7 +88,7 @@ def device_of(array: Any) -> AbstractContextManager[Any]:
 
 
 def borrowed_stream(device: int) -> Any:
-    """torch's current stream of a device as CuPy's."""
+    """Return torch's current stream of a device as a stream of CuPy."""
     import torch
 
     # As torch.cuda.current_stream, but without creating an object, which takes microseconds.
@@ -191,7 +191,7 @@ def copied_to(array: Any, device: Any) -> Any:
         target.wait_event(ready)
         found = cupy.asarray(array)
         copied = target.record()
-    source.wait_event(copied)  # so that the memory is not used again before
+    source.wait_event(copied)  # The source must not be overwritten before it has been copied.
     return found
 
 
@@ -261,8 +261,8 @@ class Layout(NamedTuple):
     strides: tuple[int, ...]  # (batch, slice, row) in samples
     offset: int  # bytes from the array's first sample to the first one for the kernels
     item: int  # bytes from a sample to the next one
-    vector: bool  # whether four samples at a time can be read
-    wide: bool  # and 16 bytes at a time
+    vector: bool  # whether four samples can be read at a time
+    wide: bool  # whether 16 bytes can be read at a time, too
     # Slices of which the samples of a column are next to each other; columns are that far apart.
     channels: int = 1
     apart: int = 1  # samples from one column to the next
@@ -360,7 +360,7 @@ def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
 
 
 def is_alike(mask: Placement, image: Placement, itemsize: int) -> bool:
-    """Whether kernels find the bytes of a mask, four at a time, where an image has its samples."""
+    """Return whether a mask has the layout of an image, and four of its bytes are aligned."""
     found = mask.address % 4 == 0 and mask.shape == image.shape
     for length, step, apart in zip(mask.shape, mask.strides, image.strides, strict=True):
         found &= length == 1 or (step * itemsize == apart and (step == 1 or step % 4 == 0))

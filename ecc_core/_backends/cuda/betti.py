@@ -70,7 +70,8 @@ def betti_curves(
             for i, code in enumerate(codes):
                 forests = Forests(code, kinds, prepared.rules.levels, reverse=superlevel)
                 reached = at_thresholds(forests.histograms(), prepared, superlevel)
-                signs = (-1 if kind.complement else 1 for kind in kinds)  # without its frame
+                # The histogram of a complement has no entry for its frame.
+                signs = (-1 if kind.complement else 1 for kind in kinds)
                 ends = [sign * at for sign, at in zip(signs, reached, strict=True)]
                 result[i] = complete(ends, kinds, euler[i], ndim)
             del memory

@@ -32,7 +32,7 @@ BINS = Struct("bins.cuh", "Bins")
 LINES = ("low", "scale", "last", "dense_low", "dense_scale", "dense_last")
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
-MOST_SPAN = 8  # cells have less than twice as many thresholds
+MOST_SPAN = 8  # A cell has fewer than twice as many thresholds.
 
 
 class Rules(NamedTuple):
@@ -57,7 +57,7 @@ class Prepared(NamedTuple):
 
     rules: Rules
     bins: Array  # the argument `Bins` of the kernels
-    pair_bins: Array  # and of those of pairs
+    pair_bins: Array  # the same argument of the kernels of pairs
     # On the device, the index of the level of each threshold, or -1 if it has none (int64). None if
     # the thresholds are the levels.
     pick: Any = None
@@ -83,7 +83,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     levels = round_to_levels(thresholds, own, superlevel)
     values = levels.values
     keys = to_keys(levels.values)
-    if keys.dtype.kind == "f":  # the kernels take -0 to be less than 0
+    if keys.dtype.kind == "f":  # The kernels take -0.0 to be less than 0.0.
         keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
     bins = np.zeros(1, BINS.dtype)

@@ -41,7 +41,8 @@ class Call:
         shared: int,
         arguments: Sequence[Any],
     ) -> None:
-        self._function, self._arguments = function.kernel, arguments  # whose memory must live
+        self._function = function.kernel
+        self._arguments = arguments  # Their memory must live as long as the launch.
         self._shape = (*map(int, grid), *[1] * (3 - len(grid)), threads, 1, 1, shared)
         self.places = []
         parts = []
@@ -125,11 +126,11 @@ class _Block(NamedTuple):
     """The words of a launch."""
 
     words: "array[int]"
-    """Of an `array`, since words of ctypes and NumPy take four times as long to set."""
+    """An `array`, since words of ctypes and NumPy take four times as long to set."""
     pointers: "array[int]"
     """The address of each argument."""
     address: int
-    """That of the pointers."""
+    """The address of the pointers."""
 
 
 def _block_of(content: "array[int]", places: Iterable[int]) -> _Block:
@@ -166,8 +167,10 @@ def plan_call(
 
 
 WORDS = 32  # of a reply, so most images of a batch that have a word each
-ABSENT = -(1 << 63)  # what no kernel writes
-LOOKS = 4000  # about a fifth of a millisecond, before the thread sleeps until the stream is done
+ABSENT = -(1 << 63)  # a word that no kernel writes
+# A thread looks for a reply so often, in about a fifth of a millisecond, before it sleeps until
+# the stream is done.
+LOOKS = 4000
 
 
 class Reply:
@@ -235,7 +238,7 @@ def is_set(flag: Any) -> bool:
 
 
 _free: dict[int, list[Reply]] = {}
-_all: list[Reply] = []  # those of interrupted calls, too: a kernel may still write there
+_all: list[Reply] = []  # Replies of interrupted calls stay: a kernel may still write there.
 
 
 def take_reply(device: int, flags: int = 1) -> Reply:
@@ -271,7 +274,8 @@ def stream_zeros(words: int, device: int, stream: int) -> int:
     if device not in _shared:
         with _lock:
             if device not in _shared:
-                _pools[device] = _cleared(POOL_WORDS), 0  # now, since a capture may forbid it
+                # A capture may forbid to allocate memory later.
+                _pools[device] = _cleared(POOL_WORDS), 0
                 _shared[device] = _cleared(DEFAULT_STREAM_WORDS)
     shared = stream == DEFAULT_STREAM and 0 < words <= DEFAULT_STREAM_WORDS
     return int(_shared[device].data.ptr) if shared else 0

@@ -123,13 +123,13 @@ def _counts(
     rows = len(codes) if regions is None else regions.ids.size
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
     words = [codes.data.ptr, counts.data.ptr]
-    if regions is not None:  # the last word is the largest label that has a rank
+    if regions is not None:  # The last word is the largest label that has a rank.
         words += [regions.labels.data.ptr, regions.ranks.data.ptr, regions.ranks.size - 1]
     if call is not None:
         call.launch(enumerate(words, call.places[0]))
     if flag is not None:
         raise_for_nan(flag, view, images.mask)
-    del memory  # until the kernels have been launched
+    del memory  # It had to live until the kernels were launched.
     return counts
 
 

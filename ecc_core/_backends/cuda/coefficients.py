@@ -186,7 +186,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
     shared = 0
     options = variant.options() | {
         "ELEMENT": "Bool" if variant.element == "bool" else ELEMENTS[variant.element],
-        "NAN": min(variant.nan, NAN_REPORT),  # a NaN is a number like others
+        "NAN": min(variant.nan, NAN_REPORT),  # The kernel treats NaN as a number.
         "VECTOR": int(layout.vector),
         "COUNTS": int(counts),
         "BLOCKS": 1 if counts else RESIDENT[ndim],
@@ -245,7 +245,7 @@ def counted_curves(
     call = None
     if scans and mask is None and direction is None and own is None:
         call = _plan(Placement.of(array), variant, rules)
-    if call is not None:  # a block has sums in shared memory
+    if call is not None:  # Blocks sum in shared memory.
         rule = enumerate(prepared.bins.tolist(), call.places[2])
         flag = _launch(call, array, variant=variant, place=TO_COUNTS, result=bins, words=rule)
         values = running_sums(bins, variant.superlevel)
@@ -256,7 +256,7 @@ def counted_curves(
         flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
     else:
         found, flag = image_coefficients(images, scans=scans)
-        # Other samples have the coefficient 0.
+        # Samples that never enter have the coefficient 0, so they need not be hidden.
         mask = None
         variant = variant._replace(nan=NAN_NONE, masked=False)
     if own is not None:

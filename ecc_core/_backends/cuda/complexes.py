@@ -21,7 +21,9 @@ MOST_REPEATED = 2**22  # Repetitions among so many rows take less time than wait
 ENTRIES_OF_A_POINT = 8  # So many entries lie together in a table, `kNear` in simplices.cu.
 EMPTY_BYTE = 0xFF  # Each byte of the number -1.
 NOTHING_WRONG = 2**64 - 1
-WRONG = 0  # words of a dimension: a simplex that is none, one without a face, and their number
+# The words of a dimension: a row that is no simplex, one that lacks a face, and the number of
+# simplices.
+WRONG = 0
 MISSING = 1
 KEPT = 2
 WORDS = 3

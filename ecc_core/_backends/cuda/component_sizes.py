@@ -120,7 +120,7 @@ def _ends_of(shape: tuple[int, ...], kept: Any, inlet: Any, outlet: Any) -> list
             if slices.size:
                 first = int(slices[0])
                 last = int(slices[-1])
-            else:  # slices behind the image have no points
+            else:  # There is no such slice; one behind the image has no points.
                 first = last = length
         before = (slice(None),) * axis
         found.append((*before, slice(first, first + 1)) if inlet is None else inlet)
@@ -157,7 +157,7 @@ class _Growth(NamedTuple):
     ) -> "_Growth":
         """Follow the components of an image of contiguous keys, of which the last never enters.
 
-        And when they wind `around` periodic axes.
+        For periodic axes in `around`, also find when components wind around them.
         """
         rest, sets = without_circles(image, filtration)
         torus = Torus.of(rest, sets) if any(sets.boundary.wraps) else None
@@ -193,7 +193,7 @@ class _Growth(NamedTuple):
         wound = iter(winding_keys(forests, macros, until) if around and torus is not None else [])
         windings = {}
         for axis, wraps in enumerate(filtration.boundary.wraps):
-            circle = wraps and image.shape[axis] == 1  # which all components wind around
+            circle = wraps and image.shape[axis] == 1  # All components wind around a circle.
             keys_there = born if circle else next(wound, None)
             if axis in around:
                 windings[axis] = keys_there
@@ -232,7 +232,7 @@ class _Growth(NamedTuple):
     def _with_joined(self, codes: Any, amounts: Any, ends: list[Any]) -> tuple[Any, Any]:
         """Return the sizes of nodes when they are joined, and the keys at which they touch ends.
 
-        These are the number of levels for nodes that do not, (ends, nodes).
+        The keys, (ends, nodes), are the number of levels for nodes that never touch an end.
         """
         nodes = self.roots.size
         levels = self.counts.size
@@ -271,7 +271,7 @@ class _Growth(NamedTuple):
         codes = codes[order]
         sums = cupy.cumsum(amounts[order])
         holders = codes >> ROOT_BITS
-        starts = cupy.searchsorted(holders, holders)  # the first gain of the same node
+        starts = cupy.searchsorted(holders, holders)  # where the gains of the same node begin
         before = cupy.concatenate([cupy.zeros(1, np.int64), sums])[starts]
         largest = cupy.zeros(self.counts.size, np.int64)
         count = np.int64(codes.size)

@@ -104,16 +104,16 @@ def _at_thresholds(
         return thresholds, keeping(values, thresholds) if programs.is_capturing() else values
 
     def run_at_once(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
-        """One launch writes the result; the most frequent calls, of which each step counts."""
+        """Write the result by one launch. These calls are the most frequent: each step counts."""
         assert isinstance(scan, Scan)
         hidden = 0 if mask is None else address_of(mask)
         if not wanted:
             return with_thresholds(scan.shaped(address_of(image), hidden, shape))
-        if programs.is_capturing():  # the host cannot look at the flags
+        if programs.is_capturing():  # The host cannot read the flags.
             return None
         flag = take_reply(scan.device, wanted)
         values = scan.shaped(address_of(image), hidden, shape, flag.address)
-        found = with_thresholds(values)  # while the kernel runs
+        found = with_thresholds(values)  # Results are made while the kernel runs.
         check(flag, image, mask)
         return found
 
@@ -123,7 +123,7 @@ def _at_thresholds(
         return run_at_once
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
-        if scan.flags_wanted and programs.is_capturing():  # the host cannot look at the flags
+        if scan.flags_wanted and programs.is_capturing():  # The host cannot read the flags.
             return None
         values, flag = run_scan(scan, address_of(image), address_of(mask))
         if flag is not None:
@@ -134,7 +134,7 @@ def _at_thresholds(
 
 
 def _without_nan(images: Arrangement) -> Arrangement:
-    """Return the images, of which it is known, or found at the same time, that NaN is omitted."""
+    """Return the images for kernels that omit NaN, since another kernel looks for it."""
     variant = images.variant
     omitting = variant._replace(nan=NAN_NONE if variant.nan == NAN_NONE else NAN_OMIT)
     return images._replace(variant=omitting)
@@ -234,7 +234,7 @@ def _plan_even_curve(
     in_place = images.element == "float32" and images.is_scanned_in_place
     if not in_place or not 1 < count <= MOST_EVEN:
         return None
-    images = _without_nan(images)  # as the search for the range finds it
+    images = _without_nan(images)  # The search for the range tells whether there is a NaN.
     placement = images.placement
     variant = images.variant
     rules = Rules(

@@ -17,7 +17,7 @@ from ecc_core._request.levels import changes
 EVERY_VALUE = ("bool", "uint8", "int8", "uint16", "int16")
 # The constants of exact.cu.
 EVENT_THREADS = 256
-EACH = 16  # samples of a thread
+SAMPLES_A_THREAD = 16
 BUCKETS = 16
 PIECE_BYTES = 20
 
@@ -79,7 +79,7 @@ def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any)
 
 @programs.plan
 def _exact_call(name: str, is_float: bool, sizes: tuple[int, ...], _device: int) -> Call:
-    """Return a launch whose arguments are words, or as many as `sizes` tells; all are to be set."""
+    """Return a launch whose arguments have `sizes` words, all of which are to be set."""
     arguments = [np.zeros(size, np.int64) for size in sizes]
     return plan_call(
         "exact",
@@ -96,7 +96,7 @@ def _flip(dtype: np.dtype[Any]) -> np.uint32:
 
 
 def _tiles(size: int) -> int:
-    return ceil_div(size, EVENT_THREADS * EACH)
+    return ceil_div(size, EVENT_THREADS * SAMPLES_A_THREAD)
 
 
 def _list_events(coefficients: Any, values: Any, flag: Any) -> tuple[Any, NDArray[Any], bool]:

@@ -95,7 +95,7 @@ def _flooded(
     if rel_height is not None or threshold is not None:
         if rel_height is not None:
             shown = _points_within(flood, labels, merged, rel_height)
-        if threshold is not None:  # the components that are born before it come first
+        if threshold is not None:  # The components that are born before it come first.
             shown = shown & _reaches(image, threshold, filtration.superlevel)
         born = shown.ravel()[births]
         births = births[born]
@@ -126,7 +126,7 @@ class _Flood:
         native = image.dtype.newbyteorder("=")
         born, died = (flat[points].astype(native) for points in (births, deaths))
         lasts = (deaths < 0) | ((born != died) & lasting(born, died, least))
-        enters = flat_keys[births] < never  # a minimum of points that never enter does not die
+        enters = flat_keys[births] < never  # Minima of points that never enter are no births.
         self.births = births[lasts & enters]
         self.deaths = deaths[lasts & enters]
         self._weak = births[~lasts], deaths[~lasts]
@@ -135,9 +135,9 @@ class _Flood:
         self._earlier = self._find_earlier()
 
     def labels(self) -> Any:
-        """Return labels from 1 on, the number of a birth; 0 of points that never enter.
+        """Return labels, numbers of births from 1 on, or 0 for points that never enter.
 
-        They begin with a minimum to which steps lead from each point.
+        The spread begins with a lasting minimum to which steps lead from each point.
         """
         numbers = cupy.cumsum((self._lasts & self._enters).astype(np.int32))
         own = cupy.where(self._lasts & self._enters, numbers, CLOSED).astype(np.int32)
@@ -149,7 +149,7 @@ class _Flood:
         return cupy.where(self.shown, self._spread(labels, self._earlier, *self._weak), np.int32(0))
 
     def labels_within(self, births: Any, shown: Any) -> Any:
-        """Return labels of fewer births, of points to which they lead by the points shown only."""
+        """Return labels of some births, for points that reach them through points shown only."""
         labels = cupy.full(self.keys.size, CLOSED, np.int32)
         labels[births] = cupy.arange(1, births.size + 1, dtype=np.int32)
         flat = shown.ravel()
@@ -161,8 +161,8 @@ class _Flood:
     def _lasting_nodes(self) -> Any:
         """Return for each minimum one that lasts, to which steps lead from its basin.
 
-        From a component that does not last, and is in no larger one of this kind, steps lead from
-        everywhere to the point where it dies, and from there to the basin beyond.
+        From all points of a component that does not last, and is part of no larger one that does
+        not, steps lead to the point where it dies, and from there to the basin beyond.
         """
         tree = self.forests.tree(0)
         nodes = tree.minima.size
@@ -246,7 +246,7 @@ class _Flood:
         beside = cupy.where(inside, beside, 0)
         found = cupy.where(inside, labels.ravel()[beside], np.int32(0)).get()
         keys = self.keys.ravel()[beside]
-        if self.forests.macros["TORUS"]:  # where equal points are not in the order of steps
+        if self.forests.macros["TORUS"]:  # On a torus, equal points are not in the order of steps.
             entries = keys.astype(np.uint64) << np.uint64(32) | beside.astype(np.uint64)
             keys = cupy.argsort(cupy.argsort(entries, axis=1), axis=1)
         keys = keys.astype(np.uint32).get()
@@ -282,7 +282,7 @@ class _Flood:
 
 
 def _followed(nodes: Any) -> Any:
-    """Return where the ways end that lead from each node to another one, or to itself."""
+    """Return where paths end, given the node to which each leads: another one, or itself."""
     for _ in range(nodes.size.bit_length()):
         nodes = nodes[nodes]
     return nodes
@@ -297,7 +297,7 @@ def _entry_values(values: Any, superlevel: bool) -> Any:
 
 
 def _points_within(flood: _Flood, labels: Any, merged: NDArray[np.int32], rel_height: float) -> Any:
-    """Whether points enter up to the level at which the region of their label is cut."""
+    """Return whether points enter up to the level at which the region of their label is cut."""
     superlevel = flood.filtration.superlevel
     flat = flood.image.ravel()
     flat_labels = labels.ravel()
@@ -308,7 +308,8 @@ def _points_within(flood: _Flood, labels: Any, merged: NDArray[np.int32], rel_he
     last = cupy.zeros(count + 1, np.uint64)
     cupy.maximum.at(last, flat_labels, entries)
     last_entries = last.get()
-    for label in range(count, 0, -1):  # the parts of the image that are connected
+    # Components that never die end at the last value of their connected part of the image.
+    for label in range(count, 0, -1):
         elder = merged[label - 1]
         if elder:
             last_entries[elder] = max(last_entries[elder], last_entries[label])
@@ -334,7 +335,7 @@ def _finite_range(flood: _Flood, superlevel: bool) -> tuple[float, float] | None
 
 
 def _reaches(image: Any, threshold: Any, superlevel: bool) -> Any:
-    """Whether points enter up to a threshold."""
+    """Return whether points enter up to a threshold."""
     levels = round_to_levels(np.array([threshold]), image.dtype.newbyteorder("="), superlevel)
     if not levels.entered[0]:
         return cupy.zeros(image.shape, np.bool_)

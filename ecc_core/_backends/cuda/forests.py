@@ -28,8 +28,10 @@ COLUMNS = 32
 MOST_BINS = 2048  # Blocks count up to so many bins in shared memory.
 SLICES = 64  # The most slices of a block.
 BLOCKS = 2048  # So many blocks keep a device busy.
-EACH, RANKS = 16, 64  # As in betti.cu: the most edges of a thread, and the number of ranks of keys.
-PASSES, FEW_EDGES = 8, 1 << 22  # More edges than FEW_EDGES are added by rank.
+EDGES_A_THREAD = 16  # The most edges of a thread, as in betti.cu.
+RANKS = 64  # Keys have so many ranks, as in betti.cu.
+PASSES = 8  # More edges than FEW_EDGES are added in so many passes, by rank.
+FEW_EDGES = 1 << 22
 MOST_POINTS = 1 << 31
 MOST_WITH_TURNS = 1 << 29  # With more nodes, links have no bits for the sides that they cross.
 TURNS = 8  # Classes of loops by the sides that they cross: one bit for each axis.
@@ -47,7 +49,8 @@ class Tree(NamedTuple):
     edges: Any
     """The kernel's edges in the order in which they enter."""
     joined: Any
-    """The kernel's forest: for each minimum this edge in the upper half, and an older minimum."""
+    """The kernel's forest: for each minimum the edge at which its component ends in the upper half,
+    and an older minimum in the lower half."""
     of_minima: Any
     """The kernel's entries of minima, in their order."""
     of_edges: Any
@@ -55,7 +58,7 @@ class Tree(NamedTuple):
 
     @property
     def links(self) -> Any:
-        """The edge at which the component of each minimum ends, or their number if it does not."""
+        """The edge at which the component of each minimum ends; the number of edges for none."""
         return cupy.minimum((self.joined >> np.uint64(32)).astype(np.int64), len(self.edges))
 
 
@@ -191,7 +194,7 @@ class Forests:
         self._run_ordered("number_entries", index, max(basins, listed), *given)
         forest = self._forest(index, raw, ranks=ranks, ages=ages)
         self._join(index, forest, self.volume(listed), joined)
-        # Until now nodes had the numbers of basins, of which those near each other are alike.
+        # Until here, nodes have the numbers of basins, which are similar for neighbours.
         numbered = cupy.empty_like(joined)
         blocks = max(1, ceil_div(nodes, THREADS))
         found = forest, minima, np.uint32(nodes), joined, numbered
@@ -221,13 +224,13 @@ class Forests:
     def _join(self, index: int, forest: NDArray[Any], volume: NDArray[Any], joined: Any) -> None:
         """Add all edges to a forest, which has none.
 
-        If there are many, they are added by rank, with shorter ways each time.
+        Many edges are added in several passes, by rank, between which paths to roots are shortened.
         """
         kind = self.kinds[index]
         nodes, listed = self.found[index].tolist()
         if not listed:
             return
-        passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
+        passes, each = (PASSES, EDGES_A_THREAD) if listed > FEW_EDGES else (1, 1)
         ends = range(RANKS // passes, RANKS + 1, RANKS // passes)
         edges = np.uint32(listed), joined
         given = volume, forest, *edges, np.int32(0), np.int32(0), np.int32(each)

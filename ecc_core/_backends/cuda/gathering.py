@@ -28,7 +28,7 @@ def values_at(array: Any, births: Any, deaths: Any, last: Any) -> tuple[Any, Any
 
 
 def indices_of(points: Any, shape: tuple[int, ...]) -> Any:
-    """Return the indices of points in C order, (k, d); -1 for -1."""
+    """Return the indices of points in C order, (k, d); those of the point -1 are all -1."""
     size = points.size
     found = cupy.empty((size, len(shape)), np.int64)
     if size:

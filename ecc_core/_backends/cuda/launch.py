@@ -37,10 +37,10 @@ def curve(
     workers: int | None = None,
     own: tuple[int, int] | None = None,
 ) -> Any:
-    """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64.
+    """Return the Euler characteristic of each image at sorted thresholds, (batch, n) int64.
 
     `own` restricts the sum to the indices (first, last) of the first spatial axis. The image must
-    contain one more index on each side where it goes on.
+    contain one more index on each side beyond which the whole continues.
     """
     with adopt(image) as view:
         mask = as_cupy(mask)
@@ -103,5 +103,5 @@ def value_range(
 
 
 def after_range(filtration: Filtration) -> Filtration:
-    """Omit NaN, of which there is none, so that no call waits to hear so."""
+    """Return the filtration that omits NaN: there is none, and no call needs to wait for that."""
     return replace(filtration, nan="omit")

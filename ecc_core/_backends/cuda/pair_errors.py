@@ -1,6 +1,6 @@
 """Errors of the persistence pairs of images, and their gradients, on a device.
 
-They are those of :mod:`ecc_core.nn._pairs`, of which each chain of operators is a kernel here.
+They are those of :mod:`ecc_core.nn._pairs`, whose chains of operators are single kernels here.
 """
 
 import math
@@ -62,7 +62,7 @@ def pair_errors(
 
 
 def _link(batch: Any, links: Any, pairs: list[Points], groups: int, least: float) -> None:
-    """Link what the classes contribute that are at these points, of each dimension."""
+    """Link the contributions of classes, given their points for each dimension."""
     sizes = [len(births) for births, _ in pairs]
     size = sum(sizes)
     classes = cupy.empty((size, CLASS_WORDS), np.int32)

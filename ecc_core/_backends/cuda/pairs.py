@@ -69,7 +69,7 @@ def _grown(
     kinds = [kind_of(filtration, complement=k > 0) for k in outer]
     forests = Forests(keys, kinds, never, reverse=False, paired=True, torus=torus)
     for i in range(len(kinds)):
-        forests.tree(i)  # before the host waits for the numbers of pairs of any of them
+        forests.tree(i)  # All are launched before the host waits for any number of pairs.
     return forests, outer
 
 

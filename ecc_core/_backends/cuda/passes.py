@@ -96,4 +96,4 @@ class _Words(NamedTuple):
     pointers: "list[array[int]]"
     """The addresses of the arguments of each launch."""
     launches: list[tuple[tuple[int, ...], int]]
-    """What the driver takes of each launch before its stream, and the address of its pointers."""
+    """For each launch, the driver's arguments before the stream, and the address of pointers."""

@@ -156,12 +156,12 @@ def _plan_region_curves(
 
 
 def _plan_checked_curve(levels: Thresholds, filtration: Filtration, geometry: Geometry) -> Run:
-    """Of images of any kind, by the functions in full, but for checks of arguments."""
+    """Return a function for images of any kind: the call in full, without checks of arguments."""
     given = levels.array is not None
     at = levels.array
     if at is None and levels.bounds is not None:
         at = even_thresholds(*levels.bounds, levels.count)
-    omitting = replace(filtration, nan="omit")  # once the range is known, there is no NaN
+    omitting = replace(filtration, nan="omit")  # Once the range is known, there is no NaN.
 
     def run(image: Any, mask: Any = None) -> tuple[Any, Any] | None:
         if programs.is_capturing():

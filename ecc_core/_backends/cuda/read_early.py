@@ -27,16 +27,16 @@ class _Known(NamedTuple):
     kept: Any
     """The same on the device."""
     comparison: Call
-    """The launch that compares both, but for the address of its reply."""
+    """The launch that compares both, without the address of its reply."""
     reply_at: int
-    """The word of this address."""
+    """The word in which the launch takes the address of its reply."""
 
 
 def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
-    """Return what an array holds as far as is known, and a function that tells whether it does.
+    """Return what an array held when it was read last, and a function that tells if it still does.
 
-    The function waits for the device, and must be called once. Reading the array again after it has
-    returned False is certain. It is None if the array was read now.
+    The function waits for the device, and must be called once. After it has returned False, the
+    array is read itself. There is no function, but None, if the array was read now.
     """
     check_not_capturing()
     device = array.device.id
@@ -63,7 +63,8 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     reply = take_reply(device)
     call.launch([(place, reply.address)])
 
-    def is_same(_compared: Any = kept) -> bool:  # keeps the memory that the kernel still reads
+    # The default of the argument keeps the memory that the kernel still reads.
+    def is_same(_compared: Any = kept) -> bool:
         (same,) = reply.wait(1)
         reply.release()
         if not same:

@@ -115,7 +115,8 @@ def recipe(
 def _compiled(plan: Plan, work: Workload) -> Any:
     """Return the compiled kernel of a plan.
 
-    What shared memory leaves is cache, where neighbours and events find their samples again.
+    Memory that is not taken as shared memory serves as cache, from which samples are read again as
+    neighbours and for events.
     """
     options = {**work.variant.options(), "VECTOR": int(work.layout.vector), **plan.options}
     options["THREADS"], options["BLOCKS"] = RESOURCES[plan.source]
@@ -154,7 +155,7 @@ def _is_read(layout: Layout, ndim: int, variant: Variant, device: int) -> bool:
         return images <= GRID_ROWS
     if is_long_line((images, *layout.shape[3 - ndim :])):
         return False
-    # Of up to sixteen rows, one is 2 GiB at most.
+    # The rows of images that have at most sixteen of them may be up to 2 GiB apart.
     farthest = ROW_STRIDE if height > PAIR_ROWS or ndim == 3 else (1 << 31) // layout.item
     if abs(strides[2]) >= farthest and height > 1:
         return False

@@ -132,7 +132,7 @@ def _recoding(arrangement: Arrangement, rules: Rules, keep: bool, repeat: bool) 
     )
     samples = placed_samples(visited, along_rows or along_columns)
     image = samples.image.copy()
-    if along_columns and not along_rows:  # lanes write codes of different rows
+    if along_columns and not along_rows:  # Lanes write codes of different rows.
         image.view(np.int32)[LANES] = 1
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     levels = rules.levels

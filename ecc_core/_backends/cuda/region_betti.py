@@ -30,8 +30,10 @@ from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.boundary import CLOSED, PERIODIC, Boundary
 from ecc_core._request.filtration import Filtration
 
-SHEET, SHEET_2D = (512, 512), (4096, 4096)  # rows and columns
-BOX_BLOCKS = 64  # that share a box
+SHEET = (512, 512)
+"""Rows and columns of a sheet of volumes."""
+SHEET_2D = (4096, 4096)
+BOX_BLOCKS = 64  # Blocks that share a box.
 
 
 def region_betti_curves(
@@ -43,7 +45,7 @@ def region_betti_curves(
     workers: int | None = None,
     least: float = 0,
 ) -> tuple[Any, Any]:
-    """Ids of the regions, increasing, and their Betti numbers, (ids, classes, n) int64."""
+    """Return the ids of the regions, increasing, and their Betti numbers, (ids, classes, n)."""
     flat = closed(filtration, filtration.ndim)
     ids, found = launch.region_curves(image, labels, thresholds, flat)  # raises for NaN
     with adopt(image) as view:
@@ -126,7 +128,8 @@ def _on_sheets(
 def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
     """Return the bounding box of each region on the host, half open: (count, 2, 3)."""
     shape = (1,) * (3 - numbers.ndim) + numbers.shape
-    flat, first = numbers.ravel(), cupy.ones(numbers.size, np.bool_)  # of a run in a row
+    flat = numbers.ravel()
+    first = cupy.ones(numbers.size, np.bool_)  # where a run of one number begins in a row
     first[1:] = flat[1:] != flat[:-1]
     first.reshape(-1, shape[2])[:, 0] = True
     ends = first.copy()
@@ -173,20 +176,20 @@ def _lasting_events(
     levels: int,
     least: float,
 ) -> list[list[Any]]:
-    """Return the same for each dimension, but only of classes that last for at least `least`."""
+    """Return what :func:`_events` does for classes of each dimension that last for `least`."""
     places = cupy.arange(values.size).reshape(values.shape)
     origins, regions = _laid_out(sheet, boxes, codes=places, numbers=numbers, fill=-1)
     laid_out = values.ravel()[cupy.maximum(origins, 0)]
     shown = origins >= 0
     origins = origins.ravel()
     keys = keys.ravel()
-    sets = filtration.in_axes(laid_out.ndim)  # a sheet has rows, also of images in 1-D
+    sets = filtration.in_axes(laid_out.ndim)  # Sheets of images in 1-D have two axes, too.
     found = lasting_points(
         laid_out, shown, dimensions=range(filtration.ndim), filtration=sets, least=least
     )
 
     def bins(at: Any) -> Any:
-        """The bins of points, in a histogram for each region."""
+        """Return the bins of points, in a histogram for each region."""
         first = regions[at].astype(np.int64) * (levels + 1)
         return first + keys[origins[at]]
 

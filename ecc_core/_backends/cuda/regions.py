@@ -39,7 +39,7 @@ COUNTS, NOT_FINITE, TICKET, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
     ("counts", "not_finite", "ticket", "labels", "rows_of", "most", "marks", "largest"),
 )
 REPLY, IDS, VALUES, ROOM = map(POINTS.word, ("reply", "ids", "values", "room"))
-EACH = 8  # labels of a thread, as in labels.cu
+LABELS_A_THREAD = 8  # as in labels.cu
 # A table of marks ranks labels up to a sixteenth of the points, within these limits.
 LEAST_MARKED_LABELS = 1 << 16
 MOST_MARKED_LABELS = 1 << 24
@@ -71,12 +71,12 @@ def rank_labels(labels: Any) -> Ranked:
         marks = cupy.zeros(most + 1, np.int32)
         if most:
             macros = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int", "SUPER": 0}
-            blocks = ceil_div(labels.size, THREADS * EACH)
+            blocks = ceil_div(labels.size, THREADS * LABELS_A_THREAD)
             given = labels, labels.size, labels.shape[-1], most, marks
             plan_call("labels", "mark_labels", macros, (blocks,), THREADS, given).launch()
         ids = cupy.flatnonzero(marks).astype(labels.dtype)
         return Ranked(labels, ids, cupy.cumsum(marks, dtype=np.int32) * marks)
-    labels = labels.copy()  # which nobody writes to
+    labels = labels.copy()  # Other streams may write to the labels while they are ranked.
     ids, places = cupy.unique(labels.ravel(), return_inverse=True)
     empty = ids.size > 0 and int(ids[0]) == 0
     labels = (places.reshape(labels.shape) + (0 if empty else 1)).astype(np.int32)
@@ -84,13 +84,16 @@ def rank_labels(labels: Any) -> Ranked:
     return Ranked(labels, ids, cupy.arange(ids.size + 1, dtype=np.int32))
 
 
-FIRST = 4096  # labels that are expected at first
-MOST_BYTES = 1 << 27  # of the counts of all labels, beyond which labels are ranked first
+EXPECTED_LABELS = 4096  # The largest label, and the number of regions, of the first image.
+MOST_BYTES = 1 << 27  # If the counts of all labels need more memory, labels are ranked first.
 ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
 # Bins of all regions; with so few, additions to global memory wait for each other.
 FEW_BINS = 1 << 17
-SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
-MOST_AT_ONCE = 18  # Room for regions that one block writes faster than another kernel: eight.
+# The memory of a result may be unused by so many bytes, or by as many as its curves have.
+SPARE_BYTES = 1 << 20
+# One block writes the curves of eight regions faster than another kernel: this is the room for
+# eight with its margin.
+MOST_AT_ONCE = 18
 HEADER_BYTES = 32  # The largest label without a row, whether there is a NaN, and a ticket.
 
 
@@ -115,7 +118,7 @@ class Regions:
         self._count_type = "int" if size < MOST_POINTS_OF_32_BITS else "long long"
         self._row_bytes = self._bins * (4 if size < MOST_POINTS_OF_32_BITS else 8)
         self._limit = MOST_BYTES // self._row_bytes
-        self._rows = self._room = min(FIRST, self._limit)
+        self._rows = self._room = min(EXPECTED_LABELS, self._limit)
         self._few = True
         self._expected = 0  # regions, as in the last image
         self._calls: dict[tuple[int, np.dtype[Any]], Call] = {}
@@ -146,7 +149,7 @@ class Regions:
             rows = room if largest else rows
         else:
             ranked = rank_labels(as_cupy(labels))
-            self._rows = rows  # the labels of the next image are probably as large
+            self._rows = rows  # The labels of the next image are probably as large.
             count = ranked.ids.size
             found = ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False
             if count:
@@ -203,7 +206,7 @@ class Regions:
             given = *counted, room, results.ids, results.values, reply.address
             sum_bins.launch(zip(sum_bins.places, given, strict=True), stream)
         expected = min(self._expected, room)
-        found = results.arrays(expected)  # while the kernel runs
+        found = results.arrays(expected)  # Arrays are made while the kernel runs.
         count, largest, nan = reply.wait(3)
         reply.release()
         shown = min(count, room)
@@ -237,12 +240,13 @@ class Regions:
         if zeros.owner is not None:
             return call, words
         filled = call.filled(words)
-        self._kept = _Kept(key, prepared, filled)  # which another thread may replace at once
+        # Another thread may replace the kept launch at once, so this one is returned itself.
+        self._kept = _Kept(key, prepared, filled)
         return filled, []
 
     def _zeros(self, rows: int, stream: int, *, leaves_zeros: bool) -> "_Zeros":
-        """Return zeros for the counts of labels; those that last if a kernel `leaves_zeros`."""
-        start = HEADER_BYTES + 16 * ceil_div(rows, 128)  # behind a bit for each row
+        """Return zeros for the counts of labels; zeros that last if a kernel `leaves_zeros`."""
+        start = HEADER_BYTES + 16 * ceil_div(rows, 128)  # Counts follow a bit for each row.
         size = start + rows * self._row_bytes
         if leaves_zeros:
             lasting = stream_zeros(ceil_div(size, 8), self._samples.device, stream)
@@ -256,7 +260,7 @@ class Regions:
         """Return the launch that counts; blocks count so many regions in shared memory, or 0."""
         rows = 0
         room = min(ROWS_BYTES // (4 * self._bins), MOST_ROWS)
-        if regions and room > 1:  # a power of two: enough for all regions, or as many as fit
+        if regions and room > 1:  # The power of two that is enough, or as large as fits.
             enough = 1 << (regions - 1).bit_length()
             fitting = 1 << (room.bit_length() - 1)
             rows = min(enough, fitting)
@@ -272,14 +276,15 @@ class Regions:
         macros["LABEL"] = ELEMENTS[self._label.name]
         grid = (ceil_div(rows, WARPS),)
         call = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
-        self._sums = {rows: call}  # the next images most probably have as many
+        self._sums = {rows: call}  # The next images most probably have as many rows.
         return call
 
 
 class _Zeros(NamedTuple):
     """Addresses of what is zero when regions are counted."""
 
-    owner: Any  # of the memory, which must live until the kernels have been launched; or None
+    # The owner of the memory, which must live until the kernels have been launched, or None.
+    owner: Any
     largest: int  # the first word of a header
     counts: int
 
@@ -316,7 +321,7 @@ class _Results:
         self.ids = self.values + 8 * room * levels
 
     def arrays(self, count: int) -> tuple[Any, Any]:
-        """Return the labels and curves of the first regions; without much memory behind them."""
+        """Return the labels and curves of the first regions; copies if much memory is unused."""
         ids = cupy.ndarray((count,), self._label, self._memory + 8 * self._room * self._levels)
         values = cupy.ndarray((count, self._levels), np.int64, self._memory)
         if 8 * (self._room - count) * self._levels > max(SPARE_BYTES, values.nbytes):
@@ -325,6 +330,7 @@ class _Results:
 
 
 def _with_margin(count: int) -> int:
+    """Return the room for about so many regions: the next image may have a few more."""
     return count + count // 4 + 8
 
 
@@ -351,11 +357,11 @@ def region_curves(
                 memory = samples.memory
                 words = list(enumerate(samples.image.tolist()))
             ids, values = plan.find(words, regions, prepared)
-            del memory  # until the kernels have been launched
+            del memory  # It had to live until the kernels were launched.
         else:
             ids = rank_labels(regions).ids
             values = cupy.zeros((ids.size, thresholds.size), np.int64)
-        ids = ids.astype(given.dtype, copy=False)  # labels may be boolean
+        ids = ids.astype(given.dtype, copy=False)  # Labels may be boolean.
         return view.wrap(ids), view.wrap(values)
 
 

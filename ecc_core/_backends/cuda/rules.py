@@ -91,7 +91,7 @@ def multiply_add(a: Array, b: np.float32 | Array, c: np.float32 | Array) -> NDAr
         total = product + term
         back = total - product
         error = (product - (total - back)) + (term - back)
-        # Rounded to odd, 53 bits round on to 24 as the exact sum would.
+        # A sum that is rounded to odd in 53 bits rounds to 24 bits as the exact sum does.
         inexact = (error != 0) & np.isfinite(error) & (total.view(np.int64) & 1 == 0)
         away = np.where(error > 0, np.inf, -np.inf)
         return np.where(inexact, np.nextafter(total, away), total).astype(np.float32)
@@ -130,7 +130,7 @@ class PairRule(NamedTuple):
         return (multiply_add(units, last, MAGIC) - MAGIC).astype(np.int64)
 
 
-@np.errstate(all="ignore")  # what overflows is infinite, and does not fit
+@np.errstate(all="ignore")  # Numbers that overflow are infinite, and do not fit.
 def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -> PairRule | None:
     """Return the cheapest rule of the kernels of pairs for levels `values`, or None.
 
@@ -258,7 +258,7 @@ def _lines_by_density(ordered: Array) -> Iterator[tuple[Line, Line]]:
 def _affine_fit(
     values: Array, thresholds: Array, keys: Array, superlevel: bool, span: int, complement: bool
 ) -> tuple[np.float32, np.float32] | None:
-    """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
+    """Return float32 `low` and `scale` for which floor(span * (low + scale * key)) is the code.
 
     Codes are verified at each threshold and at the next sample beyond it (`even_lines`). A product
     of two float32 numbers is exact in float64, and so is the difference that it is compared with.
@@ -287,7 +287,7 @@ def _affine_fit(
         if not 1e-30 < abs(near) < 1e30:
             continue
         for scale in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, 2 * near)):
-            # codes <= low + scale * key, and less than that for the next sample beyond.
+            # Codes must be at most low + scale * key, and greater than that for the next sample.
             least = (codes - wide * np.float64(scale)).max()
             most = (codes - past * np.float64(scale)).min()
             low = np.float32((least + most) / 2)

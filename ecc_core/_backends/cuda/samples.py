@@ -52,7 +52,7 @@ class Images(NamedTuple):
 
     @property
     def addresses(self) -> tuple[int, int]:
-        """Of the images and of their masks, 0 without."""
+        """The addresses of the images and of their masks, 0 without a mask."""
         return self.view.array.data.ptr, 0 if self.mask is None else self.mask.data.ptr
 
     def words(self, first: int = 0) -> list[tuple[int, int]]:
@@ -68,7 +68,7 @@ class Samples(NamedTuple):
     options: dict[str, Any]
     shape: tuple[int, ...]  # (images, depth, height, width); 1 for the axes of absent dimensions
     device: int
-    memory: Any = None  # what must live until the kernel is launched
+    memory: Any = None  # must live until the kernel is launched
 
     def plan(
         self,
@@ -173,7 +173,7 @@ def plain_samples(
         hidden = mask.strides
         vector = vector and aligned(mask.strides, 1, mask.address)
     threads = ceil_div(sizes[3], 16)
-    if not vector:  # lanes next to each other take samples next to each other
+    if not vector:  # Lanes next to each other take samples next to each other.
         threads = max(threads, min(ceil_div(sizes[3], 4), 32))
     samples = SAMPLES(
         strides=[steps[0], *lead, *steps[1:]],
@@ -250,7 +250,7 @@ def plan_range(source: str, name: str, placement: Placement, variant: Variant, *
             break
         contiguous *= length
     else:
-        if size % SAMPLES_A_BLOCK == 0:  # rows that one block reads at a time
+        if size % SAMPLES_A_BLOCK == 0:  # Samples are divided into rows that a block reads at once.
             shape = (1, size // SAMPLES_A_BLOCK, SAMPLES_A_BLOCK)
             strides = (size * item, SAMPLES_A_BLOCK * item, item)
     placement = placement._replace(shape=shape, strides=strides)
@@ -294,7 +294,7 @@ WARPS = THREADS // 32
 COLUMNS = 30  # of a warp
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
 RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
-SLICES_A_WARP = (16, 128)  # The fewest, and those where there are enough blocks.
+SLICES_A_WARP = (16, 128)  # The fewest slices of a warp, and the most.
 MOST_ROWS_OF_LANE = 14  # of flat images
 FEW_ROWS_OF_LANE = 4
 WAVES = 32  # blocks for each multiprocessor, if there are so many
@@ -303,7 +303,7 @@ WAVES = 32  # blocks for each multiprocessor, if there are so many
 def _rows_of_lane(samples: Samples, *, wide: bool) -> int:
     """Return how many rows of an image a lane reads: as many as registers allow, or a few.
 
-    A few leave more warps for small images, which take as long as one warp.
+    Small images take as long as one of their warps, so that a few rows are better.
     """
     images, depth, height, width = samples.shape
     if height == 1:
@@ -315,7 +315,7 @@ def _rows_of_lane(samples: Samples, *, wide: bool) -> int:
 
 
 def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
-    """Return a launch without addresses and Bins.
+    """Return the launch of the kernel of points.cu, without addresses and Bins.
 
     `rows` are the labels that a block counts in shared memory, `bins` those of each region.
     """

@@ -82,8 +82,9 @@ class Scan:
         `table` is the address of the table, for rules whose table another kernel finds. `flag` is
         the address of the flags, if they are not to be in the memory that is returned.
 
-        The memory returned holds the curves, flags of values that are not finite, then mostly bins
-        and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
+        The memory returned holds the curves, flags of values that are not finite, and bins and
+        tickets unless these are shared by calls. A CUDA graph that has captured the call stays
+        valid as long as this memory lives.
         """
         plan = self.plan
         layout = self.plan.layout
@@ -200,7 +201,7 @@ def plan_scan(
 
 
 def _is_thin(layout: Layout, ndim: int) -> bool:
-    """Whether most lanes of a warp would be idle, but not with the axes in another order."""
+    """Return whether most lanes of a warp would be idle, but not if axes were swapped."""
     depth, height, width = layout.shape
     if depth * height * width < SMALL_IMAGE or ndim == 1:
         return False
@@ -210,7 +211,7 @@ def _is_thin(layout: Layout, ndim: int) -> bool:
 
 
 SUM_THREADS = 256
-MOST_SUMMED = 1 << 15  # bins of a row, beyond which the blocks of CuPy's scan are faster than one
+MOST_SUMMED = 1 << 15  # For rows of more bins, CuPy's scan, by many blocks, is faster.
 
 
 def running_sums(counts: Any, superlevel: bool, sign: int = 1) -> Any:
@@ -279,7 +280,7 @@ def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
 BYTES = Struct("number.cu", "Bytes")
 ARRIVAL = 1 << 42
 THREADS = 256
-COUNTER = WORDS - 1  # of the words of a reply; other kernels leave the others at zero
+COUNTER = WORDS - 1  # the word of a reply's memory that is not left at zero
 COLUMNS_A_LANE = 16
 ROWS = 4  # half of the rows of a lane
 RESIDENT = 16  # warps that keep a multiprocessor busy
@@ -345,7 +346,7 @@ class Number:
         return values, values
 
     def number(self, data: int) -> int:
-        """Return the number of a single image, once it is there."""
+        """Wait for the number of a single image, and return it."""
         reply = take_reply(self.device)
         (place,) = self._call.places
         words = (

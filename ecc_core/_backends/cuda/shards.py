@@ -22,7 +22,8 @@ from ecc_core._backends.cuda.arrays import ArrayView, adopt, keeping
 from ecc_core._backends.cuda.curves import enqueue, raise_for_nan
 from ecc_core._request.filtration import Filtration
 
-# Rows of the table: for each pair of neighbours the one slice, both and the other; then the shards.
+# The rows of the table are, for each pair of neighbours, the curves of the one slice, of both and
+# of the other one; then those of the shards.
 add_rows = cupy.ElementwiseKernel(
     "raw int64 table, int32 seams, int32 rows",
     "int64 total",
@@ -95,7 +96,7 @@ class _Part(NamedTuple):
 
 
 def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtration) -> Any:
-    """Euler characteristic of the image at sorted thresholds: (n,) int64 on the first device.
+    """Return the Euler characteristic of the image at thresholds, (n,) int64 on the first device.
 
     Waits for the devices only if NaN in floats is an error. If the stream of the first device is
     being captured, the work on all devices becomes part of the graph, which stays valid as long as
@@ -107,7 +108,8 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtratio
         rows = cupy.empty((seams + len(shards), thresholds.size), np.int64)
         table = _Table(queue, rows, queue.mark(), programs.is_capturing())
     begin = partial(enqueue, thresholds=thresholds, filtration=filtration)
-    parts = [_count(shard, table, begin) for shard in shards]  # so that all devices begin early
+    # All shards are launched before pairs of slices, so that all devices begin early.
+    parts = [_count(shard, table, begin) for shard in shards]
     shares = [_count_between(*pair, begin) for pair in pairwise(parts)]
     shares += [_Share(part.queue, part.values) for part in parts]
     total = _sum(table, seams, shares)
@@ -147,7 +149,8 @@ def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _S
         with queue.stream:
             queue.stream.wait_event(first_ready)
             queue.stream.wait_event(second_ready)
-            # Two equal slices have the curve of one: the windows are the one, both and the other.
+            # Two equal slices have the curve of one, so that all windows have two slices: the one
+            # twice, both, and the other twice.
             slices = cupy.empty((4, *first.shape[1:]), first.dtype)
             data = slices.data
             for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):

@@ -29,7 +29,7 @@ class Layout(NamedTuple):
     """How orders of points lie side by side."""
 
     lanes: int
-    """That share a simplex: a power of two."""
+    """Lanes that share a simplex, a power of two."""
     packed: bool
     """Whether a word holds two codes."""
 
@@ -68,7 +68,7 @@ def side_by_side(directions: Floats, layout: Layout) -> Floats:
 def sampling_of(heights: Floats, levels: Any) -> tuple[Any, np.float64]:
     """Return the kernels' Sampling of heights, which are at `levels` on the device.
 
-    Also return how far they are from even places, in steps.
+    Also returns how far heights are from evenly spaced places, in steps.
     """
     origin, scale, error = evenness(heights, float(np.abs(heights).max()))
     sampling = SAMPLING(levels=levels.data.ptr, count=heights.size, origin=origin, scale=scale)

@@ -106,14 +106,14 @@ class _Remembering:
         return found
 
     def _comes_again(self, simplices: Sequence[Any]) -> bool:
-        """Whether simplices, not too many to be kept, have the addresses of the call before."""
+        """Return whether simplices, not too many to keep, have the addresses of the last call."""
         addresses = [address_of(part) for part in simplices]
         again = addresses == self._last
         self._last = addresses
         return again and sum(part.nbytes for part in simplices) <= MOST_BYTES
 
     def _remember(self, points: Any, simplices: Sequence[Any], *, complete: bool) -> None:
-        """Keep the complex, unless it is none, which the call in full says."""
+        """Keep the complex; if simplices are none, the call in full raises the error."""
         rows = [as_cupy(part) for part in simplices]
         try:
             complex_ = make_complex([part.astype(np.int64) for part in rows], len(points), complete)

@@ -52,8 +52,8 @@ EMPTY_BYTE = 0xFF  # of tables, and of the word that tells what is wrong
 class _Transform:
     """The launches of transforms of points and of so many simplices of each size.
 
-    Simplices are given by `stars`, if there are any. `copies` are those that given simplices are
-    compared with, and `right` is the content of the word that tells what is wrong, if nothing is.
+    Simplices are given by `stars`, if there are any. `copies` are the simplices that given ones are
+    compared with. `right` is what the word that tells what is wrong contains if nothing is wrong.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class _Transform:
         """Compute the transform of rows at these addresses; None if anything is wrong."""
         orders, levels = self._shape
         size = 8 * orders * levels
-        results = cupy.cuda.alloc(size + self._facts.nbytes)  # the facts are behind the values
+        results = cupy.cuda.alloc(size + self._facts.nbytes)  # Values come first, then facts.
         values = results.ptr
         own, *_, codes_at, wrong_at, _, begun, copies = self._encode.places
         words = [

@@ -20,7 +20,7 @@ from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 GRID = Struct("soft_heights.cu", "Grid")
 THREADS = 128
 MOST_DIRECTIONS = 65535  # The most rows of a grid of blocks.
-CHUNK = 1 << 10  # points per block of sums
+CHUNK = 1 << 10  # Points of a block that sums.
 
 
 def add_heights(
@@ -100,7 +100,8 @@ def plan_on_grid(
 ) -> Call:
     """Return the launch of a kernel of gradients, which takes a Grid and two or three addresses.
 
-    Those of `soft_height_gradients` are what both other kernels take and write.
+    `soft_height_gradients` takes those of gradients and of the results of `soft_height_totals` and
+    `soft_height_sums`.
     """
     points = math.prod(grid)
     struct = _grid(images, grid)

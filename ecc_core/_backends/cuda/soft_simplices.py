@@ -107,10 +107,9 @@ class Launches:
 
 
 def curves(given: SoftShapes) -> Tensor | None:
-    """Curves (shapes, k, n).
+    """Return curves (shapes, k, n), or None for arguments that kernels must not take.
 
-    Returns None for arguments that kernels must not take. Waits for the device to check them,
-    unless the call is captured in a graph.
+    Waits for the device to check them, unless the call is captured in a graph.
     """
     capturing = is_current_stream_capturing()
     with soft.launching(given.points) as (device, stream):
@@ -144,7 +143,7 @@ def _sum(launches: Launches, found: Tensor) -> None:
 
 
 def gradients(given: SoftShapes, upstream: Tensor, all_arguments: bool) -> SoftShapeGradients:
-    """Gradients by those of the curves; of points and vectors alone unless `all_arguments`."""
+    """Return gradients by those of the curves: of points and vectors, or of `all_arguments`."""
     with soft.launching(given.points) as (device, stream):
         launches = Launches(given, device, stream)
         by_coefficients = torch.zeros_like(launches.heights)
@@ -173,7 +172,7 @@ def gradients(given: SoftShapes, upstream: Tensor, all_arguments: bool) -> SoftS
 
 
 def _by_levels(launches: Launches, flow: Tensor) -> Tensor:
-    """Gradients of the levels, and the parts of that of the sharpness, (n, 2)."""
+    """Return the gradients of the levels, and parts of that of the sharpness, (n, 2)."""
     given = launches.given
     chunks = min(ceil_div(launches.heights.numel(), THREADS * ITEMS_A_THREAD), MOST_CHUNKS)
     levels = len(given.levels)

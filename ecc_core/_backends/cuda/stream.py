@@ -45,7 +45,7 @@ def curve(
     ranged: bool = False,
     slab_bytes: int = SLAB_BYTES,
 ) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
-    """Euler characteristic of a host volume at sorted thresholds, (n,) int64, and its range.
+    """Return the Euler characteristic of a host volume at thresholds, (n,) int64, and its range.
 
     Each of the devices, given by their numbers, computes a run of slabs of about `slab_bytes`. The
     volume, (p, m, n) or (m, n), is a NumPy array, a memory map, or any object with ``shape`` and
@@ -59,7 +59,7 @@ def curve(
     if 0 in volume.shape:
         return np.zeros(at.size, np.int64), (None, None)
     if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
-        volume = volume.T  # the curve stays the same
+        volume = volume.T  # The curve does not change when axes are swapped.
     chunks = getattr(volume, "chunks", None)
     count = volume.shape[0]
     depth = int(chunks[0]) if chunks else 1  # slices that are read together
@@ -218,7 +218,7 @@ class _Staging:
 
 
 def _is_pinned(volume: Any) -> bool:
-    """Whether the device can copy directly from the volume's memory."""
+    """Return whether the device can copy directly from the volume's memory."""
     if not isinstance(volume, np.ndarray) or not volume.flags.c_contiguous:
         return False
     if not volume.dtype.isnative:

@@ -22,7 +22,7 @@ PAIRS = Struct("surface.cu", "Surface")
 THREADS = 256
 COLUMNS_A_THREAD = 4
 SLICES_A_THREAD = (4, 64)  # Least and most.
-WAVES = 8  # Every thread gets work so often if there is enough.
+WAVES = 8  # Work is cut such that every thread gets some so often, if there is enough.
 RESIDENT = 8  # Blocks on a multiprocessor.
 SHARED_BYTES = 48 << 10  # Bytes of bins in shared memory.
 
@@ -58,7 +58,8 @@ def surface(
             kept.append(memory)
         sizes = tuple(levels.rules.levels for levels in prepared)
         counts = _histogram(codes, sizes, variants, filtrations[0])
-        for levels, variant in zip(prepared[::-1], variants[::-1], strict=True):  # of the last axis
+        # The last axis is summed up to thresholds, then the other one.
+        for levels, variant in zip(prepared[::-1], variants[::-1], strict=True):
             rows = at_thresholds(counts.reshape(-1, counts.shape[-1]), levels, variant.superlevel)
             counts = rows.reshape(*counts.shape[:-1], -1).swapaxes(1, 2)
         counts = -counts if filtrations[0].cubes and filtrations[0].ndim == 3 else counts
@@ -73,7 +74,7 @@ def _histogram(
     codes = [code.astype(element, copy=False) for code in codes]
     images, *spatial = map(int, codes[0].shape)
     depth, height, width = (*[1] * (3 - len(spatial)), *spatial)
-    if len(spatial) < 3:  # threads move from row to row instead of from slice to slice
+    if len(spatial) < 3:  # Threads move from row to row instead of from slice to slice.
         depth = height
         height = 1
     device = codes[0].device.id

@@ -80,7 +80,7 @@ def plan_pairs(
         each = ceil_div(images * blocks, processors)
         busy = max(PAIR_BUSY, min(each, resident) * warps)
         extra = PAIR_START + PAIR_BLOCK / warps * min(each, resident)
-        # The last time that a multiprocessor is filled, blocks that share it end apart.
+        # In the last round, blocks that share a multiprocessor end at different times.
         rounds = max(1.0, each / resident)
         rounds += 0.5 if each > resident and not (deep and resident == 1) else 0
         apart = 1 + PAIR_APART * (resident - 1) if deep else 1

@@ -1,14 +1,14 @@
 """Images that are periodic along some axes, as functions on a torus.
 
 The kernels take a torus on which the last point along each axis of more than one point touches the
-first. An axis that ends is one of a torus, too, with a plane of points that never enter between its
-ends. One that is periodic and has a single point is a circle, by which the rest of the image is
-multiplied: a class of the rest stays one, and becomes another one of the next dimension (Künneth's
-formula).
+first. An axis that is not periodic becomes one of a torus if a plane of points that never enter
+lies between its ends. An axis that is periodic and has a single point is a circle, by which the
+rest of the image is multiplied: each class of the rest gives one of the same dimension, and one of
+the next dimension (Künneth's formula).
 
-In a volume, components of the complement are classes of dimension 2, except for one; so are loops
-that it loses, of which a torus has three. They wind around it, and the links of a forest tell which
-sides are crossed.
+In a volume, components of the complement are classes of dimension 2, except for one. So are classes
+of loops that the complement loses, of which a torus has three. Such loops wind around the torus,
+and the links of a forest tell which sides they cross.
 """
 
 import math
@@ -35,7 +35,7 @@ class Torus(NamedTuple):
     """Where the points of an image lie on a torus."""
 
     shape: tuple[int, ...]
-    """Of the image."""
+    """The shape of the image."""
     wraps: tuple[bool, ...]
     """Along which of its axes opposite sides touch."""
 
@@ -82,7 +82,7 @@ def circles_of(shape: tuple[int, ...], filtration: Filtration) -> int:
 def without_circles(image: Any, filtration: Filtration) -> tuple[Any, Filtration]:
     """Return an image, behind its batch axes, without axes that are circles, and its filtration.
 
-    It keeps one axis, which then ends.
+    At least one axis is kept; if it is a circle, it becomes closed.
     """
     ndim = filtration.ndim
     batch = image.shape[: image.ndim - ndim]

@@ -52,7 +52,7 @@ CELLS_OF_A_POINT = 8  # A coefficient adds up the weights of no more cells.
 
 @contextlib.contextmanager
 def numbers(array: Any) -> Iterator[Any]:
-    """Give the array as one of CuPy, with its device and stream current."""
+    """Yield the array as one of CuPy, while its device and stream are current."""
     with adopt(array) as view:
         yield as_numbers(view)
 
@@ -109,7 +109,7 @@ def _weighted(
     absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
     weight = "double" if floats else "long long"
     macros = {"SHARED": int(shared > 0), "PARTS": parts, "WEIGHT": weight}
-    # With a border, as the kernel reads them.
+    # The kernel reads weights with a border around them.
     slices, rows, columns = frame.shape
     deep = frame.axes[0]
     padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
@@ -156,7 +156,7 @@ def _share(sampling: Sampling, frame: Frame, parts: int) -> tuple[NDArray[np.int
     each = 8 * parts * levels + 24
     fixed = 8 * levels
     size = min(DIRECTIONS, max(1, (BIN_BYTES - fixed) // each))
-    own = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS  # that the kernel declares
+    own = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS  # what the kernel itself declares
     fits = fixed + size * each <= shared_limit(device) - own
     units = ceil_div(_lines(frame), ROWS) * ceil_div(len(frame.positions[2]), COLUMNS)
     # A small image is shared by its directions.
@@ -249,7 +249,7 @@ def _list_corners(
             arguments = image, critical, windows, _corners(corners), size, count
             _launch("list_corners", label, windows, 1, *arguments)
         found = int(count[0])
-        if size:  # the labels may have changed: no more than were listed
+        if size:  # Labels may have changed since they were counted; the list has room for `size`.
             return tuple(listed[: min(size, found)] for listed in corners)
         size = found
         if not size:

@@ -21,7 +21,7 @@ DIRECTIONS = 32  # The most directions that a block counts together.
 QUARTER = 0.25
 
 GRID = Struct("transform.cuh", "Grid")
-# Points to its parts in the order of memory.
+# The structure points to the parts of a sampling, which follow each other in memory.
 SAMPLING = Struct("transform.cuh", "Sampling")
 
 
@@ -75,9 +75,9 @@ def sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampli
 
 
 def evenness(levels: Floats, reach: float) -> tuple[float, float, float]:
-    """Return the first level, levels a unit of height, and how far levels are from even places.
+    """Return the first level, levels per unit of height, and how far levels are from even places.
 
-    All are 0 unless this tells all levels well enough.
+    All are 0 if some level is too far from its place, in steps.
     """
     low = float(levels[0])
     with np.errstate(all="ignore"):
@@ -115,7 +115,7 @@ def place_grid(
 
 
 def accumulate(bins: Any, rows: int, count: int) -> Call:
-    """Return what replaces rows of bins by their running sums; 0 for an address to be set."""
+    """Return the launch that replaces rows of bins by running sums; `bins` may be 0, set later."""
     arguments = bins, np.int32(count)
     return plan_call(
         "transform_sums",

@@ -33,8 +33,9 @@ WARP = 32
 BUSY_LANES = 1 << 18  # So many lanes keep a device busy.
 HEAP = 64  # The entries of a heap in local memory.
 MERGED = 256  # The rows of a sum of columns in local memory.
-ROWS_A_COLUMN = 12  # There is room for so many rows at first, those of sums among them.
-# The words of a thread whose column does not fit in local memory, and how they grow from there.
+ROWS_A_COLUMN = 12  # There is room at first for so many rows of each column, sums included.
+# The words of a thread whose column does not fit in local memory, and their factor each time that
+# these do not suffice.
 LARGE_ROOM = 1 << 12
 LARGER = 16
 OWN_MEMORY = 1 << 31  # The bytes of all threads or blocks together.
@@ -148,9 +149,9 @@ class _Matrix:
             self._run("mark_rows", blocks, arguments)
 
     def reduced(self) -> tuple[Any, Any, Any, Any]:
-        """Return the places of rows and columns that are paired, if they are not the same.
+        """Return the places of paired rows and columns, if these differ, and of those left alone.
 
-        And those of rows and of columns that are left, of which there are three each on a torus.
+        On a torus, three rows and three columns are left without a partner.
         """
         owners = cupy.full(len(self.rows), -1, np.int32)
         if len(self.columns):
@@ -272,7 +273,7 @@ class _Matrix:
 
     def _finished(self, listed: _Listed, owners: Any, late: Any) -> Any:
         """Reduce late columns on the host; return the owners of all rows."""
-        from ecc_core._backends.cpu.betti import tunnels  # which loads the compiler
+        from ecc_core._backends.cpu.betti import tunnels  # Importing it loads the compiler.
 
         packed = listed.spans.get()
         rows, _ = listed.counts()

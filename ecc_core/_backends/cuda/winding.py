@@ -1,10 +1,10 @@
 """When components wind around the axes of a torus, on a device.
 
 A component winds around an axis if a closed path in it crosses the side between the last and the
-first point more often in one direction than in the other. Edges that join components span each of
-them, so the ways along these say how often the way from one node to another one crosses each side
-(as in ``cpu/betti/winding.py``, with nodes in place of points). Every other edge closes a loop,
-whose crossings follow.
+first point more often in one direction than in the other. Edges that join components make up a
+spanning tree of each of them, and paths in the tree tell how often a way from one node to another
+crosses each side (as in ``cpu/betti/winding.py``, with nodes in place of points). Every other edge
+closes a loop, whose crossings follow.
 """
 
 from typing import Any
@@ -58,10 +58,10 @@ def winding_keys(forests: Forests, macros: dict[str, Any], until: Any) -> list[A
 
 
 def _turns_along(ways: Any, nodes: int) -> Any:
-    """Return how often the way from each node along spanning ways crosses each side, (nodes, 3).
+    """Return how often the way from each node to the root of its tree crosses sides, (nodes, 3).
 
-    To the first node of its tree. In each round a tree is joined to one that begins with an earlier
-    node, if there is a way to such a one, so that there are half as many trees, or fewer.
+    The root is the first node. In each round a tree is joined to one that begins with an earlier
+    node, if a way leads to one, so that there are half as many trees, or fewer.
     """
     roots = cupy.arange(nodes, dtype=np.int32)
     turns = cupy.zeros((nodes, 3), np.int32)

@@ -35,7 +35,7 @@ def window_sums(
 def region_window_sums(
     image: Any, coefficients: Any, labels: Any, thresholds: NDArray[Any], filtration: Filtration
 ) -> tuple[Any, Any]:
-    """Return the increasing ids of regions, and the same sums for each, (ids, n)."""
+    """Return the increasing ids of regions, and these sums for each of them, (ids, n) int64."""
     with adopt(image) as view:
         values = numbers(view)
         own = as_cupy(coefficients)
@@ -74,5 +74,6 @@ def _sums_of_entered(values: Any, weights: Any, levels: Levels) -> Any:
     values, bounds = comparable(values, levels.values)
     first = excluding(cupy.asarray(bounds), values, levels.superlevel, cupy.searchsorted)
     counts = cupy.zeros(levels.values.size + 1, np.int64)
-    cupy.add.at(counts, first, weights.astype(np.int64))  # `bincount` waits for the device twice
+    # `cupy.bincount` would wait for the device twice.
+    cupy.add.at(counts, first, weights.astype(np.int64))
     return reached_at(cupy.cumsum(counts[:-1]), levels.entered, cupy)

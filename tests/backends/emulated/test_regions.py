@@ -70,7 +70,7 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
 def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, shape):
     rng = np.random.default_rng(11)
     image = rng.normal(size=shape).astype(np.float32)
-    monkeypatch.setattr(emulator.backend.regions, "FIRST", 2)
+    monkeypatch.setattr(emulator.backend.regions, "EXPECTED_LABELS", 2)
     monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 4 * 4 * 3000)
     levels = np.linspace(-1, 1, 3)
     check_regions(emulator, image, np.ones(shape, np.int32), levels, SIDES[0])
