@@ -27,7 +27,8 @@ __all__ = [
 
 HOST_TYPES = (int, float, str, list, tuple, type(None))
 _adapters: list[Adapter] = [NumPy(), Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
-_by_type: dict[type, Adapter] = {}  # those found, except of array-likes
+_by_type: dict[type, Adapter] = {}
+"""The adapters that were found, by the type of array. Array-likes are searched for every time."""
 
 
 def register(adapter: Adapter) -> None:
@@ -57,7 +58,7 @@ def on_host(array: Any) -> NDArray[Any]:
 
 
 def all_on_host(arrays: Sequence[Any]) -> list[NDArray[Any]]:
-    """Return arrays as `on_host` does, those that are lazy computed in one pass."""
+    """Return arrays as NumPy arrays. Lazy ones are computed together, in one pass."""
     lazy = [array for array in arrays if is_lazy(array)]
     if lazy:
         ready = iter(adapter_of(lazy[0]).computed(lazy))
@@ -66,9 +67,10 @@ def all_on_host(arrays: Sequence[Any]) -> list[NDArray[Any]]:
 
 
 def given_on_host(given: Any) -> Any:
-    """An argument with arrays copied to the host; numbers, sequences and text are as they are.
+    """Return an argument, as a NumPy array if it is an array.
 
-    What is returned must not be written to.
+    Numbers, sequences and text are returned unchanged. The result may share memory with the
+    argument and must not be written to.
     """
     if isinstance(given, np.ndarray):
         return widened(given)

@@ -1,4 +1,4 @@
-"""Where an image comes from: what computes it, where its companions must be, what results are."""
+"""The library and device of an image, which decide what computes it and what results are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Origin:
             self._fall_back(name)
 
     def _fall_back(self, name: str) -> None:
-        """Let the array's library compute, if it can, since no backend serves the device."""
+        """Compute by functions of the array API standard, with a warning, if the library can."""
         standard = self.adapter.standard(self.like)
         if standard is None:
             raise _backends.no_backend(name, self.place)
@@ -139,7 +139,7 @@ def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]
     regions = origin.unwrap(without_masked(labels), "labels")
     dtype = origin.dtype(regions, "labels")
     check_label_type(dtype, tuple(regions.shape), shape, getattr(labels, "dtype", None))
-    if origin.on_host:  # on a device, backends check them when they number the regions
+    if origin.on_host:  # On a device, the backend checks labels when it numbers the regions.
         check_label_values(regions, dtype)
         regions = as_booleans(regions) if dtype.kind == "b" else regions
     return regions if mask is None else np.where(mask, regions, dtype.type(0))

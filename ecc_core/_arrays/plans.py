@@ -1,4 +1,4 @@
-"""Plans of calls: what a backend computes for arrays of one layout, and arguments checked before.
+"""Cached plans of calls: a backend's launch for arrays of one layout, with checked arguments.
 
 A cached plan skips validation: only the values of arrays can still be invalid.
 """
@@ -17,32 +17,33 @@ from ecc_core._request.image import all_axes, looks_thin, warn_of_missing_axis
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import exact_array
 
-KEPT = 256
+MOST_PLANS = 256
 """The most plans that are kept."""
-KEPT_LEVELS = 4096
+MOST_THRESHOLDS = 4096
 """The most thresholds of a plan."""
-HASHED = 64
-"""The bytes at either end of thresholds of which a hash is made."""
+HASHED_BYTES = 64
+"""The bytes at either end of the thresholds that are hashed."""
 
 
 class Plan(NamedTuple):
     """What a backend computes for arrays of one layout."""
 
     result: Any
-    """A result of such a call without its arrays, or None where results have no facts."""
+    """A result of such a call without its arrays, or None if results record no options."""
     run: Callable[..., Any]
-    """Takes the image, and the labels or the mask of a call that has them. Returns None if the call
+    """Takes the image, and the labels or the mask if the call has them. Returns None if the call
     must be made in full."""
     axis_is_missing: bool
+    """Whether the image was taken for a volume, but its shape is that of a batch or of colours."""
 
     def warn_of_axis(self, image: Any) -> None:
-        """Warn, as every call does, if the image was taken for a volume and probably is none."""
+        """Warn if `axis_is_missing`, as a call without a plan does."""
         if self.axis_is_missing:
             warn_of_missing_axis(image.shape)
 
 
 class _Arrays:
-    """The arrays of a call, compared by all but the values of the image, labels and mask."""
+    """The arrays of a call, equal to those of another if layouts and thresholds are equal."""
 
     __slots__ = ("hash", "image", "key", "labels", "mask", "request", "thresholds")
 
@@ -52,8 +53,8 @@ class _Arrays:
         if isinstance(thresholds, np.ndarray):
             raw = thresholds.tobytes()
             self.key: Hashable = layouts, (thresholds.dtype, raw)
-            # Of all bytes it would take longer than everything else that is done for a kept call.
-            self.hash = hash((layouts, raw[:HASHED], raw[-HASHED:], len(raw)))
+            # To hash all bytes would take longer than the rest of a planned call.
+            self.hash = hash((layouts, raw[:HASHED_BYTES], raw[-HASHED_BYTES:], len(raw)))
         else:
             self.key = layouts, thresholds
             self.hash = hash(self.key)
@@ -62,7 +63,7 @@ class _Arrays:
         self.mask = mask
         self.thresholds = thresholds
         self.request: Request | None = None
-        """The request of a call whose plan was not in the cache: it has been checked, too."""
+        """The checked request of a call whose plan was not in the cache."""
 
     def __hash__(self) -> int:
         return self.hash
@@ -71,7 +72,7 @@ class _Arrays:
         return isinstance(other, _Arrays) and self.key == other.key
 
     def forget(self) -> None:
-        """Drop the arrays, since a cache may keep the call."""
+        """Drop the arrays, because the cache keeps the call."""
         self.image = self.labels = self.mask = self.thresholds = self.request = None
 
 
@@ -84,21 +85,15 @@ def plan_of(
     labels: Any = None,
     result_of: Callable[[Filtration], Any] | None = None,
 ) -> tuple["Plan | None", Request | None]:
-    """Return the plan of a kind of call, whose `run` takes the image and the other arrays given.
+    """Return the plan of a kind of call, and the request if this call has checked its arguments.
 
-    `result_of` makes the `result` of the plan, whose facts are therefore checked once.
+    `result_of` makes the `result` of the plan, once for all calls that use the plan.
 
-    Without a plan, also the request, if the arguments have been checked now; otherwise None.
-
-    There is no plan where a call must be made in full: for large arrays on the host, thresholds
-    that are neither an int nor an array, options without a hash, and what a backend has no plan
-    for. `thresholds` are on the host.
+    The plan is None if a call must be made in full: for large arrays on the host, thresholds that
+    are neither an int nor an array, options without a hash, and what a backend has no plan for.
+    The request is None if it was not made. `thresholds` are on the host.
     """
-    few = type(thresholds) is int and thresholds <= KEPT_LEVELS
-    if type(thresholds) is np.ndarray:  # subclasses may be masked, or have a unit
-        few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
-        few = few and thresholds.dtype.kind in "biuf"
-    if not few:
+    if not _can_be_planned(thresholds):
         return None, None
     layouts = [adapter_of(image).layout(image)]
     if labels is not None:
@@ -116,7 +111,7 @@ def plan_of(
         plan = _plan(kind, call, result_of, *options)
         request = None if plan is not None else call.request
     except TypeError:
-        if _is_hashable(options):  # such as an error of the backend
+        if _is_hashable(options):  # The error was not raised by the cache.
             raise
         return None, None
     finally:
@@ -127,21 +122,32 @@ def plan_of(
 
 
 def levels_of(thresholds: Any) -> Any:
-    """Return thresholds as calls are planned for them: on the host, and numbers in an array."""
+    """Return thresholds as `plan_of` takes them: on the host, and sequences as an array."""
     if isinstance(thresholds, list | tuple):
         return exact_array(thresholds, "thresholds")
     return given_on_host(thresholds)
 
 
 def thresholds_of(image: Any, thresholds: Any, levels: Any) -> Any:
-    """Return the thresholds of a result, which are those given if they are an array."""
+    """Return the thresholds of a result: the argument if it is an array, otherwise `levels`."""
     if getattr(thresholds, "ndim", 0):
         return thresholds
     return origin_of(image).wrap(levels)
 
 
+def _can_be_planned(thresholds: Any) -> bool:
+    """Whether a plan can be kept for thresholds: a number of them, or a small array."""
+    if type(thresholds) is int:
+        return thresholds <= MOST_THRESHOLDS
+    if type(thresholds) is not np.ndarray:  # Subclasses may be masked, or have a unit.
+        return False
+    if thresholds.ndim != 1 or thresholds.size > MOST_THRESHOLDS:
+        return False
+    return thresholds.dtype.kind in "biuf"
+
+
 def _lacks_axis(image: Any, options: ImageOptions) -> bool:
-    """Whether an image is taken for a volume that is none, probably."""
+    """Whether an image is taken for a volume, but probably is a batch or has colours."""
     return options.axis is None and looks_thin(image.shape)
 
 
@@ -153,16 +159,16 @@ def _is_hashable(values: tuple[Any, ...]) -> bool:
     return True
 
 
-@lru_cache(maxsize=KEPT, typed=True)
+@lru_cache(maxsize=MOST_PLANS, typed=True)
 def _plan(
     kind: str, call: _Arrays, result_of: Callable[[Filtration], Any] | None, *values: Any
 ) -> Plan | None:
-    """Return a plan; arguments are compared with their types, of which 1 and True differ."""
+    """Return a plan. The cache is typed, because 1 and True are equal but mean other options."""
     image = call.image
     options = ImageOptions(*values)._replace(mask=call.mask)
     thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
     axis_is_missing = _lacks_axis(image, options)
-    if axis_is_missing:  # as every call, and not only this one, warns
+    if axis_is_missing:  # `plan_of` warns, because this function is not called for cached plans.
         options = options._replace(axis=all_axes(image))
     request = call.request = Request.of(image, thresholds, options, labels=call.labels)
     make = getattr(request.origin.backend(), "plan", None)

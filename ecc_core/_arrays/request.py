@@ -1,4 +1,4 @@
-"""A call of a public function with arrays in memory: arguments checked, arrays unwrapped."""
+"""The checked arguments of a function of images in memory, with arrays as a backend takes them."""
 
 import math
 from collections.abc import Callable
@@ -50,10 +50,10 @@ class Request(NamedTuple):
     labels: Any  # of the spatial shape, 0 where the image is masked; or None
     workers: int | None
     window: Any = None
-    """If the boundary is half-open, the points of the argument `mask`, of the images' shape.
+    """If the boundary is half-open, the argument `mask` as points of the images' shape, or None.
 
-    Then only masked elements of ``numpy.ma`` arrays never enter: `mask` has them, and they may be
-    in regions, too.
+    The attribute `mask` then has only the elements that a ``numpy.ma`` array masks, which never
+    enter, even within regions.
     """
 
     @classmethod
@@ -71,8 +71,8 @@ class Request(NamedTuple):
         """Check the arguments of a public function.
 
         The image must be on the device of the origin `like`, if there is one. The thresholds
-        "exact" are refused by a message that ends with `no_exact`; with None only if there are
-        batch axes.
+        "exact" are refused by a message that ends with `no_exact`. If `no_exact` is None, they are
+        refused only together with batch axes.
         """
         given = image
         window = options.mask
@@ -125,9 +125,9 @@ class Request(NamedTuple):
         return {"mask": self.mask, "workers": self.workers}
 
     def find_range(self) -> tuple[Any, Any]:
-        """Return the smallest and the largest finite value, of labelled points if there are.
+        """Return the smallest and the largest finite value of the points.
 
-        Of a window it is that of its points.
+        With labels, only labelled points count; with a window, only those of the window.
         """
         mask = self.mask
         window = self.window
@@ -152,7 +152,8 @@ class Request(NamedTuple):
     def kept(self) -> Any:
         """Return the number of points of each image that are neither masked nor omitted as NaN.
 
-        A tuple of int, or of a dask array with a mask or omitted NaN a 1-D dask array.
+        The numbers are a tuple of int. Of a dask array with a mask or omitted NaN, they are a 1-D
+        dask array.
         """
         if self.origin.on_host or is_lazy(self.images):
             return self._kept(self.images, self.mask)
@@ -173,13 +174,13 @@ class Request(NamedTuple):
         if self.origin.on_host or is_lazy(images):
             counts = shown.sum(axis=tuple(range(-geometry.ndim, 0))).ravel()
             return counts if is_lazy(images) else tuple(counts.tolist())
-        # CuPy sums all numbers of an array in a hundredth of the time that it takes along axes.
+        # CuPy sums a whole array in a hundredth of the time that it takes along axes.
         of_each = shown.reshape(count, math.prod(geometry.spatial))
         counts = [points.sum() for points in of_each]
         return tuple(map(int, counts))
 
     def topology(self, name: str) -> Any:
-        """Return a function of Betti numbers."""
+        """Return the backend's function of Betti numbers that has a name."""
         return getattr(self.origin.betti_numbers(), name)
 
     def warn_if_missed(self, at: NDArray[Any], values: NDArray[Any]) -> None:
@@ -188,7 +189,10 @@ class Request(NamedTuple):
             self.levels.warn_if_missed(at, values, self.find_range, self.name)
 
     def curves(self, compute: Callable[..., Any], given: Any) -> tuple[Any, Any]:
-        """Return thresholds, which were `given`, and what a function of images computes at them."""
+        """Return the thresholds of a result, and the curves that a function computes at them.
+
+        `given` is the argument of the public function, returned if it is an array.
+        """
         at = self.thresholds()
         filtration = self.filtration
         if self.levels.needs_range:
@@ -198,12 +202,12 @@ class Request(NamedTuple):
         return self.origin.thresholds(given, at), self.spread(values, *values.shape[1:])
 
     def spread(self, values: Any, *shape: int) -> Any:
-        """Return values (images, ...) with the batch axes of the image, then `shape`."""
+        """Return values (images, ...), reshaped to the batch axes of the image, then `shape`."""
         return self.origin.wrap(reshaped(values, (*self.geometry.batch, *shape)))
 
 
 def thresholds_named(image: str) -> str:
-    """Return the name of the argument that has the thresholds of an image."""
+    """Return the argument for the thresholds of an image, by the image's own argument."""
     return "thresholds" if image == "image" else f"thresholds_{image}"
 
 
@@ -230,7 +234,7 @@ def layout_of(
 
 
 def shown_in_both(first: Request, second: Request) -> Any:
-    """Return the points that neither of two images of one shape masks; None if they are all."""
+    """Return the points that neither of two images of one shape masks, None without masks."""
     if first.mask is None:
         return second.mask
     if second.mask is None:
@@ -252,7 +256,7 @@ def single_request(
 
 
 def indices_of(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return the indices of points in C order, (k, d); -1 for -1."""
+    """Return the indices (k, d) of points that are numbered in C order. A point of -1 gets -1."""
     if type(points) is not np.ndarray:
         from ecc_core._backends.cuda import gathering
 

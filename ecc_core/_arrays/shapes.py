@@ -16,15 +16,15 @@ from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import check_directions, parse_heights, spread_heights
 
 Floats = NDArray[np.float64]
-LARGEST_SAMPLED = 3  # coordinates, for which directions can be spread evenly
+MOST_SAMPLED_AXES = 3  # Directions can be spread evenly over a circle and a sphere.
 
 
 def unit_vectors(directions: Any, ndim: int) -> Floats:
-    """Return directions that are given, or as many as an int says, (k, ndim)."""
+    """Return the directions that are given, (k, ndim), or evenly spread ones if an int is."""
     count = as_count(directions, "directions")
     if count is None:
         return check_directions(given_on_host(directions), ndim)
-    if ndim > LARGEST_SAMPLED:
+    if ndim > MOST_SAMPLED_AXES:
         raise ValueError(
             f"`directions` must be vectors for points of {ndim} coordinates, got {count}"
         )
@@ -32,11 +32,11 @@ def unit_vectors(directions: Any, ndim: int) -> Floats:
 
 
 class ShapeRequest(NamedTuple):
-    """What a backend computes of shapes, as `Request` is for images.
+    """The checked arguments of a transform of shapes, as `Request` has those of images.
 
-    `given` is what the backend's `numbers` takes. `shown` are the points of a masked array of NumPy
-    that are not masked, or None. `heights` are None if they depend on the extent of the shapes,
-    which `at` then gets.
+    `given` is an array for the backend's `numbers`. `shown` are the points of a masked array of
+    NumPy that are not masked, or None. `heights` are None if they depend on the extent of the
+    shapes; then `at` takes the extent and returns them.
     """
 
     origin: Origin
@@ -93,13 +93,13 @@ class ShapeRequest(NamedTuple):
         return tuple(self.given.shape)
 
     def at(self, reach: float | None) -> Floats:
-        """Return the heights, by default up to `reach` on both sides of the centre."""
+        """Return the heights, by default from -`reach` to `reach` around the centre."""
         if self.heights is not None:
             return self.heights
         return spread_heights(self.height_count, self.range, reach)
 
     def warn_of_thin_volume(self, directions: Any, spacing: Any) -> None:
-        """Warn if three axes are probably none of space, and no argument says that they are."""
+        """Warn if one of three axes is probably not spatial and no argument confirms that it is."""
         if spacing is None and as_count(directions, "directions") is not None:
             advice = "pass `spacing` if it is one, or each image by itself"
             warn_of_thin_volume(self.shape, advice)

@@ -1,4 +1,4 @@
-"""A call with an image in parts: arguments checked, arrays unwrapped."""
+"""The checked arguments of a function of one image in parts along its first axis."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -16,12 +16,12 @@ from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 
 class ShardRequest(NamedTuple):
-    """What a backend computes of an image in parts."""
+    """The checked arguments of a function of one image in parts."""
 
     origin: Origin
-    """The origin of the first part, where the curve is to be."""
+    """The origin of the first part. The curve is an array of this library, on this device."""
     parts: list[Any]
-    """The parts that have points, as the backend takes them."""
+    """The parts that are not empty, as the backend takes them."""
     shape: tuple[int, ...]
     """The shape of the whole image."""
     filtration: Filtration
@@ -63,7 +63,7 @@ class ShardRequest(NamedTuple):
 
 
 def _unwrap(shards: Any) -> tuple[Origin, list[Any]]:
-    """The origin of the first shard, and all of them as the backend there takes them."""
+    """Return the origin of the first shard, and all shards as its backend takes them."""
     if not isinstance(shards, list | tuple):
         raise TypeError(f"`shards` must be a list or tuple of arrays, got {type(shards).__name__}")
     if not shards:

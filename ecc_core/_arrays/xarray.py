@@ -1,7 +1,7 @@
-"""Images that are DataArrays of xarray: what their dimensions and coordinates say is used.
+"""Images that are DataArrays of xarray, whose dimensions and coordinates are used.
 
-A function is called with the array within, lazy if that is a dask array, and its result is told the
-units, and the coordinates of its batch axes.
+A function is called with the array of the DataArray, which may be lazy, and its result gets the
+units and the coordinates of its batch axes.
 """
 
 import sys
@@ -46,11 +46,12 @@ def call_unlabelled(
     whole: bool = False,
     **options: Any,
 ) -> ResultT:
-    """Call a function with the array of a DataArray, and tell its result what the labels say.
+    """Call a function with the array of a DataArray, and add units and coordinates to its result.
 
-    The option `spacing` is found if `lengths` are needed, which thresholds are too if these are
-    "heights". Where they are only wanted, a result that counts points goes without them. A function
-    of a `whole` image takes no `axis`.
+    If `lengths` is given, the option `spacing` is taken from the coordinates. For "needed" and
+    "heights" it is an error if they are not evenly spaced lengths; for "wanted" the result then has
+    no spacing. With "heights", thresholds are lengths, too. A function of a `whole` image takes no
+    `axis`.
     """
     spatial = _spatial_axes(image, axis)
     names = [image.dims[i] for i in spatial]
@@ -83,7 +84,7 @@ def call_unlabelled(
 
 
 def with_facts(found: ResultT, **facts: Any) -> ResultT:
-    """Return a result with those of the facts that it has fields for."""
+    """Return a result with facts added. Facts that it has no field for are ignored."""
     if not is_dataclass(found) or isinstance(found, type):
         return found
     known = {field.name for field in fields(found)}
@@ -91,7 +92,7 @@ def with_facts(found: ResultT, **facts: Any) -> ResultT:
 
 
 def unit_of(array: Any) -> str | None:
-    """Return the unit of the values of a DataArray, None for other arrays and without one."""
+    """Return the unit of the values of a DataArray, None without one and for other arrays."""
     unit = array.attrs.get("units") if is_labelled(array) else None
     return None if unit is None else str(unit)
 
@@ -131,7 +132,7 @@ def _is_time(image: Any, name: Any) -> bool:
 
 def _coordinate(image: Any, name: Any) -> Any:
     """Return the coordinate of a dimension, None if there is none."""
-    return dict(image.coords).get(name)  # its own `get` makes coordinates up
+    return dict(image.coords).get(name)  # `coords.get` makes up coordinates that are missing.
 
 
 def _aligned(array: Any, image: Any, names: Sequence[Any]) -> Any:
@@ -145,7 +146,7 @@ def _aligned(array: Any, image: Any, names: Sequence[Any]) -> Any:
 
 
 def _single(image: Any, names: Sequence[Any]) -> Any:
-    """Return an image that has no other axes than spatial ones."""
+    """Return an image without its batch axes, which must have one element each."""
     for name in image.dims:
         if name not in names:
             if image.sizes[name] != 1:
@@ -158,9 +159,9 @@ def _single(image: Any, names: Sequence[Any]) -> Any:
 
 
 def _lengths_of(image: Any, names: Sequence[Any], spacing: Any) -> tuple[Any, str | None]:
-    """Return the spacing given or that of coordinates, which must agree if these are lengths.
+    """Return the spacing and its unit, from the argument or from coordinates.
 
-    And its unit.
+    If both are there, they must agree, unless coordinates are no evenly spaced lengths.
     """
     given = given_on_host(spacing)
     try:
@@ -192,9 +193,10 @@ def _lengths_of(image: Any, names: Sequence[Any], spacing: Any) -> tuple[Any, st
 def _steps_of_coordinates(
     image: Any, names: Sequence[Any]
 ) -> tuple[dict[Any, float | None], str | None]:
-    """Return the distances of coordinates, None without neighbours or coordinates, and their unit.
+    """Return the distance between neighbouring coordinates of each dimension, and their unit.
 
-    Coordinates must be evenly spaced lengths of one unit.
+    A distance is None for a dimension without coordinates or with a single one. Coordinates must
+    be evenly spaced lengths of one unit.
     """
     known = {name: _coordinate(image, name) for name in names}
     there = {name: one for name, one in known.items() if one is not None}
@@ -224,7 +226,7 @@ def _units_in_words(image: Any, names: Sequence[Any]) -> str:
 
 
 def _is_angle(name: Any, coordinate: Any) -> bool:
-    """Whether coordinates are angles, such as latitudes, whose steps are no lengths."""
+    """Whether coordinates are angles, such as latitudes, rather than lengths."""
     unit = unit_of(coordinate)
     if unit is None:
         return str(name).lower() in GEOGRAPHIC
@@ -232,7 +234,7 @@ def _is_angle(name: Any, coordinate: Any) -> bool:
 
 
 def _step(name: Any, coordinate: Any) -> float | None:
-    """Return the distance between neighbouring coordinates, None if there are no neighbours."""
+    """Return the distance between neighbouring coordinates, None if there are fewer than two."""
     if coordinate is None or coordinate.size < 2:
         return None
     at = coordinate.to_numpy()

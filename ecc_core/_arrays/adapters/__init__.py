@@ -1,1 +1,1 @@
-"""Adapters, a file for each array library, which convert between its arrays and a backend's."""
+"""Adapters convert between the arrays of a library and those of a backend, one file a library."""

@@ -18,15 +18,15 @@ PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__
 
 
 def _has_only_dlpack(array: Any) -> bool:
-    """Whether NumPy takes an array by DLPack, as it has no conversion of its own."""
+    """Whether an array becomes a NumPy array by DLPack only."""
     return hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__")
 
 
 def check_array_like(array: Any, name: str) -> None:
     """Refuse an object that neither says how it becomes an array nor is a number or a sequence.
 
-    NumPy takes every object with a length and items for a sequence: an image of SimpleITK for a row
-    of all its pixels.
+    NumPy takes every object with a length and items for a sequence: it reads an image of SimpleITK
+    as one row of all its pixels.
     """
     if isinstance(array, Sequence | Number):
         return

@@ -1,4 +1,4 @@
-"""What all adapters of array libraries have."""
+"""The base class of adapters of array libraries."""
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -45,7 +45,10 @@ class Adapter:
         return found
 
     def layout(self, array: Any) -> Hashable | None:
-        """Return all that plans depend on, so nothing about values; None if there are none."""
+        """Return what plans of calls depend on: shape, dtype and memory, but no values.
+
+        None if calls with the array are not planned.
+        """
         return None
 
     def unwrap(self, array: Any, name: str) -> Any:
@@ -61,23 +64,23 @@ class Adapter:
         return widened(np.asarray(array))
 
     def computed(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Return what lazy arrays are when all of them are computed in one pass."""
+        """Return lazy arrays computed, all in one pass."""
         return arrays
 
     def read_once(self, array: Any) -> NDArray[Any]:
-        """`on_host`, without a copy if the library says that the array has not changed since."""
+        """Return what `on_host` does, without a copy if the array is unchanged since the last."""
         return self.on_host(array)
 
     def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
-        """Return what an array probably holds, and a function that tells whether it does.
+        """Return the values that an array probably has, and a function that confirms them.
 
-        The function must be called once, since it may have to wait for a device. If it returns
-        False, `read_once` reads the array again. It is None if the array certainly holds that.
+        The function must be called once, and may wait for a device. If it returns False, the
+        array must be read again by `read_once`. It is None if the values are certain.
         """
         return self.read_once(array), None
 
     def as_integers(self, array: Any) -> Any:
-        """An array of whole numbers as int64."""
+        """Return an array of whole numbers as int64."""
         return array.astype(np.int64)
 
     def threads(self) -> int | None:
@@ -93,7 +96,7 @@ class Adapter:
         return nullcontext()
 
     def beside(self, array: Any, other: Any) -> Any:
-        """Return an array on the device of another one, a copy if it is elsewhere."""
+        """Return an array on the device of `other`, copied if it is on another."""
         return array
 
     def standard(self, array: Any) -> Standard | None:

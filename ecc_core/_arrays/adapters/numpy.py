@@ -10,7 +10,7 @@ from ecc_core._arrays.adapters.base import Adapter, is_brain_float, widened
 from ecc_core._request.dtypes import object_in_words
 from ecc_core._request.plain_numbers import refuse_masked
 
-MOST_BYTES = 1 << 20  # Preparing a call pays for arrays up to this size.
+MOST_PLANNED_BYTES = 1 << 20  # Calls with larger arrays take so long that plans save nothing.
 
 
 class NumPy(Adapter):
@@ -23,7 +23,9 @@ class NumPy(Adapter):
         return isinstance(array, np.ndarray | np.generic | list | tuple | bool | int | float)
 
     def layout(self, array: Any) -> Hashable | None:
-        if type(array) is not np.ndarray or array.nbytes > MOST_BYTES or is_brain_float(array):
+        if type(array) is not np.ndarray or is_brain_float(array):
+            return None
+        if array.nbytes > MOST_PLANNED_BYTES:
             return None
         return array.shape, array.strides, array.dtype, array.flags.aligned
 

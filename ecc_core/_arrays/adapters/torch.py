@@ -30,7 +30,8 @@ class Torch(Adapter):
     name = "torch"
 
     def __init__(self) -> None:
-        # Tensors on devices that were read, by their id, with their version and place then.
+        # Values of tensors on devices, by the tensor's id, with the version and the place in memory
+        # that the tensor had when they were read.
         self._read: dict[int, tuple[weakref.ref[Any], Any, NDArray[Any]]] = {}
 
     def supports(self, array: Any) -> bool:
