@@ -68,8 +68,8 @@ class Cluster:
         self.free = [0.0] * threads  # when each thread is
         self.scheduled = self.now = self.busy = 0.0
         self.tasks = 0
-        self.ahead = window.AHEAD_ON_CLUSTER * threads
-        self.asked = window.ASKED_ON_CLUSTER * threads
+        self.ahead = window.AHEAD_A_THREAD_OF_CLUSTER * threads
+        self.most_shares = window.MOST_SHARES_A_THREAD_OF_CLUSTER * threads
 
     def submit(self, function: Any, *arguments: Any) -> Task:
         flat = [a for part in arguments for a in (part if isinstance(part, list) else [part])]

@@ -1,4 +1,4 @@
-"""The boxes of an image that are looked at one at a time, with a halo of one point around each."""
+"""The boxes of an image that are processed one at a time, with a halo of one point around each."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ecc_core._partition import Box, Offset, Partition
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-AT_ONCE = 1 << 18
-"""Points whose boxes are found at once, with small arrays in between."""
+POINTS_AT_ONCE = 1 << 18
+"""Points whose boxes are found at once, so that temporary arrays stay small."""
 
 
 @dataclass(frozen=True)
 class BoxGrid:
-    """The boxes of a partition, by number, each with the window in which it is looked at."""
+    """The boxes of a partition, by number. A window is a box with the points around it."""
 
     partition: Partition
     margin: int
-    """Points around a box in its window, of which the inner ones are the halo."""
+    """Number of points that a window has around its box. The innermost ones are the halo."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -53,14 +53,14 @@ class BoxGrid:
 
     @property
     def inner(self) -> Box:
-        """The place of a box in its window."""
+        """The slices of a window that are its box."""
         return (slice(self.margin, -self.margin),) * len(self.shape)
 
     def numbers_of(self, places: Points) -> NDArray[np.int32]:
         """Return the numbers of the boxes in which points lie."""
         found = np.empty(places.size, np.int32)
-        for first in range(0, places.size, AT_ONCE):
-            part = slice(first, first + AT_ONCE)
+        for first in range(0, places.size, POINTS_AT_ONCE):
+            part = slice(first, first + POINTS_AT_ONCE)
             index = np.unravel_index(places[part], self.shape)
             pairs = zip(self.partition.edges, index, strict=True)
             at = tuple(np.searchsorted(along, own, side="right") - 1 for along, own in pairs)
@@ -72,7 +72,7 @@ class BoxGrid:
         yield from map(self.number, self.partition.that_meet(box))
 
     def in_window(self, number: int, places: Points) -> Points:
-        """Convert places in the image, which lie in a box, to places in its window."""
+        """Convert places in the image to places in the window of the box in which they lie."""
         index = np.unravel_index(places, self.shape)
         pairs = zip(index, self.box(number), strict=True)
         at = tuple(own - part.start + self.margin for own, part in pairs)
@@ -80,9 +80,9 @@ class BoxGrid:
         return found
 
     def in_image(self, number: int) -> Points | None:
-        """Return the places of the points of a window in the image, where they go around it.
+        """Return the places in the image of a window's points, if it reaches over a periodic end.
 
-        None if points of the window lie in the same order as in the image.
+        None if the points of the window lie in the same order as in the image.
         """
         partition = self.partition
         index = partition.index(number)
@@ -99,13 +99,13 @@ class BoxGrid:
 
     @cached_property
     def _neighbours(self) -> dict[int, list[tuple[Offset, int]]]:
-        """The neighbours of boxes that were asked for."""
+        """The neighbours of boxes, as far as they have been computed."""
         return {}
 
     def neighbours(self, number: int) -> list[tuple[Offset, int]]:
-        """Return where the neighbours of a box are, and their numbers.
+        """Return the offsets and the numbers of the neighbours of a box.
 
-        Where opposite sides touch, a box can be its own neighbour.
+        In a periodic image a box can be its own neighbour.
         """
         known = self._neighbours.get(number)
         if known is None:
@@ -116,7 +116,7 @@ class BoxGrid:
         return known
 
     def halo(self, number: int, offset: Offset) -> Box:
-        """Return where the points of a neighbour lie in the window of a box."""
+        """Return the part of a box's window that has points of the neighbour at an offset."""
         places = []
         for n, step in zip(self.window_of(number), offset, strict=True):
             first = {-1: self.margin - 1, 0: self.margin, 1: n - self.margin}[step]
@@ -125,9 +125,9 @@ class BoxGrid:
         return tuple(places)
 
     def sides(self, number: int) -> Iterator[tuple[Box, Offset]]:
-        """Yield where the outermost points of a box lie in its window.
+        """Yield the planes of outermost points of a box, as parts of its window.
 
-        Each with the offset at which the box lies from the neighbour on this side.
+        With each comes the offset of the box from its neighbour on that side.
         """
         shape = self.window_of(number)
         for axis, n in enumerate(shape):
@@ -138,7 +138,10 @@ class BoxGrid:
                 yield (*self.inner[:axis], part, *self.inner[axis + 1 :]), tuple(offset)
 
     def from_shell(self, shell: Array, number: int, offset: Offset) -> Array:
-        """Return what the shell of a box has for its neighbour from which it lies at an offset."""
+        """Return the part of a box's shell that lies in the halo of a neighbour.
+
+        `offset` is that of the box from the neighbour.
+        """
         axis = next(i for i, step in enumerate(offset) if step)
         plane = _planes(shell, self.shape_of(number))[axis, int(offset[axis] < 0)]
         part = {-1: slice(-1, None), 0: slice(None), 1: slice(0, 1)}
@@ -147,7 +150,7 @@ class BoxGrid:
 
 
 def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:
-    """Return a function that gives the numbers of those of some points that lie in a box."""
+    """Return a function of a box's number that gives the indices of the places within the box."""
     numbers = grid.numbers_of(places)
     order = np.argsort(numbers, kind="stable")
     firsts = np.searchsorted(numbers[order], np.arange(grid.size + 1, dtype=np.int32))
@@ -161,7 +164,7 @@ def by_box(grid: BoxGrid, places: Points) -> Callable[[int], Points]:
 
 
 def shell_of(values: Array) -> Array:
-    """Return the outermost points of a box, as one array."""
+    """Return the shell of a box, its outermost points, as a 1-D array."""
     sides = [(axis, end) for axis in range(values.ndim) for end in (0, -1)]
     planes = (values[(slice(None),) * axis + (end,)] for axis, end in sides)
     return np.concatenate([plane.reshape(-1) for plane in planes])

@@ -1,7 +1,7 @@
 """Values of the boxes of an image that add up to those of the whole image.
 
-Such values need of the neighbours of a block only the planes of :mod:`ecc_core._blocks.planes`, and
-are the sum of what blocks contribute: their own values, and those of the terms between blocks.
+The value of an image is the sum of the values of its blocks and of the terms between blocks. Of a
+block's neighbours, the terms need only the planes of :mod:`ecc_core._blocks.planes`.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Values = NDArray[np.int64]
 class BoxValues:
     """What is computed of each box of an image, at some thresholds.
 
-    A scheduler runs several tasks at once, so that each of them is one thread.
+    By default `workers` is one thread, because a scheduler computes several boxes at once.
     """
 
     thresholds: Any
@@ -31,11 +31,11 @@ class BoxValues:
     workers: int | None = field(default=1, kw_only=True)
 
     flat: ClassVar[bool] = True
-    """Whether the axes across which a box has a single point may be left out."""
+    """Whether axes of length 1 may be left out of a box."""
     windows: ClassVar[bool] = False
-    """Whether masks and regions are windows of the image, not all that there is of it."""
+    """Whether the image continues beyond its mask and its regions, which are windows of it."""
     lands_on_host: ClassVar[bool] = False
-    """Whether values are in host memory, wherever the image is."""
+    """Whether values are in host memory even if the image is on a device."""
 
     @property
     def size(self) -> int:
@@ -43,31 +43,34 @@ class BoxValues:
         return int(self.thresholds.size)
 
     def of_box(self, *box: Array) -> Values:
-        """Return the values of each image of a box on its own, (images, size)."""
+        """Return the values of a box on its own, for each image: (images, size)."""
         raise NotImplementedError
 
     def of_regions(self, image: Array, labels: Array, *shown: Array) -> tuple[Array, Values]:
-        """Return labels of a box without a batch axis, and their values, (labels, size).
+        """Return the labels that occur in a box, and their values, (labels, size).
 
-        In `windows`, a mask of the points that may enter can follow the labels.
+        The box has no batch axis. If `windows` is True, a mask of the points that may enter can
+        follow the labels.
         """
         raise NotImplementedError
 
     def curves(self, sums: Array) -> Array:
-        """Return the values of results, (..., n) or (..., k, n), from sums (..., size)."""
+        """Convert sums over the boxes, (..., size), to curves, (..., n) or (..., k, n)."""
         return sums
 
     def parts(self) -> "Sequence[BoxValues]":
-        """Return those with shares of their own, whose values come one after another."""
+        """Return the quantities whose shares are computed one by one and then concatenated."""
         return [self]
 
     def faces(self, place: Place) -> tuple[list[Face], ...]:
-        """Return what the share of a block at a place adds to the block with its next points."""
+        """Return the faces of a block at a place (see :mod:`ecc_core._blocks.planes`)."""
         return faces_of(place, self.filtration.connectivity)
 
     def with_terms(self, own: Values, terms: list[Term]) -> Values:
         """Return the sum of a block's values and the given terms, (images, size)."""
-        batches: dict[tuple[int, bool], list[Term]] = {}  # slabs, planes, and all that is smaller
+        # Boxes of a batch are extended to one shape, so they should be of similar sizes: the number
+        # of axes and the thickness tell slabs from planes and from lines.
+        batches: dict[tuple[int, bool], list[Term]] = {}
         for sign, box in terms:
             box = flattened(box)
             _, thickness, *others = box[0].shape
@@ -80,7 +83,10 @@ def add(shares: Sequence[Values]) -> Values:
 
 
 def differences(curves: Values, *, superlevel: bool) -> Values:
-    """Signed histograms: what enters at each threshold, in the order of entry."""
+    """Return the change of each curve from one threshold to the next, in the order of entry.
+
+    The first change is from zero.
+    """
     changed = curves.copy()
     if superlevel:
         changed[..., :-1] -= curves[..., 1:]

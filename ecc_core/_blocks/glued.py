@@ -1,8 +1,8 @@
-"""Numbers of images whose boxes are glued: pieces of blocks and of boxes, and how they are joined.
+"""Quantities of images whose boxes are glued: the pieces of boxes, and how they are joined.
 
-The blocks of an image are a box that is halved until single blocks are left, whose pieces are
-joined in the opposite order. The size of a piece is that of its open sides, so all pieces that
-wait to be joined need about as much memory as the largest cross-section of the image.
+The box of all blocks is halved until single blocks are left, and their pieces are joined in the
+opposite order. A piece takes memory in proportion to its open sides, so all pieces that wait to be
+joined take about as much as the largest cross-section of the image.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from ecc_core._partition import Index, Ranges, Side, block_count, with_range
 if TYPE_CHECKING:
     from ecc_core._backends.protocols import BettiPieces, HostBettiNumbers, SizePieces
 
-MOST_BLOCKS = 64  # A group has no more, as its pieces are in memory at the same time.
-# The peak of memory that was measured for blocks of pages, in cross-sections of the image.
-SECTIONS = 14
-# Bytes of a piece for each point of an open side. Noise is the worst case; Betti numbers take 17.
+MOST_BLOCKS = 64  # The pieces of all blocks of a group are in memory at the same time.
+# The peak of memory while pieces are joined, in pieces with the open side of a cross-section. It
+# was measured with blocks of whole pages.
+PIECES_AT_PEAK = 14
+# Bytes of a piece for each point of an open side, measured with noise, which is the worst case.
+# Betti numbers alone take 17.
 PIECE_BYTES = 24
 
 Values = NDArray[np.int64]
@@ -37,14 +39,15 @@ Values = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BoxPieces(BoxValues):
-    """Numbers of an image, from the pieces of blocks that are joined where these touch."""
+    """A quantity of an image that is computed from the pieces of its blocks."""
 
-    dtype: np.dtype[Any]  # of the image
+    dtype: np.dtype[Any]
+    """The dtype of the image."""
     masked: bool
 
     @property
     def rows(self) -> int:
-        """Number of curves of an image."""
+        """Number of curves of an image, such as one for each Betti number."""
         raise NotImplementedError
 
     @property
@@ -58,13 +61,16 @@ class BoxPieces(BoxValues):
 
     @property
     def backend(self) -> BettiPieces | SizePieces:
-        """What joins pieces, which are in host memory."""
+        """The functions of the host's backend, because pieces are in host memory."""
         return self.of_backend(betti_numbers("cpu"))
 
     def pieces(
         self, image: Array, mask: Array | None, sides: tuple[Side, ...], *ends: Array | None
     ) -> list[Any]:
-        """Return the pieces of a block, one for each image along its batch axes."""
+        """Return the pieces of a block, one for each image along its batch axes.
+
+        `ends` are the points of an inlet and of an outlet, if the quantity has them.
+        """
         ndim = self.filtration.ndim
         piece_of = self.of_backend(origin_of(image).betti_numbers()).piece_of
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
@@ -111,7 +117,7 @@ class BoxPieces(BoxValues):
 
 
 def piece_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
-    """Return about how large the piece of a block of an image is."""
+    """Return the approximate size of the piece of a block, in bytes."""
     points = math.prod(block)
     on_sides = 0
     for length, whole in zip(block, shape, strict=True):
@@ -128,21 +134,27 @@ def _for_each(array: Array | None, images: Array) -> Sequence[Array | None]:
 
 
 def joining_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
-    """Return about how much pieces take that wait or are joined: several cross-sections."""
+    """Return the approximate memory, in bytes, for all pieces that wait or are being joined.
+
+    They have the open sides of cross-sections of the image, across its longest axis that is cut.
+    """
     lengths = [whole for n, whole in zip(block, shape, strict=True) if n < whole]
-    return SECTIONS * PIECE_BYTES * math.prod(shape) // max(lengths) if lengths else 0
+    if not lengths:
+        return 0
+    cross_section = math.prod(shape) // max(lengths)
+    return PIECES_AT_PEAK * PIECE_BYTES * cross_section
 
 
 class GluedWork(Work):
-    """The pieces of an image that is read from the disk; each group is a box of blocks."""
+    """Computes pieces of an image that is read by blocks. Each group is a box of blocks."""
 
     def __init__(self, read: Any, chunks: Any, computed: BoxPieces) -> None:
         super().__init__(read, chunks, computed)
         self.image = self.partition.spatial
-        """The blocks of each image."""
-        rows = [axis for axis, meets in enumerate(self.image.crossed) if meets]
-        self.row = rows[0] if len(rows) == 1 else None
-        """The axis along which all blocks are, if there is one."""
+        """The partition of one image, without batch axes."""
+        cut_axes = [axis for axis, meets in enumerate(self.image.crossed) if meets]
+        self.row = cut_axes[0] if len(cut_axes) == 1 else None
+        """The only axis along which the image is cut, or None if there are others or none."""
 
     def near(self, block: Index) -> list[Index]:
         return [block]  # The piece of a block depends on no other block.
@@ -154,7 +166,7 @@ class GluedWork(Work):
         return piece
 
     def share(self, block: Index, processed: Sequence[Any]) -> Any:
-        """Return the place and the piece of a block."""
+        """Return a block as a box of blocks, and its piece."""
         return tuple((i, i + 1) for i in block[self.lead :]), processed[0]
 
     def sum(self, shares: Sequence[Any]) -> Values:
@@ -169,7 +181,7 @@ class GluedWork(Work):
     def groups(self, size: int, side: int, span: Span | None = None) -> list[Group]:
         """Return boxes of at most `size` blocks, in the order in which they are joined.
 
-        In this order blocks are numbered, and a `span` of numbers can be chosen.
+        Blocks are numbered in this order. A `span` of numbers restricts the groups to them.
         """
         if self.partition.size == 0:
             return []
@@ -186,7 +198,10 @@ class GluedWork(Work):
         return groups
 
     def _boxes(self, box: Ranges, size: int, numbers: Span) -> Iterator[Ranges]:
-        """Yield boxes of at most `size` blocks, of those of a box with the given numbers."""
+        """Yield boxes of at most `size` blocks: those blocks of `box` that have the given numbers.
+
+        `numbers` count from the first block of `box`.
+        """
         count = block_count(box)
         first = max(numbers[0], 0)
         stop = min(numbers[1], count)
@@ -207,15 +222,18 @@ class GluedWork(Work):
 
 
 def _lies_in(box: Ranges, other: Ranges) -> bool:
-    """Whether a box ends where another one does, or before, along each axis."""
+    """Whether a box lies in another, given that both begin at the same block or later ones.
+
+    It does if it does not end behind the other along any axis.
+    """
     return all(stop <= end for (_, stop), (_, end) in zip(box, other, strict=True))
 
 
 class JoinedBoxes:
-    """The pieces of boxes; those of both halves of a box are joined once they are there.
+    """The pieces of boxes, which are joined as soon as both halves of a larger box are there.
 
-    In a row of blocks any two boxes are joined that touch: if they come from the first one on, what
-    has been joined of the image has a single open side, and no other piece waits.
+    If the image is cut along one axis only, any two boxes that touch are joined. Boxes that come in
+    order are then joined at once, and their piece has a single open side.
     """
 
     def __init__(self, work: GluedWork) -> None:
@@ -237,7 +255,7 @@ class JoinedBoxes:
             )
 
     def _joined(self, box: Ranges) -> tuple[Ranges, Ranges, Ranges] | None:
-        """Return a box and its parts, of which one is the given box and both are there."""
+        """Return a larger box and its halves if one half is `box` and both have pieces."""
         if self.work.row is not None:
             return self._joined_in_row(box, self.work.row)
         image = self.work.image

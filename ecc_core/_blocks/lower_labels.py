@@ -1,7 +1,7 @@
-"""The labels that meet at the points where components that last end, of an image read by boxes.
+"""The labels that meet at the death points of lasting components, of an image read by boxes.
 
-They are noted when a box leaves the memory. What its neighbours have may change after that, so it
-is noted again in the end, from their outermost points.
+A box's labels are recorded when the box leaves memory. The labels of its neighbours may change
+after that, so those in its halo are recorded again in the end.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 Labels = NDArray[np.int32]
 IN_HALO = np.int32(2)
-"""The mark of the first label, which stands for any."""
+"""The mark of label 1, given to every point of a halo to find out which neighbours lie there."""
 
 
 class Window(NamedTuple):
-    """A box with what surrounds it."""
+    """The points of a box and of its margin."""
 
     keys: Array
     places: Points | None
-    """The places of its points in the image, if these are in another order there."""
+    """The places of the points in the image, or None if they are in the same order there."""
     marks: NDArray[np.int32]
 
 
 @dataclass
 class LowerLabels:
-    """The labels of the neighbours that enter before each of some points."""
+    """For some points of the image, the labels of the neighbours that enter before them."""
 
     grid: BoxGrid
     filtration: Filtration
     places: Points
-    """Where the points are in the image."""
+    """The places of the points in the image."""
     rows: Labels = field(init=False)
-    """A column for each neighbour, 0 for those that enter later."""
+    """A row for each point with a column for each neighbour, 0 if the neighbour enters later."""
 
     def __post_init__(self) -> None:
         width = 3 ** len(self.grid.shape)
@@ -51,18 +51,18 @@ class LowerLabels:
 
     @cached_property
     def of_box(self) -> Callable[[int], Points]:
-        """The numbers of the points in a box."""
+        """A function of a box's number that gives the indices of the points within the box."""
         return by_box(self.grid, self.places)
 
     def note(self, number: int, window: Window) -> None:
-        """Note the labels in a window of a box."""
+        """Record the labels beside the points of a box, from its window."""
         own = self.of_box(number)
         if own.size:
             found = self._labels(number, own, window)
             self.rows[own, : found.shape[1]] = found
 
     def note_halo(self, number: int, window: Window) -> None:
-        """Note the labels around a box, from a window without marks within it."""
+        """Record the labels in the halo of a box again, from a window without marks of the box."""
         own = self.of_box(number)
         if not own.size:
             return

@@ -1,10 +1,10 @@
 """Labels that spread from box to box of an image, until none changes.
 
-Labels spread within a box and its halo (`flood_boxes.py` of the backend), and boxes are looked at
-again whose halo has changed. As many of them as fit in memory are held; of the others, the marks
-are kept as runs, beside those of the outermost points, which neighbours read. Marks only ever
-become less, so that an interrupted computation goes on from those that were kept, in any order, and
-ends with the same ones.
+Labels spread within a box and its halo (`flood_boxes.py` of the backend). A box is visited again if
+its halo has changed. As many boxes as fit are held in memory. Of the others, the marks are kept as
+runs, and those of the outermost points also by themselves, because neighbours read them. Marks only
+decrease, so an interrupted computation can continue from those that were kept, in any order, and
+ends with the same marks.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ecc_core._request.filtration import Filtration
 Marks = NDArray[np.int32]
 NONE = np.empty(0, np.int64)
 BYTES_HELD = 6
-"""What a point of a box in memory takes with its mark and links, besides its key."""
+"""Bytes for the mark and the links of a point of a box in memory."""
 BYTES_OF_RANK = 4
-"""What it takes more in a periodic image, in which keys alone do not tell the order of points."""
+"""Bytes for the rank of a point in a periodic image, where keys do not determine the order."""
 
 
 def held_bytes(dtype: np.dtype[Any], wraps: tuple[bool, ...]) -> int:
-    """Return what a point of a box in memory takes."""
+    """Return the bytes that each point of a box in memory takes."""
     ranks = BYTES_OF_RANK if any(wraps) else 0
     return dtype.itemsize + BYTES_HELD + ranks
 
@@ -47,23 +47,23 @@ class Held:
 
     keys: Array
     order: Array
-    """Numbers of its points in the order in which they enter; they may be the keys."""
+    """Numbers that order the points by entry: the keys, or ranks in a periodic image."""
     marks: Marks
     """The marks of the points of its window."""
     links: Any
     is_known: bool
-    """Whether marks have spread in it before, in this run or in an earlier one."""
+    """Whether any of its points had a mark when it was read, or has been visited since."""
     is_new: bool = True
-    """Whether its marks have not spread since it was read."""
+    """Whether it has not been visited since it was read."""
 
 
 class Waiting(NamedTuple):
-    """A box that is to be looked at."""
+    """A box that is to be visited."""
 
     turn: int
-    """When it began to wait."""
+    """A number that increases from box to box as they begin to wait."""
     changed: set[int]
-    """The boxes whose marks have changed since it was looked at."""
+    """The neighbours whose marks have changed since the box was visited."""
 
 
 @dataclass
@@ -73,13 +73,13 @@ class MarkedBoxes:
     tree: PairTree
     found: Found
     levels: NDArray[np.uint64]
-    """The keys after which labels are cut, by label; none if they are not."""
+    """The key after which each label is cut, by label; empty if no label is cut."""
     kind: str
     """The kind of the arrays that are kept."""
     most_held: int
     """How many boxes fit in memory."""
     held: dict[int, Held] = field(default_factory=dict)
-    """Boxes in memory, the one that was used last at the end."""
+    """Boxes in memory, the most recently used one last."""
 
     def __post_init__(self) -> None:
         grid = self.grid
@@ -87,18 +87,18 @@ class MarkedBoxes:
         self._begin = by_box(grid, self.found.births)
         self._end = by_box(grid, self.found.deaths)
         self.end_marks = np.full(self.found.deaths.size, self.flood.UNKNOWN, np.int32)
-        """Marks of the points where components of several boxes end."""
+        """The marks of the death points of components that extend over several boxes."""
         order = grid.partition.in_halves(grid.partition.whole)
         places = self.found.lasting.death_places
         self.lower = LowerLabels(grid, self.filtration, places[places >= 0])
         self.shells = Shells(grid, self.kept, self.kind)
         self._turns = itertools.count()
         self.waiting: dict[int, Waiting] = {}
-        """Boxes to be looked at, or again, in an order in which near ones follow each other."""
+        """The boxes that are to be visited. At first these are all, neighbours near each other."""
         for index in order:
             self._wait(grid.number(index))
-        self.next_held: dict[int, None] = {}
-        """The boxes of `next` that are in memory."""
+        self.waiting_in_memory: dict[int, None] = {}
+        """The boxes of `waiting` that are in memory, in the order in which they are taken."""
 
     @property
     def grid(self) -> BoxGrid:
@@ -117,7 +117,10 @@ class MarkedBoxes:
         return betti_numbers("cpu").flood_boxes
 
     def spread(self, step: Callable[[int], object]) -> None:
-        """Look at boxes until no label changes; `step` is called with a number of boxes."""
+        """Visit boxes until no label changes.
+
+        `step` is called with the number of boxes that have been visited since its last call.
+        """
         running: dict[Future[set[int]], int] = {}
         with ThreadPoolExecutor(self.tree.workers) as pool:
             while self.waiting or running:
@@ -133,25 +136,25 @@ class MarkedBoxes:
                     number = running.pop(future)
                     for other in future.result():
                         self._wait(other, number)
-                        # One that a thread still looks at may be in memory already.
+                        # A box is in `held` shortly before its visit ends.
                         if other in self.held and other not in running.values():
-                            self.next_held[other] = None
+                            self.waiting_in_memory[other] = None
                     if number in self.waiting:
-                        self.next_held[number] = None
+                        self.waiting_in_memory[number] = None
                     step(1)
         self._keep_all_but(0, set())
 
     def _wait(self, number: int, *changed: int) -> None:
-        """Let a box wait, also for the sake of boxes whose marks have changed."""
+        """Let a box wait to be visited, because the marks of the boxes `changed` have changed."""
         if number not in self.waiting:
             self.waiting[number] = Waiting(next(self._turns), set())
         self.waiting[number].changed.update(changed)
 
     def _next(self, running: set[int]) -> int | None:
-        """Return a box that waits, one in memory if there is one; None if none can be taken."""
-        if self.next_held:
-            number = next(iter(self.next_held))
-            del self.next_held[number]
+        """Return the box to visit next, preferably one in memory; None if all are `running`."""
+        if self.waiting_in_memory:
+            number = next(iter(self.waiting_in_memory))
+            del self.waiting_in_memory[number]
             return number
         nearest = self._nearest(running)
         if nearest is not None:
@@ -159,13 +162,13 @@ class MarkedBoxes:
         return nearest
 
     def _nearest(self, running: set[int]) -> int | None:
-        """Return the box that waits with most neighbours in memory, which need not be read again.
+        """Return the waiting box that has most neighbours in memory, None if all are `running`.
 
-        None if all that wait are `running`.
+        Visits that follow each other then change the same boxes, which need not be read again.
         """
         beside = Counter(
             other
-            for number in list(self.held)  # A copy, since threads add boxes.
+            for number in list(self.held)  # A copy, because other threads add boxes.
             for _, other in self.grid.neighbours(number)
             if other in self.waiting and other not in running
         )
@@ -174,7 +177,10 @@ class MarkedBoxes:
         return next((number for number in self.waiting if number not in running), None)
 
     def _keep_all_but(self, most: int, running: set[int]) -> None:
-        """Keep the marks of boxes, those used longest ago first, until so many are in memory."""
+        """Move boxes out of memory, the least recently used first, until `most` are left.
+
+        Their marks are kept. Boxes that are `running` stay, and are not counted.
+        """
         own = [number for number in list(self.held) if number not in running]
         for number in own[: max(0, len(own) - most)]:
             marks = np.ascontiguousarray(self.held[number].marks[self.grid.inner])
@@ -186,7 +192,10 @@ class MarkedBoxes:
         self.shells.forget_all_but({*self.held, *running})
 
     def lower_labels(self) -> NDArray[np.int32]:
-        """Return the labels beside the points where components that last end, once none changes."""
+        """Return the rows of `LowerLabels`, for the death points of the lasting components.
+
+        No label may change after that.
+        """
         boxes = range(self.grid.size)
         workers = self.tree.workers
         with ThreadPoolExecutor(workers) as pool:
@@ -211,9 +220,9 @@ class MarkedBoxes:
         self.lower.note_halo(number, Window(keys, grid.in_image(number), marks))
 
     def _visit(self, number: int, held: Held | None, changed: set[int]) -> set[int]:
-        """Spread the labels within a box, and return which others can change now.
+        """Spread the labels within a box, and return the boxes that can change because of it.
 
-        `changed` are neighbours whose marks have changed since it was looked at.
+        `changed` are the neighbours whose marks have changed since the box was last visited.
         """
         held = held or self._read(number)
         marks = held.marks
@@ -230,17 +239,17 @@ class MarkedBoxes:
             there = self.shells.marks_beside(other, offset)
             if np.less(marks[at], there).any():
                 can_change.add(other)
-                # The neighbour itself has to find lesser marks. Its others are taken when they
-                # spread.
+                # The neighbour spreads the lesser marks itself. If it changes, this box takes its
+                # new marks in `_changed`, which needs to see that they differ from those here.
                 marks[at] = np.maximum(marks[at], there)
         return can_change
 
     def _halos(self, number: int) -> Iterator[tuple[slice, ...]]:
-        """Yield where neighbours lie in the window of a box."""
+        """Yield the parts of a box's window that have points of neighbours."""
         return (self.grid.halo(number, offset) for offset, _ in self.grid.neighbours(number))
 
     def _read(self, number: int) -> Held:
-        """Return a box that was not in memory."""
+        """Read a box that is not in memory."""
         window = self.window(number)
         births, deaths = kept_array(self.kept, "short", number).astype(np.int64)
         links = self.flood.Links.of(births, deaths, window.keys.size)
@@ -267,7 +276,7 @@ class MarkedBoxes:
         return Window(keys, grid.in_image(number), marks)
 
     def _fill_halo(self, number: int, keys: Array, marks: Marks) -> None:
-        """Write what neighbours have of a window."""
+        """Write the keys and the marks of neighbours into the halo of a window."""
         grid = self.grid
         for offset, other in grid.neighbours(number):
             beside = grid.halo(number, offset)
@@ -275,7 +284,7 @@ class MarkedBoxes:
             marks[beside] = self.shells.marks_beside(other, offset)
 
     def _marks(self, number: int, there: Array | None) -> Any:
-        """Return what is known of a box."""
+        """Return the marks of a box that were kept, or the initial ones."""
         runs = self.kept.load(self.kind, number)
         if runs is not None:
             return betti_numbers("cpu").mark_runs.read_runs(runs, self.grid.shape_of(number))
@@ -284,7 +293,7 @@ class MarkedBoxes:
         return np.where(there, self.flood.UNKNOWN, self.flood.NEVER)
 
     def _entries(self, number: int, held: Held, changed: set[int]) -> tuple[Points, Marks]:
-        """Return the places of a window whose marks spread, and these marks."""
+        """Return the places in a window from which marks spread, and their marks."""
         grid = self.grid
         marks = held.marks.reshape(-1)
         begin = self._begin(number)
@@ -305,10 +314,10 @@ class MarkedBoxes:
         return at[is_known], found[is_known]
 
     def _around(self, number: int, marks: Marks) -> Points:
-        """Return the places of the points around a box whose marks are known.
+        """Return the places of the points in the halo of a box whose marks are known.
 
-        So are its own outermost points if the box has not been looked at in this run: an earlier
-        one may have ended before neighbours could know their marks.
+        The box's own outermost points are added if it has not been visited in this run: an earlier
+        run may have ended before the neighbours took their marks.
         """
         parts = list(self._halos(number))
         if not self.shells.has(number):
@@ -320,9 +329,9 @@ class MarkedBoxes:
         return np.concatenate(found)
 
     def _changed(self, number: int, marks: Marks, senders: set[int]) -> Points:
-        """Copy the marks of some neighbours to the halo; return the places of those that are new.
+        """Copy the marks of `senders` to the halo; return the places where they have decreased.
 
-        Marks of others may have changed, too, but lead to no lesser marks within the box.
+        Marks of other neighbours may have changed, too, but cannot lower any mark of the box.
         """
         changed = [NONE]
         for offset, other in self.grid.neighbours(number):
@@ -342,9 +351,9 @@ class MarkedBoxes:
         return marks.astype(np.int32)
 
     def _note_ends(self, number: int, found: Marks) -> set[int]:
-        """Note the marks of points where components of several boxes end.
+        """Record the marks of the death points in a box of components of several boxes.
 
-        Returns the boxes in which those begin whose marks have changed.
+        Returns the boxes that have the births of the components whose marks have changed.
         """
         own = self._end(number)
         at = self.grid.in_window(number, self.found.deaths[own])
@@ -358,7 +367,7 @@ class MarkedBoxes:
 
 
 def _places(flags: Array, at: tuple[slice, ...], shape: tuple[int, ...]) -> Points:
-    """Return the places in a window of the points of a part of it whose flag is set."""
+    """Return the places in a window, of a given shape, of the flagged points of its part `at`."""
     index = np.nonzero(flags)
     first = (along + part.start for along, part in zip(index, at, strict=True))
     found: Points = np.ravel_multi_index(tuple(first), shape)

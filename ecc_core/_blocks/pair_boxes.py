@@ -1,7 +1,7 @@
-"""Components of an image that is read by boxes: which of them last, and where the others end.
+"""Persistence pairs of the components of an image that is read by boxes.
 
-Boxes are joined in groups, and groups in a tree, as in `glued.py`. What has been found of a group
-is kept, so that an interrupted computation goes on after it.
+Boxes are joined in groups, and groups in a tree, as in `glued.py`. The piece and the pairs of each
+group are kept, so that an interrupted computation can continue.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ecc_core._blocks.box_grid import Array, BoxGrid, Points, shell_of
 from ecc_core._partition import Ranges, block_count
 from ecc_core._request.persistence import lasting
 
-BOXES_OF_GROUP = 64
+MOST_BOXES_OF_GROUP = 64
 AHEAD = 1
-"""Boxes beyond those that are computed that may wait to be joined."""
+"""Number of finished boxes that may wait to be joined while each thread computes another."""
 
 Read = Callable[[tuple[slice, ...]], tuple[Array, Array | None]]
-"""Returns the values of a box, and which of its points are used."""
+"""Returns the values of a box, and its mask or None."""
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
 class Kept(Protocol):
-    """Arrays of several kinds, by number."""
+    """A store of arrays, by kind and number, from which an interrupted run can continue."""
 
     def load(self, kind: str, number: int) -> Array | None:
         """Return an array; None if it is not there."""
@@ -44,14 +44,14 @@ class Kept(Protocol):
 
 
 class Found(NamedTuple):
-    """What has been found of some boxes."""
+    """The components that have been found in some boxes."""
 
     lasting: Pairs
-    """Components that last."""
+    """The components whose persistence is large enough, or which never die."""
     births: Points
-    """Where those begin that do not, as far as they extend over several boxes."""
+    """The birth places of the other components that extend over several boxes."""
     deaths: Points
-    """Where these end."""
+    """The death places of the same components."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,16 @@ class PairTree:
         return betti_numbers("cpu").pair_pieces
 
     def _groups(self, box: Ranges) -> Iterator[Ranges]:
-        """Yield the boxes of boxes that are joined at once."""
+        """Yield the groups of the boxes in `box`."""
         cut = self.grid.partition.halves(box)
-        if cut is None or block_count(box) <= BOXES_OF_GROUP:
+        if cut is None or block_count(box) <= MOST_BOXES_OF_GROUP:
             yield box
             return
         for half in cut[1:]:
             yield from self._groups(half)
 
     def _group(self, box: Ranges, number: int) -> tuple[Any, Found]:
-        """Return the piece of a group, and what has been found in it."""
+        """Return the piece of a group and its components, which are kept."""
         known = self.kept.load("group", number)
         if known is not None:
             return self._unpacked(known)
@@ -134,7 +134,10 @@ class PairTree:
         return piece, self._sorted_out(pairs)
 
     def _leaf(self, index: tuple[int, ...]) -> tuple[Any, Found]:
-        """Return the piece of a box; keep what its neighbours and the labels need."""
+        """Return the piece of a box and its components.
+
+        Keep the arrays that :mod:`ecc_core._blocks.marked_boxes` needs of the box.
+        """
         number = self.grid.number(index)
         box = self.grid.box(number)
         values, shown = self.read(box)
@@ -160,7 +163,7 @@ class PairTree:
         return piece, Found(found.lasting, none, none)
 
     def _sorted_out(self, pairs: Pairs) -> Found:
-        """Tell the components that last from the others."""
+        """Separate the lasting components from the others."""
         alive = pairs.births != pairs.deaths
         lasts = alive & lasting(pairs.births, pairs.deaths, self.least)
         lasts |= pairs.death_places < 0
@@ -181,7 +184,7 @@ class PairTree:
 
 
 def together(parts: Sequence[Found]) -> Found:
-    """Return what has been found of several sets of boxes."""
+    """Return the components of several sets of boxes as one."""
     fields = zip(*[part.lasting for part in parts], strict=True)
     pairs = Pairs(*[np.concatenate(field) for field in fields])
     births = np.concatenate([part.births for part in parts])
@@ -194,7 +197,10 @@ def in_order(
     items: Iterable[Item],
     ahead: int,
 ) -> Iterator[Value]:
-    """Yield what threads compute of items, in their order; at most so many are under way."""
+    """Yield the values of a function of items, in order, computed by the threads of a pool.
+
+    At most `ahead` items beyond the one that is yielded next are computed or wait.
+    """
     waiting: deque[Future[Value]] = deque()
     try:
         for item in items:

@@ -11,8 +11,8 @@ A block [a, b) owns the cells whose lowest corner is its own (V), or the doubled
     V:  E = F[a, b+1) - F[b, b+1) = F[a, b) + H,    H = F[b-1, b+1) - F[b-1, b) - F[b, b+1)
     T:  E = F[a, b+1) - F[a, a+1) = F[a, b) + H,    H = F[b-1, b+1) - F[b-1, b) - F[a, a+1)
 
-The terms with b are left out of the last block, and T's F[a, a+1) of the first. What E and H take
-off, F[b, b+1) or F[a, a+1), are called the faces of the block. In the product
+The terms with b are left out for the last block, and T's F[a, a+1) for the first. The planes that E
+and H take off, F[b, b+1) or F[a, a+1), are called the faces of the block. In the product
 
     E E E = F F F + H E E + F H E + F F H
 
@@ -36,13 +36,13 @@ Array = NDArray[Any]
 class Face(NamedTuple):
     """A plane at an end of a box, whose curve is added to that of the box."""
 
-    times: int  # how often it is added
-    end: int  # 0 for the first plane, -1 for the last one
-    thickness: int = 1  # 2 if the plane is repeated
+    times: int  # How often the curve is added; -1 to subtract it.
+    end: int  # 0 for the first plane, -1 for the last one.
+    thickness: int = 1  # 2 if the plane is repeated.
 
 
 def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
-    """Return the planes, for each axis, that E takes off a block with its next points."""
+    """Return the faces of a block along each axis, which E subtracts."""
     last = Face(-1, -1)
     first = Face(-1, 0)
     if connectivity == 1:
@@ -53,16 +53,16 @@ def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
 class BlockSums(NamedTuple):
     """What is kept of a block after it has been processed."""
 
-    batch: tuple[int, ...]  # lengths of the batch axes
-    own: NDArray[np.int64]  # curve or table of the block on its own
+    batch: tuple[int, ...]  # Lengths of the batch axes.
+    own: NDArray[np.int64]  # Curve or table of the block on its own.
     first: tuple[Box, ...]
-    """The block's first plane across each spatial axis, of thickness 1; none where it is alone."""
+    """The block's first plane across each spatial axis, empty if the image is not cut along it."""
     last: tuple[Box, ...]
-    """The block's last plane across each spatial axis, of thickness 1; none where it is alone."""
+    """The block's last plane across each spatial axis, empty if the image is not cut along it."""
 
     @property
     def home(self) -> Array:
-        """An array on the device of the block, if there are neighbours."""
+        """An array on the device of the block: a plane, or the values if there is none."""
         for box in self.first:
             if box:
                 first: Array = box[0]
@@ -71,10 +71,10 @@ class BlockSums(NamedTuple):
 
 
 def towards(offset: Sequence[int], sums: BlockSums) -> BlockSums:
-    """Return only the planes that are needed of a neighbour, which is `offset` blocks further.
+    """Return a neighbour with only those planes that the block `offset` before it needs.
 
-    Layers across an axis are as long as the block along earlier axes, so neighbours that are
-    further along one of these have no part in them.
+    A layer across an axis has the block's own extent along earlier axes, so it has no points of
+    neighbours that lie further along one of these.
     """
     axis = list(offset).index(1)
     return sums._replace(first=sums.first[: axis + 1], last=sums.last[:axis])
@@ -122,8 +122,8 @@ def crossing_terms(
     """Return the terms that contain H: all but the block's own curve.
 
     `blocks` are the block and all its later neighbours, the last axis running fastest. `after` says
-    along which axes there are neighbours, and `faces` what E adds along each axis to the block with
-    its next points; last planes are those of a neighbour. Boxes keep all axes of the image.
+    along which axes there are neighbours, and `faces` are those of the block along each axis. A
+    face at the end is the first plane of a neighbour. Boxes keep all axes of the image.
     """
     near = dict(zip(offsets_of(after), blocks, strict=True))
     terms: list[Term] = []
@@ -133,7 +133,7 @@ def crossing_terms(
             own = _layer(near, axis, after=after, step=0, side="last")
             following = _layer(near, axis, after=after, step=1, side="first")
             both, taken_off, _ = meeting(own, following, 1 + axis)
-            crossing += [both, taken_off]  # the third one is a face, of either block
+            crossing += [both, taken_off]  # The third term is a face of one of the blocks.
         for face in faces[axis]:
             plane = following if face.end else _layer(near, axis, after=after, step=0, side="first")
             crossing.append((face.times, _thickened(plane, axis, face.thickness)))
@@ -144,7 +144,7 @@ def crossing_terms(
 
 
 def _face(term: Term, axis: int, face: Face) -> Term:
-    """A plane of a box, and how often it counts."""
+    """Return the term of a face of a term's box."""
     sign, box = term
     at = slice(-1, None) if face.end else slice(0, 1)
     plane = tuple(plane_of(array, axis, at) for array in box)
@@ -164,9 +164,10 @@ def _layer(
     step: int,
     side: Literal["first", "last"],
 ) -> Box:
-    """The first or last plane across `axis` of the block that is `step` further along it.
+    """Return the first or last plane across `axis` of the block that is `step` further along it.
 
-    Along earlier axes it has a block's own extent, along later ones one point more.
+    Along earlier axes it has the block's own extent, along later ones also the first point of the
+    next block.
     """
     ndim = len(after)
     steps = [range(1)] * ndim
@@ -196,7 +197,7 @@ def _joined(pieces: dict[tuple[int, ...], Box]) -> Box:
 
 
 def _concatenated(boxes: Sequence[Box], axis: int) -> Box:
-    """Return boxes as one, along a spatial axis."""
+    """Concatenate boxes along a spatial axis."""
     if len(boxes) == 1:
         return boxes[0]
     return tuple(np.concatenate(parts, axis=1 + axis) for parts in zip(*boxes, strict=True))

@@ -1,4 +1,4 @@
-"""Regions of the components that last, of an image that is read by boxes."""
+"""Regions of the lasting components of an image that is read by boxes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ Step = Callable[[int], object]
 MARKS = "marks"
 UNCUT = "uncut"
 """Kinds of arrays that are kept."""
-MOST_RUNS = 8
-"""Boxes whose runs are held while labels are read."""
+MOST_HELD_RUNS = 8
+"""The most boxes whose runs are held in memory while labels are read."""
 
 
 class Regions(NamedTuple):
-    """The components that last, oldest first, whose labels are 1 to k."""
+    """The k lasting components, oldest first. Their labels are 1 to k."""
 
     births: Array
     deaths: Array
     birth_places: Points
     death_places: Points
-    """-1 for those that never die."""
+    """The places where components die, -1 for those that never do."""
     merged_into: NDArray[np.int32]
+    """The label of the component that each one joins when it dies, 0 for those that never do."""
     points: NDArray[np.int64]
-    """How many points have each label."""
+    """The number of points with each label."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class RegionBoxes:
 
     tree: PairTree
     threshold: Any = None
-    """Up to which value points are labelled."""
+    """The value up to which points are labelled, or None for all points."""
     rel_height: float | None = None
-    """At which share of the way from birth to death regions are cut."""
+    """The fraction of the way from birth to death at which regions are cut, or None."""
     most_held: int = 1
     """How many boxes fit in memory."""
 
@@ -83,7 +84,10 @@ class RegionBoxes:
         return betti_numbers("cpu").flood_boxes
 
     def _levels(self, found: Found, step: Step) -> tuple[NDArray[np.uint64], int]:
-        """Return the keys after which labels are cut, by label, and the number of labels left."""
+        """Return the key after which each label is cut, and the number of labels that have points.
+
+        There are no keys if no label is cut.
+        """
         pairs = found.lasting
         options = self.tree.options
         superlevel = options.filtration.superlevel
@@ -105,9 +109,9 @@ class RegionBoxes:
         return np.append(np.uint64(0), keys), int(np.count_nonzero(births <= keys))
 
     def _ends(self, found: Found, step: Step) -> tuple[Array, tuple[float, float] | None]:
-        """Return the last value of the part of the image that each label is connected with.
+        """Return the last value to enter of the connected part of the image that has each label.
 
-        It is in the order of entry, as are the least and largest finite value of the image.
+        Also return the first and the last finite value to enter, or None if there is none.
         """
         grid = self.tree.grid
         known: list[Any] = [self.tree.kept.load("ends", number) for number in range(grid.size)]
@@ -124,7 +128,7 @@ class RegionBoxes:
         return np.full(pairs.births.size, ends[:, 2].max(initial=lowest)), finite
 
     def _last_values(self, found: Found, step: Step) -> Array:
-        """Return the last values of parts of the image that are not connected, by label."""
+        """Return what `_ends` does for an image of several parts that are not connected."""
         tree = self.tree
         marked = MarkedBoxes(
             tree=tree,
@@ -152,7 +156,7 @@ class RegionBoxes:
         return last[1:]
 
     def _merged(self, marked: MarkedBoxes, pairs: Pairs) -> NDArray[np.int32]:
-        """Return the label that each one joins where it ends, or 0."""
+        """Return the label of the component that each one joins when it dies, or 0."""
         ending = np.flatnonzero(pairs.death_places >= 0)
         places = pairs.death_places[ending]
         rows = marked.lower_labels()
@@ -163,7 +167,7 @@ class RegionBoxes:
         return merged
 
     def _points(self, count: int) -> NDArray[np.int64]:
-        """Return how many points have each label."""
+        """Return the number of points with each label."""
         grid = self.tree.grid
         functions = betti_numbers("cpu").mark_runs
         points = np.zeros(count + 1, np.int64)
@@ -175,21 +179,21 @@ class RegionBoxes:
 
 
 def labels_of(marks: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    """Return the labels of marks, 0 of those that are cut and of labels beyond `count`."""
+    """Return the labels of marks, 0 for points that are cut and for labels beyond `count`."""
     labels = marks >> 1
-    return np.where((marks & 1 == 1) | (labels > count), 0, labels)
+    is_cut = marks & 1 == 1
+    return np.where(is_cut | (labels > count), 0, labels)
 
 
 @dataclass(frozen=True)
 class KeptLabels:
-    """The labels of an image, read by boxes from what was kept of them."""
+    """The labels of an image, which are read box by box from the runs that were kept."""
 
     tree: PairTree
     count: int
     """The number of labels."""
     _runs: dict[int, Any] = field(default_factory=dict)
-    """The runs of the boxes that were read last, since parts of a box are read one after another.
-    """
+    """The runs of the boxes that were read last: parts of a box are read one after another."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -218,13 +222,13 @@ class KeptLabels:
         return labels
 
     def _runs_of(self, number: int) -> Any:
-        """Return the runs of a box; those of a few boxes are held."""
+        """Return the runs of a box, and hold them in memory."""
         runs = self._runs.pop(number, None)
         if runs is None:
             runs = self.tree.kept.load(MARKS, number)
             if runs is None:
                 raise InputFileError(LOST)
         self._runs[number] = runs
-        for other in list(self._runs)[:-MOST_RUNS]:
-            self._runs.pop(other, None)  # which another thread may have removed
+        for other in list(self._runs)[:-MOST_HELD_RUNS]:
+            self._runs.pop(other, None)  # Another thread may have removed it already.
         return runs

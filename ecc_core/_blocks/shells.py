@@ -1,6 +1,6 @@
 """The outermost points of the boxes of an image: their keys, and their marks so far.
 
-Those of boxes in memory are held, and of many others; the rest is read again.
+Those of boxes in memory and of some others are held in memory; the rest is read from the store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ecc_core.errors import InputFileError
 
 Marks = NDArray[np.int32]
 MOST_SHELLS = 64
-"""Boxes that are not in memory, of whose outermost points the keys or the marks are."""
+"""The most boxes outside memory whose keys, or whose marks, at the outermost points are held."""
 LOST = "partial results of an earlier run are damaged or missing: run it again without --resume"
 
 
@@ -34,9 +34,9 @@ class Shells:
     kind: str
     """The kind of the marks that are kept."""
     _marks: dict[int, Marks] = field(default_factory=dict)
-    """The marks of boxes that are or were in memory."""
+    """The marks of boxes that are in memory, or recently were."""
     _read_again: dict[int, Marks] = field(default_factory=dict)
-    """The marks of other boxes, which were read again."""
+    """The marks of other boxes, which were read from the store."""
     _keys: dict[int, Array] = field(default_factory=dict)
     _reading: Lock = field(default_factory=Lock)
 
@@ -45,23 +45,24 @@ class Shells:
         return betti_numbers("cpu").flood_boxes
 
     def has(self, number: int) -> bool:
-        """Whether a box is, or was lately, in memory."""
+        """Whether a box is, or recently was, in memory."""
         return number in self._marks
 
     def set(self, number: int, marks: Marks) -> None:
-        """Note the marks of a box in memory."""
+        """Record the marks of a box in memory."""
         self._marks[number] = marks
 
     def keep(self, number: int) -> None:
-        """Keep the marks of a box that leaves the memory."""
+        """Write the marks of a box that leaves memory to the store."""
         shell = self._marks[number]
         self.kept.keep(f"{self.kind}-shell", number, shell)
-        # Other threads find it at any time: here, or kept.
+        # The marks become the most recent ones. Between these statements other threads read them
+        # from the store.
         del self._marks[number]
-        self._marks[number] = shell  # the last one
+        self._marks[number] = shell
 
     def forget_all_but(self, in_memory: Collection[int]) -> None:
-        """Hold no more than the last ones of other boxes."""
+        """Drop marks of boxes that are not in memory, except of the most recent ones."""
         away = [number for number in list(self._marks) if number not in in_memory]
         for number in away[: max(0, len(away) - MOST_SHELLS)]:
             with self._reading:
@@ -69,11 +70,11 @@ class Shells:
                 del self._marks[number]
 
     def keys_beside(self, number: int, offset: Offset) -> Array:
-        """Return the keys of the points of a neighbour that a halo has."""
+        """Return the keys of a box's points in the halo of a neighbour (`BoxGrid.from_shell`)."""
         return self.grid.from_shell(self.keys_of(number), number, offset)
 
     def marks_beside(self, number: int, offset: Offset) -> Any:
-        """Return the marks of the points of a neighbour that a halo has."""
+        """Return the marks of a box's points in the halo of a neighbour (`BoxGrid.from_shell`)."""
         shell = self._shell(number)
         if shell is not None:
             return self.grid.from_shell(shell, number, offset)
@@ -84,7 +85,7 @@ class Shells:
         return np.where(there, self._flood.UNKNOWN, self._flood.NEVER)
 
     def keys_of(self, number: int) -> Array:
-        """Return the keys of the outermost points of a box; those of many boxes are held."""
+        """Return the keys of the outermost points of a box."""
         keys = self._keys.get(number)
         if keys is None:
             keys = kept_array(self.kept, "keys", number)
@@ -92,11 +93,13 @@ class Shells:
         return keys
 
     def _shell(self, number: int) -> Marks | None:
-        """Return the marks of the outermost points of a box; those of many boxes are held."""
+        """Return the marks of the outermost points of a box, None if it has none yet."""
         shell = self._marks.get(number)
         if shell is not None:
             return shell
-        with self._reading:  # so that no older ones come back
+        # The lock orders this after `forget_all_but`: marks read before newer ones were written
+        # must not be held after these were dropped.
+        with self._reading:
             shell = self._read_again.get(number)
             if shell is None:
                 shell = self.kept.load(f"{self.kind}-shell", number)
@@ -106,7 +109,7 @@ class Shells:
 
 
 def kept_array(kept: Kept, kind: str, number: int) -> Array:
-    """Return an array that must be there."""
+    """Return an array of the store, which must have it."""
     found = kept.load(kind, number)
     if found is None:
         raise InputFileError(LOST)
@@ -114,7 +117,7 @@ def kept_array(kept: Kept, kind: str, number: int) -> Array:
 
 
 def _add(shells: dict[int, Array], number: int, shell: Array) -> None:
-    """Hold a shell; of many ones, no longer the one that was added first."""
+    """Add a shell, and drop those added first if there are more than `MOST_SHELLS`."""
     for other in list(shells)[: max(0, len(shells) + 1 - MOST_SHELLS)]:
-        shells.pop(other, None)  # which another thread may have removed
+        shells.pop(other, None)  # Another thread may have removed it already.
     shells[number] = shell

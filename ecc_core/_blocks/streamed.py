@@ -27,7 +27,7 @@ def streamed_curve(
     devices: Any,
     options: ImageOptions,
 ) -> tuple[Any, Any, Filtration]:
-    """Return thresholds, the curve of an image at them, and its filtration."""
+    """Return the thresholds, the curve of an image at them, and the filtration."""
     request = _request(image, thresholds, devices, options)
     stream, numbers = _streaming(devices)
     volume = request.images
@@ -66,7 +66,7 @@ def _request(image: Any, thresholds: Any, devices: Any, options: ImageOptions) -
             f"for {origin.place}"
         )
     if hasattr(image, "shape") and isinstance(getattr(image, "dtype", None), np.dtype):
-        check_image_dtype(image.dtype)  # it can be read in slabs
+        check_image_dtype(image.dtype)  # The image is read slab by slab, not converted.
     else:
         volume = origin.image(image)
     shape = tuple(volume.shape)
@@ -93,8 +93,8 @@ def _of_all_bytes(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return thresholds over the range of an 8-bit volume, and the curve at them.
 
-    Reading the volume takes most of the time. It is read once, since the curve at all values that
-    the dtype has gives the curve at any thresholds.
+    Reading the volume takes most of the time, so it is read once: the curve at all values of the
+    dtype gives the curve at any thresholds.
     """
     span = np.iinfo(np.int8 if volume.dtype == np.int8 else np.uint8)
     every = np.arange(span.min, span.max + 1)

@@ -1,4 +1,4 @@
-"""What is added up of the groups of blocks of an image, in any order and also in several runs."""
+"""Totals over the groups of blocks of an image, added in any order and in several runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Values = NDArray[np.int64]
 
 
 class Key(NamedTuple):
-    """What an array of a total is of."""
+    """The blocks to which an array of a total belongs."""
 
     images: Index
     """Index of the blocks along the batch axes."""
     box: Ranges | None
-    """The blocks along the spatial axes, where these are glued; None for a sum."""
+    """The box of blocks along the spatial axes of a piece; None for a sum."""
 
 
 class Total:
@@ -32,17 +32,17 @@ class Total:
         self.sums: dict[Index, Values] = {}
 
     def add(self, group: Group, values: Values) -> None:
-        """Add what `Work.sum` returns of a group."""
+        """Add the values of a group, which `Work.sum` returns."""
         self.add_array(Key(group.images, None), values)
 
     def add_array(self, key: Key, values: Values) -> None:
-        """Add an array of a total of the same work."""
+        """Add an array of another total of the same work."""
         if key.images in self.sums:
             values = self.work.sum([self.sums[key.images], values])
         self.sums[key.images] = values
 
     def arrays(self) -> Iterator[tuple[Key, Values]]:
-        """Yield all that has been added up."""
+        """Yield the arrays of the total."""
         for images, values in self.sums.items():
             yield Key(images, None), values
 
@@ -72,12 +72,12 @@ class JoinedTotal(Total):
                 yield Key(images, box), self.work.computed.backend.pack_piece(piece)
 
     def pieces(self) -> Iterator[tuple[Index, Any]]:
-        """Yield the piece of each whole image; none of an image without points."""
+        """Yield the index and the piece of each whole image that has points."""
         for images, joined in self.images.items():
             (piece,) = joined.pieces.values()
             yield images, piece
 
 
 def total_of(work: Work) -> Total:
-    """Return the total of a work, to which nothing has been added yet."""
+    """Return an empty total of a work."""
     return JoinedTotal(work) if isinstance(work, GluedWork) else Total(work)

@@ -1,9 +1,9 @@
-"""Sum over the blocks of an image that is read from the disk, in a window that moves over it.
+"""Sums over the blocks of an image that is read from the disk, in a window that moves over it.
 
 A graph of all blocks would grow with the image. Here a block is read shortly before it is used, and
-only its outermost planes are kept, until all earlier neighbours have been computed. So memory is
-that of one layer of blocks. It is bounded, too: an image of a large cross-section is divided into
-columns along its first axis, and the blocks beside a column are read once more.
+only its outermost planes are kept until all its earlier neighbours have been computed. Memory is
+therefore proportional to a layer of blocks. To bound it, an image with a large cross-section is
+divided into columns along its first axis, and blocks beside a column are read once more.
 """
 
 import heapq
@@ -23,16 +23,17 @@ from ecc_core._partition import Index
 from ecc_core._request.resources import available_cores
 from ecc_core.errors import InputFileError
 
-# Blocks that are read ahead of the computation, for each thread. No thread then waits for the block
-# of another one.
-AHEAD = 2
-# Blocks whose values may be under way at the same time, for each thread.
-ASKED = 4
-# Sums of groups that may be under way, beside that of the last group.
-SUMS = 1
-AHEAD_ON_CLUSTER = 8
-ASKED_ON_CLUSTER = 16
+AHEAD_A_THREAD = 2
+"""Blocks that are read ahead of the computation, so that no thread waits for the block of another.
+"""
+MOST_SHARES_A_THREAD = 4
+"""Shares that are computed or wait at the same time."""
+MOST_EARLIER_SUMS = 1
+"""Sums of earlier groups that may be unfinished when the sum of a group is submitted."""
+AHEAD_A_THREAD_OF_CLUSTER = 8
+MOST_SHARES_A_THREAD_OF_CLUSTER = 16
 MOST_SPOILT = 64
+"""The most groups that are given up before the computation ends with an error."""
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 
 Values = NDArray[np.int64]
@@ -49,10 +50,10 @@ def sums_of_groups(
 ) -> Generator[tuple[int, Values]]:
     """Yield the numbers of groups and their sums, as soon as they have been computed.
 
-    `numbers` are those of the groups that are wanted, increasing; each is taken before its group is
-    read. `workers` are threads of this process, `scheduler` the address of a dask cluster to use
-    instead. After an error that is `spoiling`, only the group of the failing block is given up. The
-    first one is raised in the end, or when there are `MOST_SPOILT`.
+    `numbers` are the increasing numbers of the groups to compute; each is taken from the iterable
+    before its group is read. `workers` is the number of threads, `scheduler` the address of a dask
+    cluster to use instead. If a block raises an error of the type `spoiling`, only its group is
+    given up. The first such error is raised in the end, or after `MOST_SPOILT` of them.
     """
     errors: list[Exception] = []
     waiting: deque[tuple[int, Any]] = deque()
@@ -82,7 +83,7 @@ def sums_of_groups(
 
 
 class _Window:
-    """The blocks that are read, and those whose shares are asked for, both in their order."""
+    """The blocks that have been read, and the shares and sums that have been submitted."""
 
     def __init__(self, work: Work, groups: Sequence[Group], run: "_Threads | _Cluster") -> None:
         self.work = work
@@ -90,14 +91,17 @@ class _Window:
         self.run = run
         self.kind = type(work)
         self.processed: dict[Index, Any] = {}
-        self.order: list[Index] = []  # a heap of the numbers of these blocks
-        self.asked: deque[Any] = deque()
+        self.order: list[Index] = []  # A heap of the indices of these blocks.
+        self.unfinished_shares: deque[Any] = deque()
+        self.unfinished_sums: deque[Any] = deque()
         self.following: deque[tuple[Index, int | None]] = deque()
+        """Blocks that have been read and whose shares have not been submitted, in order. The last
+        block of a group comes with the number of the group."""
         self.shares: list[Any] = []
-        self.summed: deque[Any] = deque()
+        """The shares of the present group that have been submitted."""
 
     def sums(self, numbers: Iterable[int]) -> Iterator[list[tuple[int, Any]]]:
-        """For each block, numbers of groups and their sums, which are on their way now."""
+        """Yield, after each block, the numbers and the futures of the sums submitted since then."""
         place: Any = None
         for number in numbers:
             group = self.groups[number]
@@ -115,7 +119,7 @@ class _Window:
         yield self._catch_up(0)
 
     def _read(self, block: Index) -> None:
-        """Read a block and its later neighbours, unless they have been."""
+        """Submit the reading of a block and its later neighbours, unless they have been read."""
         for near in self.work.near(block):
             if near in self.processed:
                 continue
@@ -127,10 +131,10 @@ class _Window:
             heapq.heappush(self.order, near)
 
     def _needed_across(self, block: Index) -> tuple[int, ...]:
-        """Return the axes across which the groups of a column need a block's first points only.
+        """Return the axes along which only the first points of a block are needed.
 
-        These are none for their own blocks, and those along which all of their blocks that are
-        next to another one are earlier.
+        A block of the groups is needed as a whole. Of a block beside the column, only the first
+        points are needed along each axis along which all its neighbours in the column are earlier.
         """
         lead = self.work.lead
         spatial = block[lead:]
@@ -144,7 +148,7 @@ class _Window:
         return tuple(sorted(across))
 
     def _is_own(self, spatial: Index) -> bool:
-        """Whether a block is one of the groups of the column."""
+        """Whether a block belongs to a group of the column."""
         column = self.column
         number = 0
         for i, part in zip(spatial, column.column, strict=True):
@@ -154,25 +158,29 @@ class _Window:
         return column.first <= number < column.stop
 
     def _catch_up(self, ahead: int) -> list[tuple[int, Any]]:
-        """Ask for shares until only so many blocks are ahead, and for the sums of groups."""
+        """Submit shares until `ahead` blocks are left, and sums of groups that are complete.
+
+        Returns the numbers and the futures of these sums.
+        """
         sums = []
         while len(self.following) > ahead:
             block, number = self.following.popleft()
             processed = [self.processed[near] for near in self.work.near(block)]
             self.shares.append(self.run.submit(self.kind.share, block, processed))
-            while self.order and self.order[0] <= block:  # no later block needs them
+            while self.order and self.order[0] <= block:  # No later block needs its planes.
                 del self.processed[heapq.heappop(self.order)]
-            self.asked.append(self.shares[-1])
-            if len(self.asked) > self.run.asked:
-                self.run.wait([self.asked.popleft()])
+            self.unfinished_shares.append(self.shares[-1])
+            if len(self.unfinished_shares) > self.run.most_shares:
+                self.run.wait([self.unfinished_shares.popleft()])
             if number is not None:
                 shares = self.shares
                 self.shares = []
-                sums.append((number, self.run.submit(self.kind.sum, shares)))
-                self.summed.append(sums[-1][1])
-                # Each sum that is not done holds the shares of its group in memory.
-                if len(self.summed) > SUMS:
-                    self.run.wait([self.summed.popleft()])
+                coming = self.run.submit(self.kind.sum, shares)
+                sums.append((number, coming))
+                self.unfinished_sums.append(coming)
+                # Each unfinished sum holds the shares of its group in memory.
+                if len(self.unfinished_sums) > MOST_EARLIER_SUMS:
+                    self.run.wait([self.unfinished_sums.popleft()])
         return sums
 
 
@@ -187,15 +195,16 @@ def _column_of(group: Group, groups: Sequence[Group]) -> Group:
 
 
 class _Threads:
-    """Runs tasks in threads of this process; those of a single block in the calling thread."""
+    """Runs tasks in threads of this process, or in the calling thread if there is one block."""
 
     def __init__(self, work: Work, workers: int | None) -> None:
         workers = workers or available_cores()
         self.work = work
         self.wait = wait
-        self.ahead = AHEAD * workers
-        self.asked = ASKED * workers
-        alone = work.partition.size == 1  # starting threads would take longer than the block
+        self.ahead = AHEAD_A_THREAD * workers
+        self.most_shares = MOST_SHARES_A_THREAD * workers
+        # To start threads would take longer than a single block.
+        alone = work.partition.size == 1
         self.pool = _Immediate() if alone else ThreadPoolExecutor(workers)
 
     def __enter__(self) -> Self:
@@ -205,7 +214,10 @@ class _Threads:
         self.pool.shutdown(cancel_futures=True)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Results on their way may be arguments: tasks before this one, so that none waits long."""
+        """Run a method of the work. Arguments may be futures of tasks that were submitted earlier.
+
+        A task waits in its thread for those: they were started before, so it does not wait long.
+        """
 
         def run() -> Any:
             return function(self.work, *[_result(argument) for argument in arguments])
@@ -239,9 +251,9 @@ class _Cluster:
         self.client = distributed.Client(address)
         self.wait = distributed.wait
         threads = sum(self.client.nthreads().values())
-        self.ahead = AHEAD_ON_CLUSTER * threads
-        self.asked = ASKED_ON_CLUSTER * threads
-        # It is sent again if its worker is lost.
+        self.ahead = AHEAD_A_THREAD_OF_CLUSTER * threads
+        self.most_shares = MOST_SHARES_A_THREAD_OF_CLUSTER * threads
+        # The result of a task, unlike scattered data, is computed again if its worker is lost.
         self.work = self.client.submit(_same, work, pure=False)
 
     def __enter__(self) -> Self:
@@ -259,7 +271,7 @@ def _same(work: Work) -> Work:
 
 
 def cluster_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that are raised when a dask cluster is lost."""
+    """Return the types of errors that are raised when a dask cluster is lost."""
     import_optional("distributed", **PURPOSE)
     from distributed import client, scheduler
     from distributed.comm.core import CommClosedError

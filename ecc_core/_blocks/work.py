@@ -1,8 +1,8 @@
 """The blocks of an image, and the tasks of each of them.
 
-Processing a block gives its own values or table, and copies of its outermost planes. The terms
-between a block and its later neighbours need nothing else, and are added to its values: this is the
-*share* of the block.
+Processing a block gives its own values or table, and copies of its outermost planes. From these the
+terms between a block and its later neighbours are computed. The *share* of a block is the sum of
+its own values and these terms.
 
 A table is int64 of shape (labels, 1 + n): in each row a label, then the curve of its region. Rows
 are in the order of labels; those of unsigned labels beyond int64 keep their bits.
@@ -37,10 +37,10 @@ Span = tuple[int, int]
 class Group(NamedTuple):
     """Consecutive blocks of a column, whose contributions are added."""
 
-    images: Index  # index of the blocks along the batch axes
-    column: tuple[slice, ...]  # which blocks the column has along the spatial axes
-    first: int  # the place of the group's first block in the C order of the column
-    stop: int  # the place after its last block
+    images: Index  # Index of the blocks along the batch axes.
+    column: tuple[slice, ...]  # The blocks of the column along the spatial axes.
+    first: int  # The place of the group's first block in the C order of the column.
+    stop: int  # The place after its last block.
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""
@@ -56,12 +56,12 @@ class Group(NamedTuple):
 class Work:
     """The computation for each block: values of the image, or a table of those of its regions.
 
-    `read` takes a box, a slice for each axis, and returns its points and their labels, if there are
-    (`regions`); it is None where blocks come from elsewhere. `chunks` are the lengths of the blocks
-    along each axis, batch axes first; those of labelled images have length 1 along batch axes.
+    `read` takes a box, a slice for each axis, and returns its points, and their labels if there are
+    `regions`. It is None if blocks come from elsewhere. `chunks` are the lengths of the blocks
+    along each axis, batch axes first. Along batch axes of labelled images, blocks have length 1.
 
-    The `partition` has a block behind the last one along axes whose border is not closed. Where a
-    window owns nothing, only its labels are used.
+    The `partition` has a block behind the last one along axes whose border is not closed. If a
+    half-open window owns no cells, only its labels are used.
     """
 
     def __init__(
@@ -94,19 +94,19 @@ class Work:
         return self.partition.near(block)
 
     def process(self, block: Index) -> BlockSums:
-        """Read a block and return what its neighbours need."""
+        """Read a block and return its own values and its outermost planes."""
         return self.sums_of(self.read(self.partition.box(block)))
 
     def sums_of(self, arrays: Sequence[Array]) -> BlockSums:
-        """Return what the neighbours of a block need."""
+        """Return the own values and the outermost planes of a block that has been read."""
         batch, box = self._points(arrays)
         own = table_of(box, self.computed) if self.regions else self.computed.of_box(*box)
         return self._with_planes(batch, own, box)
 
     def planes(self, block: Index, across: Sequence[int]) -> BlockSums:
-        """Read the first points of a block across some spatial axes, without a sum of its own.
+        """Read only the first points of a block along some spatial axes, and return its planes.
 
-        They are all that its neighbours need if each of them is earlier along all of these axes.
+        Neighbours need nothing else if each of them is earlier along all of these axes.
         """
         box = list(self.partition.box(block))
         for axis in across:
@@ -165,9 +165,9 @@ class Work:
         return add_tables(shares) if self.regions else add(shares)
 
     def groups(self, size: int, side: int, span: Span | None = None) -> list[Group]:
-        """All blocks, in groups of at most `size` in columns of `side` blocks across.
+        """Return groups of at most `size` blocks, in columns that are `side` blocks wide.
 
-        In this order blocks are numbered, and a `span` of numbers can be chosen.
+        Blocks are numbered in this order. A `span` of numbers restricts the groups to them.
         """
         begin, end = span or (0, self.blocks)
         owners = self.partition.owners
@@ -187,7 +187,7 @@ class Work:
 
 
 def _parts(count: int, side: int) -> list[slice]:
-    """Return the parts of `side` blocks of an axis, of which the last one may have fewer."""
+    """Return parts of `side` blocks of an axis. The last part may have fewer."""
     return [slice(i, min(i + side, count)) for i in range(0, count, side)]
 
 
@@ -198,7 +198,7 @@ def table_of(box: Box, computed: BoxValues) -> Values:
 
 
 def without_missing(image: Array, labels: Array, nan: str) -> Box:
-    """Return an image and its checked labels, in which omitted NaN are in no region."""
+    """Return an image and its labels, checked. Omitted NaN get label 0 and value 0."""
     check_label_values(labels, labels.dtype)
     if nan == "omit" and image.dtype.kind == "f":
         missing = np.isnan(image)
@@ -238,7 +238,7 @@ def values_of(table: Values, *, order: np.dtype[Any]) -> Values:
 
 
 def rows_of(table: Values, *, ids: Array) -> Values:
-    """Return the curves of given labels; zero for labels without points."""
+    """Return the curves of given labels, zero for labels that the table does not have."""
     if table.shape[0] == 0:
         return np.zeros_like(table, shape=(ids.size, table.shape[1] - 1))
     wanted = np.asarray(ids.astype(np.int64), like=table)

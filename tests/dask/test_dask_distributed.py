@@ -88,8 +88,8 @@ def test_a_killed_worker(client, image, tmp_path, compute):
 @pytest.mark.slow  # Half a minute is spent waiting for another worker.
 def test_a_worker_killed_while_a_stack_is_computed(client, image, tmp_path, monkeypatch):
     """The blocks that it held are read again."""
-    monkeypatch.setattr(window, "AHEAD_ON_CLUSTER", 2)
-    monkeypatch.setattr(window, "ASKED_ON_CLUSTER", 2)
+    monkeypatch.setattr(window, "AHEAD_A_THREAD_OF_CLUSTER", 2)
+    monkeypatch.setattr(window, "MOST_SHARES_A_THREAD_OF_CLUSTER", 2)
     keep = Parts.keep
     killed = []
 

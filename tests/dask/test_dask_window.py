@@ -62,7 +62,7 @@ def test_any_blocks_groups_and_windows(data):
         blocks += [block for group in groups for block in group.blocks()]
         first = [n for n in range(len(groups)) if data.draw(st.booleans())]
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("AHEAD", "ASKED"):
+            for name in ("AHEAD_A_THREAD", "MOST_SHARES_A_THREAD"):
                 patch.setattr(window, name, data.draw(st.integers(0, 8)))
             sums = sums_of(work, groups, first)
             others = [n for n in range(len(groups)) if n not in first]
@@ -115,6 +115,6 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
         sums_of(work, groups, list(range(len(groups))), workers=workers)
         columns = -(-across // 6)
         assert len(read) == length * across + (columns - 1) * length  # one beside each column
-        near = (window.AHEAD + window.ASKED + 1) * workers
+        near = (window.AHEAD_A_THREAD + window.MOST_SHARES_A_THREAD + 1) * workers
         assert most <= 7 + 2 + near + 1  # a layer, and the first two blocks of the next
     assert alive == 0

@@ -107,7 +107,7 @@ def test_any_boxes_masks_and_boundaries(data):
 @pytest.mark.parametrize("cut", [None, 0.5])
 def test_groups_of_boxes_and_threads(boundary, cut, monkeypatch):
     """With few levels, the places of points decide which component is older."""
-    monkeypatch.setattr(pair_boxes, "BOXES_OF_GROUP", 3)
+    monkeypatch.setattr(pair_boxes, "MOST_BOXES_OF_GROUP", 3)
     rng = np.random.default_rng(7)
     image = rng.integers(0, 6, (13, 14, 15), np.uint8)
     mask = rng.random(image.shape) < 0.7  # of several parts that are not connected
@@ -177,12 +177,12 @@ class Interleaved(MarkedBoxes):
         waiting = [other for _, other in self.grid.neighbours(number) if other in self.waiting]
         if waiting and number % 2:
             other = waiting[0]
-            self.next_held.pop(other, None)
+            self.waiting_in_memory.pop(other, None)
             looked_at = self._visit(other, self.held.pop(other, None), self._taken(other))
             for one in looked_at:
                 self._wait(one, other)
                 if one in self.held:
-                    self.next_held[one] = None
+                    self.waiting_in_memory[one] = None
         return entries
 
     def _taken(self, number):
