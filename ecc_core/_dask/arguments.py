@@ -1,4 +1,4 @@
-"""Arguments of functions of dask arrays: checked, and in the chunks of the image."""
+"""The arguments of functions of dask arrays, checked and rechunked as the image is."""
 
 import math
 from collections.abc import Sequence
@@ -62,8 +62,8 @@ def lazy_request(
 ) -> Request:
     """Check the arguments of a public function for a dask array, as `Request.of` does for others.
 
-    The image and its mask have the same chunks, keep all their batch axes, and contain the
-    directional term.
+    The image and its mask of the request have the same chunks and all batch axes. A directional
+    term has been added to the image.
     """
     check_no_workers(options.workers)
     image = check_dask_image(image, name)
@@ -115,7 +115,7 @@ def lazy_request(
 
 
 class SingleImage(NamedTuple):
-    """An image that is no batch, with what was requested of it."""
+    """A dask array without batch axes, and the request for it."""
 
     request: Request
     values: Any
@@ -125,7 +125,7 @@ class SingleImage(NamedTuple):
 
 
 def single_image(image: Any, options: ImageOptions) -> SingleImage:
-    """Return a dask array whose topology is to be found, along all of its axes by default."""
+    """Check the arguments of a function of one image. By default all of its axes are spatial."""
     check_boundary(options.boundary, COMPLEXES)
     if options.axis is None:
         options = options._replace(axis=all_axes(image))
@@ -141,7 +141,7 @@ def check_no_workers(workers: int | None) -> None:
 
 
 def given_thresholds(thresholds: ArrayLike, bounds: tuple[float, float] | None) -> Array:
-    """Return the thresholds, which must not depend on the values of the image."""
+    """Return checked thresholds, which must not depend on the values of the image."""
     return _levels(thresholds, bounds, "thresholds").over(lambda: (None, None), ())
 
 
@@ -164,7 +164,7 @@ def _checked_image(image: Any, name: str) -> Any:
 
 
 def paired(first: Any, second: Any) -> tuple[Any, Any]:
-    """Two images, one of them a dask array, as dask arrays of the same chunks."""
+    """Return two images, at least one of them a dask array, as dask arrays of the same chunks."""
     first = _checked_image(first, "first")
     second = _checked_image(second, "second")
     check_same_shape(first.shape, second.shape)
@@ -188,7 +188,7 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
 
 
 def chunked_mask(mask: Any, image: Any, geometry: Geometry, name: str = "mask") -> Any:
-    """Return a mask of an image in its chunks."""
+    """Return a mask, checked and in the chunks of the image."""
     mask = without_masked(mask)
     if not isinstance(mask, da.Array):
         mask = origin_of(mask, name).unwrap(mask, name)
@@ -199,12 +199,12 @@ def chunked_mask(mask: Any, image: Any, geometry: Geometry, name: str = "mask") 
 
 
 def split_masked_chunks(image: Any, mask: Any | None, geometry: Geometry) -> tuple[Any, Any | None]:
-    """Return an image and its mask in its chunks, which includes those of ``numpy.ma`` chunks."""
+    """Return an image without ``numpy.ma`` masks, and its mask combined with these, or None."""
     if mask is not None:
         mask = chunked_mask(mask, image, geometry)
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
-    # With dtypes given: dask would find them by calls that NumPy may warn of.
+    # The dtypes are given, because dask would infer them by calls that may raise NumPy warnings.
     empty = (0,) * image.ndim
     shown = ~image.map_blocks(np.ma.getmaskarray, dtype=bool, meta=np.empty(empty, bool))
     values = image.map_blocks(np.ma.getdata, dtype=image.dtype, meta=np.empty(empty, image.dtype))

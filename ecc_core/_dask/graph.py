@@ -1,7 +1,7 @@
-"""The tasks of a sum: one for each block as it is read, one for its borders, and a chain of sums.
+"""The tasks of a sum over blocks: one that processes each block, one for its share, and the sums.
 
-Every block is read once; only planes are kept for its neighbours. All functions
-are module-level and names come from tokens, so that equal calls give equal graphs.
+Every block is read once, and only its planes are kept for its neighbours. All functions are
+module-level and names come from tokens, so that equal calls give equal graphs.
 """
 
 import gc
@@ -25,11 +25,9 @@ dask = import_optional("dask", **PURPOSE)
 da = import_optional("dask.array", **PURPOSE)
 graphs = import_optional("dask.highlevelgraph", **PURPOSE)
 
-FAN_IN = 16  # The most shares that one task adds.
+MOST_SHARES_A_SUM = 16  # The most shares that one task adds.
 
 Graph = dict[tuple[Any, ...], Any]
-
-
 Task = tuple[Any, ...]
 
 
@@ -40,10 +38,11 @@ def add_halves(
     of_block: Callable[[Index], Task],
     of_halves: Callable[[Task, Task, int], Task],
 ) -> Task:
-    """Add the tasks of blocks that are glued in halves, and return the key of the whole piece.
+    """Add tasks that make and join the pieces of blocks, and return the key of the last task.
 
-    `of_block` returns the task of the block at a place, and `of_halves` that of the keys of two
-    boxes which meet across an axis. Keys begin with `name`.
+    `of_block` takes the index of a block and returns the task of its piece. `of_halves` takes the
+    keys of two boxes and the axis across which they touch, and returns the task of their joined
+    piece. Keys begin with `name`.
     """
 
     def add(box: Ranges) -> Task:
@@ -73,9 +72,9 @@ def without_empty_chunks(image: Any) -> Any:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Keep Python from searching what can be millions of new tasks for cycles, which have none.
+    """Suspend Python's garbage collection while tasks are made.
 
-    It would take two thirds of the time.
+    There can be millions of tasks, without cycles, and to search them takes two thirds of the time.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -96,7 +95,7 @@ def counts_like(image: Any, ndim: int) -> Any:
 
 
 def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, list[Any]], list[Any]]:
-    """Return the tasks of the shares of blocks, their keys by image, and what they depend on."""
+    """Return the tasks of the shares of blocks, their keys by image, and their dependencies."""
     if any(work.partition.open):
         arrays = tuple(_with_end(array, work) for array in arrays)
     token = dask.base.tokenize(*arrays, work.computed, work.regions)
@@ -146,7 +145,7 @@ def _process(*arrays: Array, work: Work) -> BlockSums:
 
 
 def _share(work: Work, block: Index, processed: Sequence[BlockSums]) -> Array:
-    """Return the share of a block, on its device; planes of neighbours elsewhere are copied."""
+    """Return the share of a block on its device, to which planes of neighbours are copied."""
     home = processed[0].home
     adapter = adapter_of(home)
     with adapter.current(home):
@@ -157,7 +156,7 @@ def _share(work: Work, block: Index, processed: Sequence[BlockSums]) -> Array:
 
 
 def _beside(sums: BlockSums, home: Array, adapter: Adapter) -> BlockSums:
-    """Return what is kept of a block, its planes on the device of an array."""
+    """Return the sums of a block with its planes on the device of the array `home`."""
 
     def moved(planes: Sequence[Array]) -> tuple[Array, ...]:
         return tuple(adapter.beside(array, home) for array in planes)
@@ -184,23 +183,24 @@ def sums_of_blocks(
 ) -> Any:
     """Return the values of an image, a dask array of shape (*batch, size).
 
-    `others` are the second image of a surface or the labels of regions, and perhaps a mask or None.
-    All are without empty chunks, of the same chunks, and their spatial axes come last. Of regions
-    it is a table of shape (unknown, 1 + size), and of each block its contribution in C order, of
-    shape (*batch, blocks, size).
+    `others` are the second image of a surface or the labels of regions, then a mask or None. All
+    have the same chunks, none of them empty, and their spatial axes come last.
 
-    The sums are a chain, so that dask works through the blocks in their order; with a tree, it
-    would keep the planes of many layers.
+    With `regions`, the result is a table of shape (unknown, 1 + size). With `each_block`, it is the
+    share of each block, in C order, of shape (*batch, blocks, size).
+
+    The sums are a chain, so that dask works through the blocks in their order. With a tree of sums
+    it would keep the planes of many layers.
     """
     arrays = (image, *(array for array in others if array is not None))
     work = Work(None, image.chunks, computed, regions=regions)
     batch = image.shape[: work.lead]
     size = computed.size + 1 if regions else computed.size
-    rows = regions or each_block  # whether there is an axis of labels, or of blocks
-    like = counts_like(image, work.lead + (2 if rows else 1))
+    has_rows = regions or each_block  # An axis of labels, or of blocks.
+    like = counts_like(image, work.lead + (2 if has_rows else 1))
     meta = np.empty(like.shape, np.int64) if computed.lands_on_host else like
     if image.size == 0 or 0 in work.partition.owners:
-        shape = (*batch, 0, size) if rows else (*batch, size)
+        shape = (*batch, 0, size) if has_rows else (*batch, size)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     with _without_collection():
         tasks, shares, inputs = _shares(work, arrays)
@@ -226,10 +226,11 @@ def sums_of_blocks(
 def _chain(
     work: Any, keys: Sequence[Any], name: str, images: Index, last: tuple[Any, ...]
 ) -> Graph:
-    """Return tasks that add up shares one group after another, of which the last one has a key."""
+    """Return tasks that add up shares one group after another. The last task has the key `last`."""
     tasks: Graph = {}
     so_far: list[Any] = []
-    groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
+    starts = range(0, len(keys), MOST_SHARES_A_SUM)
+    groups = [keys[i : i + MOST_SHARES_A_SUM] for i in starts]
     for i, group in enumerate(groups[:-1]):
         tasks[name, *images, i] = (_sum, work, [*so_far, *group])
         so_far = [(name, *images, i)]
@@ -238,7 +239,10 @@ def _chain(
 
 
 def _with_end(array: Any, work: Work) -> Any:
-    """Return an array with the points behind its last blocks as blocks of their own."""
+    """Return an array in the blocks of `work`, which may have one behind the last of the image.
+
+    Along a periodic axis this block repeats the first point.
+    """
     for axis, wraps in enumerate(work.computed.filtration.boundary.wraps, work.lead):
         if wraps:
             first = array[(slice(None),) * axis + (slice(0, 1),)]

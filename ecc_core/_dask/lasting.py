@@ -1,4 +1,4 @@
-"""Betti curves of what lasts in volumes that are dask arrays, from their pairs."""
+"""Betti curves of the lasting classes of dask arrays in 3-D, from their persistence pairs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DIMENSIONS = 0, 1, 2
 
 
 def lasting_curves(request: Request, least: float) -> Any:
-    """Return the Betti numbers of what lasts, (*batch, 3, n), as a dask array.
+    """Return the numbers of classes whose persistence is at least `least`, (*batch, 3, n).
 
-    Blocks become pieces of each dimension, which are joined as for pairs.
+    They are a dask array, computed from the persistence pairs of each dimension.
     """
     image = request.images
     at = request.thresholds()
@@ -39,7 +39,7 @@ def lasting_curves(request: Request, least: float) -> Any:
 def _curve(
     volume: Any, mask: Any, dimension: int, levels: Levels, request: Request, least: float
 ) -> Any:
-    """Return how many classes of a dimension live at each level."""
+    """Return the number of classes of a dimension that live at each level."""
     options = PairOptions(
         dtype=volume.dtype.newbyteorder("="),
         filtration=request.filtration,
@@ -55,5 +55,6 @@ def _curve(
 def _alive(
     births: NDArray[Any], deaths: NDArray[Any], death_points: NDArray[np.int64], levels: Levels
 ) -> NDArray[np.int64]:
-    """Count the classes that live at each level; those that never die have death points of -1."""
-    return count_alive(births, deaths[death_points[:, 0] >= 0], levels)
+    """Count the classes that live at each level."""
+    dies = death_points[:, 0] >= 0
+    return count_alive(births, deaths[dies], levels)

@@ -1,4 +1,4 @@
-"""Pairs of birth and death of dask arrays: a piece for each chunk, and a tree of joins."""
+"""Persistence pairs of dask arrays: a task makes the piece of each chunk, and a tree joins them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ecc_core.results import PersistencePairs, curve_facts
 Array = NDArray[Any]
 
 VOLUME = 3
-"""Spatial axes of images that have tunnels."""
+"""The number of spatial axes of an image that has tunnels."""
 
 
 @dataclass(frozen=True)
 class PairBoxes:
-    """What the tasks of an image compute."""
+    """The functions that the tasks of an image call."""
 
     options: PairOptions
     whole: tuple[int, ...]
@@ -38,7 +38,7 @@ class PairBoxes:
 
     @property
     def tunnels(self) -> bool:
-        """Whether pairs are those of tunnels, for which chunks need the points around them."""
+        """Whether the pairs are those of tunnels, whose pieces need a halo around each chunk."""
         return self.options.dimension == 1 and len(self.whole) == VOLUME
 
     def functions(self, backend: HostBettiNumbers) -> PairPieces | TunnelPieces:
@@ -57,7 +57,7 @@ class PairBoxes:
 
     @property
     def _joining(self) -> PairPieces | TunnelPieces:
-        """What joins pieces, which are in host memory."""
+        """The functions of the host's backend, because pieces are in host memory."""
         return self.functions(betti_numbers("cpu"))
 
     def joined(self, low: Any, high: Any, axis: int) -> Any:
@@ -65,7 +65,7 @@ class PairBoxes:
         return self._joining.join_pieces(low, high, axis, self.options)
 
     def arrays(self, piece: Any) -> tuple[Array, ...]:
-        """Return births, deaths and their points, of the piece of the whole image."""
+        """Return the births, the deaths and their points from the piece of the whole image."""
         pairs = self._joining.pairs_of(piece, self.options)
         births = indices_of(pairs.birth_places, self.whole)
         deaths = indices_of(pairs.death_places, self.whole)
@@ -140,6 +140,6 @@ def pair_arrays(boxes: PairBoxes, image: Any, mask: Any | None) -> list[Any]:
 
 
 def _with_neighbours(image: Any, wraps: tuple[bool, ...]) -> Any:
-    """Return an image whose chunks have the points around them, too."""
+    """Return an image whose chunks have a halo of one point."""
     ends = {axis: "periodic" if touch else "none" for axis, touch in enumerate(wraps)}
     return da.overlap.overlap(image, depth=1, boundary=ends, allow_rechunk=False)

@@ -1,9 +1,9 @@
-"""Regions of the components that last, of dask arrays.
+"""Regions of the lasting components of dask arrays.
 
-Labels spread from chunk to chunk, in as many steps as it takes until none changes, so that their
-number is no graph. One task finds them: it computes the chunks of the image itself, one after
-another, as `ecc objects` reads the boxes of a file, and holds the labels as runs of equal ones,
-from which other tasks take those of their chunks.
+Labels spread from chunk to chunk until none changes. The number of steps is not known before, so
+they cannot be a graph. A single task computes the labels: it computes the chunks of the image one
+after another, as `ecc objects` reads the boxes of a file, and holds the labels as runs. Other tasks
+take the labels of their chunks from it.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from ecc_core.results import PersistentRegions, curve_facts
 
 Array = NDArray[Any]
 
-MEMORY = 1 << 29
-"""Bytes of chunks that are held while labels spread, if there are so few."""
-FAST = 1
-"""The level at which arrays are compressed."""
-RESUMED = "group"
-"""Arrays from which an interrupted computation would go on."""
+MOST_HELD_BYTES = 1 << 29
+"""The most memory for chunks that are held while labels spread, if one for each thread fits."""
+COMPRESSION_LEVEL = 1
+"""zlib's fastest level."""
+OF_RESUMED_RUNS = "group"
+"""The kind of arrays that only an interrupted computation needs, which does not exist here."""
 
 
 class Packed(NamedTuple):
-    """An array in few bytes: runs of labels are repetitive."""
+    """A compressed array. Runs of labels are repetitive, so compression saves much memory."""
 
     words: bytes
     dtype: np.dtype[Any]
@@ -56,15 +56,16 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, values: Array) -> Self:
-        return cls(zlib.compress(values.tobytes(), FAST), values.dtype, values.shape)
+        words = zlib.compress(values.tobytes(), COMPRESSION_LEVEL)
+        return cls(words, values.dtype, values.shape)
 
     def array(self) -> Array:
-        words = bytearray(zlib.decompress(self.words))  # which can be written to
+        words = bytearray(zlib.decompress(self.words))  # The array must be writable.
         return np.frombuffer(words, self.dtype).reshape(self.shape)
 
 
 class HeldArrays:
-    """Arrays of several kinds in memory, by number."""
+    """A store of arrays in memory, by kind and number: a `Kept` of ``pair_boxes``."""
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[str, int], Packed] = {}
@@ -74,7 +75,7 @@ class HeldArrays:
         return None if found is None else found.array()
 
     def keep(self, kind: str, number: int, values: Array) -> None:
-        if kind != RESUMED:
+        if kind != OF_RESUMED_RUNS:
             self._arrays[kind, number] = Packed.of(values)
 
     def drop(self, kind: str) -> None:
@@ -86,7 +87,7 @@ class HeldArrays:
 
 
 class Labelled(NamedTuple):
-    """The regions of an image, and where its labels are."""
+    """The regions of an image and its labels."""
 
     births: Array
     deaths: Array
@@ -97,7 +98,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class LazyRegions:
-    """What the tasks of an image compute."""
+    """The arguments of the task that finds the regions of an image."""
 
     image: Any
     """A dask array without batch axes."""
@@ -109,7 +110,7 @@ class LazyRegions:
     rel_height: float | None
 
     def read(self, scheduler: Any, box: tuple[slice, ...]) -> tuple[Array, Array | None]:
-        """Return the values of a box, and which of its points are used."""
+        """Compute the values of a box, and its mask or None."""
         parts = [self.image[box]] if self.mask is None else [self.image[box], self.mask[box]]
         values, *shown = dask.compute(*parts, scheduler=scheduler)
         values = as_booleans(values) if values.dtype.kind == "b" else values
@@ -136,7 +137,7 @@ class LazyRegions:
         )
         most = max(map(math.prod, map(grid.window_of, range(grid.size))))
         held = held_bytes(self.options.dtype, self.options.filtration.boundary.wraps)
-        room = MEMORY // (most * held)
+        room = MOST_HELD_BYTES // (most * held)
         boxes = RegionBoxes(tree, self.threshold, self.rel_height, max(room, threads))
         found = boxes.regions(boxes.found(_no_step), _no_step)
         kept.drop_all_but(MARKS)
@@ -161,10 +162,10 @@ class LazyRegions:
 
 @contextmanager
 def _scheduler(arrays: Sequence[Any]) -> Iterator[Any]:
-    """Give what computes parts of arrays within a task.
+    """Return the scheduler with which a task computes parts of arrays.
 
-    That is this thread, unless chunks are held by workers of distributed, which are then asked for
-    them. While it waits for others, the task takes no thread of its worker.
+    This is the task's own thread. If chunks are held by workers of distributed, it is a client of
+    their cluster; while the task waits for them, it occupies no thread of its worker.
     """
     distributed = sys.modules.get("distributed")
     if distributed is None or not any(map(distributed.futures_of, arrays)):
@@ -175,7 +176,7 @@ def _scheduler(arrays: Sequence[Any]) -> Iterator[Any]:
 
 
 def _no_step(count: int) -> None:
-    """Nobody is told how many boxes were looked at."""
+    """Report no progress."""
 
 
 def _nothing(_box: tuple[slice, ...]) -> tuple[Array, Array | None]:
@@ -219,7 +220,10 @@ def whole_persistent_regions(
 
 
 def _tasks(own: LazyRegions) -> list[Any]:
-    """Return labels in the chunks of the image, and arrays of unknown length: those of a result."""
+    """Return the labels in the chunks of the image, and the other arrays of a result.
+
+    These have unknown lengths.
+    """
     image = own.image
     values = np.empty(0, own.options.dtype)
     points = np.empty((0, image.ndim), np.int64)
@@ -228,7 +232,7 @@ def _tasks(own: LazyRegions) -> list[Any]:
         none = da.zeros(image.shape, dtype=np.int32, chunks=image.chunks)
         return [none, *map(da.from_array, metas)]
     backend = origin_of(image._meta).betti_numbers()
-    PairBoxes(own.options, image.shape).functions(backend)  # raises for CuPy arrays
+    PairBoxes(own.options, image.shape).functions(backend)  # This raises for CuPy arrays.
     token = dask.base.tokenize(own)
     given = dask.delayed(own, name=f"ecc-lazy-regions-{token}", traverse=False)
     find = dask.delayed(LazyRegions.found, nout=len(Labelled._fields), traverse=False)

@@ -1,4 +1,4 @@
-"""What the public functions of arrays give for dask arrays."""
+"""The public functions of images for dask arrays."""
 
 import itertools
 from collections.abc import Sequence
@@ -52,13 +52,13 @@ from ecc_core.results import (
 
 
 def whole_curve(image: Any, thresholds: ArrayLike, options: ImageOptions) -> EulerCurve:
-    """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
+    """Return the lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     request = lazy_request(image, thresholds, options)
     at = request.thresholds()
     facts = curve_facts(request.filtration)
     if request.window is not None:
         return EulerCurve(at, _window_curves(request, at), **facts)
-    # The term of the direction is in the image already.
+    # The directional term has been added to the image already.
     undirected = replace(request.filtration, direction=None)
     curve = EULER.boxes(at, undirected, NoOptions())
     values = graph.sums_of_blocks(curve, request.images, request.mask)
@@ -93,7 +93,7 @@ def whole_regions(
     *,
     ids: ArrayLike | None = None,
 ) -> Any:
-    """The lazy result of a quantity for the regions of dask arrays."""
+    """Return the lazy result of a quantity for the regions of dask arrays."""
     request = lazy_request(image, thresholds, options, labels=labels)
     at = request.thresholds()
     filtration = request.filtration
@@ -122,7 +122,7 @@ def whole_regions(
 def _regions_as_windows(
     quantity: CurveQuantity[OwnT], request: Request, own: OwnT, ids: Any
 ) -> Any:
-    """The lazy result for regions each of which is a window of the image."""
+    """Return the lazy result of a quantity for regions that are windows of the image."""
     at = request.thresholds()
     filtration = request.filtration
     curve = WindowCurve(at, closed_filtration(filtration))
@@ -170,20 +170,21 @@ def _window_curves(request: Request, at: Any) -> Any:
 
 
 def whole_coefficients(image: Any, options: ImageOptions) -> Any:
-    """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
+    """Return the lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
     request = lazy_request(image, (), options)
     image = request.images
     mask = request.mask
     if image.size == 0:
         return da.zeros_like(image, dtype=np.int8)
-    return da.map_overlap(  # A coefficient depends on the nearest neighbours of its point only.
+    arrays = [image] if mask is None else [image, mask]
+    curve = CurveValues(np.empty(0), request.filtration)
+    # A coefficient depends on the nearest neighbours of its point only, so the depth is 1.
+    return da.map_overlap(
         coefficients_of,
-        *((image,) if mask is None else (image, mask)),
+        *arrays,
         depth=1,
         boundary="none",
-        computed=dask.delayed(
-            CurveValues(np.empty(0), request.filtration), traverse=False, pure=True
-        ),
+        computed=dask.delayed(curve, traverse=False, pure=True),
         dtype=np.int8,
         meta=np.empty_like(image._meta, dtype=np.int8),
     )
@@ -216,7 +217,7 @@ def whole_minkowski(
 
 
 def _sizes(sums: Any, computed: WindowMeasures) -> Any:
-    """Return the sizes of windows (...) as a dask array from one of sums (..., size)."""
+    """Return the sizes of windows (...) from sums (..., size), as dask arrays."""
     return sums.map_blocks(
         computed.sizes,
         drop_axis=sums.ndim - 1,
@@ -226,7 +227,7 @@ def _sizes(sums: Any, computed: WindowMeasures) -> Any:
 
 
 def _curves(sums: Any, computed: BoxValues) -> Any:
-    """Return values of results (..., k, n) or (..., n) from a dask array of sums (..., size)."""
+    """Return curves (..., k, n) or (..., n) from sums (..., size), as dask arrays."""
     like = computed.curves(np.zeros((0,) * (sums.ndim - 1) + (computed.size,), np.int64))
     if like.ndim == sums.ndim:
         return sums
@@ -241,7 +242,7 @@ def _curves(sums: Any, computed: BoxValues) -> Any:
 def whole_betti_curves(
     image: Any, thresholds: ArrayLike, options: ImageOptions, own: BettiOptions
 ) -> BettiCurves:
-    """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
+    """Return the lazy result of :func:`ecc_core.betti_curves` for a dask array."""
     request = lazy_request(image, thresholds, options)
     if own.min_persistence and request.filtration.ndim == VOLUME:
         at = request.thresholds()
@@ -257,7 +258,7 @@ def whole_component_curves(
     options: ImageOptions,
     own: ComponentOptions,
 ) -> ComponentCurves:
-    """Return the result of :func:`ecc_core.component_curves` for a dask array."""
+    """Return the lazy result of :func:`ecc_core.component_curves` for a dask array."""
     request = lazy_request(image, thresholds, options)
     geometry = request.geometry
     given = check_dask_image(image)
@@ -278,7 +279,10 @@ def whole_component_curves(
 def _joined(
     quantity: CurveQuantity[OwnT], request: Request, own: OwnT, ends: Sequence[Any] = ()
 ) -> tuple[NDArray[Any], Any]:
-    """Return thresholds, and the numbers as a dask array of shape batch + (rows, n)."""
+    """Return the thresholds and the curves, a dask array (*batch, rows, n), from joined pieces.
+
+    `ends` are the masks of an inlet and of an outlet, or None.
+    """
     image = request.images
     mask = request.mask
     at = request.thresholds()
@@ -287,7 +291,7 @@ def _joined(
     assert isinstance(pieces, BoxPieces)
     rows = pieces.rows
     lead = len(request.geometry.batch)
-    pieces.of_backend(origin_of(image._meta).betti_numbers())  # raises for CuPy arrays
+    pieces.of_backend(origin_of(image._meta).betti_numbers())  # This raises for CuPy arrays.
     batch = image.chunks[:lead]
     meta = np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
