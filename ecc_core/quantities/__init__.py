@@ -1,8 +1,8 @@
-"""What is computed: one module for each quantity, from which all others learn what they need.
+"""The quantities that are computed, one module each.
 
-A quantity says for which borders it is defined, what is computed of a box of an image, how boxes
-are joined, what its result and its columns are, and which words the commands and docks use. Another
-one is a module here, which ``registry.py`` finds.
+A quantity defines for which borders it exists, what is computed of a box of an image, how boxes are
+joined, its result, the columns of its tables, and its words in commands and docks. To add one, add
+a module here, which ``registry.py`` finds.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ __all__ = ["CURVES", "QUANTITIES", "CurveQuantity", "Function", "Quantity"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the list when it is used: a function needs its own quantity only."""
+    """Import the registry when it is used, because a public function needs one quantity only."""
     if name in __all__:
         from ecc_core.quantities import registry
 

@@ -1,4 +1,4 @@
-"""What a quantity is: all that memory, blocks, commands, tables and docks need to know of it."""
+"""The base classes of quantities: all that other modules need to know of one."""
 
 from abc import ABC, abstractmethod
 from argparse import Namespace
@@ -23,37 +23,37 @@ OwnT = TypeVar("OwnT")
 
 
 class Function(NamedTuple):
-    """A public function, and where it computes; the table in the README says so."""
+    """A public function and where it computes, for the table in the README."""
 
     name: str
-    lazy: bool = False  # whether it takes dask arrays, and computes them block by block
-    lazy_limit: str = ""  # what of them it computes
-    device: str = "yes"  # on CUDA devices: "yes", "yes, ..." with a limit, or "no"
-    plain: bool = False  # whether it computes slowly on devices without kernels
+    lazy: bool = False  # Whether it takes dask arrays, and computes them block by block.
+    lazy_limit: str = ""  # What it computes of dask arrays, if not everything.
+    device: str = "yes"  # On CUDA devices: "yes", "yes, ..." with a limit, or "no".
+    plain: bool = False  # Whether it computes slowly on devices without kernels.
 
 
 @dataclass(frozen=True)
 class Joins:
-    """How the numbers of the boxes of an image give those of the image."""
+    """How the values of an image follow from those of its boxes."""
 
     how: Literal["add", "glue", "not"]
-    """They add up, once what lies in several boxes is taken off; or boxes are reduced to pieces,
-    which are glued where they touch; or neither."""
+    """"add" if values add up, after cells that lie in several boxes are subtracted; "glue" if boxes
+    are reduced to pieces that are glued where they touch; "not" if boxes cannot be joined."""
     reason: str = ""
-    """Why neither, which commands say of an image that is not in memory."""
+    """The reason for "not", for the messages of commands."""
     boundaries: Domain = COUNTS
-    """Where boxes can be joined."""
+    """The boundaries for which boxes can be joined."""
     regions: bool = True
-    """Whether those of regions, which can extend over several boxes, are joined, too."""
+    """Whether the values of regions that extend over several boxes are joined, too."""
 
 
 class Quantity:
-    """What all quantities say: where they are defined, and how boxes are joined."""
+    """The base of all quantities."""
 
     name: ClassVar[str]
-    """One word, which is also that of options and fields."""
+    """One word, which is also the name of options and fields."""
     position: ClassVar[int] = 100
-    """Where its options, columns and rows stand among those of others: least numbers come first."""
+    """A number that orders options, columns and rows of quantities, lowest first."""
     boundaries: ClassVar[Domain] = COUNTS
     joins: ClassVar[Joins]
     result: ClassVar[Any]
@@ -71,17 +71,17 @@ class NoOptions(NamedTuple):
 
 
 class Option(NamedTuple):
-    """The option of the commands that adds a quantity, which is called as the quantity is."""
+    """The option of the commands that adds a quantity. It has the name of the quantity."""
 
     help: str
     choices: tuple[str, ...] = ()
-    """The values that it takes; without any it takes none."""
+    """The values that the option takes. If there are none, it is a flag."""
     usual: str = ""
-    """The value that it has where it is given without one."""
+    """The value of the option if it is given without one."""
     note: str = ""
-    """What the commands say then."""
+    """A note that commands print if the option is given without a value."""
     column: str = ""
-    """The column of tables that has the value."""
+    """The column of tables that has the value of the option."""
 
 
 class CurveQuantity(Quantity, ABC, Generic[OwnT]):
@@ -90,33 +90,34 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
     `OwnT` is the type of its own options, besides :class:`ecc_core._request.options.ImageOptions`.
     """
 
-    # what it is called
+    # Names.
     title: ClassVar[str]
     about: ClassVar[str] = ""
-    """What it consists of, for commands and docks."""
+    """A list of its curves in words, for commands and docks."""
     columns: ClassVar[tuple[str, ...]]
     """Names of the curves in tables."""
     with_euler: ClassVar[bool] = True
     """Whether the Euler characteristic comes with it."""
 
-    # the public functions
+    # Public functions.
     of_image: ClassVar[str]
+    """The name of the function of images."""
     of_regions: ClassVar[str] = ""
-    """"" if there is none."""
+    """The name of the function of regions, "" if there is none."""
     region_result: ClassVar[Any] = None
     has_lengths: ClassVar[bool] = False
     """Whether functions take `spacing`."""
     exact: ClassVar[bool] = False
     """Whether thresholds may be "exact"."""
 
-    # the commands
+    # Commands.
     option: ClassVar[Option | None] = None
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Other options of the commands, which have no effect without it."""
+    """Other options of the commands, which have no effect without the quantity."""
     point_bytes: ClassVar[int] = 0
-    """What it takes for each point of a block, besides several copies of it."""
+    """Bytes of memory for each point of a block, in addition to several copies of the block."""
     no_density: ClassVar[str] = ""
-    """Why it has no density, which divides by the size of the image; "" if it has."""
+    """The reason why its values are not divided by the size of the image, "" if they are."""
 
     @property
     def results(self) -> tuple[Any, ...]:
@@ -135,40 +136,43 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
         masked: bool = False,
         workers: int | None = 1,
     ) -> BoxValues:
-        """Return what is computed of the boxes of an image.
+        """Return the computation for the boxes of an image.
 
-        These are `BoxPieces` of :mod:`ecc_core._blocks.glued` if boxes are glued. Only they need to
-        know the dtype of the image, and whether some of its points are masked.
+        If boxes are glued, these are `BoxPieces` of :mod:`ecc_core._blocks.glued`. Only they need
+        the dtype of the image, and whether the image has a mask.
         """
 
     @abstractmethod
     def own_of(self, arguments: Namespace, spacing: Any) -> OwnT:
-        """Return the options for the arguments of a command."""
+        """Return the quantity's own options from the arguments of a command."""
 
     def facts(self, filtration: Filtration, own: OwnT) -> dict[str, Any]:
-        """Return what results say of how they were computed."""
+        """Return the fields of results that record how they were computed."""
         return curve_facts(filtration)
 
     def window_size(self, shape: tuple[int, ...], filtration: Filtration, own: OwnT) -> float:
-        """Return the length, area or volume of an image as a window, by which densities divide."""
+        """Return the length, area or volume of an image, by which densities are divided."""
         raise NotImplementedError
 
     def window_boxes(self, at: Array, filtration: Filtration, own: OwnT) -> WindowMeasures | None:
-        """Return what is counted in windows of an image, besides the Euler characteristic."""
+        """Return what is measured of windows of an image besides the Euler characteristic."""
         return None
 
     def of_windowed_regions(
         self, request: Request, at: Array, own: OwnT
     ) -> tuple[Array, Array, dict[str, Any]]:
-        """Return ids, values, and more facts of regions that are windows of an image in memory."""
+        """Return ids and values of regions that are windows of an image, and more fields."""
         raise NotImplementedError
 
     def columns_among(self, columns: Set[str]) -> tuple[str, ...]:
-        """Return the columns of a table that hold one image's curves; () if some are missing."""
+        """Return the columns of the quantity in a table, () if any before the last are missing."""
         own = tuple(name for name in self.columns if name in columns)
-        complete = own == self.columns[: len(own)]
-        return own if complete else ()
+        is_complete = own == self.columns[: len(own)]
+        return own if is_complete else ()
 
     def ndim_of(self, columns: Sequence[str]) -> int | None:
-        """Return the number of axes of an image whose curves have these columns; None if any."""
+        """Return the number of axes of an image whose curves have these columns.
+
+        None if images with any number of axes have the same columns.
+        """
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BettiPieces(BoxPieces):
-    """Betti numbers, from the pieces of blocks that are joined where these touch."""
+    """Betti numbers from the pieces of blocks."""
 
     @property
     def rows(self) -> int:
@@ -34,7 +34,7 @@ class BettiPieces(BoxPieces):
 
 @dataclass(frozen=True)
 class LastingPieces(BettiPieces):
-    """Betti numbers of what lasts for at least `least`, of images in 1-D or 2-D."""
+    """Numbers of classes whose persistence is at least `least`, of images in 1-D or 2-D."""
 
     least: float
 

@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 class SizePieces(BoxPieces):
     """Sizes of components and percolation."""
 
-    one_pair: bool = False  # whether both an inlet and an outlet are given
+    has_ends: bool = False  # Whether both an inlet and an outlet are given.
 
     @property
     def rows(self) -> int:
-        return 2 + (1 if self.one_pair else self.filtration.ndim)
+        spanning = 1 if self.has_ends else self.filtration.ndim
+        return 2 + spanning
 
     def of_backend(self, backend: protocols.HostBettiNumbers) -> protocols.SizePieces:
         return backend.size_pieces
 
 
 class ComponentOptions(NamedTuple):
-    """The options of component curves; arrays are those of the image's shape."""
+    """The options of component curves. An inlet and an outlet are arrays of the image's shape."""
 
     spacing: Any = None
     inlet: Any = None
@@ -66,7 +67,7 @@ class Components(CurveQuantity[ComponentOptions]):
         "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves, "
         "or wind around a periodic axis"
     )
-    point_bytes = 32  # to find sizes of components while others are joined
+    point_bytes = 32  # The sizes of components of a block, while those of others are joined.
     no_density = "it divides measures, and components are counted"
 
     def boxes(
@@ -80,9 +81,9 @@ class Components(CurveQuantity[ComponentOptions]):
         workers: int | None = 1,
     ) -> SizePieces:
         assert dtype is not None
-        one_pair = own.inlet is not None and own.outlet is not None
+        has_ends = own.inlet is not None and own.outlet is not None
         return SizePieces(
-            thresholds=at, filtration=filtration, dtype=dtype, masked=masked, one_pair=one_pair
+            thresholds=at, filtration=filtration, dtype=dtype, masked=masked, has_ends=has_ends
         )
 
     def own_of(self, arguments: Namespace, spacing: Any) -> ComponentOptions:
@@ -90,7 +91,7 @@ class Components(CurveQuantity[ComponentOptions]):
 
     def columns_among(self, columns: Set[str]) -> tuple[str, ...]:
         own = super().columns_among(columns)
-        # at least the points, the largest component, and one axis
+        # A complete table has the points, those of the largest component, and at least one axis.
         return own if len(own) > 2 else ()
 
     def ndim_of(self, columns: Sequence[str]) -> int:

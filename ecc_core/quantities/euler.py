@@ -26,7 +26,8 @@ class CurveValues(BoxValues):
     def of_box(self, *box: Array) -> Values:
         image, *mask = (array if array.ndim > 1 else array[:, None] for array in box)
         curve = origin_of(image).backend().curve
-        flat = closed(self.filtration, image.ndim - 1)  # A plane has fewer axes than the image.
+        # A plane of the image has fewer axes than the image.
+        flat = closed(self.filtration, image.ndim - 1)
         shown = mask[0] if mask else None
         values: Values = curve(image, self.thresholds, flat, mask=shown, workers=1)
         return on_host(values) if self.lands_on_host else values
@@ -39,13 +40,13 @@ class CurveValues(BoxValues):
 
 
 class HostCurveValues(CurveValues):
-    """Euler characteristic curves in host memory, where numbers of cells are."""
+    """Euler characteristic curves in host memory, to be concatenated with numbers of cells."""
 
     lands_on_host = True
 
 
 def coefficients_of(image: Array, *mask: Array, computed: CurveValues) -> NDArray[np.int8]:
-    """Return the coefficients of a block that is padded by the nearest points of its neighbours."""
+    """Return the coefficients of a block with a halo of one point."""
     kept = mask[0][None] if mask else None
     compute = origin_of(image).backend().coefficients
     found: NDArray[np.int8] = compute(image[None], computed.filtration, mask=kept, workers=1)[0]

@@ -33,12 +33,12 @@ from ecc_core.results import MinkowskiCurves, RegionMinkowski, minkowski_facts
 
 AT_FIRST_BLOCK = [Face(-2, 0), Face(1, 0, thickness=2)]
 AT_LAST_BLOCK = [Face(2, -1), Face(-1, -1, thickness=2)]
-"""Correction terms: faces that cube counts miss at both ends of a half-open window.
+"""Correction terms for the faces that cube counts miss at both ends of a half-open window.
 
-Cubes count the faces before the first cube, and not those between the last two cubes, but as if the
-last cube were alone. With f(p) for the faces of the points p on one side, the difference is
-f(n-1) - f(0), where f(p) is twice the cells of p, of thickness 1, less those of p repeated to a
-thickness of 2.
+Without them the shares count the faces before the first cube, and count those between the last two
+cubes as if the last cube were alone. With f(p) for the faces on one side of the plane p of points,
+the correction is f(n-1) - f(0). f(p) is twice the number of cells of p, of thickness 1, less that
+of p repeated to a thickness of 2.
 """
 
 
@@ -48,7 +48,7 @@ class CellValues(BoxValues):
 
     estimator: Estimator
 
-    flat = False  # boxes of thickness 1 have cells without extent across it
+    flat = False  # Cells of a box of thickness 1 differ from those of a box without the axis.
 
     @property
     def size(self) -> int:
@@ -74,7 +74,7 @@ class CellValues(BoxValues):
         return add([own, *of_terms])
 
     def faces(self, place: Place) -> tuple[list[Face], ...]:
-        """Return what the share adds: that of V serves T and groups of points too.
+        """Return the faces of the V-construction, which give the counts of T and of points, too.
 
         Only half-open windows of cubes need additional faces.
         """
@@ -94,7 +94,10 @@ class CellValues(BoxValues):
 
 @dataclass(frozen=True)
 class FunctionalValues(BoxValues):
-    """Numbers of the cells of an estimator, and of one that is not exact the curve."""
+    """Numbers of the cells of an estimator, then the Euler characteristic if it is not exact.
+
+    The cells of an estimator that is not exact do not give the Euler characteristic.
+    """
 
     estimator: Estimator
 
@@ -133,7 +136,7 @@ class FunctionalValues(BoxValues):
 class WindowFunctionals(WindowMeasures, FunctionalValues):
     """Numbers of the cells of an estimator, and the number of points of each window.
 
-    The last functional is not that of the coefficients: `with_euler` puts it in its place.
+    The last functional of `curves` is not the Euler characteristic; `with_euler` replaces it.
     """
 
     def parts(self) -> Sequence[BoxValues]:
@@ -161,7 +164,7 @@ class WindowFunctionals(WindowMeasures, FunctionalValues):
 def window_functionals(
     request: Request, estimator: Estimator, given: Any
 ) -> tuple[Any, Any, Array]:
-    """Return thresholds, functionals as `window_curve` does, and the size of each window."""
+    """Return the thresholds, the functionals (*batch, k, n) and the size of each window."""
     _check_host(request, "minkowski_curves")
     at = request.thresholds()
     workers = request.workers
@@ -186,7 +189,8 @@ def functionals_of_regions(
     shown = () if request.mask is None else (request.mask[0],)
     inside = own_points(request.labels, filtration)
     found, own = quantity.of_regions(request.images[0], inside, *shown)
-    sums = np.zeros((ids.size, quantity.size), np.int64)  # also of regions without a complete cell
+    # Regions without a complete cell were not found and keep zeros.
+    sums = np.zeros((ids.size, quantity.size), np.int64)
     sums[np.searchsorted(ids, found)] = own
     return ids, quantity.with_euler(sums, curves), quantity.sizes(sums)
 
@@ -206,7 +210,7 @@ class MinkowskiOptions(NamedTuple):
     estimator: Any = "exact"
 
     def chosen(self, filtration: Filtration) -> Estimator:
-        """Return the estimator, checked."""
+        """Return the checked estimator."""
         return estimator_of(self.estimator, given_on_host(self.spacing), filtration)
 
 

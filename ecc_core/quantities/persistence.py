@@ -1,4 +1,4 @@
-"""Persistence: births and deaths of classes, and the regions of components that last."""
+"""Persistence: births and deaths of classes, and the regions of lasting components."""
 
 from ecc_core._request.boundary import COMPLEXES
 from ecc_core.quantities._base import Function, Joins, Quantity

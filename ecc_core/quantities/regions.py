@@ -1,4 +1,4 @@
-"""Regions of images in memory: the values of each quantity for each of them."""
+"""The values of a quantity for each region of an image in memory."""
 
 from typing import Any
 
@@ -37,9 +37,10 @@ def region_result(
 def _values_of_regions(
     image: Array, labels: Array, boxes: BoxValues
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return the ids of regions of an image in memory, increasing, and their values, (ids, size).
+    """Return the increasing ids of the regions of an image, and their values, (ids, size).
 
-    If the image is not closed, it is the only block, with neighbours as `Work` describes them.
+    An image whose boundary is not closed is computed as a single block. Its neighbours are the
+    blocks of one point that `Work` adds behind the last block.
     """
     boundary = boxes.filtration.boundary
     origin = origin_of(image)

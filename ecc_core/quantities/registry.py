@@ -1,4 +1,4 @@
-"""All quantities, which are the objects of the modules beside this one."""
+"""The list of all quantities, which the modules beside this one declare."""
 
 import pkgutil
 from argparse import Namespace
@@ -32,7 +32,7 @@ CURVES: dict[str, CurveQuantity[Any]] = {
 
 
 def quantities_of(arguments: Namespace) -> list[CurveQuantity[Any]]:
-    """Return the quantities that are computed, the Euler characteristic first."""
+    """Return the quantities that a command computes, in the order of their columns."""
     found = [one for name, one in CURVES.items() if getattr(arguments, name, False)]
     if any(one.with_euler for one in found):
         return found

@@ -1,14 +1,14 @@
 """Windows of any shape: a mask, or each region, of an image whose boundary is "half-open".
 
-The curve of a window is the sum of the coefficients of its points, which are those of the image
-without the mask: that of the cells that belong to its points. To which of its points a cell belongs
-does not depend on other cells, so boxes are glued as those of whole images.
+The curve of a window is the sum of the coefficients of its points, in the image without the mask:
+that of the cells that its points own. Which point owns a cell depends on the points of that cell
+only, so the values of boxes are joined as those of whole images.
 
 Lengths, areas and volumes are those of the cells whose lowest corner is a point of the window. They
-are counted in the image without the mask, since points outside a window complete its cells. So the
-number of cells of a box, whose own points alone complete them, is additive: boxes are glued as
-those of the V-construction in :mod:`ecc_core._blocks.planes`, whatever the construction. Behind the
-last points of an axis there is nothing that completes cells, so windows do not have these.
+are counted in the image without the mask, because points outside a window complete its cells.
+Within a box, cells are completed by the points of the box alone, and the numbers of boxes are
+joined as in the V-construction (:mod:`ecc_core._blocks.planes`), whatever the construction. No
+points complete the cells of the last points along an axis, so windows do not include these points.
 """
 
 from dataclasses import dataclass, replace
@@ -33,12 +33,13 @@ Values = NDArray[np.int64]
 
 
 class OfWindows(BoxValues):
-    """What is computed of images and windows, masks or the regions of labels, of the same shape.
+    """What is computed of windows of an image.
 
-    Both may be followed by a mask of the points that may enter.
+    A box is an image and an array of its shape, a mask or labels, that has the windows. A mask of
+    the points that may enter can follow.
     """
 
-    # The owner of a cell depends on the order of axes, so that none may be left out.
+    # The owner of a cell depends on the order of axes, so none may be left out.
     flat: ClassVar[bool] = False
     windows: ClassVar[bool] = True
 
@@ -55,7 +56,7 @@ class OfLowestCorners(OfWindows):
 
 
 class WindowMeasures(OfLowestCorners):
-    """What is measured of windows, the last of which is the Euler characteristic."""
+    """Measures of windows, of which the last one is the Euler characteristic."""
 
     @property
     def rows(self) -> int:
@@ -133,7 +134,7 @@ class WindowPoints(OfLowestCorners):
 class WindowCurve(OfWindows):
     """Euler characteristic curves of windows.
 
-    The filtration is that of the image without the windows, which is closed.
+    `filtration` is that of the image without its windows, whose boundary is closed.
     """
 
     def of_box(self, *box: Array) -> Values:
@@ -153,7 +154,7 @@ class WindowCurve(OfWindows):
         return values
 
     def _coefficients(self, images: Array, *shown: Array) -> Array:
-        """Return the coefficients of images, in which NaN never enters."""
+        """Return the coefficients of images. NaN never enters."""
         compute = origin_of(images).backend().coefficients
         omitted = replace(self.filtration, nan="omit")
         mask = shown[0] if shown else None
@@ -162,7 +163,10 @@ class WindowCurve(OfWindows):
 
 
 def joined_tables(curves: Values, cells: Values) -> Values:
-    """Return a table of regions with the values of another one, which may lack some of them."""
+    """Return the table `curves` with the values of the table `cells` appended to each row.
+
+    They are zero for regions that `cells` does not have.
+    """
     ids = cells[:, 0]
     order = np.argsort(ids)
     rows = np.zeros((len(curves), cells.shape[1] - 1), np.int64)
@@ -174,9 +178,9 @@ def joined_tables(curves: Values, cells: Values) -> Values:
 
 
 def own_points(windows: Any, filtration: Filtration) -> Any:
-    """Return windows (..., *spatial) without the last points of axes, whose cells are incomplete.
+    """Return a view of windows (..., *spatial) without points whose cells are incomplete.
 
-    It is a view.
+    These are the last points along axes whose border is half-open.
     """
     lengths = windows.shape[windows.ndim - filtration.ndim :]
     pairs = zip(lengths, filtration.boundary.missing, strict=True)
@@ -185,12 +189,15 @@ def own_points(windows: Any, filtration: Filtration) -> Any:
 
 
 def closed_filtration(filtration: Filtration) -> Filtration:
-    """Return the filtration of the image without its windows."""
+    """Return the filtration of the image without its windows, whose boundary is closed."""
     return closed(filtration, filtration.ndim)
 
 
 def window_curve(request: Request, given: Any) -> tuple[Any, Any]:
-    """Return thresholds, which were `given`, and the curves of the windows of images in memory."""
+    """Return the thresholds, and the curves of the windows of images in memory.
+
+    `given` is the argument of the public function, returned if it is an array.
+    """
     filtration = closed_filtration(request.filtration)
     origin = request.origin
     images = request.images
