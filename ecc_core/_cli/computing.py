@@ -1,6 +1,6 @@
-"""The curves of an image: by the functions of the library in memory, or summed over its blocks.
+"""The curves of an image, by the functions of the library or summed over its blocks.
 
-Partial sums are kept on the disk.
+Partial sums are kept on the disk, from which an interrupted run continues.
 """
 
 import logging
@@ -30,7 +30,7 @@ from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stack_job import StackJob
 from ecc_core._io.stack_parts import WHOLE, Part
-from ecc_core._io.stored import REQUESTS
+from ecc_core._io.stored import MOST_REQUESTS
 from ecc_core._request.thresholds import missed_values
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.quantities import CurveQuantity
@@ -38,21 +38,26 @@ from ecc_core.quantities.registry import quantities_of
 
 Values = NDArray[np.int64]
 
-# Limits of the number of blocks in a group, whose sum is one file on the disk.
 LEAST_GROUP = 16
 MOST_GROUP = 512
-MANY_GROUPS = 4096
+"""Limits of the number of blocks in a group, whose sum is one file on the disk."""
+USUAL_GROUPS = 4096
+"""The number of groups of an image, unless they would be too small or too large."""
+MOST_CACHED_STAMPS = 4096
+"""The most blocks whose stamps are remembered."""
 MOST_UNWRITTEN = 1
-"""Sums of groups that may wait for the disk while others are computed: more would take memory."""
-PIECES_SHARE = 8  # The pieces of a group may take an eighth of the memory.
+"""The most sums that wait for the disk while others are computed, because they take memory."""
+PIECES_DIVISOR = 8
+"""The pieces of a group take at most the memory limit divided by this."""
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
+"""Arguments that all functions of curves take."""
 
 
 def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None) -> Curves:
     """Return the curves of an image.
 
-    At given thresholds, it is read by blocks, once for each quantity. Without them, it is in memory
-    as a whole. Partial sums of blocks are kept in the folder, and taken from there.
+    With thresholds `at`, it is read by blocks, once for each quantity. Without them, it must be in
+    memory. Partial sums of blocks are kept in the folder, and loaded from there if they exist.
     """
     if at is None:
         found = [_in_memory(stack, one) for one in quantities_of(stack.arguments)]
@@ -78,7 +83,7 @@ def values_missed(
 def totals_of(
     stack: Stack, job: StackJob, folder: Path | None = None, part: Part = WHOLE
 ) -> list[Total]:
-    """Return what is added up of a part of the blocks of an image, for each pass of a job."""
+    """Return the totals of a part of the blocks of an image, one for each pass of a job."""
     works = job.works(stack.blocks)
     least = min(work.blocks for work in works)
     if part.count > max(1, least):
@@ -101,17 +106,18 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     windows = stack.blocks.windows
     job = stack.job()
     image, *kept = stack.blocks.whole()
-    if len(kept) > 1:  # Windows are given, and points are missing: these are masked.
+    if len(kept) > 1:  # The last array marks the points that are not missing; others are masked.
         image = np.ma.array(image, mask=~kept.pop())
     if kept and not (windows or stack.blocks.labels) and has_half_open(arguments):
-        # The points of a mask would be a window: those that are missing never enter.
+        # With this boundary, the argument `mask` would be a window. Here it marks missing points,
+        # which never enter.
         image = np.ma.array(image, mask=~kept[0])
         kept = []
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     options |= quantity.own_of(arguments, stack.spacing)._asdict()
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
-            # so that thresholds are the same along the batch axes
+            # Thresholds must be the same along the batch axes.
             options["range"] = range_of(stack)
         of_regions = getattr(ecc_core, quantity.of_regions)
         parts = []
@@ -140,12 +146,13 @@ def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
 def _add_blocks(
     stack: Stack, total: Total, own: tuple[Any, ...], folder: Path | None, span: Span
 ) -> None:
-    """Add what is computed of a span of the blocks of an image, which is read once."""
+    """Read a span of the blocks of an image once, and add their sums to a total."""
     work = total.work
     scheduler = stack.arguments.scheduler
-    size = min(max(LEAST_GROUP, work.partition.size // MANY_GROUPS), MOST_GROUP)
+    size = min(max(LEAST_GROUP, work.partition.size // USUAL_GROUPS), MOST_GROUP)
     if stack.sizes.piece:
-        size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.sizes.piece)))
+        pieces = stack.arguments.max_memory // (PIECES_DIVISOR * stack.sizes.piece)
+        size = min(size, max(1, pieces))
     groups = work.groups(size, stack.sizes.across, span)
     missing: Sequence[int] = range(len(groups))
     kept = None
@@ -153,7 +160,7 @@ def _add_blocks(
         parts = Parts(folder, fingerprint(_facts(stack, work, size=size, own=own, span=span)))
         kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
-    wanted = missing if kept is None else kept.noted(missing)
+    wanted = missing if kept is None else kept.stamped(missing)
     view = stack.blocks.image
     blocks = [group.stop - group.first for group in groups]
     size_of_block = math.prod(view.shape) * view.dtype.itemsize / max(work.blocks, 1)
@@ -176,7 +183,7 @@ def _add_blocks(
 
 @contextmanager
 def _on_cluster(scheduler: str | None) -> Iterator[None]:
-    """Raise errors of a dask cluster as one line, and silence its logs."""
+    """Turn errors of a dask cluster into BackendError, and silence its logs."""
     if scheduler is None:
         yield
         return
@@ -193,7 +200,7 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
 
 
 def _facts(stack: Stack, work: Work, size: int, own: tuple[Any, ...], span: Span) -> dict[str, Any]:
-    """Return what the partial sums depend on, apart from the values of the image."""
+    """Return the facts on which partial sums depend, without the values of the image."""
     at = work.computed.thresholds
     return {
         "version": version(),
@@ -207,10 +214,10 @@ def _facts(stack: Stack, work: Work, size: int, own: tuple[Any, ...], span: Span
 
 
 class _KeptSums:
-    """The sums of groups on the disk, with stamps of the files that they were computed from.
+    """The sums of groups on the disk, with stamps of the files from which they were computed.
 
-    They are written in a thread of their own, so that blocks do not wait until they are on the
-    disk. When the context ends, those that were to be kept have been written.
+    A thread writes them, so that the computation of blocks does not wait for the disk. When the
+    context ends, all have been written.
     """
 
     def __init__(self, parts: Parts, groups: Sequence[Group], work: Work) -> None:
@@ -222,7 +229,7 @@ class _KeptSums:
         def stamps_of(block: Any) -> Any:
             return self.blocks.stamps(work.partition.box(block))
 
-        self.of_block = lru_cache(MANY_GROUPS)(stamps_of)
+        self.of_block = lru_cache(MOST_CACHED_STAMPS)(stamps_of)
         self.stamps: dict[int, str] = {}
         self.writer = ThreadPoolExecutor(1)
         self.unwritten: deque[Future[None]] = deque()
@@ -236,15 +243,15 @@ class _KeptSums:
             self._raise_errors(0)
 
     def _stamp(self, group: Group) -> str:
-        """Return what changes with the files of a group's blocks and their neighbours."""
+        """Return a fingerprint of the files with a group's blocks and their neighbours."""
         near = dict.fromkeys(other for block in group.blocks() for other in self.work.near(block))
         if not any(view.source.remote for view in self.blocks.views):
             return fingerprint({"files": [*map(self.of_block, near)]})
-        with ThreadPoolExecutor(REQUESTS) as pool:
+        with ThreadPoolExecutor(MOST_REQUESTS) as pool:
             return fingerprint({"files": [*pool.map(self.of_block, near)]})
 
     def add_to(self, total: Total) -> list[int]:
-        """Add the sums that are there; return the numbers of the groups that are missing."""
+        """Add the sums that are on the disk; return the numbers of the groups without one."""
         missing = []
         there = self.parts.numbers()
         for number, group in enumerate(self.groups):
@@ -255,19 +262,19 @@ class _KeptSums:
                 total.add(group, values)
         return missing
 
-    def noted(self, missing: Sequence[int]) -> Iterator[int]:
-        """Yield numbers, of which each is taken before the group is read, and note its stamp."""
+    def stamped(self, missing: Sequence[int]) -> Iterator[int]:
+        """Yield the numbers of groups, and record the stamp of each group before it is read."""
         for number in missing:
             self.stamps[number] = self._stamp(self.groups[number])
             yield number
 
     def keep(self, number: int, values: Values) -> None:
-        """Write the sum of a group, soon; raise an error of one that could not be written."""
+        """Let the thread write the sum of a group; raise the error of a sum that it could not."""
         stamp = self.stamps.pop(number)
         self.unwritten.append(self.writer.submit(self.parts.keep, number, stamp, values))
         self._raise_errors(MOST_UNWRITTEN)
 
     def _raise_errors(self, most: int) -> None:
-        """Raise the error of a sum that could not be written; wait until `most` are unwritten."""
+        """Wait until at most `most` sums are unwritten; raise the error of one that failed."""
         while self.unwritten and (len(self.unwritten) > most or self.unwritten[0].done()):
             self.unwritten.popleft().result()

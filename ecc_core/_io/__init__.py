@@ -1,1 +1,1 @@
-"""How files are read and written; `ecc_core.io` is the public door."""
+"""Reading and writing files. The public names are in :mod:`ecc_core.io`."""

@@ -1,4 +1,4 @@
-"""Blocks of images, with what is done to their points before anything is computed of them."""
+"""Blocks of images: read, smoothed and masked, as computations take them."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -17,22 +17,24 @@ from ecc_core._partition import whole_box
 from ecc_core._request.filtration import Direction
 from ecc_core.errors import InputFileError
 
-SEARCHED_BYTES = 1 << 24  # So much of a mask is searched at once.
-TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
+BYTES_AT_ONCE = 1 << 24
+"""The bytes of a mask that are searched for labels at once."""
+TRUNCATE = 4.0
+"""The standard deviations at which scipy.ndimage.gaussian_filter truncates its kernel."""
 
 
 class Fitted(NamedTuple):
     """The labels or the mask of an image."""
 
     view: View
-    axes: tuple[int, ...]  # which axes of the image it has; all of the spatial ones are among them
+    axes: tuple[int, ...]  # The axes of the image that it has, which include all spatial ones.
 
     def box(self, box: Box) -> Box:
         """Return the box along its own axes."""
         return tuple(box[axis] for axis in self.axes)
 
     def read(self, box: Box) -> Array:
-        """Return the values of the points of a box; those that its file declares missing are 0."""
+        """Return the values of a box. Those that the file declares missing are 0."""
         values = self.view.read(self.box(box))
         if self.view.missing is not None:
             values = np.where(self.view.missing.where(values), values.dtype.type(0), values)
@@ -43,7 +45,7 @@ class Fitted(NamedTuple):
         return np.broadcast_to(values[tuple(index)], shape)
 
     def has_one_of(self, labels: Sequence[int]) -> bool:
-        """Whether a point has one of these labels; reads blocks until one is found."""
+        """Whether any point has one of these labels. Blocks are read until one is found."""
         view = self.view
         source = view.source
         sizes = grown_chunks(
@@ -51,7 +53,7 @@ class Fitted(NamedTuple):
             source.shape,
             grow=view.order,
             itemsize=source.dtype.itemsize,
-            limit=SEARCHED_BYTES,
+            limit=BYTES_AT_ONCE,
         )
         for box in view.boxes(sizes):
             is_sought = np.isin(view.read(box), labels)
@@ -61,9 +63,10 @@ class Fitted(NamedTuple):
 
 
 def smooth_gaussian(values: Array, sigma: Sequence[float], *, purpose: str) -> None:
-    """Smooth floats in place along their last axes, in points, as commands and transformers do.
+    """Smooth floats in place by a Gaussian filter along their last axes.
 
-    `purpose` is the name of the option, for the error if SciPy is not installed.
+    `sigma` are standard deviations in points. `purpose` is the name of the option, for the error
+    if SciPy is not installed.
     """
     ndimage = import_optional("scipy.ndimage", extra="io", purpose=purpose)
     if not np.isfinite(values).all():
@@ -82,20 +85,19 @@ class Smoothing(NamedTuple):
     order that does not depend on where the block begins.
     """
 
-    sigma: tuple[float, ...]  # standard deviation along each spatial axis, in points
+    sigma: tuple[float, ...]  # Standard deviation along each spatial axis, in points.
     wraps: tuple[bool, ...]
-    """Along which spatial axes the opposite side lies behind the border, not the image's
-    reflection."""
+    """Whether each spatial axis is periodic. Along others the image is reflected at the border."""
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How many points of each side have an effect."""
+        """The number of points on either side, along each spatial axis, that affect a point."""
         reaches = [TRUNCATE * sigma + 0.5 for sigma in self.sigma]
         return tuple(map(int, reaches))
 
     @staticmethod
     def dtype(image: np.dtype[Any]) -> np.dtype[Any]:
-        """Return float32 if it represents all values of an image, or float64."""
+        """Return float32 if it represents all values of an image, otherwise float64."""
         return np.dtype(np.float32 if np.can_cast(image, np.float32) else np.float64)
 
     def read(self, image: View, box: Box) -> Array:
@@ -113,7 +115,10 @@ class Smoothing(NamedTuple):
         return values[inner]
 
     def _spans(self, image: View, box: Box) -> list[tuple[int, int]]:
-        """Return what has an effect along each axis, beyond the border if the image wraps."""
+        """Return the range of points along each axis that affect a box.
+
+        It extends beyond the border along periodic axes.
+        """
         lead = len(box) - len(self.sigma)
         reach = (*(0,) * lead, *self.reach)
         wraps = (*(False,) * lead, *self.wraps)
@@ -125,7 +130,7 @@ class Smoothing(NamedTuple):
         return spans
 
     def parts(self, image: View, box: Box) -> Iterator[tuple[Box, Box]]:
-        """Yield boxes of an image that affect a box, and where they are in the smoothed array."""
+        """Yield the boxes of an image that affect a box, and their places in the smoothed array."""
         spans = zip(self._spans(image, box), image.shape, strict=True)
         along_axes = [_inside(*span, n) for span, n in spans]
         for parts in itertools.product(*along_axes):
@@ -134,7 +139,7 @@ class Smoothing(NamedTuple):
 
 
 def _inside(start: int, stop: int, length: int) -> Iterator[tuple[slice, slice]]:
-    """Yield parts of an axis that follow each other from `start` to `stop`, and their places."""
+    """Yield the parts of a periodic axis from `start` to `stop`, and their places in the result."""
     at = start
     while at < stop:
         first = at % length
@@ -147,16 +152,16 @@ def _inside(start: int, stop: int, length: int) -> Iterator[tuple[slice, slice]]
 class Blocks:
     """Reads blocks of an image, with the labels or the mask of their points if there are any."""
 
-    image: View  # its batch axes come first
+    image: View  # Its batch axes come first.
     labels: Fitted | None = None
-    mask: Fitted | None = None  # points where it is 0 have no label
-    smoothing: Smoothing | None = None  # what is done to the image
-    direction: Direction | None = None  # what is then added to it
-    device: str = "cpu"  # where the blocks are to be
-    mask_labels: tuple[int, ...] | None = None  # of the points that are used; None for all but 0
+    mask: Fitted | None = None  # Points where it is 0 have no label.
+    smoothing: Smoothing | None = None  # A filter of the image.
+    direction: Direction | None = None  # A term that is added to the filtered image.
+    device: str = "cpu"  # The device on which blocks are returned.
+    mask_labels: tuple[int, ...] | None = None  # Values of the mask that are used; None: all but 0.
     windows: bool = False
-    """Whether the mask and the labels are windows that lie in the image, whose points outside of
-    them matter: then missing points are told apart from these."""
+    """Whether the mask and the labels are windows of the image. Points outside a window complete
+    its cells, so that missing points are returned by themselves and not as masked ones."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -168,7 +173,7 @@ class Blocks:
 
     @property
     def views(self) -> list[View]:
-        """What is read."""
+        """The views that are read."""
         return [self.image, *(fitted.view for fitted in (self.labels, self.mask) if fitted)]
 
     @property
@@ -181,7 +186,7 @@ class Blocks:
         """Return the bytes per point in memory, including its label and its mask."""
         total: int = sum(view.dtype.itemsize for view in self.views)
         total += self.image.missing is not None
-        total += self.windows  # the coefficient of each point
+        total += self.windows  # The coefficient of each point, int8.
         if self.smoothing:
             total += self.smoothing.dtype(self.image.dtype).itemsize
         if self.direction:
@@ -189,7 +194,7 @@ class Blocks:
         return total
 
     def held(self) -> "Blocks":
-        """Return the same blocks of arrays in memory, which are read now."""
+        """Return the same blocks of arrays in memory. The files are read now."""
         labels, mask = (
             fitted and fitted._replace(view=_held(fitted.view))
             for fitted in (self.labels, self.mask)
@@ -197,13 +202,13 @@ class Blocks:
         return replace(self, image=_held(self.image), labels=labels, mask=mask)
 
     def whole(self) -> tuple[Array, ...]:
-        """Return the only block that has all points."""
+        """Return the whole image as a block."""
         return self(whole_box(self.image.shape))
 
     def __call__(self, box: Box) -> tuple[Array, ...]:
-        """Return the image in a box, and the labels of its points or which of them are used.
+        """Return the image in a box, then its labels or its mask if there are any.
 
-        If these are windows, they may be followed by the points that are not missing.
+        Of `windows`, a mask of the points that are not missing follows if some can be.
         """
         smooth = self.smoothing
         image = smooth.read(self.image, box) if smooth else self.image.read(box)
@@ -229,9 +234,9 @@ class Blocks:
         return tuple(arrays)
 
     def _there(self, image: Array) -> NDArray[np.bool_] | None:
-        """Return which points of an image are not missing; None if none can be."""
+        """Return which points of an image are not missing, None if no point can be missing."""
         missing = self.image.missing
-        if missing is None or self.smoothing is not None:  # which refuses missing values
+        if missing is None or self.smoothing is not None:  # Smoothing refuses missing values.
             return None
         there: NDArray[np.bool_] = ~missing.where(image)
         return there
@@ -248,7 +253,7 @@ class Blocks:
         return inside
 
     def stamps(self, box: Box) -> list[Any]:
-        """What tells whether the files of a box have changed."""
+        """Return stamps that differ if any file with points of a box has changed."""
         boxes = [box]
         if self.smoothing:
             boxes = [stored for stored, _ in self.smoothing.parts(self.image, box)]

@@ -1,4 +1,4 @@
-"""The columns of tables: curves of images, what tells them apart, and how they were computed."""
+"""The columns of tables: curves, the indices that identify them, and how they were computed."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -27,24 +27,23 @@ def plain(value: Any) -> Any:
 
 
 class Curves(NamedTuple):
-    """Curves of an image: one for each index of its batch axes, or for each label there.
-
-    The measures, (k, n) arrays, are the Euler characteristic, and then Betti numbers, Minkowski
-    functionals or component curves, as the columns of a table are called; float64 for densities. Of
-    what lasts in a volume that does not fit in memory, they are two of the Betti numbers.
-    """
+    """Curves of an image: one for each index of its batch axes, or for each label there."""
 
     path: str
     thresholds: Array
-    heads: Mapping[str, Array]  # columns that tell them apart: indices in the file, channel, label
+    heads: Mapping[str, Array]
+    """Columns that identify a curve within the image: indices, channel and label, (k,) each."""
     measures: Mapping[str, Array]
+    """Curves by the name of their column, (k, n) each: the Euler characteristic, Betti numbers,
+    Minkowski functionals or component curves. Densities are float64. Of lasting classes in a volume
+    that does not fit in memory, there are two of the Betti numbers."""
 
     @property
     def rows(self) -> int:
         return len(next(iter(self.measures.values())))
 
     def distinct(self) -> "Curves":
-        """Return them without repeated thresholds, which evenly spaced ones of one value are."""
+        """Return the curves without repeated thresholds, which a range of one value gives."""
         thresholds, first = np.unique(self.thresholds, return_index=True)
         if thresholds.size == self.thresholds.size:
             return self
@@ -65,22 +64,22 @@ def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Ar
 
 
 def heads_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
-    """Return what tells each curve from others: paths, indices, channels and labels."""
+    """Return the columns that identify each curve: path, indices, channel and label."""
     heads = {"input": np.concatenate([np.full(own.rows, own.path) for own in found])}
     names = {name for own in found for name in own.heads}
     more = [name for name in ("channel", "label") if name in names]
     for name in (*(axes or sorted(names.difference(more))), *more):
-        # for an image without this axis, or without names of channels
+        # The value for an image without this axis, or without names of channels.
         missing = "" if name == "channel" else -1
         parts = [own.heads.get(name, np.full(own.rows, missing)) for own in found]
         heads[name] = np.concatenate(parts)
-        if heads[name].dtype.kind == "f":  # of integers without a common type
+        if heads[name].dtype.kind == "f":  # Integers have no common type, such as int64 and uint64.
             heads[name] = np.array([each for part in parts for each in part.tolist()])
     return heads
 
 
 def measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
-    """Return the curves of each image by measure; zeros or NaN where it has no such measure."""
+    """Return the curves of each image by measure, zeros or NaN if an image lacks the measure."""
     every = {name: values.dtype for own in curves for name, values in own.measures.items()}
     found: dict[str, list[Array]] = {}
     for name, dtype in every.items():
@@ -105,9 +104,9 @@ def _check_one_type(thresholds: list[Array]) -> None:
 
 
 def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curves]:
-    """Return curves at the thresholds of all of them.
+    """Return all curves at the union of their thresholds.
 
-    They are the same, or each curve has every level at which it changes.
+    Unless all have the same thresholds, those of each curve must be all at which it changes.
     """
     own = [curves.thresholds for curves in found]
     if all(np.array_equal(at, own[0]) for at in own):
@@ -119,7 +118,8 @@ def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curve
             f"--thresholds exact gives {every.size} thresholds, and a table has at most "
             f"{MOST_COLUMNS}: give a number and --range"
         )
-    empty = (0, 1) if superlevel else (1, 0)  # the sets beyond the last level, or before the first
+    # A curve is 0 above the last level of superlevel sets, and below the first of sublevel sets.
+    empty = (0, 1) if superlevel else (1, 0)
     spread = []
     for curves in found:
         places = np.searchsorted(curves.thresholds, every, "left" if superlevel else "right")
@@ -130,7 +130,7 @@ def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curve
 
 
 def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
-    """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
+    """Add columns to a table for options that are not the default, and for the unit of lengths."""
     directed = arguments.direction is not None
     direction = None
     scale = None
@@ -156,7 +156,7 @@ def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> Non
 
 
 def _chosen(arguments: Namespace) -> dict[str, Any]:
-    """Return the values of the options of quantities that have some, by their column."""
+    """Return the values of the options of quantities, by the column that a table has for them."""
     with_option = [one for one in quantities_of(arguments) if one.option is not None]
     return {
         one.option.column: getattr(arguments, one.name)

@@ -1,4 +1,4 @@
-"""What a file says of its image: one description, which every reader fills.
+"""Descriptions of images: what a file says of its axes and values.
 
 A reader returns the values as the format's reference library gives them, decoded when they are
 read, and a `Description` of what they mean. Nothing else interprets a header. To fill it:
@@ -16,10 +16,10 @@ read, and a `Description` of what they mean. Nothing else interprets a header. T
 - **Missing.** What the file declares as missing. `declared_missing` makes it of values of the
   header, and `nan_where_missing` wraps an array of floating-point numbers, in which missing values
   then are NaN. Integers keep their values; commands and `read_image` leave them out by a mask.
-- **Notes.** What cannot be known, or is easily overlooked; each is said once, on stderr.
+- **Notes.** What cannot be known, or is easily overlooked. Commands print each once, on stderr.
 
-A field that a file says nothing of keeps its default. A `Format` lists the fields that its reader
-looks for, so that "not said by this file" and "not read from this format" are told apart.
+A field that a file does not describe keeps its default. A `Format` lists the fields that its reader
+looks for, to distinguish "not said by this file" from "not read from this format".
 """
 
 import math
@@ -61,15 +61,15 @@ class Axis:
     letter: str
     """``T``, ``C``, ``Z``, ``Y``, ``X``, ``S`` (samples of a colour), another one, or ``?``."""
     name: str = ""
-    """What the file calls it; empty if it gives no name."""
+    """The file's name of the axis; empty if it gives none."""
     step: float | None = None
-    """Positive distance of neighbouring points, or interval of time points; None if unknown."""
+    """Positive distance between neighbouring points, or between time points; None if unknown."""
     unit: str = ""
     """Unit of `step`; empty if unknown."""
 
     @property
     def kind(self) -> str:
-        """Whether it is of space, time, channel, colour, other or unknown."""
+        """One of "space", "time", "channel", "colour", "other" and "unknown"."""
         return KINDS.get(self.letter, "other")
 
 
@@ -78,15 +78,15 @@ class Encoding:
     """How stored values became values: by the lookup table, then slope * value + offset."""
 
     dtype: str = ""
-    """dtype of the stored values, if it is not that of the values."""
+    """The dtype of the stored values, if it differs from that of the values."""
     slopes: tuple[float, ...] = (1.0,)
-    """One for all, or one for each plane."""
+    """One slope for all planes, or one for each."""
     offsets: tuple[float, ...] = (0.0,)
-    """One for all, or one for each plane."""
+    """One offset for all planes, or one for each."""
     table: str = ""
     """What a lookup table gives, such as ``"HU"`` or ``"values"``; empty if there is none."""
     signedness: str = ""
-    """What decides about the sign of stored integers, if that is not their type."""
+    """What determines the sign of stored integers, if not their type."""
     unit: str = ""
     """Unit of the values; empty if unknown."""
 
@@ -96,7 +96,7 @@ class Encoding:
         return (self.slopes, self.offsets, self.table) == ((1.0,), (0.0,), "")
 
     def words(self) -> str:
-        """Return one line; empty if values are as stored and nothing is said of them."""
+        """Return a line of text; empty if values are as stored and have no unit."""
         parts = [f"stored as {self.dtype}"] if self.dtype else []
         if self.signedness:
             parts.append(self.signedness)
@@ -121,12 +121,12 @@ class Missing:
     """Values that a file declares to be missing. NaN is among them."""
 
     ranges: tuple[tuple[Any, Any], ...]
-    """First and last value of each range, which are of the dtype of the image."""
+    """First and last value of each range, in the dtype of the image."""
     source: str
-    """What declares them, such as ``"GDAL nodata -9999"``."""
+    """The declaration, such as ``"GDAL nodata -9999"``."""
 
     def where(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return at which points values are missing. Those of floating-point images are NaN."""
+        """Return at which points values are missing. In floating-point images they are NaN."""
         if values.dtype.kind == "f":
             found: NDArray[np.bool_] = np.isnan(values)
             return found
@@ -137,17 +137,17 @@ class Missing:
 
     @property
     def name(self) -> str:
-        """What messages call them."""
+        """The name of these values in messages."""
         return f"missing values ({self.source})"
 
 
 def declared_missing(
     dtype: np.dtype[Any], ranges: Sequence[tuple[Any, Any] | Any], source: str
 ) -> Missing | None:
-    """Return the values that are missing of an image of this dtype, or None if it has none of them.
+    """Return declared missing values in a dtype, or None if the dtype has none of them.
 
-    `ranges` are numbers of a header, or pairs of the first and the last one. `source` says what
-    declares them.
+    `ranges` are numbers of a header, or pairs of the first and the last one. `source` names the
+    declaration.
     """
     found = []
     for given in ranges:
@@ -202,9 +202,9 @@ class Description:
         units : mapping of str to str or str, optional
             Unit of each step, or that of Z, Y and X.
         names : sequence of str or None, optional
-            What the file calls the axes, in their order.
+            The file's names of the axes, in their order.
         fields
-            The other fields.
+            The other fields of the description.
         """
         steps = steps or {}
         given = list(names) or [""] * len(letters)
@@ -229,7 +229,7 @@ class Description:
         return "".join(axis.letter for axis in self.axes)
 
     def distances(self) -> tuple[Mapping[str, float], str]:
-        """Return the spacing along those of Z, Y and X where it is known, and its one unit."""
+        """Return the spacing along the axes Z, Y and X where it is known, and their common unit."""
         steps = {axis.letter: axis.step for axis in self.axes if axis.step is not None}
         return calibrated(steps, {axis.letter: axis.unit for axis in self.axes})
 
@@ -257,7 +257,7 @@ class Description:
         return replace(self, axes=tuple(self.axes[i] for i in order))
 
     def renamed(self, letters: str) -> "Description":
-        """Return the description of an array whose axes are said by the user.
+        """Return the description of an array whose axes the user has named.
 
         Steps stay with their letters. The place is no longer known.
         """
@@ -266,7 +266,7 @@ class Description:
         return replace(self, axes=tuple(axes), place=None)
 
     def unsaid(self) -> list[str]:
-        """Return the fields that the reader looked for and the file says nothing of."""
+        """Return the fields that the reader looks for but the file does not describe."""
         return [name for name in self._asked() if name in self.read and name not in self.said()]
 
     def unread(self) -> list[str]:
@@ -279,7 +279,7 @@ class Description:
         return [name for name in FIELDS if needed.get(name, "") in self.letters]
 
     def said(self) -> set[str]:
-        """Return those of `FIELDS` that the file says."""
+        """Return the members of `FIELDS` that the file describes."""
         said = {
             "axes": "axes" in self.read and "?" not in self.letters,
             "spacing": any(a.step is not None for a in self.axes if a.kind == "space"),
@@ -305,7 +305,8 @@ def unnamed_axes(ndim: int) -> str:
 def named_axes(names: Sequence[str | None]) -> str:
     """Return the letters of axes that have names.
 
-    If no name stands for Z, Y or X, these are the axes whose names say nothing, the last one X.
+    If no name stands for Z, Y or X, the axes whose names are not known are taken for these, the
+    last one for X.
     """
     letters = [letter_of(name) for name in names]
     if not {*letters} & {*"ZYX"}:

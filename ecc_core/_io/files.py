@@ -1,4 +1,4 @@
-"""Where the files of a Zarr image are: a folder, a ZIP archive or behind an address."""
+"""The files of a Zarr image in a folder, in a ZIP archive or at an address."""
 
 import glob
 import os
@@ -11,13 +11,15 @@ from ecc_core._io.retries import retried
 from ecc_core._optional import import_optional
 
 Stamp = tuple[Any, ...] | None
-"""Changes when the file changes; None if there is no file."""
+"""A value that changes when the file changes; None if there is no file."""
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
-# What file systems of fsspec call the version of a file, the best first.
-CHANGED = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-ARCHIVE_END = 22  # bytes of the record at the end of a ZIP archive, without the comment
-MANY_FILES = 0xFFFF  # in the record if the number of files does not fit
+VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+"""The names by which file systems of fsspec give the version of a file, the most exact first."""
+ARCHIVE_END = 22
+"""Bytes of the record at the end of a ZIP archive, without the comment."""
+MANY_FILES = 0xFFFF
+"""The number of files in that record if the true number does not fit."""
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
@@ -41,9 +43,9 @@ def matching_addresses(pattern: str) -> list[str]:
 
 
 def names_in_archive(path: Path) -> set[str]:
-    """Return the names of the files in a ZIP archive, or raise an error if some are damaged.
+    """Return the names of the files in a ZIP archive, or raise an error if it is damaged.
 
-    zipfile does not compare all that would show that a file is missing.
+    zipfile itself does not compare the number of files with that which the archive records.
     """
     with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
         entries = archive.infolist()
@@ -51,7 +53,8 @@ def names_in_archive(path: Path) -> set[str]:
         (count,) = struct.unpack("<10xH", stream.read(12))
         if count not in (len(entries), MANY_FILES):
             raise ValueError(f"damaged: {len(entries)} of the {count} files in it are found")
-        for entry in entries:  # a name stands in two places, which opening compares
+        # A name is stored in two places, which zipfile compares when it opens the file.
+        for entry in entries:
             archive.open(entry).close()
         return {entry.filename for entry in entries}
 
@@ -95,7 +98,7 @@ class Files:
             return None
 
     def described(self, inside: str) -> list[str]:
-        """Return the metadata files of the image and the array inside it, there or not."""
+        """Return the metadata files that the image and the array inside it can have."""
         parts = inside.split("/") if inside else []
         groups = [parts[:n] for n in range(len(parts) + 1)]
         return [self.file(*group, name) for group in groups for name in METADATA]
@@ -146,5 +149,5 @@ class Address(Files):
             found = retried(lambda: self.filesystem.info(file))
         except FileNotFoundError:
             return None
-        changed = next((found[name] for name in CHANGED if found.get(name)), None)
-        return found.get("size"), str(changed)
+        version = next((found[name] for name in VERSIONS if found.get(name)), None)
+        return found.get("size"), str(version)

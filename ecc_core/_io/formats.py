@@ -1,4 +1,4 @@
-"""File formats: what is requested of a reader, and what it returns."""
+"""File formats: the request to a reader, and what it returns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Request(NamedTuple):
     series: int | None = None
     level: int = 0
     axes: str | None = None
-    # of raw values
+    # The layout of raw values.
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
     offset: int = 0
-    order: str = "C"  # or F
+    order: str = "C"  # Or "F".
 
     def pick_series(self, found: Sequence[str], what: str = "images") -> int:
         """Return the index of the requested image among those described."""
@@ -39,35 +39,44 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Opened:
-    """What a reader returns: the array, what it means, and how it is stored."""
+    """What a reader returns: the array, its description, and how it is stored."""
 
-    array: Any  # of decoded values; has `shape` and `dtype`, and is indexed with slices
-    description: Description  # filled as its module says
-    chunks: tuple[int, ...] | None = None  # parts that are efficient to read; a row by default
-    parts: tuple[int, ...] | None = None  # smaller parts that can be read; the chunks by default
-    at_once: bool = False  # whether reading the whole takes little more memory than the result
+    array: Any
+    """Decoded values: an object with `shape` and `dtype` that is indexed with slices."""
+    description: Description
+    chunks: tuple[int, ...] | None = None
+    """The shape of parts that are efficient to read; by default a row."""
+    parts: tuple[int, ...] | None = None
+    """The shape of the smallest parts that can be read; by default that of chunks."""
+    at_once: bool = False
+    """Whether reading the whole array takes little more memory than the result."""
     series: int = 1
+    """The number of images in the file."""
     levels: int = 1
-    described: Sequence[str] = ()  # files with the metadata; by default the file itself
-    file_of: Callable[[tuple[int, ...]], str] | None = None  # if each chunk has a file of its own
+    """The number of resolution levels."""
+    described: Sequence[str] = ()
+    """The files with the metadata; by default the file itself."""
+    file_of: Callable[[tuple[int, ...]], str] | None = None
+    """Returns the file of a chunk, if each chunk has a file of its own."""
     stamp: Callable[[str], Stamp] = stamp_of_file
+    """Returns a value that changes when a file changes."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format, and what its reader reads."""
+    """A file format and its reader."""
 
     name: str
     suffixes: tuple[str, ...]
     open: Callable[..., Opened]
-    """Takes the path and the request, and the name of an array if the file can hold several."""
+    """The reader: takes the path and the request, and of a container the name of an array."""
     fields: frozenset[str]
     """The members of `FIELDS` that the reader looks for."""
     reference: str
-    """The library whose values, axes and spacing the tests compare; empty if there is none."""
+    """The library with which tests compare values, axes and spacing; empty if there is none."""
     extra: str = ""
     """The optional dependencies that are needed."""
     is_container: bool = False
-    """Whether arrays in it are named like files in a folder."""
+    """Whether a file can hold several arrays, which are named like files in a folder."""
     is_slice: bool = True
-    """Whether a folder of such files is a volume, rather than that they lie beside its slices."""
+    """Whether such files in a folder are slices of a volume. If not, they are ignored there."""

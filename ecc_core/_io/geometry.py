@@ -1,4 +1,4 @@
-"""Units of length, distances of points, and where images lie in the world."""
+"""Units of length, distances between points, and the places of images in the world."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ UNITS = {
     "picometer": (1e-12, "pm picometers picometre picometres"),
     "inch": (0.0254, "in inches"),
 }
-"""Meters in each unit, and its other names."""
+"""The length of each unit in meters, and its other names."""
 NAMES = {name: unit for unit, (_, names) in UNITS.items() for name in (unit, *names.split())}
 TIMES = {
     "second": "s sec secs seconds",
@@ -39,39 +39,43 @@ UNKNOWN = (
     *("pixel", "pixels", "px", "voxel"),
 )
 DIGITS = 12
-PERPENDICULAR = 1e-3
-"""Largest cosine of an angle that is taken for a right one: headers are rounded."""
+"""Significant digits of lengths that are converted to another unit."""
+MOST_COSINE = 1e-3
+"""The largest cosine of two axes that are taken as perpendicular, because headers are rounded."""
 
 Distances = tuple[Mapping[str, float], str]
-"""Positive distances of points along those of the axes Z, Y and X where it is known; their unit."""
+"""Positive distances between points along Z, Y and X where they are known, and their unit."""
 
-TOLERANCE = 0.1
-"""Points by which a corner may be displaced: headers are rounded, quaternions to 0.001 degrees."""
-ROUNDED = 0.005
-"""Part of a spacing that it may be off, where a header says nothing else of the place."""
+MOST_DISPLACEMENT = 0.1
+"""The largest displacement of a corner, in points, of images that are taken to lie in one place.
+
+Headers are rounded, and quaternions are exact to 0.001 degrees.
+"""
+MOST_SCALING = 0.005
+"""The largest relative difference of two spacings that are taken as equal if no place is known."""
 SPACES = {
     "right-anterior-superior": (1, 1, 1),
     "left-anterior-superior": (-1, 1, 1),
     "left-posterior-superior": (-1, -1, 1),
 }
-"""Signs of the coordinates of anatomical spaces, in the first of them."""
+"""The factor of each coordinate that converts an anatomical space to the first of these."""
 for _name, _signs in tuple(SPACES.items()):
-    SPACES["".join(word[0] for word in _name.split("-"))] = _signs  # such as "ras"
+    SPACES["".join(word[0] for word in _name.split("-"))] = _signs  # Its short name, as "ras".
 ANATOMICAL = "right-anterior-superior"
 
 
 def unit_named(name: str) -> str:
-    """Return the usual name of a unit; "" for none, and an unusual name as it is."""
+    """Return the usual name of a unit, "" if there is none, or the name itself if unknown."""
     word = name.strip().lower()
     return "" if word in UNKNOWN else NAMES.get(word, name.strip())
 
 
 def calibrated(steps: Mapping[str, Any], units: Mapping[str, str] | str) -> Distances:
-    """Return the distances of points along the axes Z, Y and X, and their unit.
+    """Return the distances between points along the axes Z, Y and X, and their unit.
 
-    `units` are those of each axis, or that of all. If the axes have different ones, distances are
-    converted to that of the last axis, and axes whose unit is unknown are left out. What is not a
-    positive number is ignored.
+    `units` are those of each axis, or one for all. If they differ, distances are converted to the
+    unit of the last axis, and axes whose unit is unknown are left out. Steps that are not positive
+    numbers are ignored.
     """
     found = {axis: number_of(steps[axis]) for axis in "ZYX" if axis in steps}
     found = {axis: step for axis, step in found.items() if 0 < step < math.inf}
@@ -93,12 +97,15 @@ def converted(length: float, unit: str, to: str) -> float:
     """Return a length in another unit; raise KeyError if the ratio of the units is unknown."""
     if unit == to:
         return length
-    # the nearest number of 12 digits: 0.1 mm are 100 um and not 100.00000000000001
+    # Rounding makes 0.1 mm 100 um, not 100.00000000000001 um.
     return float(f"{length * UNITS[unit][0] / UNITS[to][0]:.{DIGITS}g}")
 
 
 def number_of(value: Any) -> float:
-    """Return a number of a header, or NaN. Of single precision: the shortest that is stored so."""
+    """Return a number of a header as float, NaN if it is none.
+
+    A float32 becomes the number with the fewest digits that rounds to it, such as 0.1.
+    """
     try:
         if getattr(value, "dtype", "") == "f4":
             return float(str(np.float32(value)))
@@ -111,10 +118,14 @@ def number_of(value: Any) -> float:
 class Affine:
     """The places of the points of an image, in coordinates x, y and z."""
 
-    steps: Mapping[str, NDArray[np.float64]]  # from a point to the next along each axis Z, Y and X
-    origin: NDArray[np.float64]  # place of the first point
-    space: str = ANATOMICAL  # name of the coordinates; those of different ones cannot be compared
-    unit: str = ""  # of the coordinates, "" if unknown
+    steps: Mapping[str, NDArray[np.float64]]
+    """The vector from a point to the next along each of the axes Z, Y and X."""
+    origin: NDArray[np.float64]
+    """The place of the first point."""
+    space: str = ANATOMICAL
+    """The name of the coordinates. Places in different spaces cannot be compared."""
+    unit: str = ""
+    """The unit of the coordinates, "" if unknown."""
 
     @classmethod
     def of_space(cls, steps: Mapping[str, Any], origin: Any, space: str) -> Self:
@@ -130,10 +141,10 @@ class Affine:
         pairs = itertools.combinations(unit, 2)
         cosines = [abs(float(one @ other)) for one, other in pairs]
         largest = max(cosines, default=0.0)
-        return largest if largest > PERPENDICULAR else 0.0
+        return largest if largest > MOST_COSINE else 0.0
 
     def notes(self, spacing: Mapping[str, float]) -> tuple[str, ...]:
-        """Return what to say of axes that are not perpendicular, which lengths take them for."""
+        """Return notes on axes that are not perpendicular, though measures take them so."""
         axes = [axis for axis in "ZYX" if axis in self.steps and axis in spacing]
         if not self.shear() or len(axes) < 2:
             return ()
@@ -146,11 +157,11 @@ class Affine:
         shifts = []
         for axis in others:
             shift = self._shift(first, axis)
-            if abs(shift) > TOLERANCE:
+            if abs(shift) > MOST_DISPLACEMENT:
                 shifts.append(f"{shift:.3g} points along {axis}")
         if shifts:
             words += f"; from {first} to {first} they are shifted by {' and '.join(shifts)}"
-        if abs(ratio - 1) > PERPENDICULAR:
+        if abs(ratio - 1) > MOST_COSINE:
             words += f"; a true size is {ratio:.4g} of that by the spacing"
         return (words,)
 
@@ -159,7 +170,7 @@ class Affine:
         return np.stack([self.steps[axis] for axis in axes], axis=1)
 
     def _shift(self, along: str, axis: str) -> float:
-        """Return by how many points of an axis a step along another one moves along it."""
+        """Return how many points along `axis` a step along the axis `along` moves."""
         step = self.steps[axis]
         return float(self.steps[along] @ step / (step @ step))
 
@@ -172,9 +183,9 @@ class Affine:
 def check_place(
     name: str, region: Affine | None, image: Affine | None, shape: Mapping[str, int]
 ) -> None:
-    """Raise ValueError if a region of an image lies elsewhere than the image of the same shape.
+    """Raise ValueError if a region image lies elsewhere than the image of the same shape.
 
-    Where nothing is known, nothing is compared; axes other than Z, Y and X are ignored.
+    Places that are not known are not compared. Axes other than Z, Y and X are ignored.
     """
     if region is None or image is None:
         return
@@ -189,9 +200,9 @@ def check_place(
 
 
 def check_scale(name: str, region: Distances, image: Distances, shape: Mapping[str, int]) -> None:
-    """Raise ValueError if the points of a region of an image lie further apart than the image's.
+    """Raise ValueError if the spacing of a region image differs from that of the image.
 
-    Where a spacing is not known, or the ratio of the units, nothing is compared.
+    Spacings that are not known, or whose units have no known ratio, are not compared.
     """
     theirs, their_unit = region
     ours, unit = image
@@ -201,7 +212,7 @@ def check_scale(name: str, region: Distances, image: Distances, shape: Mapping[s
     for axis in ours.keys() & theirs.keys() & shape.keys():
         ratio = converted(theirs[axis], their_unit, unit) / ours[axis]
         off = abs(ratio - 1)
-        if off > ROUNDED and off * (shape[axis] - 1) > TOLERANCE:
+        if off > MOST_SCALING and off * (shape[axis] - 1) > MOST_DISPLACEMENT:
             words.append(f"scaled by {ratio:.4g} along {axis}")
     if words:
         how = " and ".join(sorted(words, reverse=True))
@@ -209,7 +220,7 @@ def check_scale(name: str, region: Distances, image: Distances, shape: Mapping[s
 
 
 def _displacement(image: Affine, other: Affine, shape: Mapping[str, int]) -> str:
-    """Return how another image of the same shape is displaced; "" if it is not, or unknown."""
+    """Return how another image of the same shape is displaced, "" if it is not or is unknown."""
     axes = list(shape)
     if image.space != other.space or not {*axes} <= image.steps.keys() & other.steps.keys():
         return ""
@@ -224,18 +235,18 @@ def _displacement(image: Affine, other: Affine, shape: Mapping[str, int]) -> str
     corners = np.array(list(ends)) * most
     moved = corners @ (theirs - ours).T + other.origin - image.origin
     furthest = np.linalg.norm(moved, axis=1).max() / lengths.min()
-    if furthest <= TOLERANCE:
+    if furthest <= MOST_DISPLACEMENT:
         return ""
     words = _turned(ours / lengths, theirs / their_lengths, axes, most)
     for axis, ratio, n in zip(axes, their_lengths / lengths, most, strict=True):
-        if abs(ratio - 1) * n > TOLERANCE:
+        if abs(ratio - 1) * n > MOST_DISPLACEMENT:
             words.append(f"scaled by {ratio:.4g} along {axis}")
     if not words:
         shifts = np.linalg.pinv(ours) @ (other.origin - image.origin)
         words = [
             f"shifted by {shift:.4g} along {axis}"
             for axis, shift in zip(axes, shifts, strict=True)
-            if abs(shift) > TOLERANCE / 2
+            if abs(shift) > MOST_DISPLACEMENT / 2
         ]
     return " and ".join(words) or f"displaced by {furthest:.2g} points"
 
@@ -246,8 +257,9 @@ def _turned(
     """Return how unit vectors along axes are mirrored, exchanged or rotated."""
     cosines = np.linalg.pinv(ours) @ theirs
     whole = np.rint(cosines)
-    off = np.linalg.norm(theirs - ours @ whole, axis=0) * most  # of the last points
-    if off.max() <= TOLERANCE and (abs(whole).sum(axis=0) == 1).all():
+    # The displacement of the last point along each axis, in points, if axes are only exchanged.
+    off = np.linalg.norm(theirs - ours @ whole, axis=0) * most
+    if off.max() <= MOST_DISPLACEMENT and (abs(whole).sum(axis=0) == 1).all():
         if (abs(whole) != np.eye(len(axes))).any():
             along = [axes[i] for i in abs(whole).argmax(axis=0)]
             return [f"its axes {', '.join(axes)} lie along {', '.join(along)}"]

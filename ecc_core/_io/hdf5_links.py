@@ -1,11 +1,11 @@
-"""Datasets of HDF5 files, of which no link leads to another file."""
+"""Datasets of HDF5 files. Links to other files are not followed."""
 
 from typing import Any
 
 from ecc_core._optional import import_optional
 
-MOST_LINKS = 256
-"""Parts of a path that are followed, because links can lead to themselves."""
+MOST_PARTS = 256
+"""The most parts of a path that are followed, because links can lead to themselves."""
 EXTRA = "dask"
 
 
@@ -21,7 +21,7 @@ def node_at(h5py: Any, opened: Any, name: str) -> Any:
     """
     place = opened
     parts = [part for part in name.split("/") if part]
-    for _ in range(MOST_LINKS):
+    for _ in range(MOST_PARTS):
         if not parts:
             return place
         if not isinstance(place, h5py.Group):
@@ -55,7 +55,7 @@ def with_own_values(dataset: Any, name: str) -> Any:
 
 
 def names_in(group: Any, prefix: str) -> list[str]:
-    """Return the names in a group that are a prefix and a number, in the order of the numbers."""
+    """Return the names in a group that are a prefix and a number, ordered by the number."""
 
     def number_of(name: str) -> int:
         return int(name.removeprefix(prefix))

@@ -1,4 +1,4 @@
-"""Arrays of several kinds on the disk, so that an interrupted computation goes on from them."""
+"""A store of arrays on the disk, from which an interrupted computation can continue."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,7 +15,7 @@ class KeptParts:
     def __init__(self, folder: Path, facts: Mapping[str, Any]) -> None:
         self.folder = folder
         self.stamp = fingerprint(facts)
-        """What the arrays depend on."""
+        """A fingerprint of all that the arrays depend on."""
         self._parts: dict[str, Parts] = {}
 
     def _of(self, kind: str) -> Parts:

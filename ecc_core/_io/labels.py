@@ -1,4 +1,4 @@
-"""Label images that are stored as floats: their whole numbers are the labels."""
+"""Label images that are stored as floats, whose values must be whole numbers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,10 +17,10 @@ LARGEST = 2.0**63
 
 
 def as_labels(image: StoredImage, on_floats: Callable[[], None] | None = None) -> StoredImage:
-    """Return a label image with integers, which an image of floats must have; others are unchanged.
+    """Return a label image of integers. Only an image of floats is converted.
 
-    Values are checked where they are read. Missing values have no label, which is 0. `on_floats` is
-    called once, after the first floats that are labels.
+    Its values are checked when they are read, and must be whole numbers. Missing values get label
+    0. `on_floats` is called once, after the first floats have been converted.
     """
     if image.dtype.kind != "f":
         return image
@@ -45,7 +45,7 @@ def _reopen(image: StoredImage, _: Any) -> StoredImage:
 
 
 def _read_integers(image: StoredImage, calls: list[Callable[[], None]], box: Box) -> Array:
-    """Read labels, and make the calls that wait for the first ones."""
+    """Read labels, then make the calls that are to follow the first read."""
     values = image.read_box(box)
     if image.missing is not None:
         values = np.where(image.missing.where(values), values.dtype.type(0), values)
@@ -56,8 +56,9 @@ def _read_integers(image: StoredImage, calls: list[Callable[[], None]], box: Box
 
 
 def whole_numbers(values: Array, path: Any) -> NDArray[np.int64]:
-    """Return floats of a file as integers, which they must be to be labels."""
-    magnitudes = np.abs(values.astype(np.float64, copy=False))  # float16 has no number so large
+    """Return floats of a file as int64; raise an error unless they are whole numbers."""
+    # The limit does not fit in float16.
+    magnitudes = np.abs(values.astype(np.float64, copy=False))
     is_label = (magnitudes < LARGEST) & (values == np.trunc(values))
     if not is_label.all():
         wrong = values[~is_label][0]

@@ -1,4 +1,4 @@
-"""Arrays whose values are read, and decoded, when they are indexed."""
+"""Arrays whose values are read and decoded when they are indexed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Lazy:
 
 
 def nan_where_missing(array: Any, missing: Missing | None) -> Any:
-    """Return an array in which missing values are NaN, if it has floating-point numbers.
+    """Return a floating-point array in which missing values are NaN.
 
-    Otherwise, and if no value but NaN is missing, this is the array itself.
+    Other arrays are returned unchanged, and so are those in which only NaN is missing.
     """
     if missing is None or array.dtype.kind != "f":
         return array

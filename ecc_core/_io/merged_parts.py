@@ -1,4 +1,4 @@
-"""Merge parts: find out whether they make up an image, and add up what they are of."""
+"""Merge the parts of ``ecc stack``: check that they make up an image, and join their totals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ecc_core.errors import InputFileError
 
 MOST_NAMED = 8
 NAMED_FILES = ("labels", "mask")
-"""Settings that are paths, which may differ between machines but for the name of the file."""
+"""Settings that are paths. Between machines they may differ in all but the name of the file."""
 
 
 def merge_parts(paths: Iterable[str | os.PathLike[str]]) -> Table:
     """Return the table of an image, from the parts of it that ``ecc stack`` computed.
 
-    Parts are added up one after another, and their boxes are joined in a tree, so that little
-    more is in memory than the result, or than the pieces of the largest cross-section.
+    Parts are added up one after another, and their boxes are joined in a tree. Memory holds little
+    more than the result, or than the pieces of the largest cross-section.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def merge_parts(paths: Iterable[str | os.PathLike[str]]) -> Table:
     columns : dict of str to numpy.ndarray
         As in the table of ``ecc stack`` of the whole image.
     metadata : dict
-        Likewise.
+        As in that table.
 
     Raises
     ------
@@ -74,7 +74,10 @@ def merge_parts(paths: Iterable[str | os.PathLike[str]]) -> Table:
 def merged_curves(
     paths: Iterable[str | os.PathLike[str]], say: Callable[[str], object]
 ) -> tuple[StackJob, Curves]:
-    """Return what parts are of, and the curves of all of them; say what is repeated."""
+    """Return the job of parts, and the curves of the whole image.
+
+    `say` is called with a message for each part that is given twice.
+    """
     parts = _checked([read_part(path) for path in paths], say)
     job = _job_of(parts[0])
     totals = job.totals()
@@ -96,7 +99,7 @@ def _job_of(part: StackPart) -> StackJob:
 
 
 def _checked(parts: Sequence[StackPart], say: Callable[[str], object]) -> list[StackPart]:
-    """Return parts in their order, each once; raise an error unless they make up the whole."""
+    """Return the parts in order, each once; raise an error unless they make up the image."""
     if not parts:
         raise InputFileError("there are no parts to merge")
     first = parts[0]
@@ -118,17 +121,17 @@ def _checked(parts: Sequence[StackPart], say: Callable[[str], object]) -> list[S
 
 
 def _check_repeated(first: StackPart, second: StackPart, say: Callable[[str], object]) -> None:
-    """Raise an error unless a part is the same as another one, which is then said."""
-    told = f"{second.path}, part {second._part}, and {first.path}, part {first._part}"
+    """Raise an error unless two parts that overlap are the same; then call `say` with a message."""
+    both = f"{second.path}, part {second._part}, and {first.path}, part {first._part}"
     if (first._part.begin, first._part.end) != (second._part.begin, second._part.end):
-        raise InputFileError(f"{told}, overlap: give parts of one division into parts")
+        raise InputFileError(f"{both}, overlap: give parts of one division into parts")
     if first._digest != second._digest:
-        raise InputFileError(f"{told}, differ: compute one of them again")
-    say(f"{told}, are the same: it is counted once")
+        raise InputFileError(f"{both}, differ: compute one of them again")
+    say(f"{both}, are the same: it is counted once")
 
 
 def _missing(parts: Sequence[StackPart]) -> list[str]:
-    """Return the names of the parts between those that are there."""
+    """Return the names of the parts that are missing."""
     ends = [Fraction(0), *(part._part.end for part in parts)]
     begins = [*(part._part.begin for part in parts), Fraction(1)]
     gaps = [(a, b) for a, b in zip(ends, begins, strict=True) if a < b]
@@ -144,7 +147,7 @@ def _missing(parts: Sequence[StackPart]) -> list[str]:
 
 
 def _difference(part: StackPart, first: StackPart) -> str:
-    """Return in which way two parts are not of the same computation; "" if they are."""
+    """Return in words how the computations of two parts differ, "" if they are the same."""
     if part.software != first.software:
         return f"it was computed by {part.software}, not by {first.software}"
     other = first.image
@@ -170,7 +173,7 @@ def _difference(part: StackPart, first: StackPart) -> str:
 
 
 def _other_facts(part: StackPart) -> dict[str, Any]:
-    """Return the facts of a job besides what is said of the image and the options."""
+    """Return the facts of a job without those of the image and of the options."""
     return {**part._job, "image": None, "settings": None}
 
 

@@ -1,4 +1,4 @@
-"""Meshes of triangles and edges, and values of their points, in files."""
+"""Files of meshes, of triangles and edges, and of values at their points."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ MESH_SUFFIXES = (GIFTI, *TRIMESH_SUFFIXES, *VTK_SUFFIXES)
 VALUE_SUFFIXES = (GIFTI, ".npy", *VTK_SUFFIXES)
 """Suffixes of files with a value for each point."""
 UNJOINED = (".obj", ".stl")
-"""Formats that repeat points, for each triangle or where a texture has a seam."""
-# Intents of GIFTI.
+"""Formats that repeat points for each triangle, or where a texture has a seam."""
 POINTSET = 1008
 TRIANGLES = 1009
+"""Intents of GIFTI: the kinds of arrays that have points and triangles."""
 
 
 class Mesh(NamedTuple):
@@ -47,19 +47,19 @@ class Mesh(NamedTuple):
     points: NDArray[np.float64]
     """(n, d) coordinates."""
     triangles: NDArray[np.int64]
-    """(m, 3); none for points alone."""
+    """(m, 3) numbers of points; empty for points alone."""
     edges: NDArray[np.int64]
-    """(k, 2) edges of polylines, besides those of the triangles."""
+    """(k, 2) edges of polylines, without those of the triangles."""
     units: str | None
-    """Unit of the coordinates, if the format says it."""
+    """Unit of the coordinates, None if unknown."""
     notes: tuple[str, ...]
-    """What was done to the mesh, and what may be unexpected."""
+    """What was changed in the mesh, and what may be unexpected."""
 
     @property
     def simplices(self) -> list[NDArray[np.int64]]:
-        """Edges and triangles, as far as there are any, without the edges of triangles.
+        """The edges and the triangles, without those that there are none of.
 
-        Functions of simplices add these with ``complete=True``.
+        Edges of triangles are missing: functions of simplices add them with ``complete=True``.
         """
         return [rows for rows in (self.edges, self.triangles) if len(rows)]
 
@@ -70,7 +70,7 @@ def is_mesh(path: str | os.PathLike[str]) -> bool:
 
 
 def _format_of(file: Path) -> str:
-    """Return the suffix that tells the format; GIFTI may be compressed."""
+    """Return the suffix that determines the format, without that of a compressed GIFTI file."""
     name = file.name.lower()
     return GIFTI if name.endswith(GIFTI + COMPRESSED) else file.suffix.lower()
 
@@ -196,7 +196,7 @@ def _unknown_type(file: Path, suffixes: Sequence[str]) -> InputFileError:
 
 
 def _whole(file: Path, read: Callable[[Path], Found], what: str) -> Found:
-    """Call a reader of `what`, which may raise whatever it likes on damaged files."""
+    """Call a reader of `what`. Errors of any type that it raises become InputFileError."""
     try:
         return read(file)
     except (ImportError, MemoryError, InputFileError):
@@ -210,7 +210,7 @@ def _whole(file: Path, read: Callable[[Path], Found], what: str) -> Found:
 
 def _read_by_trimesh(file: Path) -> Mesh:
     trimesh: Any = import_optional("trimesh", extra="mesh", purpose="reading meshes")
-    # Of a stream no other file is opened that the mesh names, such as its textures.
+    # Trimesh opens no other file that the mesh names, such as a texture, if it reads a stream.
     data = file.read_bytes()
     loaded = trimesh.load(
         BytesIO(data),
@@ -231,9 +231,9 @@ def _read_by_trimesh(file: Path) -> Mesh:
 
 
 def _check_ply_counts(file: Path, data: bytes, points: int, triangles: int) -> None:
-    """Refuse a PLY file that ends before all that its header announces, which trimesh reads.
+    """Raise an error if a PLY file has fewer points or faces than its header announces.
 
-    A polygon gives one triangle or more.
+    Trimesh reads such files without an error. A polygon gives one triangle or more.
     """
     header = data.partition(b"end_header")[0]
     announced = {
@@ -270,17 +270,18 @@ def _mesh(
 
 
 def _joined(mesh: Mesh) -> Mesh:
-    """Join points with equal coordinates, and drop triangles that become narrower by it."""
+    """Join points with equal coordinates, and drop triangles that then have a point twice."""
+    # Adding zero makes -0.0 and 0.0 equal bytes, which `unique` compares.
     points, number = np.unique(mesh.points + 0.0, axis=0, return_inverse=True)
     rows = number.reshape(-1)[mesh.triangles]
-    sides = np.sort(rows, axis=1)
-    narrow = (sides[:, 1:] == sides[:, :-1]).any(axis=1)
+    corners = np.sort(rows, axis=1)
+    has_repeated = (corners[:, 1:] == corners[:, :-1]).any(axis=1)
     notes = []
-    if narrow.any():
-        notes.append(f"{int(narrow.sum())} triangles without an area left out")
+    if has_repeated.any():
+        notes.append(f"{int(has_repeated.sum())} triangles without an area left out")
     return Mesh(
         points=points,
-        triangles=rows[~narrow],
+        triangles=rows[~has_repeated],
         edges=mesh.edges,
         units=mesh.units,
         notes=(*mesh.notes, *notes),

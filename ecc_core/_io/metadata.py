@@ -1,4 +1,4 @@
-"""What tables say of their curves: conditions on it, more columns from other tables, and names."""
+"""Columns of tables that describe curves: conditions on them, joins with other tables, names."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def condition_of(text: str) -> Condition:
 def rows_where(
     metadata: DataFrame, conditions: Iterable[Condition], name: str
 ) -> NDArray[np.bool_]:
-    """Return which rows fulfil all conditions, (k,) bool; `name` is what the caller gave.
+    """Return which rows fulfil all conditions, (k,) bool.
 
-    ValueError: a column is missing, or no row fulfils them.
+    Raises ValueError if a column is missing or no row is left. `name` is the argument in messages.
     """
     rows = np.ones(len(metadata), bool)
     for condition in conditions:
@@ -65,7 +65,7 @@ def rows_where(
 
 
 def _equals(column: Series[Any], value: str) -> NDArray[np.bool_]:
-    """Return which cells have a value: as numbers where they are numbers, otherwise as texts."""
+    """Return which cells equal a value. Cells that are numbers are compared as numbers."""
     try:
         number = float(value)
     except ValueError:
@@ -78,10 +78,10 @@ def _equals(column: Series[Any], value: str) -> NDArray[np.bool_]:
 
 
 def texts_of(column: Series[Any]) -> list[str]:
-    """Return the cells of a column as texts; integers that became floats are integers again."""
+    """Return the cells of a column as texts. Whole floats become integers, as "1" for 1.0."""
     texts = []
     for cell in column:
-        if cell is None or cell != cell:  # missing, or NaN
+        if cell is None or cell != cell:  # The cell is missing, or NaN.
             texts.append("")
         elif isinstance(cell, float | np.floating) and float(cell).is_integer():
             texts.append(str(int(cell)))
@@ -97,7 +97,7 @@ def _is_number(cell: Any) -> bool:
 
 
 def some_of(names: Iterable[str]) -> str:
-    """Return names with commas between, the first of many."""
+    """Return the first names as a text with commas."""
     known = [*names]
     shown = ", ".join(known[:MOST_NAMED])
     return f"{shown}, ..." if len(known) > MOST_NAMED else shown
@@ -106,7 +106,7 @@ def some_of(names: Iterable[str]) -> str:
 def join_columns(
     table: DataFrame, features: DataFrame, keys: Sequence[str], name: str = "`features`"
 ) -> DataFrame:
-    """Return a table with the columns of another one, whose rows have equal values of some keys.
+    """Join the columns of another table to a table, by rows with equal values of some keys.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def join_columns(
         Names of columns. Those that both tables have are compared as texts, so that 1 and "1" are
         equal.
     name : str, default "`features`"
-        What errors call the features.
+        The name of the features in errors.
 
     Returns
     -------
@@ -148,7 +148,8 @@ def join_columns(
     if features.duplicated(shared).any():
         raise ValueError(f"{name} must have one row for each of {shared}, got several")
     numbers = {values: number for number, values in enumerate(_rows_of(features, shared))}
-    places = [numbers.get(values, -1) for values in _rows_of(table, shared)]  # -1 has no row
+    # No row has the number -1, for which `reindex` gives missing values.
+    places = [numbers.get(values, -1) for values in _rows_of(table, shared)]
     more = features.drop(columns=shared).reset_index(drop=True).reindex(places)
     kept = table.drop(columns=[column for column in more if column in table])
     joined: DataFrame = kept.join(more.set_index(kept.index))
@@ -169,14 +170,14 @@ def _rows_of(table: DataFrame, columns: Sequence[str]) -> Iterator[tuple[str, ..
 
 
 def _spelled(path: str) -> str:
-    """Return the usual spelling of a path; addresses stay as they are."""
+    """Return the normalized spelling of a path. Addresses are unchanged."""
     if "://" in path:
         return path
     return PurePath(os.path.normpath(path)).as_posix()
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return the shortest ends of paths, of whole names, that tell all of them apart.
+    """Return the last names of each path, as few as tell all paths apart.
 
     Examples
     --------

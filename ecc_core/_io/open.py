@@ -1,4 +1,4 @@
-"""Open images of any format, without reading more of them than what describes them."""
+"""Open images of any format, reading only their metadata if the format allows it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ def open_image(
 ) -> StoredImage:
     """Open an image without reading its values.
 
-    Those of PNG, JPEG and similar files, NPZ files and compressed medical files are read at once.
+    Values of PNG, JPEG and similar files, NPZ files and compressed medical files are read at once.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def open_image(
     return _stored(location, request, partial(_opened, location, request))
 
 
-@lru_cache(maxsize=1)  # a stream can be read only once
+@lru_cache(maxsize=1)  # A stream can be read only once.
 def open_stream(stream: BinaryIO, request: Request) -> StoredImage:
     """Open the NPY file in a stream, whose values are read at once."""
     return _stored(Path("-"), request, partial(array_files.read_npy, stream))
@@ -142,7 +142,7 @@ def _stored(path: Path | str, request: Request, read: Callable[[], Opened]) -> S
             opened = _in_order(replace(opened, description=named))
     except (ImportError, MemoryError, InputFileError):
         raise
-    except Exception as error:  # readers raise whatever they like on damaged files
+    except Exception as error:  # Libraries raise errors of any type for damaged files.
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputFileError(f"{path}: {reason.splitlines()[0]}") from error
     return StoredImage(path, request, opened, partial(open_image, **request._asdict()))
@@ -174,13 +174,13 @@ def _opened(path: Path | str, request: Request) -> Opened:
     if not file.is_file():
         raise ValueError("not a file")
     suffix = file.suffix.lower()
-    if suffix == ".gz":  # such as .nii.gz or .mrc.gz
+    if suffix == ".gz":  # The suffixes of formats are .nii.gz and .mrc.gz.
         suffix = Path(file.stem).suffix.lower() + suffix
     found = _BY_SUFFIX.get(suffix)
     # A shape is given for raw values only, which may have any suffix.
     if request.shape is not None:
         found = raw.FORMATS[0]
-    # These formats are folders, not files.
+    # Zarr and N5 images are folders, not files.
     if found is None or found in (zarr_images.ZARR, *n5.FORMATS):
         there = file.suffix or "none"
         raise ValueError(f"type not supported, got {there}; ecc info --help lists those that are")
@@ -189,12 +189,12 @@ def _opened(path: Path | str, request: Request) -> Opened:
 
 
 def _read_by(found: Format, opened: Opened) -> Opened:
-    """Return an image with the fields that the reader of its format looks for."""
+    """Return an image whose description says which fields the reader of its format looks for."""
     return replace(opened, description=replace(opened.description, read=found.fields))
 
 
 def is_there(path: str) -> bool:
-    """Whether a path exists, or is inside a file of several arrays; addresses are not looked up."""
+    """Whether a path exists, or leads into a file that does. Addresses are taken to exist."""
     return is_address(path) or _split(Path(path))[0].exists()
 
 
@@ -226,7 +226,8 @@ def _check(opened: Opened, request: Request) -> None:
 def _in_order(opened: Opened) -> Opened:
     """Return an image with its axes in the order T, others, C, Z, Y, X, S; nothing is read."""
     axes = opened.description.letters
-    # An array other than the one that is described was requested.
+    # The description has another number of axes. `_check` then requires `axes` in the request, by
+    # which the caller orders the array.
     if len(axes) != len(opened.array.shape):
         return opened
 

@@ -12,13 +12,13 @@ from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
 
 GZIP = b"\x1f\x8b"
-DECOMPRESSED_BYTES = 1 << 20
+BYTES_AT_ONCE = 1 << 20
 """Bytes that are decompressed at once."""
 
 
 def gunzipped(stream: Any) -> Iterator[bytes]:
-    """Yield what follows in a compressed file, to its end, where the checksum is."""
-    return iter(partial(stream.read, DECOMPRESSED_BYTES), b"")
+    """Yield the rest of a compressed file. Reading it to the end verifies the checksum there."""
+    return iter(partial(stream.read, BYTES_AT_ONCE), b"")
 
 
 def filled(
@@ -31,7 +31,7 @@ def filled(
 ) -> Array:
     """Return a compressed array from its pieces, so that it is in memory only once.
 
-    `exact`: nothing may follow.
+    If `exact` is True, it is an error if further bytes follow.
     """
     check_held(math.prod(map(int, shape)) * dtype.itemsize, path.stat().st_size)
     values = np.empty(shape, dtype)

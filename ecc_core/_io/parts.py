@@ -1,4 +1,4 @@
-"""Partial results on the disk, so that an interrupted computation goes on where it was."""
+"""Partial results on the disk, from which an interrupted computation can continue."""
 
 import hashlib
 import json
@@ -17,8 +17,10 @@ from numpy.lib import format as npy
 from ecc_core._io.lazy import Array
 from ecc_core._io.write import is_removed, lock_file, whole_file
 
-DIGEST = 16  # bytes at the end of a part
-MOST_HEADER = 1 << 12  # bytes before its values
+DIGEST_BYTES = 16
+"""Bytes of the checksum at the end of a part."""
+MOST_HEADER_BYTES = 1 << 12
+"""The most bytes of a part before its values."""
 NAME = re.compile(r"([0-9a-f]{16})-(\d+)-([0-9a-f]{16})\.npy")
 UNFINISHED = re.compile(rf"\.{NAME.pattern}\.[0-9a-f]{{8}}\.tmp")
 
@@ -31,8 +33,8 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 class Parts:
     """A folder of arrays, each written completely or not at all, with a checksum.
 
-    The folder is created when it is locked or the first part is kept. Other files in it are not
-    touched, and parts of other jobs, which are fingerprints of computations, are ignored.
+    `job` is a fingerprint of a computation; parts of other jobs are ignored. The folder is created
+    when it is locked or when the first part is kept. Other files in it are not touched.
     """
 
     def __init__(self, folder: Path, job: str = "") -> None:
@@ -50,7 +52,7 @@ class Parts:
                     if not lock_file(file):
                         message = f"{self.folder}: in use by another run for the same output"
                         raise BlockingIOError(message)
-                    if is_removed(file):  # by its last owner, meanwhile
+                    if is_removed(file):  # The last owner removed it before it was locked here.
                         continue
                     try:
                         yield
@@ -59,7 +61,7 @@ class Parts:
                             path.unlink()
                     return
         finally:
-            with suppress(OSError):  # parts, or somebody else's files, stay
+            with suppress(OSError):  # The folder stays if it has parts or other files.
                 self.folder.rmdir()
 
     def _path(self, number: int, stamp: str) -> Path:
@@ -74,7 +76,7 @@ class Parts:
         """Return the part with this stamp, or None if it is missing or damaged."""
         try:
             content = _content(self._path(number, stamp))
-            end = len(content) - DIGEST
+            end = len(content) - DIGEST_BYTES
             if _digest(memoryview(content)[:end]) != content[end:]:
                 return None
             return _array_of(content)
@@ -100,15 +102,15 @@ class Parts:
 
 
 def _digest(*parts: bytes | memoryview) -> bytes:
-    """Return a digest of a part: of SHA-256, for which processors have instructions."""
+    """Return a digest of a part by SHA-256, which is fast because processors support it."""
     found = hashlib.sha256()
     for part in parts:
         found.update(part)
-    return found.digest()[:DIGEST]
+    return found.digest()[:DIGEST_BYTES]
 
 
 def _content(path: Path) -> bytearray:
-    """Return the bytes of a file, of which an array can be made that is not copied."""
+    """Return the bytes of a file in a writable buffer, which an array can use without a copy."""
     with path.open("rb") as file:
         content = bytearray(os.fstat(file.fileno()).st_size)
         if file.readinto(content) != len(content):
@@ -117,7 +119,7 @@ def _content(path: Path) -> bytearray:
 
 
 def _header(values: Array) -> bytes:
-    """Return what an .npy file has before the values of an array in C order."""
+    """Return the header of an .npy file for an array in C order."""
     stream = BytesIO()
     npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(values))
     return stream.getvalue()
@@ -126,9 +128,9 @@ def _header(values: Array) -> bytes:
 def _array_of(content: bytearray) -> Array:
     """Return the array in the bytes of an .npy file, in C order, without a copy.
 
-    Earlier versions kept arrays in Fortran order, too.
+    Earlier versions also kept arrays in Fortran order, which are refused.
     """
-    stream = BytesIO(content[:MOST_HEADER])
+    stream = BytesIO(content[:MOST_HEADER_BYTES])
     if npy.read_magic(stream) != (1, 0):
         raise ValueError("not written by this version")
     shape, in_fortran_order, dtype = npy.read_array_header_1_0(stream)

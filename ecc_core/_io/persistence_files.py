@@ -1,4 +1,4 @@
-"""Write images and diagrams for other software for persistent homology, and read diagrams."""
+"""Files of images and persistence diagrams for DIPHA, Perseus and GUDHI."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ DIAGRAM_SUFFIXES = (".diagram",)
 """Suffixes of the persistence diagrams of DIPHA."""
 PAIR = np.dtype([("dimension", "<i8"), ("birth", "<f8"), ("death", "<f8")])
 UNKNOWN = np.iinfo(np.int64).max
-"""Index of a point of which a diagram says nothing."""
+"""The index of a point in a diagram, which does not say where classes are born and die."""
 MOST_DIMENSION = 32
-WRITTEN_VALUES = 1 << 16
-"""Values of text that are written at once."""
+VALUES_AT_ONCE = 1 << 16
+"""Values that are converted to text at once."""
 
 
 def write_cubical_complex(path: str | os.PathLike[str], image: ArrayLike) -> None:
@@ -92,11 +92,11 @@ def _perseus(values: NDArray[Any]) -> Iterator[bytes]:
     flat = values.reshape(-1)
     if flat.dtype.kind == "b":
         flat = flat.astype(np.uint8)
-    for start in range(0, flat.size, WRITTEN_VALUES):
-        # Python's text of a number is the shortest that reads back the same
-        numbers = flat[start : start + WRITTEN_VALUES]
+    for start in range(0, flat.size, VALUES_AT_ONCE):
+        numbers = flat[start : start + VALUES_AT_ONCE]
         if numbers.dtype.kind == "f":
             numbers = numbers.astype(np.float64)
+        # Python writes the shortest text of a number that is read back as the same number.
         yield _lines(numbers.tolist())
 
 
@@ -106,10 +106,10 @@ def _lines(numbers: Iterable[Any]) -> bytes:
 
 
 def write_diagram(path: Path, pairs: PersistencePairs[Any]) -> None:
-    """Write the births and deaths as DIPHA does, in the form of `PersistencePairs.to_gudhi`.
+    """Write births and deaths in the format of DIPHA, as in `PersistencePairs.to_gudhi`.
 
-    A class that never dies has the dimension -k - 1. DIPHA writes the largest value of the image
-    for its death, of which a result knows nothing: it is infinity here.
+    A class of dimension k that never dies is written with the dimension -k - 1. Its death is
+    infinity here; DIPHA writes the largest value of the image, which a result does not have.
     """
     host = pairs.to_numpy()
     diagrams = host.to_gudhi()
@@ -128,7 +128,7 @@ def write_diagram(path: Path, pairs: PersistencePairs[Any]) -> None:
 
 
 def read_diagram(path: Path) -> PersistencePairs[NDArray[Any]]:
-    """Read a diagram of DIPHA, of sublevel sets. It does not say which points cause a class."""
+    """Read a diagram of DIPHA, of sublevel sets, which has no points of births and deaths."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         head = np.frombuffer(stream.read(8 * 3), "<i8").tolist()

@@ -1,4 +1,4 @@
-"""Write results with their dtypes and facts, and read them again."""
+"""Write results with their dtypes and facts, and read them back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ecc_core.results import Result, columns
 
 RESULT_SUFFIXES = (*TABLE_SUFFIXES, ".npz")
 """Suffixes of the files that can hold a result."""
-KEY = "ecc"  # the column of a CSV file with the description
+KEY = "ecc"
+"""The column of a CSV file that has the description of the result."""
 TYPES: dict[str, Any] = {
     **{kind.__name__: kind for kind in vars(results).values() if hasattr(kind, "_fields")},
     **{kind.__name__: kind for quantity in QUANTITIES for kind in quantity.results},
@@ -35,7 +36,7 @@ COLUMNS = {
     "directions": ("direction", -2),
     "labels": ("label", 0),
 }
-"""The column of each array in a table, and the axis of the values that it belongs to."""
+"""The column that each array has in a table, and the axis of `values` that it describes."""
 Table = dict[str, list[Any]]
 
 
@@ -108,7 +109,7 @@ def write_result(
         )
     result = result.to_numpy()
     for name, array in result._asdict().items():
-        if array.dtype.hasobject:  # which NumPy would pickle, and `read_result` never loads
+        if array.dtype.hasobject:  # NumPy would pickle objects, which `read_result` never loads.
             raise ValueError(f"{path}: `{name}` must hold numbers, got dtype {array.dtype}")
     described = describe_result(result)
     if path.suffix.lower() == ".npz":
@@ -127,10 +128,10 @@ def write_result(
 
 
 def describe_result(result: Result[Any]) -> dict[str, Any]:
-    """Return what a table does not contain of a result, of types that JSON supports.
+    """Return the description of a result that its table lacks, as types that JSON supports.
 
-    These are ``type``, ``facts``, ``dtypes`` and ``shapes`` of the arrays by name, and ``arrays``,
-    the arrays themselves if the table has no rows.
+    It has the ``type``, the ``facts``, the ``dtypes`` and ``shapes`` of arrays by name, and
+    ``arrays``, the arrays themselves if the table has no rows.
     """
     arrays = result._asdict()
     unlisted: dict[str, list[str]] = {}
@@ -161,9 +162,9 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
     Returns
     -------
     EulerCurve, BettiCurves, PersistencePairs, EulerTransform or another result
-        Equal to the result that was written, with NumPy arrays. DIPHA's diagrams are those of
-        sublevel sets in float64 and have no points, whose indices are the largest int64; -1 is that
-        of a class that never dies, as always.
+        Equal to the result that was written, with NumPy arrays. Diagrams of DIPHA are those of
+        sublevel sets in float64. They have no points: indices are the largest int64, or -1 for the
+        death of a class that never dies.
 
     Raises
     ------
@@ -222,7 +223,7 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
     for name in kind._fields:
         dtype = np.dtype(described["dtypes"][name])
         shape = tuple(described["shapes"][name])
-        if name in table:  # an NPZ file
+        if name in table:  # The table is that of an NPZ file, whose arrays have these names.
             found = table[name]
         elif name in described["arrays"]:
             found = _numbers(described["arrays"][name], dtype).reshape(shape)
@@ -236,18 +237,18 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
 
 
 def with_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts with tuples instead of the lists as which JSON holds them."""
+    """Return facts with tuples in place of lists, because JSON has no tuples."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
 
 
 def _from_columns(
     table: Mapping[str, list[Any]], kind: Any, name: str, described: Mapping[str, Any]
 ) -> NDArray[Any]:
-    """Return an array of a result from the long table, which repeats it along the other axes."""
+    """Return an array of a result from its table, which repeats it along other axes."""
     dtype = np.dtype(described["dtypes"][name])
     shapes = described["shapes"]
-    if kind is results.PersistencePairs:  # a birth and a death in turn
-        rows = slice(name.startswith("death"), None, 2)
+    if kind is results.PersistencePairs:  # Rows are births and deaths by turns.
+        rows = slice(1 if name.startswith("death") else 0, None, 2)
         if name in ("births", "deaths"):
             return _numbers(table[kind._quantity][rows], dtype)
         columns = [table[f"point_{axis}"][rows] for axis in range(shapes[name][1])]
@@ -281,8 +282,8 @@ def _read_csv(path: Path) -> tuple[Table, dict[str, Any]]:
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = [row for row in csv.reader(file) if row] or [[]]
     table: Table = {name: [row[i] for row in rows] for i, name in enumerate(header)}
-    told = next((cell for cell in table.get(KEY, ()) if cell), "null")
-    return table, {"result": json.loads(told)}
+    described = next((cell for cell in table.get(KEY, ()) if cell), "null")
+    return table, {"result": json.loads(described)}
 
 
 def read_json(path: Path) -> tuple[Table, dict[str, Any]]:

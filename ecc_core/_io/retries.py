@@ -1,4 +1,4 @@
-"""Reading from remote stores, which fail for a moment now and then."""
+"""Repeated attempts to read from remote stores, which fail now and then."""
 
 import re
 import time
@@ -17,22 +17,22 @@ LASTING = (
     NotADirectoryError,
     BadGzipFile,
 )
-"""Errors of the operating system that another attempt does not change."""
+"""Errors of the operating system that another attempt would raise again."""
 BUSY = frozenset({408, 429, 500, 502, 503, 504})
-"""The status of a web server that may answer later."""
+"""Statuses of a web server that may answer later."""
 SECRETS = re.compile(
-    r"(?<=://)[^/@\s]+(?=@)"  # user and password
+    r"(?<=://)[^/@\s]+(?=@)"  # User and password.
     r"|(?<=[?&])((?:X-Amz-[\w-]+|AWSAccessKeyId|Signature|sig|(?:access_)?token|key)=)[^&\s'\"]+",
     re.IGNORECASE,
 )
 
 
 def retried(read: Callable[[], T]) -> T:
-    """Return what a function reads; try again if its store may answer later."""
+    """Call a function that reads, again if its store was busy or the connection was lost."""
     for delay in DELAYS:
         try:
             return read()
-        except Exception as error:  # libraries of stores have errors of their own
+        except Exception as error:  # Libraries of stores raise errors of their own types.
             if not _may_pass(error):
                 raise
         time.sleep(delay)

@@ -132,7 +132,7 @@ def read_file(
     offset: int = 0,
     order: str = "C",
 ) -> ImageFile:
-    """Read the array that a file holds, with all its channels, and what its axes are.
+    """Read the array in a file with all its channels, and the letters of its axes.
 
     Parameters
     ----------
@@ -217,8 +217,9 @@ def select(
 ) -> View:
     """Return a part of an image, batch axes first.
 
-    Axes of channels and time of which no index is given are batch axes. A colour must be given.
-    TypeError or ValueError: the image has no such part, or its values are not real numbers.
+    Axes of channels and of time without a given index are batch axes. Of a colour image, `channel`
+    is required. Raises TypeError or ValueError if the image has no such part, or values that are
+    not real numbers.
     """
     check_image_dtype(image.dtype)
     if "?" in image.axes:
@@ -249,7 +250,7 @@ def choose(
 def with_channels(image: StoredImage) -> View:
     """Return all of an image at its only time point, with its channels, if any, as the last axis.
 
-    ValueError: it has several time points, or places on axes other than Z, Y, X and channels.
+    Raises ValueError if the image has other axes than Z, Y, X and channels, such as time.
     """
     view = _cut(image, None, None, None, required="")
     for letter, count in view.lengths.items():
@@ -271,13 +272,13 @@ def _cut(
     *,
     required: str,
 ) -> View:
-    """Return a part of an image, whose axes keep their order."""
+    """Return a part of an image as a view with the axes in the same order."""
     parts: dict[int, Part] = {axis: slice(0, n) for axis, n in enumerate(image.shape)}
     which = pick_channel(image.axes, image.shape, channel, image.channels, required=required)
     axis = channel_axis(image.axes)
     gray = axis if which == "gray" else None
     if gray is not None:
-        luminance(np.ones((3, 0), image.dtype))  # which other types do not have
+        luminance(np.ones((3, 0), image.dtype))  # This raises for dtypes without a luminance.
         parts[gray] = 0
     elif axis is not None and which is not None and not isinstance(which, str):
         parts[axis] = which

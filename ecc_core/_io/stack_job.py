@@ -1,8 +1,8 @@
-"""What is computed of an image by blocks, and what its table says, without the image itself.
+"""Jobs of ``ecc stack``: what is computed of an image by blocks, without the image itself.
 
-`ecc stack` reads an image once for each of the passes of its job, adds up what it computes of the
-blocks, and makes the curves of the totals. A job can be written to a file together with totals of
-some of the blocks, and curves are made of it where the image is not at hand.
+`ecc stack` reads an image once for each pass of its job, adds up the values of blocks to totals,
+and makes curves of the totals. A job can be written to a file together with the totals of some
+blocks, so that curves can be made without the image.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What is computed of an image while it is read once."""
+    """A computation for which an image is read once."""
 
     quantity: CurveQuantity[Any]
     boxes: BoxValues
@@ -51,15 +51,15 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class StackJob:
-    """What is computed of an image by blocks."""
+    """The computations of an image by blocks."""
 
     image: dict[str, Any]
-    """What the metadata of a table say of the image."""
+    """The description of the image in the metadata of a table."""
     settings: dict[str, Any]
     """The arguments of the command that the numbers depend on, as types that JSON supports."""
     software: str
     filtration: Filtration
-    """Without the direction: blocks contain the term."""
+    """The filtration without the direction, whose term has been added to blocks."""
     direction: Direction | None
     dtype: np.dtype[Any]
     """The dtype of the points of blocks."""
@@ -68,14 +68,14 @@ class StackJob:
     windows: bool
     """Whether the mask or the labels are windows of the image."""
     heads: dict[str, Array]
-    """Columns that tell the images along the batch axes apart."""
+    """Columns that identify each image along the batch axes."""
     thresholds: Array
     chunks: tuple[tuple[int, ...], ...]
-    """Lengths of the blocks along each axis."""
+    """The lengths of the blocks along each axis."""
 
     @property
     def arguments(self) -> Namespace:
-        """The settings as quantities read them."""
+        """The settings as arguments of a command, in which infinity is a number."""
         numbers = {"inf": math.inf, "-inf": -math.inf}
         arguments = dict(self.settings)
         for name, value in self.settings.items():
@@ -94,7 +94,7 @@ class StackJob:
         return None if found is None else tuple(found)
 
     def passes(self) -> list[Pass]:
-        """Return what is computed, in this order."""
+        """Return the passes, in the order in which the image is read."""
         found = []
         for quantity in quantities_of(self.arguments):
             own = quantity.own_of(self.arguments, self.spacing)
@@ -112,7 +112,7 @@ class StackJob:
         return found
 
     def works(self, read: Callable[..., Any] | None = None) -> list[Work]:
-        """Return the work of each pass; without `read`, for totals only."""
+        """Return the work of each pass. Without `read`, it can only join totals."""
         works: list[Work] = []
         for _, boxes in self.passes():
             if isinstance(boxes, BoxPieces):
@@ -123,7 +123,7 @@ class StackJob:
         return works
 
     def totals(self) -> list[Total]:
-        """Return the total of each pass, to which nothing has been added yet."""
+        """Return an empty total for each pass."""
         return [total_of(work) for work in self.works()]
 
     def curves(self, totals: Sequence[Total]) -> Curves:
@@ -140,7 +140,7 @@ class StackJob:
         measures: dict[str, Any] = {}
         for own in found:
             for name, values in own.measures.items():
-                # The Euler number of lasting classes comes first, if there is one.
+                # If several have an Euler characteristic, that of lasting classes comes first.
                 measures.setdefault(name, values)
         if self.settings["density"] and not self.windows:
             measures = self._divided(measures)
@@ -148,7 +148,7 @@ class StackJob:
         return curves.distinct() if isinstance(self.settings["thresholds"], int) else curves
 
     def _divided(self, measures: Mapping[str, Any]) -> dict[str, Any]:
-        """Divide measures by the size of the image, as the quantity of --density measures it."""
+        """Divide measures by the size of the image, which a quantity with --density defines."""
         arguments = self.arguments
         measured = next(one for one in quantities_of(arguments) if "density" in one.own_options)
         own = measured.own_of(arguments, self.spacing)
@@ -173,7 +173,7 @@ class StackJob:
         return self.curves_of_result(one.quantity.result(at, boxes.curves(rows)), labels)
 
     def _curves_of_windows(self, pairs: Sequence[tuple[Pass, Total]]) -> Curves:
-        """Return the curves of windows, and what else is measured of them."""
+        """Return the curves of windows, and their other measures if there are any."""
         if len(pairs) == 1:
             return self._curves_of(*pairs[0])
         (curve, euler), ((quantity, inside), cells) = pairs
@@ -195,7 +195,7 @@ class StackJob:
     def _rows(
         self, work: Work, sums: Mapping[tuple[int, ...], Values], size: int
     ) -> tuple[list[Array] | None, Values]:
-        """Return the labels of each image, if there are any, and the sums of all, (rows, size)."""
+        """Return the labels of each image, or None, and the sums of all images, (rows, size)."""
         if self.labels is None:
             values = np.zeros((*self.batch, size), np.int64)
             for images, own in sums.items():
@@ -225,9 +225,9 @@ class StackJob:
         return Curves(self.image["path"], numbers, heads, columns)
 
     def described(self, curves: Curves) -> dict[str, Any]:
-        """Return what `ecc_core.io.read_result` needs.
+        """Return the metadata from which `ecc_core.io.read_result` makes a result.
 
-        {} for labels along batch axes, and for curves without the Euler characteristic.
+        They are empty for labels along batch axes, and without the Euler characteristic.
         """
         labels = curves.heads.get("label")
         if (labels is not None and self.batch) or EULER_NUMBER not in curves.measures:

@@ -1,7 +1,7 @@
-"""Parts: what is added up of some of the blocks of an image, as files that can be merged.
+"""Parts of ``ecc stack``: files with the totals of some blocks of an image, which can be merged.
 
-A part is an NPZ file. Its array ``part`` is the JSON of the job, of the part, and of what each of
-the other arrays is of: sums, or the pieces of boxes that are joined where they touch.
+A part is an NPZ file. Its array ``part`` is JSON: the job, the number of the part, and the key of
+each of the other arrays, which are sums or the pieces of boxes.
 """
 
 from __future__ import annotations
@@ -29,30 +29,31 @@ from ecc_core.errors import InputFileError
 
 FORMAT = "part of ecc stack 1"
 DESCRIPTION = "part"
-"""The array that describes the others."""
-SAMPLED_CHUNKS = 8
+"""The name of the array that describes the others."""
+MOST_SAMPLED_CHUNKS = 8
+"""The most chunks of an image whose values are compared between parts."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A range of the blocks of an image: one of several of about the same length."""
+    """A range of the blocks of an image: one of `count` ranges of about the same length."""
 
     number: int
-    """From 1 on."""
+    """The number of the part; the first is 1."""
     count: int
 
     def of(self, blocks: int) -> Span:
-        """Return the numbers of its blocks."""
+        """Return the range of the numbers of its blocks."""
         return (self.number - 1) * blocks // self.count, self.number * blocks // self.count
 
     @property
     def begin(self) -> Fraction:
-        """Where it begins among all blocks."""
+        """The fraction of all blocks that come before the part."""
         return Fraction(self.number - 1, self.count)
 
     @property
     def end(self) -> Fraction:
-        """Where the next one begins."""
+        """The fraction of all blocks up to the end of the part."""
         return Fraction(self.number, self.count)
 
     def __str__(self) -> str:
@@ -64,20 +65,20 @@ WHOLE = Part(1, 1)
 
 @dataclass(frozen=True)
 class StackPart:
-    """What a part of ``ecc stack`` is of.
+    """The description of a part of ``ecc stack``.
 
     Attributes
     ----------
     path : pathlib.Path
         The file.
     number, count : int
-        Which part it is, from 1 on, and of how many.
+        The number of the part, from 1 on, and the number of parts.
     image : dict
         Path, axes, shape, dtype and spacing of the image, and the unit of the spacing.
     settings : dict
         The options of the command that the numbers depend on.
     software : str
-        Name and version of what computed it.
+        Name and version of the program that computed it.
     """
 
     path: Path
@@ -88,13 +89,13 @@ class StackPart:
     _digest: str
     """The checksum of all arrays."""
     _values: str
-    """Fingerprint of some of the values of the image."""
+    """A fingerprint of some of the values of the image."""
     _side: int
-    """Blocks of a column across."""
+    """The width of a column, in blocks."""
 
     @property
     def image(self) -> dict[str, Any]:
-        """What is known of the image."""
+        """The description of the image."""
         return dict(self._job["image"])
 
     @property
@@ -104,7 +105,7 @@ class StackPart:
 
     @property
     def software(self) -> str:
-        """Name and version of what computed it."""
+        """Name and version of the program that computed it."""
         return str(self._job["software"])
 
     @property
@@ -113,21 +114,21 @@ class StackPart:
 
 
 class Cut(NamedTuple):
-    """What parts must agree in, besides the job."""
+    """Facts, besides the job, in which all parts must agree."""
 
     values: str
-    """Fingerprint of some of the values of the image, its labels and its mask."""
+    """A fingerprint of some of the values of the image, its labels and its mask."""
     side: int
-    """Blocks of a column across."""
+    """The width of a column, in blocks."""
 
 
 def fingerprint_of_values(views: Iterable[View]) -> str:
-    """Return what tells images apart that are described alike, from a few of their chunks."""
+    """Return a fingerprint of images from the values of a few of their chunks."""
     digest = hashlib.blake2b(digest_size=16)
     for view in views:
         sizes = view.source.parts
         count = math.prod(len(lengths) for lengths in view.chunks(sizes))
-        spread = np.linspace(0, count - 1, min(SAMPLED_CHUNKS, count))
+        spread = np.linspace(0, count - 1, min(MOST_SAMPLED_CHUNKS, count))
         numbers = np.unique(spread.astype(int))
         for box in view.boxes(sizes, numbers.tolist()):
             values = view.read(box)
@@ -160,7 +161,7 @@ def write_part(path: Path, part: Part, job: StackJob, cut: Cut, totals: Sequence
 
 
 def read_part(path: str | os.PathLike[str]) -> StackPart:
-    """Read what a part of ``ecc stack`` is of, without its numbers.
+    """Read the description of a part of ``ecc stack``, without its numbers.
 
     Parameters
     ----------
@@ -216,7 +217,7 @@ def _box(box: Any) -> Any:
 
 
 def read_arrays(path: Path, take: Callable[[Any], Any]) -> Any:
-    """Return what is taken of the arrays of a part."""
+    """Return what `take` returns for the arrays of a part; InputFileError if it is damaged."""
     try:
         with path.open("rb") as file:
             if not is_zipfile(file):

@@ -1,4 +1,4 @@
-"""An image in files, of which nothing but its description need have been read, and its parts."""
+"""Images in files, which are read when they are indexed, and views of parts of them."""
 
 import math
 import os
@@ -22,11 +22,12 @@ from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core._partition import Partition, whole_box
 from ecc_core.errors import InputFileError
 
-REQUESTS = 32  # on their way at once, for files behind an address
-LEAST_PART = 1 << 20
-"""Bytes that may be read at once of an image of any size."""
-SHARE_OF_PART = 128
-"""One byte in so many of a large image may be read at once."""
+MOST_REQUESTS = 32
+"""The most requests at the same time for files at an address."""
+LEAST_BYTES_AT_ONCE = 1 << 20
+"""Bytes of an image of any size that may be read at once."""
+LEAST_PARTS = 128
+"""A large image is read in at least so many parts."""
 LUMINANCE = (0.2125, 0.7154, 0.0721)
 """Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
 ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"
@@ -41,32 +42,32 @@ class StoredImage:
     path : pathlib.Path or str
         The file or folder, or the address.
     axes : str
-        One letter for each axis: ``Z``, ``Y``, ``X`` are those of the image, ``T`` is time, ``C``
-        are channels, ``S`` are the samples of a colour, ``?`` are axes of which the file says
-        nothing, and other letters are other axes. They are in the order T, others, C, Z, Y, X, S,
-        whatever their order in the file.
+        One letter for each axis: ``Z``, ``Y``, ``X`` are spatial, ``T`` is time, ``C`` are
+        channels, ``S`` are the samples of a colour, ``?`` are axes that the file does not describe,
+        and other letters are other axes. They are in the order T, others, C, Z, Y, X, S, whatever
+        their order in the file.
     shape : tuple of int
     dtype : numpy.dtype
     chunks : tuple of int
         Shape of the parts that are efficient to read.
     spacing : dict of str to float
-        Distance of neighbouring points along those of the axes Z, Y and X for which the file says
-        it, in units of `unit`.
+        Distance between neighbouring points along the axes Z, Y and X, in `unit`, without axes for
+        which it is unknown.
     unit : str
-        That of the file, such as ``"millimeter"`` or ``"micrometer"``; empty if unknown.
+        The unit of the spacing, such as ``"millimeter"`` or ``"micrometer"``; empty if unknown.
     affine : Affine or None
-        Where the points lie in the world, if the file says it.
+        The places of the points in the world, if the file has them.
     channels : tuple of str
         Names of the channels, if the file gives a different one to each; otherwise empty.
     missing : Missing or None
-        Values that the file declares as missing, if it does: of floating-point images they are read
-        as NaN, and `read` masks them.
+        Values that the file declares as missing. In floating-point images they are read as NaN, and
+        `read` masks them.
     notes : tuple of str
         What is easily overlooked: that values are missing, that 0 is white, that channels are
-        amounts of ink, or that it should be turned to be shown.
+        amounts of ink, or that the image should be rotated for display.
     description : Description
-        All that the file says of the image: names and units of axes, place, how stored values
-        became values, missing values.
+        The whole description of the image by the file: names and units of axes, place, how stored
+        values became values, missing values.
     series, levels : int
         Number of images in the file, and number of resolutions of this one.
     """
@@ -131,14 +132,14 @@ class StoredImage:
         try:
             if self.file_of is not None and not self.remote:
                 for file in map(self.file_of, self._stored_chunks.that_meet(box)):
-                    if Path(file).is_dir():  # which zarr takes for a missing chunk
+                    if Path(file).is_dir():  # Zarr takes a folder for a missing chunk.
                         raise IsADirectoryError(f"{file} is a folder")
             if self.remote:
                 return retried(lambda: np.asanyarray(self.array[box]))
             return np.asanyarray(self.array[box])
         except (MemoryError, InputFileError):
             raise
-        except Exception as error:  # codecs raise whatever they like on damaged chunks
+        except Exception as error:  # Codecs raise errors of any type for damaged chunks.
             reason = " ".join(str(error).split()) or type(error).__name__
             damaged = ", ".join(f"{i.start}:{i.stop}" for i in self._damaged(box))
             finish_zarr_tasks()
@@ -176,17 +177,17 @@ class StoredImage:
         return isinstance(self.path, str)
 
     def stamps(self, box: Box) -> list[Stamp]:
-        """What tells whether the files of a box beyond `described` have changed."""
+        """Return stamps of the files with values of a box, which change when the files do."""
         if self.file_of is None:
             return []
         files = dict.fromkeys(map(self.file_of, self._stored_chunks.that_meet(box)))
-        if self.remote and len(files) > REQUESTS:
-            with ThreadPoolExecutor(REQUESTS) as pool:
+        if self.remote and len(files) > MOST_REQUESTS:
+            with ThreadPoolExecutor(MOST_REQUESTS) as pool:
                 return list(pool.map(self.stamp, files))
         return [self.stamp(file) for file in files]
 
     def identity(self) -> list[Any]:
-        """Return what identifies the input and how it is read, apart from its values."""
+        """Return facts that identify the input and how it is read, without its values."""
         return [
             self.path if isinstance(self.path, str) else os.path.realpath(self.path),
             *self.request,
@@ -200,11 +201,11 @@ class View(NamedTuple):
     """A part of an array on disk, with its axes in another order."""
 
     source: StoredImage
-    order: tuple[int, ...]  # for each axis of the view the axis of the source
-    start: tuple[int, ...]  # first point in the source, for each axis of the view
+    order: tuple[int, ...]  # The axis of the source for each axis of the view.
+    start: tuple[int, ...]  # The first point in the source along each axis of the view.
     shape: tuple[int, ...]
-    fixed: Mapping[int, int]  # index along each axis of the source that the view does not have
-    gray: int | None = None  # axis of colours, instead of which their luminance is taken
+    fixed: Mapping[int, int]  # The index along each axis of the source that the view lacks.
+    gray: int | None = None  # The axis of colours that is replaced by their luminance, or None.
 
     @classmethod
     def all_of(cls, source: StoredImage) -> "View":
@@ -233,7 +234,7 @@ class View(NamedTuple):
 
     @property
     def affine(self) -> Affine | None:
-        """Where the part lies, if its file says it."""
+        """The places of the points of the view, None if unknown."""
         start = dict(zip(self.axes, self.start, strict=True))
         return self.source.affine and self.source.affine.moved(start)
 
@@ -242,7 +243,7 @@ class View(NamedTuple):
         if self.gray is not None:
             colours = np.moveaxis(values, self.gray, 0)
             gray = luminance(colours)
-            if self.source.missing is not None:  # where one of the colours is
+            if self.source.missing is not None:  # The luminance is missing if any colour is.
                 gray[self.source.missing.where(colours).any(axis=0)] = np.nan
             values = np.expand_dims(gray, self.gray)
         found: Array = values.transpose((*self.fixed, *self.order))[(0,) * len(self.fixed)]
@@ -250,7 +251,7 @@ class View(NamedTuple):
 
     @property
     def missing(self) -> Missing | None:
-        """Which values are missing; NaN of a luminance, because those of its colours are."""
+        """The missing values. Those of a luminance are NaN."""
         found = self.source.missing
         if found is None or self.gray is None:
             return found
@@ -264,17 +265,17 @@ class View(NamedTuple):
         return np.ma.masked_array(values, self.missing.where(values))
 
     def read_all(self) -> Array:
-        """Return all values, read in parts, so that little more memory is needed than for them."""
+        """Return all values. They are read in parts, to need little more memory than they take."""
         source = self.source
         whole = whole_box(self.shape)
         if self.gray is None and source.reads_at_once(self._stored(whole)):
             return self.read(whole)
         check_memory(math.prod(self.shape) * self.dtype.itemsize, source.path)
         values = np.empty(self.shape, self.dtype)
-        least = LEAST_PART
+        least = LEAST_BYTES_AT_ONCE
         if source.remote:
-            least = REQUESTS * math.prod(source.parts) * values.itemsize
-        limit = max(least, values.nbytes // SHARE_OF_PART)
+            least = MOST_REQUESTS * math.prod(source.parts) * values.itemsize
+        limit = max(least, values.nbytes // LEAST_PARTS)
         sizes = grown_chunks(
             source.parts, source.shape, grow=self.order, itemsize=values.itemsize, limit=limit
         )
@@ -283,7 +284,7 @@ class View(NamedTuple):
         return values
 
     def stamps(self, box: Box) -> list[Any]:
-        """What tells whether the files of a box have changed."""
+        """Return stamps of the files with values of a box, which change when the files do."""
         return self.source.stamps(self._stored(box))
 
     def _stored(self, box: Box) -> Box:
@@ -296,13 +297,16 @@ class View(NamedTuple):
         return tuple(parts[axis] for axis in sorted(parts))
 
     def boxes(self, sizes: Sequence[int], numbers: Iterable[int] | None = None) -> Iterator[Box]:
-        """Yield all blocks of these sizes in the source, or those of some numbers in C order."""
+        """Yield the blocks of the view, aligned with blocks of these sizes in the source.
+
+        `numbers` restricts them to blocks with some numbers in C order.
+        """
         blocks = Partition.of_blocks(self.chunks(sizes))
         for number in range(blocks.size) if numbers is None else numbers:
             yield blocks.box(blocks.index(number))
 
     def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""
+        """Return the lengths of the blocks along each axis, as `boxes` yields them."""
         lengths: list[tuple[int, ...]] = []
         for axis, start, n in zip(self.order, self.start, self.shape, strict=True):
             size = sizes[axis]
@@ -319,7 +323,10 @@ class View(NamedTuple):
 def grown_chunks(
     stored: Sequence[int], shape: Sequence[int], grow: Sequence[int], itemsize: int, limit: int
 ) -> tuple[int, ...]:
-    """Return a multiple of the stored chunks that is as large as the limit in bytes allows."""
+    """Return the shape of blocks: stored chunks, doubled along the shortest axis of `grow`.
+
+    They are doubled until the array ends or they would exceed the limit in bytes.
+    """
     block = [max(1, min(c, n)) for c, n in zip(stored, shape, strict=True)]
     while True:
         shorter = [axis for axis in grow if block[axis] < shape[axis]]
@@ -337,14 +344,16 @@ def luminance(channels: Array) -> Array:
     weights = np.array(LUMINANCE, precision) / precision.type(opaque)
     values = weights[0] * channels[0]
     for weight, channel in zip(weights[1:], channels[1:], strict=True):
-        values += weight * channel  # a matrix product would round by the place in the block
+        # Rounding errors of a matrix product would depend on the place in the block.
+        values += weight * channel
     return np.asanyarray(values)
 
 
 def opaque_colours(channels: Array, purpose: str) -> Array:
-    """Return red, green and blue, of which `purpose` is computed; all points must be opaque.
+    """Return red, green and blue of an image whose points are all opaque.
 
-    The first axis are red, green, blue and maybe alpha.
+    The first axis has red, green, blue and maybe alpha. `purpose` is the name, in errors, of what
+    is computed from them.
     """
     if channels.dtype.kind not in "uf":
         raise ValueError(f"{purpose} needs colours of type uint or float, got {channels.dtype}")
@@ -354,12 +363,12 @@ def opaque_colours(channels: Array, purpose: str) -> Array:
 
 
 def _largest_colour(dtype: np.dtype[Any]) -> int:
-    """Return the value of white, and of what is opaque."""
+    """Return the value of white, and of an opaque alpha."""
     return np.iinfo(dtype).max if dtype.kind == "u" else 1
 
 
 def _span(indices: int | range) -> slice:
-    """Return the indices from the least to the largest one."""
+    """Return the slice from the least to the largest index."""
     if isinstance(indices, int):
         return slice(indices, indices + 1)
     ends = sorted((indices[0], indices[-1])) if indices else (0, -1)
@@ -367,7 +376,7 @@ def _span(indices: int | range) -> slice:
 
 
 def orientation_notes(orientation: int) -> list[str]:
-    """Return what to say of an orientation tag of EXIF or TIFF, 1 to 8."""
+    """Return notes on an orientation tag of EXIF or TIFF, 1 to 8."""
     if orientation in (0, 1):
         return []
     return [f"rows and columns are as stored; its orientation tag {orientation} is not applied"]

@@ -1,4 +1,4 @@
-"""Read the tables of the command, and turn them into curves."""
+"""Read tables of curves that the commands have written."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ from ecc_core.results._base import known_by
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Measure = str  # the name of a quantity
+Measure = str
+"""The name of a quantity."""
 
 FACTS = (
     *("connectivity", "superlevel", "boundary", "direction", "direction_scale"),
     *("estimator", "density", "unit"),
 )
-"""Columns that tell how curves were computed."""
+"""Columns that record how curves were computed."""
 OTHERS = {name: one for name, one in CURVES.items() if name != "euler"}
 COLUMNS = "|".join(name for one in OTHERS.values() for name in one.columns)
 HEADER = re.compile(rf"(?:({COLUMNS}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
-"""A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
+"""A column of ``ecc batch``: a curve's name, none for the Euler characteristic, and a threshold."""
 
 
 @dataclass(frozen=True)
 class CurveTable:
-    """Curves of a table, and what else the table says of each of them.
+    """Curves of a table, and the other columns of the table for each of them.
 
     Attributes
     ----------
@@ -167,7 +168,10 @@ def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> 
 def table_of(
     path: str | os.PathLike[str], choose: Callable[[Set[str]], Measure | None]
 ) -> CurveTable:
-    """Return the curves of a table, of a kind that is chosen by the names of its measures."""
+    """Return the curves of a table, of the quantity that `choose` returns.
+
+    `choose` takes the names of all columns of curves.
+    """
     path = Path(path)
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise ValueError(f"{path}: type not supported, must be one of {', '.join(TABLE_SUFFIXES)}")
@@ -179,10 +183,10 @@ def table_of(
 
 
 def scores_of_table(path: str | os.PathLike[str], score: str) -> CurveTable | None:
-    """Return a column of a table of scores, without curves, as curves that are constant on 0 to 1.
+    """Return the numbers in a column of a table of scores as curves that are constant on 0 to 1.
 
-    The distance of two of them is the difference of scores. None if the table has curves, or the
-    column does not hold numbers.
+    The distance of two such curves is the difference of their scores. None if the table has curves,
+    or if the column does not hold numbers.
     """
     frame, _ = _read(Path(path))
     headers = [HEADER.fullmatch(str(name)) for name in frame]
@@ -194,7 +198,7 @@ def scores_of_table(path: str | os.PathLike[str], score: str) -> CurveTable | No
 
 
 def curves_of_table(frame: DataFrame, measure: Measure | None = None) -> CurveTable:
-    """Return the curves of a data frame with the columns of such a table.
+    """Return the curves of a data frame with the columns of a table of `read_table`.
 
     Parameters
     ----------
@@ -239,12 +243,12 @@ def _read(path: Path) -> tuple[DataFrame, dict[str, Any]]:
 
 
 def _as_number(cell: Any) -> Any:
-    """Return what a cell says: in JSON, infinity and NaN are text."""
+    """Return a cell of JSON, in which infinity and NaN are text, as a number if it is one."""
     return float(cell) if cell in ("inf", "-inf", "nan") else cell
 
 
 def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts in which all results of a table agree, as its metadata has them."""
+    """Return the facts in the metadata of a table in which all of its results agree."""
     described = [one.get("result") for one in (metadata, *metadata.get("inputs", ()))]
     facts = [one["facts"] for one in described if one]
     if not facts:
@@ -312,7 +316,7 @@ def _from_rows(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]
 
 
 def _from_columns(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]:
-    """Return the same of a table with a row for each curve."""
+    """Return thresholds, measures (k, n) and metadata of a table with a row for each curve."""
     columns: dict[str, dict[str, str]] = {}
     for name in frame:
         if part := HEADER.fullmatch(str(name)):
@@ -335,18 +339,18 @@ def _number(text: str) -> Any:
 
 
 def kinds_of(columns: Set[str]) -> dict[str, tuple[str, ...]]:
-    """Return the quantities whose curves are all among some columns, and their columns."""
+    """Return the quantities whose curves are all among the columns, and their columns."""
     found = {kind: one.columns_among(columns) for kind, one in CURVES.items()}
     return {kind: own for kind, own in found.items() if own}
 
 
 def several_of(held: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Return those of some quantities that have several curves, the Euler characteristic among."""
+    """Return the quantities, among `held`, of several curves with the Euler characteristic."""
     return [kind for kind in held if kind in OTHERS and OTHERS[kind].with_euler]
 
 
 def quantity_of(column: str) -> str:
-    """Return the name of the quantity that has a curve of this name, or could have it."""
+    """Return the name of the quantity to which a column of curves belongs."""
     for kind, one in OTHERS.items():
         if column in one.columns:
             return kind
@@ -356,7 +360,7 @@ def quantity_of(column: str) -> str:
 def result_of(
     thresholds: Any, values: dict[str, Any], measure: Measure | None, facts: dict[str, Any]
 ) -> CurveResult[Any]:
-    """Return the curves of one measure, from those of all by the names of their columns."""
+    """Return the result of one quantity, from all curves by the names of their columns."""
     held = kinds_of(values.keys())
     several = several_of(held)
     if measure is None and len(several) < 2:

@@ -1,4 +1,4 @@
-"""Volumes of one shape, stored apart, as one array: the channels and time points of an image."""
+"""Volumes that are stored separately, such as channels and time points, as one array."""
 
 import itertools
 from collections.abc import Callable
@@ -15,18 +15,18 @@ def joined_volumes(
     dtype: np.dtype[Any],
     volume: Callable[[tuple[int, ...]], Any],
 ) -> Lazy:
-    """Return an array whose first axes number volumes, which are read as they are needed.
+    """Return an array whose first axes number volumes, which are read when they are needed.
 
     Parameters
     ----------
     counts : tuple of int
         Number of volumes along each of the first axes.
     shape : tuple of int
-        That of each volume, which may be stored with more points at the end of each axis.
+        Shape of each volume, which may be stored with more points at the end of each axis.
     dtype : numpy.dtype
-        Of the same size as that of the volumes, whose bytes are taken for it.
+        Dtype of the result. Stored values are reinterpreted as it, so it must have their size.
     volume : callable
-        Returns the volume of some indices; it can be indexed with slices.
+        Takes the indices along the first axes, and returns a volume that is indexed with slices.
     """
     lead = len(counts)
 

@@ -27,10 +27,11 @@ TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 """Suffixes of the figures that can be written."""
 FIGURE_OF = "figure of napari-ecc"
-"""What PNG figures say of themselves."""
-TEXTS = 1024  # bytes of a PNG file in which its texts are
+"""The text by which PNG figures name the program that wrote them."""
+TEXT_BYTES = 1024
+"""The bytes at the start of a PNG file that contain its texts."""
 FORMULA = re.compile(r"[=+@\-\t\r]")
-"""What makes a spreadsheet take a cell for a formula, at its start."""
+"""The first characters of cells that spreadsheets take for formulas."""
 
 
 def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
@@ -118,10 +119,10 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):
             if sys.platform == "win32":
-                left.unlink()  # fails while a process has it open
+                left.unlink()  # This fails while a process has the file open.
                 continue
             with left.open("rb") as file:
-                if lock_file(file):  # the process that wrote it was killed
+                if lock_file(file):  # The process that wrote it was killed.
                     left.unlink()
     with whole_file(path) as file:
         yield file
@@ -148,10 +149,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         ):
             error.filename = str(path)
         raise
-    if hasattr(os, "O_DIRECTORY"):  # flush the new name to disk, too
+    if hasattr(os, "O_DIRECTORY"):  # The new name is flushed to disk, too.
         descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            with suppress(OSError):  # some network file systems cannot
+            with suppress(OSError):  # Some network file systems do not support it.
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -159,14 +160,14 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def lock_file(file: IO[bytes]) -> bool:
     """Lock an open file until it is closed; return False if another process has locked it."""
-    if sys.platform != "win32":  # on Windows an open file cannot be removed: no lock is needed
+    if sys.platform != "win32":  # Windows needs no lock, because open files cannot be removed.
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # some network file systems have no locks
+        except OSError:  # Some network file systems have no locks.
             return True
     return True
 
@@ -177,13 +178,13 @@ def is_removed(file: IO[bytes]) -> bool:
 
 
 def _create_temporary(target: Path) -> tuple[Path, IO[bytes]]:
-    """Create a file beside `target` whose lock says that this process writes it."""
+    """Create a file beside `target`, locked while this process writes it."""
     while True:
         path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         file = path.open("x+b")
         if lock_file(file) and not is_removed(file):
             return path, file
-        file.close()  # another process has looked at it before it was locked, and removed it
+        file.close()  # Another process found the file before it was locked, and removed it.
 
 
 def write_table(
@@ -279,14 +280,13 @@ def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
     0.5,3
     1.0,1
     """
-    # tolist() gives Python's numbers, whose text is the shortest that reads back the same
+    # Cells are Python's numbers, whose text is the shortest that reads back as the same number.
     lists = [_cells(np.asarray(values)) for values in columns.values()]
     texts = [value for values in lists for value in values if isinstance(value, str)]
-    # before Python 3.13 a carriage return is not quoted by itself
-    broken = any("\r" in text for text in (*columns, *texts))
-    writer = csv.writer(
-        stream, lineterminator="\n", quoting=csv.QUOTE_ALL if broken else csv.QUOTE_MINIMAL
-    )
+    # Before Python 3.13, `QUOTE_MINIMAL` does not quote a carriage return.
+    has_return = any("\r" in text for text in (*columns, *texts))
+    quoting = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
+    writer = csv.writer(stream, lineterminator="\n", quoting=quoting)
     writer.writerow(columns)
     writer.writerows(zip(*lists, strict=True))
 
@@ -304,7 +304,7 @@ def _is_formula(cell: Any) -> bool:
 
 
 def printable(name: str) -> str:
-    r"""Return a file name as valid Unicode, with ``\xff`` for a byte 0xff that is none."""
+    r"""Return a file name as valid Unicode. Bytes that are not valid are written as ``\xff``."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -324,7 +324,7 @@ def _write_parquet(
 ) -> None:
     pyarrow = import_optional("pyarrow", extra="parquet", purpose="writing Parquet files")
     parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="writing Parquet files")
-    native = {}  # byte order, and text that is valid Unicode
+    native = {}  # Columns in native byte order, with text that is valid Unicode.
     for name, values in columns.items():
         if values.dtype.kind in "UO":
             texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
@@ -372,8 +372,8 @@ def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float =
 
 
 def is_own_figure(path: str) -> bool:
-    """Whether a PNG file was written by `write_figure`, as its text says before the pixels."""
+    """Whether a PNG file was written by `write_figure`, by a text before its pixels."""
     if not path.lower().endswith(".png"):
         return False
     with Path(path).open("rb") as file:
-        return FIGURE_OF.encode("latin-1") in file.read(TEXTS)
+        return FIGURE_OF.encode("latin-1") in file.read(TEXT_BYTES)

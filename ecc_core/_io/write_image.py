@@ -36,16 +36,16 @@ _FILES: dict[str, tuple[Write, Sequence[str]]] = {
     ".nii.gz": (partial(nifti.write_nifti, compressed=True), DTYPES),
     ".mha": (metaimage.write_metaimage, DTYPES),
 }
-"""Writer of each suffix, and the data types that it takes; all of them if none are named."""
+"""The writer of each suffix and the dtypes that it takes, or () if it takes all."""
 ZARR = ".zarr"
 WRITTEN_SUFFIXES = (*_FILES, ZARR)
 """Suffixes of the images that can be written."""
 ON_AXES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ZARR)
-"""Suffixes of formats whose images lie along the axes of their coordinates."""
+"""Suffixes of formats whose axes are parallel to those of their coordinates."""
 
 
 def check_image_output(path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """Raise an error unless an image can be written to this path; return it and its suffix."""
+    """Return a path and its suffix; raise an error unless an image can be written there."""
     path = Path(path)
     suffix = _suffix(path)
     if not suffix:
@@ -64,19 +64,19 @@ def check_image_output(path: str | os.PathLike[str]) -> tuple[Path, str]:
 
 
 def writes_by_boxes(path: Path) -> bool:
-    """Whether an image at a path that was checked is written in parts, read one at a time."""
+    """Whether an image is written in parts, which are read one at a time, at a checked path."""
     return _suffix(path) == ZARR
 
 
 def parts_beside(path: Path) -> Path:
-    """Return the folder of partial results of an image, or of another output, at a path."""
+    """Return the folder of partial results for an image or another output at a path."""
     image = ome_zarr.image_around(path)
     beside = path if image is None else image.with_name(f"{image.name}.{path.name}")
     return beside.with_name(f"{beside.name}.parts")
 
 
 def _suffix(path: Path) -> str:
-    """Return the suffix of a path that says what is written, or ""."""
+    """Return the suffix of a path that determines the format, "" if none is supported."""
     if ome_zarr.image_around(path) is not None:
         return ZARR
     name = path.name.lower()
@@ -111,14 +111,14 @@ def write_image(
     spacing : float or (d,) sequence, optional
         Distance of neighbouring points along each axis, or along all.
     unit : str, optional
-        Of `spacing` and `origin`, such as ``"um"`` or ``"millimeter"``.
+        Unit of `spacing` and `origin`, such as ``"um"`` or ``"millimeter"``.
     origin : (d,) sequence, optional
         Place of the first point along each axis, in `unit`, or in points without `spacing`.
     like : StoredImage, optional
         Take axes, spacing, unit and place from an image of the same shape, as `open_image` returns
         it, instead of the four arguments above.
     labels : bool, default False
-        Whether the values are labels, which OME-Zarr says of an image.
+        Whether the values are labels, which OME-Zarr records.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def _grid(
     unit: str,
     origin: Sequence[float] | None,
 ) -> Grid:
-    """Return the grid that arguments describe, after checking them."""
+    """Return the grid from the arguments of `write_image`, after checking them."""
     ndim = len(shape)
     if not 1 <= ndim <= 3:
         raise ValueError(f"`values` must have 1 to 3 axes, got shape {shape}")
@@ -187,7 +187,7 @@ def _grid(
 
 
 def grid_of(view: View) -> Grid:
-    """Return the axes of a part of an image and where it lies."""
+    """Return the grid of a part of an image."""
     source = view.source
     steps = {axis: step for axis, step in source.spacing.items() if axis in view.axes}
     starts = zip(view.axes, view.start, strict=True)
@@ -199,7 +199,7 @@ def grid_of(view: View) -> Grid:
 
 
 def whole_grid_of(view: View) -> tuple[Grid, tuple[int, ...]]:
-    """Return the grid and the shape of all of an image of which a view is a part."""
+    """Return the grid and the shape of the whole image, of which a view is a part."""
     whole = view._replace(
         start=(0,) * len(view.order), shape=tuple(view.source.shape[axis] for axis in view.order)
     )
@@ -207,7 +207,7 @@ def whole_grid_of(view: View) -> tuple[Grid, tuple[int, ...]]:
 
 
 def write_on_grid(path: Path, values: Any, grid: Grid, *, labels: bool) -> str:
-    """Write an image to a path that was checked; return what of its place is left out, or ""."""
+    """Write an image to a checked path; return a note if its place is left out, or ""."""
     suffix = _suffix(path)
     dtype = np.dtype(values.dtype)
     if dtype.kind == "b" and suffix != ".npy":

@@ -1,17 +1,17 @@
-"""XML of unknown origin: nothing is expanded in it, and no file that it names is read."""
+"""Parse XML of unknown origin: entities are not expanded, and no file that it names is read."""
 
 from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-MOST_XML = 1 << 28
-"""Bytes of a description that are parsed."""
+MOST_XML_BYTES = 1 << 28
+"""The most bytes of a document that is parsed."""
 
 
 def parse_xml(content: bytes, kind: str) -> Element:
-    """Return the root of a document without a document type, where entities would be declared."""
-    if len(content) > MOST_XML:
-        raise ValueError(f"its description has {len(content)} bytes, more than {MOST_XML}")
+    """Return the root of a document. Document types, which declare entities, are refused."""
+    if len(content) > MOST_XML_BYTES:
+        raise ValueError(f"its description has {len(content)} bytes, more than {MOST_XML_BYTES}")
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -39,7 +39,7 @@ def text_of(parent: Element, path: str) -> str:
 
 
 def numbers_of(text: str, what: str, count: int) -> list[float]:
-    """Return as many numbers as there must be."""
+    """Return the numbers in a text. ValueError if there are not `count` of them."""
     try:
         found = [float(word) for word in text.split()]
     except ValueError:

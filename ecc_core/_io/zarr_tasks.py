@@ -1,24 +1,24 @@
-"""Work that zarr leaves behind where it raises an error."""
+"""Tasks that zarr leaves unfinished when it raises an error."""
 
 import asyncio
 import sys
 from typing import Any
 
-LONGEST_WAIT = 10.0
-"""Seconds after which an error is raised while others are on their way, as in a hanging store."""
+MOST_SECONDS = 10.0
+"""The longest wait for other tasks, which never end if a store hangs."""
 _waiting: set[asyncio.Task[Any] | None] = set()
-"""The tasks that wait for others, of all threads. Only the loop of zarr changes it."""
+"""The tasks of all threads that wait for others. Only the event loop of zarr changes this set."""
 
 
 def finish_zarr_tasks() -> None:
-    """Wait for the chunks that zarr still reads or writes after it has failed at one of them.
+    """Wait for the chunks that zarr still reads or writes after one of them has failed.
 
-    It works at many chunks at a time and raises the first error while the others are on their way.
-    If the process ends before these do, asyncio writes a traceback for each of them to stderr. What
-    takes longer than `LONGEST_WAIT`, and may never end, is left alone.
+    Zarr processes many chunks at a time, and raises the first error while others are unfinished. If
+    the process ends before they do, asyncio writes a traceback for each to stderr. Tasks that take
+    longer than `MOST_SECONDS`, and may never end, are not waited for.
     """
     if "zarr" in sys.modules:
-        from zarr.core.sync import sync  # Nothing public waits for tasks.
+        from zarr.core.sync import sync  # There is no public function for it.
 
         sync(_other_tasks())
 
@@ -27,10 +27,11 @@ async def _other_tasks() -> None:
     own = asyncio.current_task()
     _waiting.add(own)
     try:
-        # Threads that fail at the same time would wait for one another without end.
+        # Tasks that wait are left out: threads that fail at the same time would wait for one
+        # another without end.
         others = asyncio.all_tasks() - _waiting
         if others:
             ended = asyncio.gather(*others, return_exceptions=True)
-            await asyncio.wait([ended], timeout=LONGEST_WAIT)
+            await asyncio.wait([ended], timeout=MOST_SECONDS)
     finally:
         _waiting.discard(own)

@@ -84,7 +84,7 @@ class TestParts:
             return values
 
         monkeypatch.setattr(StoredImage, "read_box", noted)
-        monkeypatch.setattr(stored, "LEAST_PART", 1 << 10)
+        monkeypatch.setattr(stored, "LEAST_BYTES_AT_ONCE", 1 << 10)
         return sizes
 
     @pytest.mark.parametrize("name", ["a.zarr", "sharded.zarr", "a.zarr.zip", "a.h5", "a.nii"])

@@ -1,1 +1,1 @@
-"""One module a format: each opens a file and says what it holds, or raises what is wrong."""
+"""Readers of file formats, one module each. A reader opens a file and describes its image."""

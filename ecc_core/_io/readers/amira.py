@@ -26,13 +26,13 @@ TYPES = {
     "double": "f8",
 }
 ORDERS = {"BINARY-LITTLE-ENDIAN": "<", "BINARY": ">", "ASCII": "", "3D ASCII": ""}
-MOST_HEADER = 1 << 24
+MOST_HEADER_BYTES = 1 << 24
 MOST_RUN = 127
-"""Bytes that a byte of the run-length encoding stands for, at most."""
+"""The most bytes that a byte of the run-length encoding stands for."""
 RATIOS = {"HxByteRLE": MOST_RUN, "HxZip": DEFLATE}
-"""How many bytes a byte yields at most, by encoding."""
+"""The most bytes that an encoded byte yields, by encoding."""
 LEAST_TEXT = 2
-"""Characters that a value takes, with the space behind it."""
+"""The fewest characters of a value in text, with the space behind it."""
 MAGIC = re.compile(rb"#\s*(?:AmiraMesh|Avizo)\s+([A-Z3-]+(?:\s+ASCII)?)\s")
 LATTICE = re.compile(
     r"Lattice\s*\{\s*(\w+)(?:\[(\d+)\])?\s+(\w+)\s*\}\s*=?\s*(?:\w+\([^)]*\)\s*)?"
@@ -48,15 +48,15 @@ class Values:
     name: str
     dtype: np.dtype[np.generic]
     components: int
-    label: int  # 1 for the values behind @1
+    label: int  # 1 for the values that follow @1.
     codec: str
-    size: int  # of the encoded values, in bytes
+    size: int  # Bytes of the encoded values.
 
 
 def open_amira(path: Path, _: Request, inside: str = "") -> Opened:
     """Open an array of the lattice: the named one, or the only one."""
     with path.open("rb") as stream:
-        head = stream.read(MOST_HEADER)
+        head = stream.read(MOST_HEADER_BYTES)
     magic = MAGIC.match(head)
     if not magic:
         raise ValueError("not a file of Amira or Avizo, or truncated")
@@ -160,7 +160,10 @@ def _read(path: Path, start: int, values: Values, shape: tuple[int, ...], *, tex
 
 
 def _start(path: Path, found: list[Values], values: Values, points: int, *, text: bool) -> int:
-    """Return where values begin: behind a line with their label, and the values before them."""
+    """Return where values begin: behind the line with their label.
+
+    Earlier values are skipped, because their bytes could look like a label.
+    """
     with path.open("rb") as stream:
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     at = 0
@@ -201,8 +204,8 @@ def _from_text(path: Path, start: int, values: Values, shape: tuple[int, ...]) -
 def _unpacked(packed: bytes, size: int) -> bytes:
     """Return the bytes of a run-length encoding.
 
-    A byte of 128 or more is followed by that many bytes less 128; another one says how often the
-    next byte is repeated.
+    A byte of 128 + n is followed by n bytes that are copied. A smaller byte n says that the next
+    byte is repeated n times.
     """
     parts = []
     at = 0
@@ -221,14 +224,15 @@ def _unpacked(packed: bytes, size: int) -> bytes:
 
 
 def _bounds(text: str, lengths: tuple[int, ...]) -> tuple[dict[str, float], list[float]]:
-    """Return the distances of points, and the place of the first one."""
+    """Return the distances between points, and the place of the first point."""
     box = re.search(r"BoundingBox\s+" + r"\s+".join([f"({NUMBER})"] * 6), text)
     if not box:
         return {}, []
     ends = [float(word) for word in box.groups()]
     steps = {}
     for axis, low, high, n in zip("XYZ", ends[::2], ends[1::2], lengths, strict=True):
-        if n > 1 and math.isfinite(high - low) and high > low:  # from the first to the last point
+        # The box extends from the first to the last point.
+        if n > 1 and math.isfinite(high - low) and high > low:
             steps[axis] = (high - low) / (n - 1)
     return steps, ends[::2]
 

@@ -17,7 +17,7 @@ from ecc_core._optional import import_optional
 HEADER = ".hdr"
 VALUES = ".img"
 SIZES = (348, 540)
-"""First number of a header, its size: of Analyze and NIfTI-1, and of NIfTI-2."""
+"""The size of a header, its first number: that of Analyze and NIfTI-1, and that of NIfTI-2."""
 NO_PLACE = "an Analyze header does not say which side is left; the order of points is as stored"
 
 
@@ -31,7 +31,7 @@ def open_pair(path: Path, _: Request) -> Opened:
         raise ValueError(f"{header_file.name} is no header of Analyze or NIfTI")
     kind = _kind(nibabel, header_file)
     with header_file.open("rb") as stream, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nibabel then sets what is not valid to what it should be
+        warnings.simplefilter("ignore")  # nibabel warns of invalid fields, which it repairs.
         header = kind.header_class.from_fileobj(stream)
     shape = tuple(int(n) for n in header.get_data_shape()[::-1])
     dtype = header.get_data_dtype()
@@ -81,7 +81,7 @@ def _with_suffix(path: Path, suffix: str) -> Path:
 
 
 def _kind(nibabel: Any, file: Path) -> Any:
-    """Return the class of nibabel for a header, as `nibabel.load` takes it."""
+    """Return the class of nibabel for a header, which `nibabel.load` would choose."""
     for kind in (nibabel.Nifti1Pair, nibabel.Nifti2Pair, nibabel.Spm2AnalyzeImage):
         if kind.path_maybe_image(file)[0]:
             return kind
@@ -96,7 +96,8 @@ def _unit(header: Any, *, is_nifti: bool) -> str:
 
 
 def _affine(header: Any) -> Affine | None:
-    if not (int(header["sform_code"]) or int(header["qform_code"])):  # only distances
+    has_place = int(header["sform_code"]) or int(header["qform_code"])
+    if not has_place:
         return None
     matrix = header.get_best_affine()
     return Affine(dict(zip("XYZ", matrix[:3, :3].T, strict=True)), matrix[:3, 3])

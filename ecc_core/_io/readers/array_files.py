@@ -1,4 +1,4 @@
-"""NPY, NPZ and HDF5: files of arrays, of which little or nothing says what they are."""
+"""NPY, NPZ and HDF5: files of arrays with few or no metadata."""
 
 import json
 import math
@@ -25,7 +25,7 @@ HDF5_SUFFIXES = (".h5", ".hdf5", ".he5")
 def open_npy(path: Path, _: Request) -> Opened:
     """Open an NPY file as a memory map."""
     with path.open("rb") as stream:
-        if stream.read(len(MAGIC)) != MAGIC:  # numpy.load would also try zip and pickle
+        if stream.read(len(MAGIC)) != MAGIC:  # `numpy.load` would also try zip and pickle.
             raise ValueError("not an NPY file; pickled data is never loaded")
         stream.seek(0)
         _refuse_objects(_header(stream)[2])
@@ -80,7 +80,7 @@ def _check_size(path: Path, archive: zipfile.ZipFile, name: str) -> None:
         check_held(entry.file_size, entry.compress_size, ratio)
     with archive.open(entry) as stream:
         shape, _, dtype = _header(stream)
-        if not dtype.hasobject:  # which is refused whatever its size
+        if not dtype.hasobject:  # Objects are refused by `numpy.load`, whatever their size.
             size = math.prod(shape) * dtype.itemsize
             check_held(size, entry.file_size - stream.tell(), 1)
             check_memory(size, path)
@@ -95,7 +95,7 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape of an array, whether it is in Fortran order, and its dtype."""
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):  # the later ones have headers of the same form
+    if version != (1, 0):  # Headers of later versions have the form of version 2.
         read = np.lib.format.read_array_header_2_0
     shape, is_fortran, dtype = read(stream)
     return shape, is_fortran, dtype
@@ -108,7 +108,7 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
     with ExitStack() as failing:
         opened = failing.enter_context(h5py.File(path, "r"))
 
-        # links, of which those to other files are not followed, are not among what is visited
+        # `visititems` does not visit links, so links to other files are not followed.
         def note(name: str, node: Any) -> None:
             if isinstance(node, h5py.Dataset):
                 names.append(name)
@@ -128,12 +128,12 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
             raise ValueError(f"the values of {name} lie in other files, which are not read")
         if array.ndim == 0:
             raise ValueError(f"the dataset {name} is a single value")
-        tags = array.attrs.get("axistags")  # of ilastik
+        tags = array.attrs.get("axistags")  # ilastik writes them.
         if isinstance(tags, str | bytes):
             names_of_axes = [axis["key"] for axis in json.loads(tags)["axes"]]
         else:
             names_of_axes = [_dimension_name(dim) for dim in array.dims]
-        # written by ilastik's and PlantSeg's exporters, in micrometers
+        # The exporters of ilastik and PlantSeg write the spacing in micrometers.
         steps = np.ravel(array.attrs.get("element_size_um", ()))
         is_known = steps.size == 3 and steps.dtype.kind == "f"
         distances = dict(zip("ZYX", steps, strict=True)) if is_known else {}
@@ -146,7 +146,7 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
         attributes = {name: array.attrs[name] for name in CONVENTIONS if name in array.attrs}
         values, encoding, missing = decoded(array, attributes)
         description = replace(description, encoding=encoding, missing=missing)
-        failing.pop_all()  # the file stays open
+        failing.pop_all()  # The file stays open, because values are read later.
     return Opened(values, description, array.chunks)
 
 

@@ -1,4 +1,4 @@
-"""BigDataViewer: an XML file of views and their places, and their values in an HDF5 file."""
+"""BigDataViewer: an XML file of views and their places, and an HDF5 file of their values."""
 
 import re
 from contextlib import ExitStack
@@ -22,8 +22,8 @@ SUFFIXES = (".xml",)
 KIND = "a BigDataViewer file"
 AXES = "ZYX"
 MOST_TIMES = 1 << 20
-TOLERANCE = 0.01
-"""Part of a voxel's size by which the length of a step may differ from it without a note."""
+MOST_DIFFERENCE = 0.01
+"""The largest relative difference of a step's length and the voxel size without a note."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,22 @@ class Setup:
 
     number: int
     name: str
-    voxel: dict[str, float]  # by axis; empty if unknown
+    voxel: dict[str, float]  # The size of a voxel by axis; empty if unknown.
     unit: str
 
 
 @dataclass(frozen=True)
 class Views:
-    """What the XML file says."""
+    """The content of the XML file."""
 
-    file: str  # with the values, relative to that of the description
+    file: str
+    """The file with the values, relative to the XML file."""
     setups: tuple[Setup, ...]
     times: tuple[int, ...]
-    missing: frozenset[tuple[int, int]]  # time point and setup of views that were not taken
-    places: dict[tuple[int, int], NDArray[np.float64]]  # (3, 4), from indices along X, Y and Z
+    missing: frozenset[tuple[int, int]]
+    """The time point and the setup of each view that was not taken."""
+    places: dict[tuple[int, int], NDArray[np.float64]]
+    """The (3, 4) affine of each view, from indices along X, Y and Z to the world."""
 
 
 def open_bigdataviewer(path: Path, request: Request) -> Opened:
@@ -63,7 +66,7 @@ def open_bigdataviewer(path: Path, request: Request) -> Opened:
         level = request.pick_level(len(factors))
         place = f"s{setup.number:02}/{level}/cells"
         volumes = [dataset_at(h5py, opened, f"t{t:05}/{place}") for t in times]
-        failing.pop_all()  # the file stays open
+        failing.pop_all()  # The file stays open, because values are read later.
     first = volumes[0]
     for t, volume in zip(times, volumes, strict=True):
         if volume.ndim != len(AXES) or (volume.shape, volume.dtype) != (first.shape, first.dtype):
@@ -191,7 +194,7 @@ def _whole(text: str, what: str) -> int:
 
 
 def _matrix(view: Element) -> NDArray[np.float64]:
-    """Return the product of the transforms of a view, of which the last one comes first."""
+    """Return the product of the transforms of a view. The last one is applied first."""
     whole = np.eye(4)
     for transform in view.iterfind("ViewTransform"):
         numbers = numbers_of(text_of(transform, "affine"), "affine", 12)
@@ -200,9 +203,10 @@ def _matrix(view: Element) -> NDArray[np.float64]:
 
 
 def _affine(matrix: NDArray[np.float64] | None, factor: dict[str, float]) -> Affine | None:
-    """Return the places of the points of a resolution, each in the middle of those it stands for.
+    """Return the affine of a resolution level.
 
-    `factor` is how many points of the finest resolution one of its points stands for.
+    Each of its points lies in the middle of the points of the finest level that it averages.
+    `factor` is the number of these along each axis.
     """
     if matrix is None or not np.isfinite(matrix).all():
         return None
@@ -224,7 +228,7 @@ def _notes(
     if affine is None:
         return notes
     lengths = {axis: float(np.linalg.norm(vector)) for axis, vector in affine.steps.items()}
-    differs = [abs(lengths[axis] - step) > TOLERANCE * step for axis, step in steps.items()]
+    differs = [abs(lengths[axis] - step) > MOST_DIFFERENCE * step for axis, step in steps.items()]
     if any(differs):
         there = ", ".join(f"{axis} {lengths[axis]:.6g}" for axis in AXES)
         notes.append(f"its registration has steps of the lengths {there}; spacing is its voxelSize")
@@ -232,7 +236,10 @@ def _notes(
 
 
 def _factors(h5py: Any, opened: Any, setup: int) -> list[list[float]]:
-    """Return how many points of the finest resolution a point of each one has along X, Y and Z."""
+    """Return the number of points of the finest level that a point of each level averages.
+
+    There is a number for each of the axes X, Y and Z.
+    """
     table = np.asarray(dataset_at(h5py, opened, f"s{setup:02}/resolutions"))
     levels = names_in(node_at(h5py, opened, _first_group(opened, setup)) or (), "")
     whole = table.ndim == 2 and table.shape[1] == len(AXES) and table.dtype.kind in "iuf"

@@ -1,4 +1,4 @@
-"""Companions of OME-TIFF files (.companion.ome): a description apart from the files it is of."""
+"""Companions of OME-TIFF files (.companion.ome), which describe images in other files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ def open_companion(path: Path, request: Request) -> Opened:
     if not members:
         raise ValueError("names no file with values")
     member = file_in_same_folder(path, members[0])
-    opened = tiff.open_tiff(member, request)  # which reads the description that it refers to
+    opened = tiff.open_tiff(member, request)  # The member refers to the companion, which is read.
     return replace(opened, described=(str(path), *(opened.described or (str(member),))))
 
 

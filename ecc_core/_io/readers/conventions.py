@@ -1,8 +1,8 @@
-"""How attributes of arrays in Zarr and HDF5 say what stored values mean, by the CF conventions.
+"""Decode arrays in Zarr and HDF5 by attributes of the CF conventions.
 
-``scale_factor``, ``add_offset``, ``_FillValue``, ``missing_value`` and ``_Unsigned`` are those of
-https://cfconventions.org, chapter 8 and section 2.5. Types of results are those of xarray, except
-that integers of which some are missing, and that have no scale, stay integers, as in netCDF4.
+The attributes ``scale_factor``, ``add_offset``, ``_FillValue``, ``missing_value`` and ``_Unsigned``
+are defined in https://cfconventions.org, chapter 8 and section 2.5. Dtypes of results are those of
+xarray, except that unscaled integers of which some are missing stay integers, as in netCDF4.
 """
 
 import base64
@@ -70,8 +70,9 @@ def decoded(array: Any, attributes: Mapping[str, Any]) -> Decoded:
         signedness=signedness,
         unit=unit,
     )
-    scaled = missing and Missing((), missing.source)  # NaN, once they are scaled
-    return Decoded(Lazy(tuple(map(int, array.shape)), result, read), encoding, scaled)
+    # Scaled values are floats, in which missing ones are NaN.
+    missing_scaled = None if missing is None else Missing((), missing.source)
+    return Decoded(Lazy(tuple(map(int, array.shape)), result, read), encoding, missing_scaled)
 
 
 def _where(missing: Missing, stored: Array) -> Array:
@@ -83,7 +84,7 @@ def _where(missing: Missing, stored: Array) -> Array:
 
 
 def _by_sign(stored: np.dtype[Any], unsigned: str) -> tuple[np.dtype[Any], str]:
-    """Return the dtype that `_Unsigned` gives to integers, and what to say of it."""
+    """Return the dtype that `_Unsigned` gives to integers, and the words for `Encoding`."""
     if stored.kind == "i" and unsigned.lower() == "true":
         return np.dtype(f"u{stored.itemsize}"), "unsigned by _Unsigned"
     if stored.kind == "u" and unsigned.lower() == "false":
@@ -99,7 +100,11 @@ def _viewed(array: Any, stored: np.dtype[Any], dtype: np.dtype[Any]) -> Lazy:
 
 
 def _float_dtype(dtype: np.dtype[Any], slope: Any, offset: Any) -> np.dtype[Any]:
-    """Return the dtype of scaled values: that of the attributes, and no less than is exact."""
+    """Return the dtype of scaled values, as xarray chooses it.
+
+    That is the floating-point dtype of the attributes, or float64 if their dtypes differ, or if
+    an offset is added to integers of 32 or 64 bits.
+    """
     types = {np.asarray(number).dtype for number in (slope, offset) if number is not None}
     if offset is None:
         (found,) = types
@@ -111,7 +116,7 @@ def _float_dtype(dtype: np.dtype[Any], slope: Any, offset: Any) -> np.dtype[Any]
 
 
 def _scalar(value: Any) -> Any:
-    """Return the one number of an attribute with its type, or None if there is none."""
+    """Return the single number of an attribute with its dtype, or None if it is absent."""
     if value is None:
         return None
     found = np.asarray(value)

@@ -15,8 +15,9 @@ from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held, check_memory
 from ecc_core._io.same_folder import file_in_same_folder
 
-MOST_HEADER = 1 << 24
-READ_BYTES = 1 << 20
+MOST_HEADER_BYTES = 1 << 24
+MOST_FILES = 1 << 24
+BYTES_AT_ONCE = 1 << 20
 """Bytes that are read or decompressed at once."""
 DATA_FILE = re.compile(r"data ?file:\s*(.*)", re.IGNORECASE)
 PATTERN = re.compile(r"(.*%0?\d*d.*?)\s+(-?\d+)\s+(-?\d+)\s+(-?\d+)(?:\s+\d+)?")
@@ -27,9 +28,12 @@ Header = Any
 
 
 def read_detached_header(nrrd: Any, path: Path) -> tuple[Header, list[str]] | None:
-    """Return the header and the names of the files with the values; None if they follow it."""
+    """Return the header and the names of the files with the values.
+
+    None if the values follow the header in the same file.
+    """
     with path.open("rb") as stream:
-        text = stream.read(MOST_HEADER).partition(b"\n\n")[0].partition(b"\r\n\r\n")[0]
+        text = stream.read(MOST_HEADER_BYTES).partition(b"\n\n")[0].partition(b"\r\n\r\n")[0]
     lines = text.decode("utf-8", "replace").splitlines()
     for number, line in enumerate(lines):
         found = DATA_FILE.match(line)
@@ -49,7 +53,7 @@ def read_detached_header(nrrd: Any, path: Path) -> tuple[Header, list[str]] | No
 
 def _numbered(pattern: str, first: int, last: int, step: int) -> Iterator[str]:
     """Yield the names of the files that a pattern numbers."""
-    if step == 0 or abs(last - first) // abs(step) > MOST_HEADER:
+    if step == 0 or abs(last - first) // abs(step) > MOST_FILES:
         raise ValueError(f"damaged: its files are numbered {first} to {last} by {step}")
     before, form, after = re.split(r"(%0?\d*d)", pattern, maxsplit=1)
     for number in range(first, last + (1 if step > 0 else -1), step):
@@ -57,11 +61,11 @@ def _numbered(pattern: str, first: int, last: int, step: int) -> Iterator[str]:
 
 
 def nrrd_dtype(nrrd: Any, header: Header) -> np.dtype[Any]:
-    """Return the type of the values, all names of which only pynrrd knows."""
+    """Return the dtype of the values. pynrrd, which knows all names of types, reads one value."""
     one = {**header, "encoding": "raw", "dimension": 1, "sizes": np.array([1])}
     for skip in ("byte skip", "byteskip", "line skip", "lineskip"):
         one.pop(skip, None)
-    if header.get("encoding") not in (*RAW, *GZIP, *BZIP2):  # text has no order of bytes
+    if header.get("encoding") not in (*RAW, *GZIP, *BZIP2):  # Values in text have no byte order.
         one.setdefault("endian", "little")
     found: np.dtype[Any] = nrrd.read_data(one, BytesIO(bytes(16))).dtype
     return found
@@ -122,10 +126,11 @@ def _part(
 
 
 def _exactly(content: IO[bytes], size: int, skipped: int) -> bytearray:
-    """Return decompressed values: the last ones if -1 bytes are skipped."""
+    """Return `size` decompressed bytes after those to skip; the last bytes if `skipped` is -1."""
     found = bytearray()
     limit = size + max(0, skipped)
-    while piece := content.read(READ_BYTES):  # to the end, where the checksum is
+    # The file is read to its end, where the checksum is verified.
+    while piece := content.read(BYTES_AT_ONCE):
         found += piece
         if skipped < 0:
             del found[:-size]
@@ -137,9 +142,9 @@ def _exactly(content: IO[bytes], size: int, skipped: int) -> bytearray:
 
 
 def _skip(header: Header, stream: IO[bytes], size: int) -> int:
-    """Move behind the lines and bytes to skip; return the place."""
+    """Move the stream behind the lines and bytes to skip, and return the position."""
     for _ in range(_number(header, "line skip")):
-        stream.readline(MOST_HEADER)
+        stream.readline(MOST_HEADER_BYTES)
     skipped = _number(header, "byte skip")
     if skipped == -1:
         stream.seek(0, 2)

@@ -65,7 +65,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
 
 
 def _folded(frames: "_Frames", shape: tuple[int, ...]) -> Lazy:
-    """Return frames in two axes as one array."""
+    """Return frames along two axes, such as time and slices, as one array."""
     groups, slices = shape
 
     def read(box: Box) -> Array:
@@ -118,7 +118,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
 
 
 def _header(path: Path) -> Any:
-    """Return what a file holds before its pixels, whose number of bytes must be right."""
+    """Return the header of a file, after a check of the number of bytes of its pixels."""
     pydicom = import_optional("pydicom", **PURPOSE)
     pixels = import_optional("pydicom.pixels.utils", **PURPOSE)
     with path.open("rb") as stream:
@@ -128,13 +128,13 @@ def _header(path: Path) -> Any:
         implicit, little = dataset.original_encoding
         (count,) = struct.unpack("<L" if little else ">L", head[4:8] if implicit else head[8:])
         wanted = pixels.get_expected_length(dataset)
-        if count != wanted + wanted % 2:  # an odd one is filled up
+        if count != wanted + wanted % 2:  # DICOM pads values to an even number of bytes.
             raise ValueError(f"damaged: should have {wanted} bytes of pixels, got {count}")
     return dataset
 
 
 class _Frames(Planes):
-    """The frames of a file in some order, or of several files with one each, decoded."""
+    """The decoded frames of a file, or of several files of one frame each, in a given order."""
 
     def __init__(self, headers: Sequence[Any], order: NDArray[np.intp]) -> None:
         self.headers = headers
@@ -179,7 +179,10 @@ def _scale(header: Any, frame: int) -> tuple[float, float]:
 def _place_of(
     positions: NDArray[np.float64], orientation: Any, steps: Mapping[str, Any]
 ) -> Affine | None:
-    """Return where slices lie, if that is known; tilted ones are sheared against each other."""
+    """Return the places of slices, None if unknown.
+
+    The step along Z is the mean vector from slice to slice, which may not be their normal.
+    """
     if not (steps["Y"] and steps["X"] and "ImageOrientationPatient" in orientation):
         return None
     across, down = np.array(orientation.ImageOrientationPatient, float).reshape(2, 3)
@@ -198,7 +201,7 @@ def _description(
     names: Sequence[str],
     place: Affine | None,
 ) -> Description:
-    """Return what the header says of the frames."""
+    """Return the description of the frames by the header."""
     white = header.get("PhotometricInterpretation", "") == "MONOCHROME1"
     return Description.of(
         letters,

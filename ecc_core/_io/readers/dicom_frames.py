@@ -1,4 +1,4 @@
-"""Where the frames of a DICOM file lie in space, in time and along its other dimensions."""
+"""The arrangement of the frames of a DICOM file in space, in time and along other dimensions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-UNEVEN = 0.01  # Distances of slices, which are written with a few digits, may differ by this part.
+MOST_UNEVEN = 0.01
+"""The largest relative difference between distances of slices, which are written with few digits.
+It is also that between direction cosines."""
 TIME_TAGS = ("TemporalPositionIndex", "TemporalPositionTimeOffset", "FrameReferenceDateTime")
 CINE_TAGS = ("FrameTime", "FrameTimeVector")
 
@@ -20,11 +22,11 @@ class Arrangement:
     """The axes before Y and X: ``Z``, ``TZ``, ``DZ`` (with another dimension) or ``T``."""
     names: tuple[str, ...]
     order: NDArray[np.intp]
-    """Number of the frame at each place along these axes."""
+    """The number of the frame at each index along these axes."""
     positions: NDArray[np.float64] | None
-    """Where the slices along Z lie in the patient, (slices, 3), if that is known."""
+    """The positions of the slices along Z in the patient, (slices, 3), or None if unknown."""
     gap: float = 0.0
-    """Distance of slices along their normal; 0 if unknown."""
+    """Distance between slices along their normal; 0 if unknown."""
     interval: float = 0.0
     """Milliseconds between points in time; 0 if unknown."""
 
@@ -46,9 +48,12 @@ def normal_of(orientation: Any) -> NDArray[np.float64]:
 
 
 def even_gap(places: NDArray[np.float64]) -> float:
-    """Return the distance of slices in their order, 0 of a single one; ValueError: it varies."""
+    """Return the distance between consecutive slices, 0 for a single slice.
+
+    Raises ValueError if the distances differ.
+    """
     gaps = np.diff(places)
-    if gaps.size and (gaps.min() <= 0 or np.ptp(gaps) > UNEVEN * gaps.min()):
+    if gaps.size and (gaps.min() <= 0 or np.ptp(gaps) > MOST_UNEVEN * gaps.min()):
         raise ValueError("slices are missing, doubled or unevenly spaced")
     return float(gaps.mean()) if gaps.size else 0.0
 
@@ -57,13 +62,15 @@ def arranged(header: Any, count: int) -> Arrangement:
     """Return how the frames of a file are arranged."""
     in_file = np.arange(count)
     planes = [group_of(header, i, "PlanePositionSequence") for i in range(count)]
-    turned = [group_of(header, i, "PlaneOrientationSequence") for i in range(count)]
-    if all(item is not None and "ImagePositionPatient" in item for item in planes) and all(
-        item is not None and "ImageOrientationPatient" in item for item in turned
-    ):
+    orientations = [group_of(header, i, "PlaneOrientationSequence") for i in range(count)]
+    have_positions = [item is not None and "ImagePositionPatient" in item for item in planes]
+    have_directions = [
+        item is not None and "ImageOrientationPatient" in item for item in orientations
+    ]
+    if all(have_positions) and all(have_directions):
         positions = np.array([item.ImagePositionPatient for item in planes], np.float64)
-        directions = np.array([item.ImageOrientationPatient for item in turned], np.float64)
-        if np.ptp(directions, axis=0).max() > UNEVEN:
+        directions = np.array([item.ImageOrientationPatient for item in orientations], np.float64)
+        if np.ptp(directions, axis=0).max() > MOST_UNEVEN:
             raise ValueError("its frames lie in different directions, and are no volume")
         return _by_positions(header, positions, directions[0])
     pointer = header.get("FrameIncrementPointer")
@@ -83,7 +90,10 @@ def arranged(header: Any, count: int) -> Arrangement:
 def _by_positions(
     header: Any, positions: NDArray[np.float64], orientation: NDArray[np.float64]
 ) -> Arrangement:
-    """Return the order of frames by their place along the normal, and what else they differ in."""
+    """Return the order of frames by their place along the normal, and by another dimension.
+
+    The other dimension is looked for if several frames are at each place.
+    """
     places = np.round(positions @ normal_of(orientation), 4)
     slices, along, which = np.unique(places, return_index=True, return_inverse=True)
     gap = even_gap(slices)
@@ -110,7 +120,10 @@ def _by_positions(
 def _other_dimension(
     header: Any, which: NDArray[np.intp], repeats: int
 ) -> tuple[str, str, NDArray[Any]]:
-    """Return letter, name and value for each frame of what tells frames at one position apart."""
+    """Return letter, name and values of the dimension that distinguishes frames at one position.
+
+    `which` has the number of each frame's position, and `repeats` is the number of frames at each.
+    """
     count = len(which)
     content = [group_of(header, i, "FrameContentSequence") for i in range(count)]
     temporal = [item.get("TemporalPositionIndex") if item else None for item in content]

@@ -1,4 +1,4 @@
-"""How the stored values of DICOM frames become values: rescaling, lookup tables and padding."""
+"""Decode the stored values of DICOM frames by rescaling, lookup tables and padding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ecc_core._optional import import_optional
 PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}
 IDENTITY = (1.0, 0.0)
 WITHOUT_TABLES = ("XA", "XRF")
-"""Modalities whose lookup table is for display only, as their values are not of a modality."""
+"""Modalities whose lookup table is for display only, and does not change values."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Decoder:
     table: Any
     """The header with a lookup table, or None."""
     padding: tuple[int, int] | None
-    """First and last stored value that are no part of the image."""
+    """First and last stored value of the range that marks points outside the image, or None."""
     dtype: np.dtype[Any] | None
-    """The dtype of the values; None if they are as stored."""
+    """The dtype of the values; None if it is that of stored values or of the table."""
 
     @classmethod
     def of(cls, headers: Sequence[Any], scales: Sequence[tuple[float, float]]) -> "Decoder":
@@ -49,7 +49,7 @@ class Decoder:
         return cls(scales, table, padding, dtype)
 
     def __call__(self, stored: Array, number: int) -> Array:
-        """Return the values of a frame. What is missing is NaN, if they are floating-point."""
+        """Return the values of a frame. Missing ones are NaN if the dtype is floating-point."""
         values = stored
         if self.table is not None:
             values = import_optional("pydicom.pixels", **PURPOSE).apply_modality_lut(
@@ -79,7 +79,7 @@ class Decoder:
         return declared_missing(dtype, [(first, last)], source)
 
     def encoding(self, stored: np.dtype[Any], unit: str) -> Encoding:
-        """Return what was done to stored values."""
+        """Return how stored values became values."""
         slopes, offsets = zip(*self.scales, strict=True)
         if self.table is not None:
             return Encoding(stored.name, table=unit or "values")

@@ -16,11 +16,11 @@ from ecc_core._io.lazy import Array, Box, Lazy
 
 SUFFIXES = (".emd",)
 BERKELEY = 1
-"""Value of `emd_group_type` of a group with an image."""
+"""The attribute `emd_group_type` of a group with an image."""
 ARRAY = "array"
-"""The value of `emd_group_type` of a group with an image in EMD 1.0."""
-SAME = 1e-3
-"""Part of a step by which the steps of an axis may differ."""
+"""The attribute `emd_group_type` of a group with an image in EMD 1.0."""
+MOST_UNEVEN = 1e-3
+"""The largest relative difference between the steps of an axis."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def open_emd(path: Path, request: Request, inside: str = "") -> Opened:
             result = _open_velox(h5py, opened, image.path)
         else:
             result = _open_berkeley(h5py, opened, image.path)
-        failing.pop_all()  # the file stays open
+        failing.pop_all()  # The file stays open, because values are read later.
     array, axes, steps, units = result
     return Opened(
         array,
@@ -73,7 +73,7 @@ def _images(h5py: Any, opened: Any) -> list[Found]:
         elif name.startswith("Data/Image/") and name.count("/") == 2 and "Data" in node:
             found.append(Found(name.rpartition("/")[2], name, velox=True))
 
-    opened.visititems(look)  # which visits no links to other files
+    opened.visititems(look)  # This visits no links, so none to other files.
     if not found:
         raise ValueError("not an EMD file, or damaged: it has no image")
     return found
@@ -99,13 +99,14 @@ def _open_berkeley(h5py: Any, opened: Any, path: str) -> Result:
         names.append(_text(dim.attrs.get("name", "")))
         steps[axis] = _step(dim, array.shape[axis])
         units[axis] = _unit(_text(dim.attrs.get("units", "")))
-    told = [name.strip().lower() for name in names]
-    if {"x", "y"} <= {*told}:
-        letters = [_letter(name) for name in told]
+    words = [name.strip().lower() for name in names]
+    times = [i for i, word in enumerate(words) if word in ("t", "time")]
+    if {"x", "y"} <= {*words}:
+        letters = [_letter(word) for word in words]
         if len({*letters}) < len(letters):
             letters = list(unnamed_axes(array.ndim))
-    elif any(name in ("t", "time") for name in told):
-        letters[next(i for i, name in enumerate(told) if name in ("t", "time"))] = "T"
+    elif times:
+        letters[times[0]] = "T"
     return (
         array,
         "".join(letters),
@@ -120,9 +121,9 @@ def _letter(name: str) -> str:
 
 
 def _step(dim: Any, length: int) -> float:
-    """Return the distance of points along an axis, or NaN if it is unknown or varies.
+    """Return the distance between points along an axis, NaN if it is unknown or varies.
 
-    Of points at equal distances, the places of the first two may be all that is stored.
+    A file may store the places of the first two points only, if distances are equal.
     """
     if dim.shape not in ((length,), (2,)) or dim.size < 2 or dim.dtype.kind not in "iuf":
         return math.nan
@@ -130,7 +131,7 @@ def _step(dim: Any, length: int) -> float:
     between = np.diff(places)
     step = float(places[-1] - places[0]) / (len(places) - 1)
     off = np.abs(between - step).max()
-    return step if off <= SAME * abs(step) else math.nan
+    return step if off <= MOST_UNEVEN * abs(step) else math.nan
 
 
 def _unit(text: str) -> str:
@@ -163,7 +164,7 @@ def _open_velox(h5py: Any, opened: Any, path: str) -> Result:
 
 
 def _velox_metadata(h5py: Any, opened: Any, path: str) -> dict[str, Any]:
-    """Return what JSON in the column of the first frame says."""
+    """Return the metadata of the first frame, which are JSON in the first column."""
     node = node_at(h5py, opened, f"{path}/Metadata")
     if not isinstance(node, h5py.Dataset) or node.ndim != 2 or node.dtype != np.uint8:
         return {}

@@ -41,10 +41,10 @@ def open_fits(path: Path, request: Request, inside: str = "") -> Opened:
     with path.open("rb") as stream:
         start = stream.read(len(FITS))
     packed = start.startswith(GZIP)
-    if not packed and start != FITS:  # astropy would also open other archives
+    if not packed and start != FITS:  # Astropy would also open other archives.
         raise ValueError("not a FITS file")
     with _without_warnings():
-        # astropy does not scale what it maps into memory
+        # Astropy does not scale values that it maps into memory.
         units = astropy_fits.open(path, mode="readonly", memmap=False)
         try:
             images = [i for i, unit in enumerate(units) if unit.is_image and unit.shape]
@@ -74,7 +74,7 @@ def open_fits(path: Path, request: Request, inside: str = "") -> Opened:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Ignore what astropy says of headers that do not follow the standard."""
+    """Ignore astropy's warnings about headers that do not follow the standard."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -155,7 +155,8 @@ def _axes(kinds: list[str], shape: tuple[int, ...]) -> tuple[list[str], list[str
             letters[i] = ""
     channels = [i for i, letter in enumerate(letters) if letter == "C"]
     spectral = [i for i in channels if kinds[i] in SPECTRA]
-    if len(channels) > 1:  # of each Stokes parameter there is an image at each wavelength
+    # With a Stokes axis as well, each parameter has an image at each wavelength.
+    if len(channels) > 1:
         for i in spectral:
             letters[i] = "W"
     for i in spectral:
@@ -189,7 +190,7 @@ def _encoding(unit: Any, dtype: np.dtype[Any]) -> Encoding:
     offset = float(unit._orig_bzero)
     if (slope, offset) == (1.0, 0.0):
         return Encoding(unit=str(unit.header.get("BUNIT", "")))
-    if dtype.kind == "u":  # how FITS stores unsigned integers
+    if dtype.kind == "u":  # FITS stores unsigned integers as signed ones with an offset.
         return Encoding(signedness=f"BZERO {offset:g} makes integers unsigned")
     return Encoding(
         f"BITPIX {unit._orig_bitpix}", (slope,), (offset,), unit=str(unit.header.get("BUNIT", ""))
@@ -197,7 +198,7 @@ def _encoding(unit: Any, dtype: np.dtype[Any]) -> Encoding:
 
 
 def _missing(unit: Any, dtype: np.dtype[Any]) -> Missing | None:
-    """Return what BLANK declares as missing; astropy gives NaN for it."""
+    """Return the missing values that BLANK declares. Astropy replaces them by NaN."""
     blank = unit._orig_blank
     # BLANK is defined for stored integers only.
     if blank is None or dtype.kind != "f" or unit._orig_bitpix < 0:
@@ -240,7 +241,7 @@ def _placed(header: Any, axes: list[str], kinds: list[str]) -> Description:
 
 
 def _element(header: Any, world: int, pixel: int) -> float:
-    """Return how much a world coordinate changes from one pixel to the next along an axis."""
+    """Return the change of a world coordinate from one pixel to the next along an axis."""
     if any(MATRIX_KEY.match(key) for key in header):
         return float(header.get(f"CD{world}_{pixel}", 0))
     turned = float(header.get(f"PC{world}_{pixel}", world == pixel))

@@ -19,10 +19,10 @@ Opener = Callable[[Path], StoredImage]
 
 
 class Planes:
-    """An array whose first axis numbers planes, which are read as they are needed.
+    """An array whose first axis numbers planes, which are read when they are needed.
 
-    `names` are those of their files, `read` yields the planes of some numbers, and `same` are the
-    attributes that all planes share with the first one.
+    `names` are the names of their files, and `read` yields the planes with the given numbers.
+    `same` are the attributes that must be equal for all planes.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
     first = slices.first
     named = {os.path.realpath(file) for file in files}
     if len(files) > 1 and {os.path.realpath(file) for file in first.described} == named:
-        return _of_one_image(first)  # whose parts are the files
-    said = first.description
+        return _of_one_image(first)  # All files are parts of one image.
+    described = first.description
     along = Axis("?" if "Z" in first.axes else "Z")
-    description = replace(said, axes=(along, *said.axes), place=None)
+    description = replace(described, axes=(along, *described.axes), place=None)
     names = [str(file) for file in files]
     return Opened(
         slices,

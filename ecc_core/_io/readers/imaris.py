@@ -22,7 +22,7 @@ CHANNEL = "Channel "
 
 
 def open_imaris(path: Path, request: Request) -> Opened:
-    """Open one resolution of the image, without the points that fill up its chunks."""
+    """Open one resolution of the image, without the points that pad it to whole chunks."""
     h5py = hdf5_library("Imaris")
     with ExitStack() as failing:
         opened = failing.enter_context(h5py.File(path, "r"))
@@ -48,7 +48,7 @@ def open_imaris(path: Path, request: Request) -> Opened:
                 )
         low, steps, unit = _extent(h5py, opened, shape)
         names = [_channel_name(h5py, opened, c) for c in range(channels)]
-        failing.pop_all()  # the file stays open
+        failing.pop_all()  # The file stays open, because values are read later.
     counts = {axis: count for axis, count in (("T", times), ("C", channels)) if count > 1}
 
     def volume_at(index: tuple[int, ...]) -> Any:
@@ -74,7 +74,7 @@ def open_imaris(path: Path, request: Request) -> Opened:
 
 
 def _counted(h5py: Any, opened: Any, path: str, prefix: str) -> int:
-    """Return how many members of a group are numbered from 0."""
+    """Return the number of members of a group, which must be numbered from 0."""
     group = node_at(h5py, opened, path)
     if not isinstance(group, h5py.Group):
         raise ValueError(f"not an Imaris file, or damaged: it has no group {path}")
@@ -93,7 +93,7 @@ def _volume(h5py: Any, opened: Any, path: str) -> Any:
 
 
 def _text(h5py: Any, opened: Any, path: str, name: str) -> str:
-    """Return an attribute, which is an array of single characters, or an error that names it."""
+    """Return an attribute, which is an array of single characters. ValueError if it is absent."""
     group = node_at(h5py, opened, path)
     value = None if group is None else group.attrs.get(name)
     if value is None:
@@ -105,7 +105,7 @@ def _text(h5py: Any, opened: Any, path: str, name: str) -> str:
 
 
 def _size(h5py: Any, opened: Any, path: str) -> tuple[int, ...]:
-    """Return how many points a volume has along Z, Y and X, without those that fill it up."""
+    """Return the number of points of a volume along Z, Y and X, without padding."""
     sizes = []
     for axis in AXES:
         text = _text(h5py, opened, path, f"ImageSize{axis}")
@@ -118,7 +118,7 @@ def _size(h5py: Any, opened: Any, path: str) -> tuple[int, ...]:
 def _extent(
     h5py: Any, opened: Any, shape: tuple[int, ...]
 ) -> tuple[dict[str, float], dict[str, float], str]:
-    """Return the place of the border of the first point, the distances of points, and the unit."""
+    """Return the lower border of the first point, the distances between points, and the unit."""
     low = {}
     steps = {}
     for number, axis in enumerate("XYZ"):

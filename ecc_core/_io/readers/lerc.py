@@ -1,4 +1,4 @@
-"""Points that LERC compression marks as missing, of which imagecodecs gives zeros."""
+"""Masks of LERC compression. Imagecodecs decodes the points that they mark as missing to zeros."""
 
 import zlib
 from typing import Any
@@ -9,13 +9,13 @@ from ecc_core._optional import import_optional
 
 PURPOSE = {"extra": "io", "purpose": "reading TIFF files compressed by LERC"}
 PARAMETERS = 50674
-"""Tag with the version of LERC and the compression of its result."""
+"""The tag with the version of LERC and the codec by which its output is compressed again."""
 DEFLATE = 1
 ZSTD = 2
 
 
 def read_lerc_masks(page: Any) -> None:
-    """Let a page decode points that are masked as NaN; raise an error where they are integers."""
+    """Make a page decode masked points as NaN. It raises an error if its values are integers."""
     codecs = import_optional("imagecodecs", **PURPOSE)
     decode = page.decode
     tag = page.tags.get(PARAMETERS)

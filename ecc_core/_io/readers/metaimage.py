@@ -16,7 +16,7 @@ from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
-from ecc_core._io.packed import DECOMPRESSED_BYTES, filled
+from ecc_core._io.packed import BYTES_AT_ONCE, filled
 from ecc_core._io.readers.folders import Planes
 from ecc_core._io.same_folder import file_in_same_folder
 
@@ -34,8 +34,8 @@ TYPES = {
     "MET_FLOAT": "f4",
     "MET_DOUBLE": "f8",
 }
-LONGEST_LINE = 4096
-LONGEST_LIST = 1 << 24
+MOST_LINE_BYTES = 4096
+MOST_LIST_BYTES = 1 << 24
 
 Header = dict[str, str]
 
@@ -79,7 +79,7 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     else:
         size = math.prod(shape) * dtype.itemsize
         there = file.stat().st_size
-        if start == -1:  # the values end with the file
+        if start == -1:  # The header's size is not known; the values end with the file.
             start = max(0, there - size)
         check_held(size, there - start, 1)
         if size < there - start:
@@ -99,7 +99,7 @@ def _listed(header: Header, stream: IO[bytes]) -> list[str]:
     words = header["ElementDataFile"].split()
     if words and words[0].upper() == "LIST":
         header["FileDimension"] = words[1].rstrip("Dd") if len(words) > 1 else ""
-        lines = stream.read(LONGEST_LIST).decode("utf-8", "replace").splitlines()
+        lines = stream.read(MOST_LIST_BYTES).decode("utf-8", "replace").splitlines()
         return [line.strip() for line in lines if line.strip()]
     if not words or "%" not in words[0]:
         return []
@@ -107,7 +107,9 @@ def _listed(header: Header, stream: IO[bytes]) -> list[str]:
     if not re.fullmatch(r"[^%]*%0?\d*d[^%]*", pattern):
         raise ValueError(f"its values are in files of an unknown pattern, {pattern}")
     count = int(header["DimSize"].split()[-1])
-    start, stop, step = [*map(int, numbers), *(1, count, 1)[len(numbers) :]][:3]
+    given = [int(number) for number in numbers]
+    usual = [1, count, 1]
+    start, stop, step = [*given, *usual[len(given) :]][:3]
     if step < 1:
         raise ValueError(f"damaged: the numbers of its files have the step {step}")
     return [pattern % number for number in range(start, stop + 1, step)][: count + 1]
@@ -140,10 +142,10 @@ def _slices(
 
 
 def _metaimage_header(stream: IO[bytes]) -> Header:
-    """Read the header, of which the name of the file with the values is the last line."""
+    """Read the header. Its last line names the file with the values."""
     header: Header = {}
     while "ElementDataFile" not in header:
-        line = stream.readline(LONGEST_LINE)
+        line = stream.readline(MOST_LINE_BYTES)
         name, equals, value = line.decode("utf-8", "replace").partition("=")
         if not equals or not line.endswith(b"\n"):
             raise ValueError("not a MetaImage file, or truncated")
@@ -159,9 +161,9 @@ def _inflated(path: Path, start: int) -> Iterator[bytes]:
     decoder = zlib.decompressobj()
     with path.open("rb") as stream:
         stream.seek(max(0, start))
-        while not decoder.eof:  # which it reaches after comparing the checksum
-            stored = decoder.unconsumed_tail or stream.read(DECOMPRESSED_BYTES)
-            part = decoder.decompress(stored, DECOMPRESSED_BYTES)
+        while not decoder.eof:  # It is set when the checksum has been verified.
+            stored = decoder.unconsumed_tail or stream.read(BYTES_AT_ONCE)
+            part = decoder.decompress(stored, BYTES_AT_ONCE)
             if not stored and not part:
                 raise ValueError("truncated")
             yield part
@@ -170,7 +172,7 @@ def _inflated(path: Path, start: int) -> Iterator[bytes]:
 def _metaimage_description(header: Header, axes: str) -> Description:
     """Return the axes with their steps and unit, and the places of points."""
     steps = dict(zip("XYZ", _numbers(header, "ElementSpacing", "ElementSize"), strict=False))
-    unit = header.get("DistanceUnits", "mm")  # as ITK takes them
+    unit = header.get("DistanceUnits", "mm")  # The default of ITK.
     description = Description.of(axes, steps=steps, units=unit)
     origin = _numbers(header, "Offset", "Position", "Origin")
     rows = _numbers(header, "TransformMatrix", "Rotation", "Orientation")
@@ -182,7 +184,7 @@ def _metaimage_description(header: Header, axes: str) -> Description:
 
 
 def _numbers(header: Header, *names: str) -> NDArray[np.float64]:
-    """Return the numbers under one of several names of the same thing, or none."""
+    """Return the numbers of a field that has several names, empty if it is absent."""
     found = next((header[name] for name in names if name in header), "")
     return np.array(found.split(), np.float64)
 

@@ -14,12 +14,13 @@ from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.lazy import Array, Box, Lazy
 from ecc_core._optional import import_optional
 
-LEAST_PLANE = 128
-"""Bytes that a plane takes in a CZI file besides its points."""
+LEAST_PLANE_BYTES = 128
+"""The fewest bytes of a plane in a CZI file, without its points."""
 ND2_MAGIC = 0x0ABECEDA
-ND2_STAMP = 8
-"""Bytes before the points of a frame, which have its time."""
+ND2_TIME_BYTES = 8
+"""The bytes of the time of a frame, before its points."""
 LIF = b"\x70\0\0\0"
+"""The first bytes of a LIF file."""
 
 
 def open_microscope(path: Path, request: Request) -> Opened:
@@ -53,25 +54,26 @@ def open_microscope(path: Path, request: Request) -> Opened:
 
 
 def _check_czi(path: Path) -> None:
-    """Check that a file can hold as many planes as it describes, of which a list is made."""
+    """Check that a file can hold as many planes as it describes, before they are listed."""
     aicspylibczi = import_optional("aicspylibczi", extra="czi", purpose="reading CZI files")
     with path.open("rb") as stream:
         described = aicspylibczi.CziFile(stream).get_dims_shape()
     for lengths in described:
         planes = math.prod(stop - start for a, (start, stop) in lengths.items() if a not in "YXA")
-        if planes * LEAST_PLANE > path.stat().st_size:
+        if planes * LEAST_PLANE_BYTES > path.stat().st_size:
             raise ValueError(f"damaged: it is too small for the {planes} planes that it describes")
 
 
 def _check_lif(path: Path) -> None:
     """Check that a file holds its own values, and as many as it describes."""
     with path.open("rb") as stream:
-        if stream.read(len(LIF)) != LIF:  # descriptions in XML refer to other files
+        if stream.read(len(LIF)) != LIF:  # The library also reads XML that names other files.
             raise ValueError("not a LIF file")
     liffile = import_optional("liffile", extra="lif", purpose="reading LIF files")
     with liffile.LifFile(path) as file:
         for image in file.images:
-            if image.is_flim or "S" in image.sizes:  # compressed, or with padded rows
+            # Lifetime images are compressed, and rows of colours are padded.
+            if image.is_flim or "S" in image.sizes:
                 continue
             wanted = image.nbytes
             there = image.memory_block.size
@@ -80,7 +82,7 @@ def _check_lif(path: Path) -> None:
 
 
 def _check_nd2(path: Path) -> None:
-    """Check that all frames are where they should be; nd2 takes zeros for those that are not."""
+    """Check that all frames are where they should be. The library reads others as zeros."""
     nd2 = import_optional("nd2", extra="nd2", purpose="reading ND2 files")
     with nd2.ND2File(path) as file:
         if file.is_legacy:
@@ -88,7 +90,7 @@ def _check_nd2(path: Path) -> None:
         count = math.prod(n for axis, n in file.sizes.items() if axis not in "XYCS")
         described = file.attributes
     compressed = described.compressionType is not None
-    length = ND2_STAMP + described.heightPx * described.widthBytes
+    length = ND2_TIME_BYTES + described.heightPx * described.widthBytes
     with path.open("rb") as stream:
         stream.seek(-8, os.SEEK_END)
         _, size = _nd2_chunk(stream, *struct.unpack("<Q", stream.read(8)))
@@ -103,7 +105,10 @@ def _check_nd2(path: Path) -> None:
 
 
 def _nd2_chunk(stream: Any, place: int) -> tuple[bytes, int]:
-    """Read the name and the length of a chunk, up to its content, which must lie in the file."""
+    """Read the name and the length of a chunk, which must lie in the file.
+
+    The stream is left at the content of the chunk.
+    """
     stream.seek(place)
     magic, room, length = struct.unpack("<IIQ", stream.read(16))
     name = stream.read(room).rstrip(b"\0")

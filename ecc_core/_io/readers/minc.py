@@ -71,7 +71,7 @@ def open_minc(path: Path, _: Request) -> Opened:
 
 
 def _as_stored(stored: Any) -> bool:
-    """Whether integers stand for themselves, as in label volumes, rather than for real numbers."""
+    """Whether stored integers are the values, as in label volumes, and not scaled."""
     if stored.get_data_dtype().kind == "f":
         return False
     low, high = stored._get_valid_range()

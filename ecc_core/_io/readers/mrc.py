@@ -16,12 +16,12 @@ SUFFIXES = tuple(
     suffix + packed for packed in ("", ".gz") for suffix in (".mrc", ".map", ".rec", ".st")
 )
 BYTES = 0
-"""The mode of 8-bit values, with a sign since 2014."""
+"""The mode of 8-bit values, which are signed since 2014."""
 STAMP_OFFSET = 152
+"""The offset in the header at which IMOD writes its stamp, followed by flags."""
 STAMP = 1146047817
-"""Where IMOD writes that it did, and what; flags follow."""
 SIGNED = 1
-"""The flag of bytes with a sign."""
+"""The flag of signed bytes."""
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
 
@@ -33,7 +33,8 @@ def open_mrc(path: Path, _request: Request) -> Opened:
     if compressed:
         with gzip.open(path) as stream:
             opened = mrcfile.mrcinterpreter.MrcInterpreter(iostream=stream)
-            for _ in gunzipped(stream):  # to compare the checksum
+            # The rest of the stream is read, so that its checksum is verified.
+            for _ in gunzipped(stream):
                 pass
     else:
         opened = mrcfile.mmap(path, mode="r")
@@ -45,7 +46,7 @@ def open_mrc(path: Path, _request: Request) -> Opened:
     axes = unnamed_axes(values.ndim)
     if opened.is_image_stack():
         axes = "?YX"
-    elif len(axes) >= 3:  # which axes the sections, rows and columns lie along
+    elif len(axes) >= 3:  # The header says along which axes sections, rows and columns lie.
         along = [int(opened.header[name]) for name in ("maps", "mapr", "mapc")]
         if sorted(along) == [1, 2, 3]:
             axes = axes[:-3] + "".join("XYZ"[i - 1] for i in along)
@@ -56,7 +57,7 @@ def open_mrc(path: Path, _request: Request) -> Opened:
 
 
 def _has_unsigned_bytes(header: Any) -> bool:
-    """Whether IMOD wrote bytes without a sign, which mrcfile takes for signed ones."""
+    """Whether IMOD wrote unsigned bytes, which mrcfile reads as signed ones."""
     if int(header.mode) != BYTES:
         return False
     order = header.mode.dtype.byteorder.replace("=", NATIVE).replace("|", NATIVE)

@@ -1,4 +1,4 @@
-"""What the metadata of OME-Zarr say of an image: versions 0.3 to 0.6."""
+"""Descriptions of images by the metadata of OME-Zarr, versions 0.3 to 0.6."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,10 @@ Metadata = Mapping[str, Any]
 
 
 def multiscale_description(image: Metadata, level: Metadata) -> Description:
-    """Return the description of one resolution of an image, without axes if none are described."""
+    """Return the description of one resolution level of an image.
+
+    It has no axes if the metadata describe none.
+    """
     systems = image.get("coordinateSystems", ())
     described = image.get("axes") or (systems[0]["axes"] if systems else ())
     axes = [{"name": axis} if isinstance(axis, str) else axis for axis in described]
@@ -24,7 +27,7 @@ def multiscale_description(image: Metadata, level: Metadata) -> Description:
         raise ValueError(f"two of its axes are {letters}")
     steps = [*level.get("coordinateTransformations", ())]
     notes = []
-    if systems:  # of 0.6, in which those of the image lead to other systems
+    if systems:  # Version 0.6, in which transformations of the image lead to other systems.
         if len(systems) > 1 or image.get("coordinateTransformations"):
             notes.append(OTHER_SYSTEMS)
     else:
@@ -60,7 +63,10 @@ def multiscale_description(image: Metadata, level: Metadata) -> Description:
 
 
 def _letters(axes: Sequence[Metadata]) -> str:
-    """Return the letters of axes: by type, those of space by their whole names or their order."""
+    """Return the letters of axes by their types, those of spatial axes by their names.
+
+    If the name of a spatial axis is not known, all are taken to be in the order Z, Y, X.
+    """
     names = [letter_of(str(axis["name"])) for axis in axes]
     kinds = [str(axis.get("type") or "") for axis in axes]
     spatial = [i for i, kind in enumerate(kinds) if kind == "space"]
@@ -79,7 +85,7 @@ def _letters(axes: Sequence[Metadata]) -> str:
 
 
 def _flat(steps: Sequence[Metadata]) -> Iterator[Metadata]:
-    """Yield transformations, those of sequences one by one."""
+    """Yield transformations one by one, also those of sequences."""
     for step in steps:
         if step.get("type") == "sequence":
             yield from _flat(step["transformations"])

@@ -70,7 +70,7 @@ def open_n5(folder: Path, request: Request) -> Opened:
 
 
 def _values(dataset: Path, shape: tuple[int, ...]) -> Lazy:
-    """Return the values, whose axes are in reverse in N5."""
+    """Return the values. N5 stores axes in reverse order, X first."""
     tensorstore = import_optional("tensorstore", extra="n5", purpose="reading N5 files")
     place = {"driver": "file", "path": str(dataset)}
     stored = tensorstore.open({"driver": "n5", "kvstore": place}, read=True, open=True).result()
@@ -154,7 +154,10 @@ def _is_positive(number: Any) -> bool:
 def _distances(
     group: Attributes, dataset: Attributes, letters: list[str], level: int
 ) -> tuple[dict[str, float], Any]:
-    """Return the spacing and its units: those of the dataset, or of its group and its factors."""
+    """Return the spacing and its units by the attributes of a dataset, or else of its group.
+
+    The spacing of a group is multiplied by the downsampling factors of the dataset's level.
+    """
     for attributes, factor in ((dataset, 1.0), (group, None)):
         steps, units = _resolution(attributes, letters)
         if not steps:
@@ -173,15 +176,15 @@ def _scale_of(group: Attributes, level: int) -> Any:
     scales = group.get("scales") or group.get("downsamplingFactors")
     if isinstance(scales, list) and level < len(scales):
         return scales[level]
-    return None if level == 0 else [math.nan]  # nothing is known of a coarse resolution
+    return None if level == 0 else [math.nan]  # The factors of a coarse level are not known.
 
 
 def _resolution(attributes: Attributes, letters: list[str]) -> tuple[dict[str, float], Any]:
-    """Return the distances that one of the customs says, by axis, and the units."""
+    """Return the spacing by axis and its units, by any of the names that tools write."""
     pixel = attributes.get("pixelResolution")
     units: Any = attributes.get("units", "")
     steps = attributes.get("resolution")
-    if isinstance(pixel, dict):  # of Janelia's tools
+    if isinstance(pixel, dict):  # The form of Janelia's tools.
         steps = pixel.get("dimensions")
         units = pixel.get("unit", "")
     elif isinstance(pixel, list):

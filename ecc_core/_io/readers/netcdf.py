@@ -29,8 +29,8 @@ NORTH = ("degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "d
 REFERRING = ("bounds", "climatology", "coordinates", "grid_mapping")
 """Attributes that name variables which are no images."""
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
-EVEN = 1e-3
-"""Part of a step by which the steps of a coordinate may differ, because they are rounded."""
+MOST_UNEVEN = 1e-3
+"""The largest relative difference between the steps of a coordinate, which are rounded."""
 MOST_COORDINATES = 1 << 24
 
 
@@ -41,7 +41,7 @@ class Variable:
     array: Any
     dimensions: tuple[str, ...]
     attributes: Mapping[str, Any]
-    is_coordinate: bool  # of one of the dimensions
+    is_coordinate: bool  # Whether it has the coordinates of a dimension.
     chunks: tuple[int, ...] | None = None
 
 
@@ -94,13 +94,13 @@ def _hdf5_variables(path: Path) -> dict[str, Variable]:
                 chunks=node.chunks,
             )
 
-        opened.visititems(keep)  # which visits no links to other files
+        opened.visititems(keep)  # This visits no links, so none to other files.
         failing.pop_all()
     return found
 
 
 def _dimension(dim: Any) -> str:
-    """Return the name of a dimension, that of its scale."""
+    """Return the name of a dimension, which is that of its scale or else its label."""
     if not len(dim):
         return str(dim.label)
     _, _, name = dim[0].name.rpartition("/")
@@ -122,7 +122,7 @@ def _classic_variables(path: Path) -> dict[str, Variable]:
 
 
 def _copied(opened: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Lazy:
-    """Return a variable of which no view is kept, because the file could not be closed then."""
+    """Return a variable that is copied when it is read: a file with views cannot be closed."""
 
     def read(box: Box) -> Array:
         return np.array(opened.variables[name].data[box])
@@ -131,7 +131,7 @@ def _copied(opened: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
 
 
 def _close_after(opened: Any, count: int) -> None:
-    """Close a file when none of its variables is used any more."""
+    """Close a file when this has been called for all `count` variables of it."""
     opened.dropped = getattr(opened, "dropped", 0) + 1
     if opened.dropped == count:
         opened.close()
@@ -239,9 +239,9 @@ def _first_and_step(coordinate: Variable) -> tuple[float, float] | None:
     if not np.isfinite(step) or step == 0:
         return None
     off = np.abs(np.diff(places) - step)
-    if off.max() > EVEN * abs(step):
+    if off.max() > MOST_UNEVEN * abs(step):
         return None
-    if values.dtype == np.float32:  # the shortest number that is stored so
+    if values.dtype == np.float32:  # The number with the fewest digits that rounds to the step.
         step = float(str(np.float32(step)))
     return float(places[0]), step
 

@@ -31,7 +31,7 @@ def open_nifti(path: Path, _request: Request) -> Opened:
             values = stored.get_unscaled().T
     array: Any = values
     encoding = Encoding()
-    if (stored.slope, stored.inter) != (1, 0):  # values are floats then
+    if (stored.slope, stored.inter) != (1, 0):  # Scaled values are floats.
 
         def read(box: Box) -> Array:
             scale = nibabel.volumeutils.apply_read_scaling
@@ -41,11 +41,12 @@ def open_nifti(path: Path, _request: Request) -> Opened:
         offset = float(stored.inter)
         encoding = Encoding(stored.dtype.name, (slope,), (offset,))
         array = Lazy(values.shape, read((slice(0, 1),) * values.ndim).dtype, read)
-    # nibabel's first axis, x, is the fastest; the fourth is time, the fifth has components
+    # The first axis of nibabel is X, the fastest. The fourth is time, and the fifth has components.
     axes = "XYZTC"[: len(array.shape)][::-1]
     steps = dict(zip("XYZT", image.header.get_zooms(), strict=False))
     affine = None
-    if int(image.header["sform_code"]) or int(image.header["qform_code"]):  # or only distances
+    has_place = int(image.header["sform_code"]) or int(image.header["qform_code"])
+    if has_place:
         vectors = dict(zip("XYZ", image.affine[:3, :3].T, strict=True))
         affine = Affine(vectors, image.affine[:3, 3])
     if len(axes) < len(array.shape):

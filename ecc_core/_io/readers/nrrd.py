@@ -54,7 +54,7 @@ def _nrrd_description(header: Any, axes: str) -> Description:
     if "space directions" not in header:
         units = [unit.strip('"') for unit in header.get("units", ())]
         named = dict(zip(reversed(axes), units, strict=False))
-        spacings = np.abs(header.get("spacings", ()))  # a negative one turns the axis round
+        spacings = np.abs(header.get("spacings", ()))  # A negative spacing reverses an axis.
         steps = dict(zip(reversed(axes), spacings.tolist(), strict=False))
         return Description.of(axes, steps=steps, units=named)
     rows = dict(zip(reversed(axes), header["space directions"], strict=False))
@@ -63,7 +63,7 @@ def _nrrd_description(header: Any, axes: str) -> Description:
         for axis, row in rows.items()
         if axis in "ZYX" and row is not None and np.isfinite(row).all()
     }
-    # the units belong to the coordinates, not to the axes, so that one must hold for all
+    # Units belong to the coordinates, not to the axes, so there must be one for all coordinates.
     units = list({unit.strip('"') for unit in header.get("space units", ())})
     lengths = {axis: np.linalg.norm(vector) for axis, vector in vectors.items()}
     unit = units[0] if len(units) == 1 else ""

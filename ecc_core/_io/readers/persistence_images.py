@@ -25,7 +25,7 @@ IMAGE = 1
 DIAGRAM = 2
 MOST_AXES = 32
 LEAST_TEXT = 2
-"""Characters that a value takes, with the space behind it."""
+"""The fewest characters of a value, with the space behind it."""
 
 
 def open_dipha(path: Path, _: Request) -> Opened:

@@ -17,7 +17,8 @@ END = b"IEND\xaeB`\x82"
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel by the colour type of PNG."""
 COPIES = 3
-"""How many times a picture is in memory: Pillow decodes it as a whole, and copies it twice."""
+"""The number of copies of a picture in memory: Pillow decodes it as a whole, and copies it twice.
+"""
 ORIENTATION = 0x112
 EXTRA = {"extra": "io", "purpose": "reading PNG, JPEG and similar files"}
 
@@ -29,7 +30,7 @@ def open_picture(path: Path, _: Request) -> Opened:
     imageio = import_optional("imageio.v3", **EXTRA)
     from PIL import Image
 
-    # whether the pixels fit into memory is checked, whatever Pillow's limit on their number
+    # Pillow's limit on the number of pixels is replaced by a check of the available memory.
     limit = Image.MAX_IMAGE_PIXELS
     Image.MAX_IMAGE_PIXELS = None
     try:
@@ -41,7 +42,7 @@ def open_picture(path: Path, _: Request) -> Opened:
             mode = image.mode
             notes = [CMYK] if mode == "CMYK" else []
             notes += orientation_notes(image.getexif().get(ORIENTATION, 1))
-        if deep:  # of which Pillow silently keeps the upper 8 bits
+        if deep:  # Pillow silently drops the lower 8 bits of such pictures.
             codecs = import_optional("imagecodecs", **EXTRA)
             return Opened(codecs.png_decode(path.read_bytes()), Description.of("YXS", notes=notes))
         values = imageio.imread(path, plugin="pillow", index=0)
@@ -58,12 +59,13 @@ def open_picture(path: Path, _: Request) -> Opened:
 def _open_jpeg_2000(path: Path) -> Opened:
     codecs = import_optional("imagecodecs", **EXTRA)
     content = path.read_bytes()
-    start = content.find(b"\xff\x4f\xff\x51")  # of the codestream, whose first part is the size
+    # The codestream begins with this marker, and the size follows.
+    start = content.find(b"\xff\x4f\xff\x51")
     if start < 0 or len(content) < start + 42:
         raise ValueError("not a JPEG 2000 image, or truncated")
     right, low, left, top, *_, samples = struct.unpack(">8IH", content[start + 8 : start + 42])
-    decoded = 4 * (right - left) * (low - top) * samples  # as int32
-    check_memory(decoded, path)
+    decoded_bytes = 4 * (right - left) * (low - top) * samples  # Values are decoded as int32.
+    check_memory(decoded_bytes, path)
     values: Any = codecs.jpeg2k_decode(content)
     return Opened(values, Description.of(_axes_of_picture(values)))
 
@@ -77,9 +79,9 @@ def _axes_of_picture(values: Any) -> str:
 
 
 def _check_png(path: Path) -> bool:
-    """Check the checksums of PNG, which decoding does not, and whether the pixels can be there.
+    """Verify the checksums of a PNG file, which decoding does not, and the size of its pixels.
 
-    Return whether it is a PNG picture that has 16 bits and colours or alpha.
+    Returns whether it is a PNG picture with 16 bits a sample and with colours or alpha.
     """
     from PIL import Image
 

@@ -16,11 +16,11 @@ class Cells(NamedTuple):
     corners: Numbers
     """The points of all cells, cell by cell."""
     ends: Numbers
-    """Where the corners of each cell end."""
+    """The place in `corners` after the last corner of each cell."""
 
     @classmethod
     def of(cls, corners: Array, ends: Array) -> "Cells":
-        """Check that the cells follow each other, and take all corners."""
+        """Return cells, after a check that they follow each other and use all corners."""
         found = cls(corners.astype(np.int64), ends.astype(np.int64))
         starts = np.concatenate([[0], found.ends])
         if (np.diff(starts) < 0).any() or starts[-1] != len(corners):
@@ -47,7 +47,7 @@ class PolyData(NamedTuple):
 
     @property
     def triangles(self) -> Numbers:
-        """(m, 3) triangles of the polygons, all with its first point, and of the strips."""
+        """(m, 3) triangles of polygons, which are fans around the first point, and of strips."""
         for what, cells in (("polygons", self.polygons), ("strips", self.strips)):
             least = int(cells.sizes.min(initial=3))
             if least < 3:
@@ -66,9 +66,10 @@ class PolyData(NamedTuple):
 
 
 def _consecutive(cells: Cells, width: int) -> tuple[Numbers, Numbers]:
-    """Return the place of the first corner of each `width` consecutive ones of a cell.
+    """Return the windows of `width` consecutive corners within cells.
 
-    Before it that of the first corner of the cell.
+    The first array has the place of the first corner of the window's cell, the second that of the
+    first corner of the window.
     """
     numbers = np.maximum(cells.sizes - width + 1, 0)
     first = np.repeat(cells.ends - cells.sizes, numbers)
@@ -77,7 +78,7 @@ def _consecutive(cells: Cells, width: int) -> tuple[Numbers, Numbers]:
 
 
 def pick_values(components: Mapping[str, int], name: str) -> str:
-    """Return the array of values of points that is meant: the named one, or the only one.
+    """Return the name of an array of values of points: `name`, or the only one with single values.
 
     `components` are the numbers of values that each array has for a point.
     """

@@ -1,4 +1,4 @@
-"""Raw values, of which no header says anything: arguments say what they are."""
+"""Raw values without a header, which arguments describe."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ KINDS = "buif"
 
 
 class Layout(NamedTuple):
-    """Where raw values are in a file, and what they are."""
+    """The place of raw values in a file, and their shape, dtype and order."""
 
     shape: tuple[int, ...] | None
     dtype: str | None
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
 def checked_layout(
     shape: Sequence[int] | None, dtype: DTypeLike | None, offset: int, order: str
 ) -> Layout:
-    """Return the description of raw values; it is without a shape if none are requested."""
+    """Return the checked layout of raw values. It has no shape if none are requested."""
     if shape is None:
         others = {"dtype": dtype is not None, "offset": offset != 0, "order": order != "C"}
         for name, given in others.items():
@@ -48,7 +48,7 @@ def checked_layout(
 
 
 def raw_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the type of a name such as uint16, >i2 or float32."""
+    """Return the dtype with a name such as uint16, >i2 or float32."""
     try:
         found = np.dtype(dtype)
     except TypeError:

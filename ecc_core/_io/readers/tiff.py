@@ -1,4 +1,4 @@
-"""TIFF and the formats that are made of it: OME-TIFF, ImageJ, LSM, STK, SVS, NDPI, QPTIFF."""
+"""TIFF and formats based on it: OME-TIFF, ImageJ, LSM, STK, SVS, NDPI, QPTIFF."""
 
 import math
 import re
@@ -25,12 +25,12 @@ SUFFIXES = (
     *(".lsm", ".stk", ".svs", ".ndpi", ".qptiff", ".scn", ".bif"),
 )
 
-HEADER = 8
+HEADER_BYTES = 8
 MOST_NAMED = 3
 GDAL_NODATA = 42113
 LERC = 34887
 JPEGS = (6, 7, 33007, 34892)
-"""Compressions of which tifffile decodes YCbCr to RGB."""
+"""Compressions for which tifffile converts YCbCr to RGB."""
 NOTES = {
     "MINISWHITE": ZERO_IS_WHITE,
     "PALETTE": "values are indices into a palette of colours",
@@ -40,20 +40,21 @@ NOTES = {
     "ITULAB": "channels are those of CIE L*a*b*",
     "YCBCR": "channels are luminance and two differences of colours (YCbCr)",
 }
-"""What to say of images by their photometric interpretation."""
+"""Notes on images, by their photometric interpretation."""
 
 
 def open_tiff(path: Path, request: Request) -> Opened:
     """Open one image of a TIFF file."""
     tifffile = import_optional("tifffile", extra="io", purpose="reading TIFF files")
     tiff = _with_companion(tifffile, path, tifffile.TiffFile(path))
-    tiff.pages.cache = True  # those that are checked are not parsed again to be read
+    tiff.pages.cache = True  # Pages are parsed once, to be checked and to be read.
     try:
         _check_structure(tiff)
         number = request.pick_series([str(series.shape) for series in tiff.series])
         series = tiff.series[number]
         for kind, name in (("ome", "OME"), ("imagej", "ImageJ")):
-            if getattr(tiff, f"is_{kind}") and series.kind != kind:  # tifffile ignores it then
+            # Tifffile ignores a description that does not fit the pages.
+            if getattr(tiff, f"is_{kind}") and series.kind != kind:
                 reason = f"its {name} description does not fit its pages"
                 raise ValueError(f"truncated or damaged: {reason}")
         level = series.levels[request.pick_level(len(series.levels))]
@@ -71,17 +72,18 @@ def open_tiff(path: Path, request: Request) -> Opened:
     photometric = keyframe.photometric.name
     if photometric == "YCBCR" and keyframe.compression in JPEGS:
         photometric = "RGB"
-    # Values are as stored, whatever these say.
+    # The photometric interpretation is only noted; values are as stored.
     notes = [NOTES[photometric]] if photometric in NOTES else []
     samples = "S" if photometric == "RGB" else "C"
     missing = _missing(keyframe, array.dtype)
-    members = []  # of an image in several files
+    members = []  # The files of an image that is stored in several.
     if tiff.is_ome:
         members = sorted({str(page.parent.filehandle.path) for page in level.pages if page})
     orientation = keyframe.tags.get("Orientation")
     notes += orientation_notes(1 if orientation is None else int(orientation.value))
     letters = list(level.axes.replace("S", samples))
-    for i in reversed(range(len(letters))):  # the last unnamed axis or axis of pages is Z
+    # The last axis of unknown meaning, or of pages, is Z.
+    for i in reversed(range(len(letters))):
         if letters[i] in "QI":
             letters[i] = "?" if "Z" in letters else "Z"
     return Opened(
@@ -103,7 +105,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
 
 
 def _with_companion(tifffile: Any, path: Path, tiff: Any) -> Any:
-    """Return the file, with the description of its companion if it has none of its own."""
+    """Return the file, opened again with the description of its companion if it refers to one."""
     found = re.search(r'<(?:\w+:)?BinaryOnly\b[^>]*MetadataFile\s*=\s*"([^"]*)"', _ome_text(tiff))
     if found is None:
         return tiff
@@ -119,7 +121,7 @@ def _ome_text(tiff: Any) -> str:
 
 
 def _ratios(series: Any, level: Any) -> dict[str, float]:
-    """Return how many points of the finest level a point of a level is, along Z, Y and X."""
+    """Return how many points of the finest level a point of a level averages, along Z, Y and X."""
     finest = dict(zip(series.axes, series.shape, strict=True))
     lengths = dict(zip(level.axes, level.shape, strict=True))
     both = [axis for axis in "ZYX" if lengths.get(axis) and finest.get(axis)]
@@ -178,17 +180,17 @@ class _Series:
 
 
 def _check_structure(tiff: Any) -> None:
-    """Check what tifffile does not: the last link, the number of tags, and names of files."""
+    """Check the last link, the number of tags, and names of files, which tifffile does not."""
     if len(tiff.pages) == 0:
         raise ValueError("truncated or damaged, no page can be read")
     tiff.filehandle.seek(tiff.pages.next_page_offset)
     link = tiff.filehandle.read(tiff.tiff.offsetsize)
-    if link != bytes(tiff.tiff.offsetsize):  # tifffile takes a broken link for the end
+    if link != bytes(tiff.tiff.offsetsize):  # Tifffile takes a broken link for the end.
         raise ValueError(f"truncated or damaged after {len(tiff.pages)} pages")
     page = tiff.pages[0]
     tiff.filehandle.seek(page.offset)
     (count,) = struct.unpack(tiff.tiff.tagnoformat, tiff.filehandle.read(tiff.tiff.tagnosize))
-    if count != len(page.tags):  # tifffile ignores tags that it cannot read
+    if count != len(page.tags):  # Tifffile ignores tags that it cannot read.
         raise ValueError(f"truncated or damaged: {count - len(page.tags)} tags cannot be read")
     for name in re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or ""):
         if name:
@@ -207,7 +209,7 @@ def _missing_files(tiff: Any, path: Path) -> str:
 
 
 def _lies_inside(offset: int, count: int, size: int) -> bool:
-    """Whether a strip or tile lies inside a file; both numbers are 0 if it is left out."""
+    """Whether a strip or tile lies inside a file. If it is omitted, both numbers are 0."""
     return offset + count <= size and (offset == 0) == (count == 0)
 
 
@@ -216,7 +218,7 @@ def _check_segments(tiff: Any, path: Path, level: Any) -> None:
     if 0 in level.shape:
         return
     if level.dataoffset is not None:
-        if level.dataoffset < HEADER:
+        if level.dataoffset < HEADER_BYTES:
             raise ValueError("damaged: its values begin before the end of its header")
         end = level.dataoffset + math.prod(level.shape) * level.dtype.itemsize
         if end > tiff.filehandle.size:

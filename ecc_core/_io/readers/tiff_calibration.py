@@ -1,4 +1,4 @@
-"""Pixel sizes of TIFF files: in tags of makers, in descriptions, and as a resolution."""
+"""Pixel sizes of TIFF files, from tags of microscopes, descriptions, and the resolution."""
 
 import re
 from collections.abc import Mapping
@@ -10,23 +10,23 @@ from ecc_core._io.geometry import unit_named
 INCH_IN_CM = 2.54
 PRINT_DPI = (72, 600)
 """Resolutions that programs write for printing, in points per inch."""
-SLACK = 1e-6
-"""Relative error of a resolution, which is a ratio of integers."""
+MOST_ROUNDING = 1e-6
+"""The largest relative error of a resolution, which is stored as a ratio of integers."""
 MICROMETERS_IN_CM = 1e4
 
 
 class Calibration(NamedTuple):
-    """What a TIFF file says of the distances of points."""
+    """The distances between points by a TIFF file."""
 
     steps: Mapping[str, Any]
-    """By letter of the axis; anything but a positive number is no distance."""
+    """The distance by the letter of the axis. Values that are not positive numbers are ignored."""
     units: Mapping[str, str] | str
-    """The unit of each axis, or that of Z, Y and X."""
+    """The unit of each axis, or one for Z, Y and X."""
     notes: tuple[str, ...] = ()
 
 
 def calibration_of(tiff: Any, number: int) -> Calibration:
-    """Return the steps along the axes of a series, as far as metadata or tags give them."""
+    """Return the steps along the axes of a series that are known from metadata or tags."""
     if tiff.is_ome:
         return _of_ome(tiff, number)
     if tiff.is_lsm:
@@ -50,7 +50,7 @@ def _of_ome(tiff: Any, number: int) -> Calibration:
 
 
 def _of_maker(tiff: Any) -> Calibration | None:
-    """Return what the tag of a microscope says; None if there is none that tifffile knows."""
+    """Return the calibration by the tag of a microscope, None if tifffile finds none."""
     fei = tiff.fei_metadata if tiff.is_fei else None
     if fei and "PixelWidth" in fei.get("Scan", {}):
         scan = fei["Scan"]
@@ -58,7 +58,7 @@ def _of_maker(tiff: Any) -> Calibration | None:
     zeiss = tiff.sem_metadata if tiff.is_sem else None
     for name in ("ap_image_pixel_size", "ap_pixel_size"):
         entry = (zeiss or {}).get(name, ())
-        if len(entry) > 2:  # name, value, unit
+        if len(entry) > 2:  # An entry is a name, a value and a unit.
             return Calibration({"Y": entry[1], "X": entry[1]}, str(entry[2]))
     olympus = tiff.sis_metadata if tiff.is_sis else None
     if olympus and "pixelsizex" in olympus:
@@ -80,17 +80,17 @@ def _of_resolution(tiff: Any, number: int) -> Calibration:
     steps, unit = _resolution(tiff.series[number].keyframe)
     notes: tuple[str, ...] = ()
     if tiff.is_imagej and common:
-        if unit == "cm" and unit_named(common) == "micrometer":  # which ImageJ converts
+        if unit == "cm" and unit_named(common) == "micrometer":  # ImageJ converts these.
             steps = {axis: MICROMETERS_IN_CM * step for axis, step in steps.items()}
         unit = common
     elif common and unit == "inch":
-        unit = common  # tifffile writes inches where it is told nothing
+        unit = common  # Tifffile writes inches by default.
     elif unit:
         dpi = _print_resolution(steps, unit)
         if dpi:
             steps = {}
             notes = (f"its resolution of {dpi} dpi is that of a print, and no pixel size",)
-    if not unit and set(steps.values()) == {1.0}:  # written where nothing is known
+    if not unit and set(steps.values()) == {1.0}:  # Programs write 1 for an unknown resolution.
         steps = {}
     units = {
         "X": unit or common,
@@ -100,7 +100,7 @@ def _of_resolution(tiff: Any, number: int) -> Calibration:
     }
     spacing = described.get("spacing", 0)
     if isinstance(spacing, int | float):
-        spacing = abs(spacing)  # as in ImageJ, whose stacks may be taken upwards
+        spacing = abs(spacing)  # ImageJ writes a negative spacing for stacks taken upwards.
     return Calibration({**steps, "Z": spacing, "T": described.get("finterval")}, units, notes)
 
 
@@ -117,18 +117,20 @@ def _resolution(page: Any) -> tuple[dict[str, float], str]:
 
 
 def _print_resolution(steps: Mapping[str, float], unit: str) -> str:
-    """Return the points per inch, if that is what programs write for printing; otherwise ""."""
+    """Return the points per inch in words if programs write them for printing, otherwise ""."""
     inch = INCH_IN_CM if unit == "cm" else 1.0
     found = [inch / step for step in steps.values() if step > 0]
     least, most = PRINT_DPI
-    if not found or min(found) < least * (1 - SLACK) or max(found) > most * (1 + SLACK):
+    if not found:
+        return ""
+    if min(found) < least * (1 - MOST_ROUNDING) or max(found) > most * (1 + MOST_ROUNDING):
         return ""
     distinct = dict.fromkeys(reversed(found))
     return " x ".join(f"{dpi:.4g}" for dpi in distinct)
 
 
 def scaled(calibration: Calibration, ratios: Mapping[str, float]) -> Calibration:
-    """Return the calibration of a level, by how many points of the finest one a point of it is."""
+    """Return the calibration of a level, whose points average `ratios` points of the finest."""
     steps = dict(calibration.steps)
     for axis, ratio in ratios.items():
         if ratio != 1 and steps.get(axis):

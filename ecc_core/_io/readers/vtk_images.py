@@ -143,7 +143,7 @@ def _pick(fields: list[Field], file: str, inside: str) -> Field:
 
 def _lengths(extent: Extent, field: Field) -> tuple[int, ...]:
     """Return how many values there are along X, Y and Z."""
-    if field.of_cells:  # along an axis of one point, cells are flat
+    if field.of_cells:  # Along an axis with one point, cells have no extent, but there is one.
         return tuple(max(1, last - first) for first, last in extent)
     return tuple(last - first + 1 for first, last in extent)
 
@@ -175,18 +175,18 @@ def _assembled(field: Field, storage: Storage, extent: Extent, shape: tuple[int,
 
 
 def _placed(image: Element, extent: Extent, field: Field, values: Array) -> Opened:
-    """Return the image without axes along which it is flat, and where it lies."""
+    """Return the image without axes of a single point, and its place."""
     steps = numbers_of(image.get("Spacing", "1 1 1"), "Spacing", 3)
     origin = np.array(numbers_of(image.get("Origin", "0 0 0"), "Origin", 3))
     rows = numbers_of(image.get("Direction", "1 0 0 0 1 0 0 0 1"), "Direction", 9)
-    vectors = np.reshape(rows, (3, 3)) * steps  # its columns are along X, Y and Z
-    # The first value of a cell lies in its middle, half a step from the point that begins it.
+    vectors = np.reshape(rows, (3, 3)) * steps  # The columns are steps along X, Y and Z.
+    # The value of a cell lies in its middle, half a step from its first point.
     first = [start + 0.5 if field.of_cells and end > start else start for start, end in extent]
     flat = [axis for axis, (start, end) in zip("XYZ", extent, strict=True) if start == end]
     kept = [axis for axis in "ZYX" if axis not in flat] or ["X"]
     shape = [n for axis, n in zip("ZYX", values.shape[:3], strict=True) if axis in kept]
     axes = "".join(kept)
-    if axes not in ("ZYX", "YX", "X"):  # a flat image stands upright
+    if axes not in ("ZYX", "YX", "X"):  # The image is a plane across X or Y, or a line along Z.
         axes = unnamed_axes(len(kept))
     names = dict(zip(kept, axes, strict=True))
     channels = ""

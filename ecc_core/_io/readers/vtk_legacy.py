@@ -1,4 +1,4 @@
-"""VTK PolyData in the older format (.vtk), of text or of big-endian numbers between lines."""
+"""VTK PolyData in the older format (.vtk): lines of text with numbers in text or big-endian."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -38,15 +38,15 @@ COMPONENTS = {
     "PEDIGREE_IDS": 1,
     "EDGE_FLAGS": 1,
 }
-"""Arrays of attributes with so many values for each point or cell, whose line ends in the type."""
+"""The number of values for each point or cell of attributes whose line ends with the type."""
 FIRST_WITH_OFFSETS = 5
-"""Version from which on cells are written as offsets and points, not as sizes before points."""
+"""The first version in which cells are offsets and points, not each a size before its points."""
 LEAST_TEXT = 2
-"""Characters that a number in text takes, with the space behind it."""
+"""The fewest characters of a number in text, with the space behind it."""
 
 
 class Legacy(NamedTuple):
-    """What is in a file."""
+    """The content of a file."""
 
     shape: PolyData
     values: Mapping[str, Array]
@@ -59,7 +59,7 @@ def read_legacy(content: bytes) -> Legacy:
     if not reader.line().startswith(MAGIC):
         raise ValueError("not a VTK file, or damaged: its first line does not say so")
     version = reader.last.split()[-1].decode("ascii", "replace")
-    reader.line()  # a title
+    reader.line()  # The title.
     coding = reader.words()
     if coding not in (["ASCII"], ["BINARY"]):
         raise ValueError(f"damaged: its third line must be ASCII or BINARY, got {reader.last!r}")
@@ -70,13 +70,13 @@ def read_legacy(content: bytes) -> Legacy:
 
 
 def read_legacy_values(content: bytes, name: str) -> Array:
-    """Return values of the points: the named ones, or the only ones."""
+    """Return an array of values of the points: the named one, or the only one."""
     values = read_legacy(content).values
     return values[pick_values({own: array.shape[1] for own, array in values.items()}, name)]
 
 
 class _Reader:
-    """Lines and arrays that follow each other."""
+    """Reads the lines and arrays of a file one after another."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -98,7 +98,7 @@ class _Reader:
         return self.last
 
     def words(self) -> list[str]:
-        """Return the words of the next line that has any; none at the end of the file."""
+        """Return the words of the next line that is not empty, [] at the end of the file."""
         while not self.at_end:
             found = self.line().decode("latin-1").split()
             if found:
@@ -106,7 +106,7 @@ class _Reader:
         return []
 
     def values(self, name: str, count: int, dtype: np.dtype[Any] | None = None) -> Array:
-        """Return so many numbers of a type that the file names, or of a dtype."""
+        """Return `count` numbers of the type `name` of VTK, or of a dtype."""
         if dtype is None:
             kind = TYPES.get(name.lower())
             if kind is None:
@@ -122,7 +122,7 @@ class _Reader:
         return found
 
     def _words_of(self, count: int) -> str:
-        """Return the lines that hold so many words."""
+        """Return the next lines that have at least `count` words."""
         check_held(count * LEAST_TEXT, len(self.content) - self.at + 1, 1)
         start = self.at
         found = 0
@@ -139,7 +139,7 @@ class _Sections:
         self.points: Array = np.empty((0, 3))
         self.cells: dict[str, Cells] = {}
         self.values: dict[str, Array] = {}
-        self.count = 0  # of points or cells whose attributes follow
+        self.count = 0  # The number of points or cells of the present attributes.
         self.of_points = False
 
     def read(self) -> Legacy:
@@ -155,7 +155,7 @@ class _Sections:
 
     def _section(self, name: str, rest: list[str]) -> None:
         if name == "METADATA":
-            while self.reader.line():  # ends with an empty line
+            while self.reader.line():  # The section ends with an empty line.
                 pass
         elif name == "POINTS":
             count = _count(rest, 0)
@@ -194,7 +194,7 @@ class _Sections:
         return self.reader.values(_word(words, 1), count)
 
     def _fields(self, arrays: int) -> None:
-        """Read arrays with names, of which those of the points are kept."""
+        """Read the arrays of a field, and keep those of the points."""
         for _ in range(arrays):
             words = self.reader.words()
             while words[:1] == ["METADATA"]:
@@ -205,9 +205,9 @@ class _Sections:
             self._keep(_word(words, 0), values, shape)
 
     def _attribute(self, name: str, rest: list[str]) -> None:
-        """Read one of the arrays with meanings, of points or of cells."""
+        """Read an attribute of points or cells, such as scalars or vectors."""
         label = _word(rest, 0)
-        if name == "LOOKUP_TABLE":  # colours
+        if name == "LOOKUP_TABLE":  # A table of colours.
             self.reader.values("float", 4 * _count(rest, 1), self._dtype_of_colours())
             return
         dtype = None
@@ -229,11 +229,11 @@ class _Sections:
         self._keep(label, values, (self.count, components))
 
     def _dtype_of_colours(self) -> np.dtype[Any]:
-        """Return the dtype of parts of colours, which have none in the file."""
+        """Return the dtype of components of colours, for which the file names no type."""
         return np.dtype(np.float32 if self.reader.text else np.uint8)
 
     def _skip_default_table(self) -> None:
-        """Skip the line with the name of the table of colours, which may be absent."""
+        """Skip the line that names the table of colours, if there is one."""
         before = self.reader.at
         if self.reader.words()[:1] != ["LOOKUP_TABLE"]:
             self.reader.at = before
@@ -246,7 +246,7 @@ class _Sections:
 def _cells_of_row(row: Array, count: int) -> Cells:
     """Return the cells of a row in which the size of each comes before its points."""
     numbers = row.tolist()
-    places = []  # of the sizes
+    places = []  # The places of the sizes in the row.
     at = 0
     for _ in range(count):
         if at >= len(numbers) or numbers[at] < 0:

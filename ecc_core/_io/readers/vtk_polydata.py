@@ -13,7 +13,7 @@ KINDS = ("Polys", "Strips", "Lines")
 
 
 def read_vtp(content: bytes) -> PolyData:
-    """Return the shape in a file, of all its pieces."""
+    """Return the shape in a file, joined from all of its pieces."""
     pieces, storage = _pieces(content)
     points = []
     corners: dict[str, list[Array]] = {kind: [] for kind in KINDS}
@@ -40,7 +40,7 @@ def read_vtp(content: bytes) -> PolyData:
 
 
 def read_vtp_values(content: bytes, name: str) -> Array:
-    """Return values of the points: the named ones, or the only ones."""
+    """Return an array of values of the points: the named one, or the only one."""
     pieces, storage = _pieces(content)
     there = {
         array.get("Name", ""): components_of(array)
@@ -58,7 +58,7 @@ def read_vtp_values(content: bytes, name: str) -> Array:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as paths of elements quote it."""
+    """Return a name in quotation marks, as in paths of ElementTree."""
     if '"' in name and "'" in name:
         raise ValueError(f"values whose name has both quotation marks are not supported: {name}")
     return f"'{name}'" if '"' in name else f'"{name}"'
@@ -83,7 +83,7 @@ def _count(piece: Element, what: str) -> int:
 
 
 def _array(piece: Element, path: str, storage: Storage, shape: tuple[int, int]) -> Array:
-    """Return the values of an array, so many of so many components."""
+    """Return the values of the array at a path, of a shape (values, components)."""
     element = piece.find(path)
     if element is None:
         raise ValueError(f"damaged: a piece has no {path}")
@@ -91,9 +91,8 @@ def _array(piece: Element, path: str, storage: Storage, shape: tuple[int, int]) 
         raise ValueError(
             f"damaged: {path} must have {shape[1]} components, got {components_of(element)}"
         )
-    return values_of(element, storage, dtype_of(element, storage), shape[0] * shape[1]).reshape(
-        shape
-    )
+    values = values_of(element, storage, dtype_of(element, storage), shape[0] * shape[1])
+    return values.reshape(shape)
 
 
 def _cells(piece: Element, kind: str, storage: Storage) -> Cells:

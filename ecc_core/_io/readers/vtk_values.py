@@ -21,27 +21,27 @@ CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "vtkLZMADataCompressor": lambda block, size: lzma.LZMADecompressor().decompress(block, size),
 }
 RATIOS = {"vtkZLibDataCompressor": DEFLATE}
-"""How many bytes a byte yields at most, if that is limited."""
+"""The most bytes that a compressed byte yields, for codecs with a limit."""
 LEAST_TEXT = 2
-"""Characters that a value takes in text, with the space behind it."""
-PADDED = 4
-"""Letters of base64 to which its text is padded, of 3 bytes."""
+"""The fewest characters of a value in text, with the space behind it."""
+LETTERS = 4
+"""Letters of base64 that encode three bytes. Its text is padded to a multiple of them."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How values are written anywhere in a file."""
+    """How values are stored in a file."""
 
     content: bytes | mmap
-    order: str  # of bytes, < or >
-    header: np.dtype[Any]  # of the numbers before the values
-    codec: str  # name of a compressor, or ""
-    encoding: str  # of what is appended: raw, base64, or "" if nothing is
-    start: int  # of what is appended, in the file
+    order: str  # The byte order, < or >.
+    header: np.dtype[Any]  # The dtype of the numbers before the values.
+    codec: str  # The name of a compressor, or "".
+    encoding: str  # That of appended values: raw, base64, or "" if there are none.
+    start: int  # The place in the file at which appended values begin.
 
 
 def values_of(element: Element, storage: Storage, dtype: np.dtype[Any], count: int) -> Array:
-    """Return the values of a DataArray; ValueError if they are not as many as described."""
+    """Return the values of a DataArray. ValueError if their number is not `count`."""
     written = element.get("format", "ascii")
     if written == "ascii":
         return values_in_text(element.text or "", dtype, count)
@@ -58,7 +58,7 @@ def values_of(element: Element, storage: Storage, dtype: np.dtype[Any], count: i
 
 
 def mapped_at(element: Element, storage: Storage, size: int) -> int | None:
-    """Return where values of `size` bytes begin in the file; None if they must be decoded."""
+    """Return the place in the file of values of `size` bytes, None if they must be decoded."""
     if element.get("format") != "appended" or storage.encoding != "raw" or storage.codec:
         return None
     at = appended_at(element, storage)
@@ -78,7 +78,7 @@ def appended_at(element: Element, storage: Storage) -> int:
 
 
 def values_in_text(text: str, dtype: np.dtype[Any], count: int) -> Array:
-    """Return values that are words; ValueError if they are not so many."""
+    """Return values from text. ValueError if there are not `count` words."""
     check_held(count * LEAST_TEXT, len(text) + 1, 1)
     words = text.split()
     if len(words) != count:
@@ -86,7 +86,7 @@ def values_in_text(text: str, dtype: np.dtype[Any], count: int) -> Array:
     try:
         if dtype.kind == "f":
             return np.array(words, dtype)
-        numbers = [int(word) for word in words]  # text of int64 would pass through float64
+        numbers = [int(word) for word in words]  # NumPy would convert text by float64.
     except ValueError as error:
         raise ValueError(f"damaged: {error}") from None
     limits = np.iinfo(dtype)
@@ -96,7 +96,7 @@ def values_in_text(text: str, dtype: np.dtype[Any], count: int) -> Array:
 
 
 class _Raw:
-    """Bytes that follow each other in a file."""
+    """Takes the bytes of a file one after another."""
 
     def __init__(self, content: Any, at: int) -> None:
         self.content = content
@@ -117,19 +117,19 @@ class _Raw:
         return [int(n) for n in np.frombuffer(self.take(count * dtype.itemsize), dtype)]
 
     def ended(self) -> None:
-        """Begin a new run of bytes, which is encoded by itself."""
+        """End a run of bytes that is encoded by itself."""
 
 
 class _Base64(_Raw):
-    """Bytes in base64, each run of which is padded by itself."""
+    """Takes bytes from base64, in which each run of bytes is padded by itself."""
 
     def __init__(self, content: Any, at: int) -> None:
         super().__init__(content, at)
-        self.over = b""  # decoded, and not taken yet
+        self.over = b""  # Bytes that are decoded and have not been taken yet.
 
     def take(self, size: int) -> bytes:
         missing = max(0, size - len(self.over))
-        letters = ceil_div(missing, 3) * PADDED
+        letters = ceil_div(missing, 3) * LETTERS
         try:
             found = self.over + base64.b64decode(super().take(letters), validate=True)
         except binascii.Error as error:
@@ -144,7 +144,7 @@ class _Base64(_Raw):
 
 
 def _decoded(source: _Raw, storage: Storage, dtype: np.dtype[Any], count: int) -> Array:
-    """Return values that a header with their size precedes."""
+    """Return values that follow a header with their size, or with those of compressed blocks."""
     size = count * dtype.itemsize
     if not storage.codec:
         (described,) = source.numbers(storage.header, 1)
@@ -175,7 +175,7 @@ def _decoded(source: _Raw, storage: Storage, dtype: np.dtype[Any], count: int) -
 
 def _unpacked(codec: str, block: bytes, size: int) -> bytes:
     try:
-        # a larger limit shows that a block holds more than it should
+        # The limit is a byte larger than the block, to detect blocks that hold too much.
         found = CODECS[codec](block, size + 1)
     except (zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"damaged: {error}") from None

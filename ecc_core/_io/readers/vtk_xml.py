@@ -1,4 +1,4 @@
-"""VTK files in XML: their elements, and how values are written in them."""
+"""VTK files in XML: their elements, and how values are stored in them."""
 
 from mmap import mmap
 from typing import Any
@@ -22,7 +22,7 @@ ENCODINGS = {b'"raw"': "raw", b'"base64"': "base64"}
 
 
 def parse_vtk(content: bytes | mmap) -> tuple[Element, Storage]:
-    """Return the XML of a file without what is appended, and how values are written in it."""
+    """Return the XML of a file without appended values, and how values are stored in it."""
     at = content.find(APPENDED)
     start = 0
     encoding = ""

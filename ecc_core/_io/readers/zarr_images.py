@@ -1,4 +1,4 @@
-"""Zarr, OME-Zarr and its plates, in folders, in ZIP archives and behind addresses."""
+"""Zarr, OME-Zarr and its plates, in folders, in ZIP archives and at addresses."""
 
 import json
 import os
@@ -31,11 +31,11 @@ class Plate(NamedTuple):
     images: dict[str, dict[str, str]]
     """The paths of the fields of all wells, and their `PLACES`."""
     missing: list[str]
-    """Wells that the plate names and that are not there."""
+    """Wells that the plate names but that do not exist."""
 
 
 def plate_at(path: str) -> Plate | None:
-    """Return the plate at a path; None if there is none.
+    """Return the plate at a path, None if there is none.
 
     Raises ValueError or KeyError if the description of the plate or of a well is damaged.
     """
@@ -106,13 +106,13 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     letters = description.letters
     if len(letters) != len(opened.array.shape):
         raise ValueError(f"its axes {letters} do not fit its shape {opened.array.shape}")
-    said = opened.description
-    description = replace(description, encoding=said.encoding, missing=said.missing)
+    of_array = opened.description
+    description = replace(description, encoding=of_array.encoding, missing=of_array.missing)
     return replace(opened, description=description)
 
 
 def _open_array(files: Files, inside: str, *, is_plain: bool = False) -> Opened:
-    """Open an array. If it is `is_plain`, no description of OME says what it means."""
+    """Open an array. If it `is_plain`, it belongs to no image of OME-Zarr."""
     metadata = _metadata(files, inside)
     if not _is_array(metadata):
         raise ValueError(f"has no array {inside}")
@@ -121,7 +121,7 @@ def _open_array(files: Files, inside: str, *, is_plain: bool = False) -> Opened:
     version = 3 if "zarr.json" in metadata else 2
     array = zarr.open_array(**files.zarr_place(inside), mode="r", zarr_format=version)
     encode = array.metadata.encode_chunk_key
-    # names in Zarr 3; in Zarr 2, xarray's convention
+    # Zarr 3 has names of dimensions. In Zarr 2, xarray writes them as an attribute.
     names = getattr(array.metadata, "dimension_names", array.attrs.get("_ARRAY_DIMENSIONS"))
 
     def file_of(chunk: tuple[int, ...]) -> str:
@@ -150,9 +150,10 @@ def _open_array(files: Files, inside: str, *, is_plain: bool = False) -> Opened:
 
 
 def _with_fill(attributes: Metadata, fill: Any) -> list[str]:
-    """Take the fill value of Zarr 2 as missing, as xarray writes it; return what to say of it.
+    """Declare the fill value of Zarr 2 as missing, as xarray does; return notes.
 
-    Other programs write 0 there by default, which only points that were never written have.
+    A fill value of 0 is not taken: other programs write it by default, for points that were never
+    written.
     """
     if fill is None or "_FillValue" in attributes:
         return []
@@ -163,7 +164,7 @@ def _with_fill(attributes: Metadata, fill: Any) -> list[str]:
 
 
 def _metadata(files: Files, inside: str) -> Metadata:
-    """Return the metadata files of an array or group by name; those of Zarr 3 if there are any."""
+    """Return the metadata files of an array or group by name, only that of Zarr 3 if it exists."""
     found: Metadata = {}
     for name in METADATA:
         content = files.read(files.file(inside, name))
@@ -205,7 +206,7 @@ def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise an error for codecs, anywhere in metadata, that some versions of zarr unpickle."""
+    """Raise an error if metadata name a codec, at any depth, that some versions unpickle."""
     if isinstance(value, dict):
         codec = str(value.get("id", "")) + str(value.get("name", ""))
         if "pickle" in codec or "O" in str(value.get("dtype", "")):

@@ -1,1 +1,1 @@
-"""Writers of images, one module for each format. Each takes the array in parts, and a `Grid`."""
+"""Writers of images, one module for each format. A writer takes an array and a `Grid`."""

@@ -1,4 +1,4 @@
-"""What is written of an image: its values, read in parts, and where its points lie."""
+"""Images to be written: arrays that are read in parts, and the grid of their points."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from ecc_core._partition import whole_box
 
 Box = tuple[slice, ...]
 LPS = np.array([-1.0, -1.0, 1.0])
-"""Signs of the coordinates left, posterior and superior in those of right, anterior, superior."""
+"""The factors that convert right, anterior, superior to left, posterior, superior coordinates."""
 
-ROUNDING = 1e-6
-"""Part of a step by which rounded headers may turn it."""
+MOST_ROUNDING = 1e-6
+"""The largest sine of the angle by which rounding in headers may rotate a step."""
 
 INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32) for sign in ("", "u"))
 FLOATS = ("float32", "float64")
 DTYPES = (*INTEGERS, "int64", "uint64", *FLOATS)
-"""Types of values that most formats have."""
+"""The dtypes that most formats support."""
 
 
 class Source(Protocol):
@@ -37,10 +37,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Padded:
-    """An array inside a larger one that is 0 elsewhere, and that is not held in memory."""
+    """An array padded by zeros to a larger shape, without holding the zeros in memory."""
 
     values: Source
-    start: tuple[int, ...]  # index of the first value in the larger array
+    start: tuple[int, ...]  # The index of the first value in the larger array.
     shape: tuple[int, ...]
 
     @property
@@ -64,27 +64,27 @@ class Padded:
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes of an image and where its points lie.
+    """The axes of an image and the places of its points.
 
-    The place is given by `affine` where a file says how the image lies in the world, and otherwise
-    by `origin`, the distance of the first point from that of the image it is a part of.
+    The place is `affine` if the file of the image has one. Otherwise it is `origin`, the distance
+    of the first point from that of the whole image, of which this may be a part.
     """
 
-    axes: str  # Z, Y and X, or the last of them
-    spacing: Mapping[str, float] = field(default_factory=dict)  # along the axes where it is known
+    axes: str  # Z, Y and X, or the last of them.
+    spacing: Mapping[str, float] = field(default_factory=dict)  # Without axes where it is unknown.
     unit: str = ""
-    origin: Mapping[str, float] = field(default_factory=dict)  # points where there is no spacing
+    origin: Mapping[str, float] = field(default_factory=dict)  # In points along axes without one.
     affine: Affine | None = None
 
     def steps(self) -> dict[str, float]:
-        """Return the distance of points along each axis, 1 where it is unknown."""
+        """Return the distance between points along each axis, 1 if it is unknown."""
         return {axis: self.spacing.get(axis, 1.0) for axis in self.axes}
 
     def along_axes(self) -> dict[str, float] | None:
-        """Return the place of the first point along each axis.
+        """Return the place of the first point along each axis, if axes are parallel to coordinates.
 
-        None if the axes are mirrored, rotated or sheared: Z, Y and X lie along z, y and x neither
-        of the coordinates nor, for an anatomical space, of those that DICOM and ITK use.
+        None if the axes are mirrored, rotated or sheared. In an anatomical space they may also be
+        parallel to the coordinates of DICOM and ITK, which the place then has.
         """
         affine = self.affine
         if affine is None:
@@ -103,7 +103,7 @@ class Grid:
         return self.affine is not None or any(self.origin.values())
 
     def world(self) -> Affine:
-        """Return the place in the coordinates x, y and z, of which nothing else may be known."""
+        """Return the place as an affine, in a space without a name if the file has none."""
         if self.affine is not None:
             return self.affine
         steps = {axis: step * np.eye(3)["XYZ".index(axis)] for axis, step in self.steps().items()}
@@ -111,7 +111,7 @@ class Grid:
         return Affine(steps, origin, space="", unit=self.unit)
 
     def in_unit(self, unit: str) -> "Grid":
-        """Return the same place in another unit, whose ratio to this one is known."""
+        """Return the same grid in another unit. Both must be units of length."""
         if unit == self.unit:
             return self
         factor = UNITS[self.unit][0] / UNITS[unit][0]
@@ -128,19 +128,19 @@ class Grid:
 
 
 def _is_along(step: NDArray[np.float64], axis: int) -> bool:
-    """Whether a step leads along an axis of the coordinates, upwards and up to rounding."""
+    """Whether a step has the direction of an axis of the coordinates, up to rounding."""
     across = np.delete(step, axis)
-    return bool(step[axis] > 0 and np.abs(across).max() <= ROUNDING * step[axis])
+    return bool(step[axis] > 0 and np.abs(across).max() <= MOST_ROUNDING * step[axis])
 
 
 def signs_of(affine: Affine, space: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the signs that take an affine to an anatomical space; 1 if it is in none."""
+    """Return the factors that convert an affine to an anatomical space, 1 if it is in none."""
     return space if affine.space == ANATOMICAL else np.ones(3)
 
 
 def slabs(values: Source) -> Iterator[NDArray[Any]]:
     """Yield parts of an array along its first axis that are efficient to read."""
-    chunks = getattr(values, "chunks", None)  # of dask
+    chunks = getattr(values, "chunks", None)  # A dask array has them.
     if isinstance(values, np.ndarray):
         yield values
         return

@@ -9,7 +9,7 @@ from ecc_core._io.geometry import UNITS
 from ecc_core._io.writers.grid import LPS, Grid, Source, signs_of, slabs
 
 WORDS = {"millimeter": "mm", "centimeter": "cm", "micrometer": "um"}
-"""The units that MetaIO knows; ITK takes all lengths for millimeters."""
+"""The units that MetaIO knows. ITK ignores them and takes all lengths as millimeters."""
 TYPES = {
     "int8": "MET_CHAR",
     "uint8": "MET_UCHAR",
@@ -31,7 +31,7 @@ def write_metaimage(file: IO[bytes], values: Source, grid: Grid) -> None:
         grid = grid.in_unit("millimeter")
     axes = grid.axes
     shape = tuple(values.shape)
-    if len(axes) == 1:  # ITK has no images of one axis
+    if len(axes) == 1:  # ITK has no images with one axis.
         axes = "YX"
         shape = (1, *shape)
     steps = {"Y": 1.0, **grid.steps()}
@@ -70,7 +70,7 @@ def write_metaimage(file: IO[bytes], values: Source, grid: Grid) -> None:
 def _place(grid: Grid, letters: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the first point, and a unit vector along each axis, as rows, in ITK's coordinates.
 
-    An image with two axes lies in the plane of x and y: the rest of its place is left out.
+    An image with two axes is written in the plane of x and y, without the rest of its place.
     """
     world = grid.world()
     signs = signs_of(world, LPS)

@@ -1,4 +1,4 @@
-"""NIfTI-1, and NIfTI-2 for sides that NIfTI-1 cannot express."""
+"""NIfTI-1, and NIfTI-2 for images that are too long for NIfTI-1."""
 
 import gzip
 from contextlib import nullcontext
@@ -15,7 +15,8 @@ WORDS = {"meter": "meter", "millimeter": "mm", "micrometer": "micron", "": "unkn
 SCANNER = 1
 ALIGNED = 2
 """Codes of coordinates: those of a scanner, or those of another file."""
-LONGEST_SIDE = 32767  # NIfTI-1 has 16 bits for it.
+LONGEST_SIDE = 32767
+"""The most points along an axis in NIfTI-1, which stores lengths as int16."""
 
 
 def write_nifti(file: IO[bytes], values: Source, grid: Grid, *, compressed: bool) -> None:
@@ -34,7 +35,7 @@ def write_nifti(file: IO[bytes], values: Source, grid: Grid, *, compressed: bool
     code = SCANNER if grid.affine is not None and grid.affine.space == ANATOMICAL else ALIGNED
     matrix = _matrix(grid)
     header.set_sform(matrix, code)
-    header.set_qform(matrix, code)  # without shears, which only the other can express
+    header.set_qform(matrix, code)  # This leaves out shears, which only the sform can have.
     header["vox_offset"] = header.single_vox_offset
     stored = gzip.GzipFile(fileobj=file, mode="wb", mtime=0) if compressed else nullcontext(file)
     with stored as stream:
@@ -56,7 +57,7 @@ def _matrix(grid: Grid) -> np.ndarray:
 
 
 def _orthogonal_complement(matrix: np.ndarray, known: list[int]) -> None:
-    """Fill the columns of axes that an image does not have with directions across the others."""
+    """Fill the columns of axes that an image lacks with directions orthogonal to the others."""
     missing = [i for i in range(3) if i not in known]
     across = np.linalg.svd(matrix[:3, known].T)[2][len(known) :]
     for i, direction in zip(missing, across, strict=True):

@@ -24,8 +24,10 @@ SYMBOLS = {
 }
 """The names that OME gives to units of length."""
 DTYPES = (*INTEGERS, *FLOATS)
-LARGEST_CLASSIC = 1 << 31  # bytes; offsets of larger files need 64 bits
-LOWEST_RATIO = 1e-6  # Smaller ones do not fit the two numbers of 32 bits of a resolution tag.
+MOST_CLASSIC_BYTES = 1 << 31
+"""The most bytes of values in a classic TIFF file; larger files need offsets of 64 bits."""
+LEAST_RESOLUTION = 1e-6
+"""The least resolution that is written, since a tag is a ratio of two numbers of 32 bits."""
 
 
 def write_ome_tiff(file: IO[bytes], values: Source, grid: Grid) -> None:
@@ -33,7 +35,7 @@ def write_ome_tiff(file: IO[bytes], values: Source, grid: Grid) -> None:
     tifffile = import_optional("tifffile", extra="io", purpose="writing TIFF files")
     axes = grid.axes
     shape = tuple(values.shape)
-    if len(axes) == 1:  # pages have two axes
+    if len(axes) == 1:  # Pages have two axes.
         axes = "YX"
         shape = (1, *shape)
     metadata: dict[str, Any] = {"axes": axes}
@@ -48,7 +50,7 @@ def write_ome_tiff(file: IO[bytes], values: Source, grid: Grid) -> None:
         shape=shape,
         dtype=values.dtype,
         ome=True,
-        bigtiff=math.prod(shape) * values.dtype.itemsize > LARGEST_CLASSIC,
+        bigtiff=math.prod(shape) * values.dtype.itemsize > MOST_CLASSIC_BYTES,
         compression="zlib",
         photometric="minisblack",
         metadata=metadata,
@@ -75,11 +77,11 @@ def _positions(grid: Grid, pages: int) -> dict[str, Any]:
 
 
 def _resolution(grid: Grid) -> dict[str, Any]:
-    """Return the tags from which programs that do not know OME take the distance of points."""
+    """Return the resolution tags, for programs that do not read OME metadata."""
     if grid.unit not in UNITS or not {"X", "Y"} <= grid.spacing.keys():
         return {}
     in_cm = [converted(grid.spacing[axis], grid.unit, "centimeter") for axis in "XY"]
     per_cm = tuple(1 / step for step in in_cm)
-    if min(per_cm) < LOWEST_RATIO or max(per_cm) > 1 / LOWEST_RATIO:
+    if min(per_cm) < LEAST_RESOLUTION or max(per_cm) > 1 / LEAST_RESOLUTION:
         return {}
     return {"resolution": per_cm, "resolutionunit": "CENTIMETER"}

@@ -21,15 +21,16 @@ from ecc_core._partition import Partition
 EXTRA = {"extra": "dask", "purpose": "writing Zarr images"}
 SIDES = {2: 512, 3: 64}
 """Points along each side of a chunk, by the number of axes."""
-CHUNKS_OF_SHARD = 4  # along each axis
+CHUNKS_A_SHARD = 4
+"""The most chunks of a shard along each axis."""
 MARK = "napari-ecc"
-"""Attribute of the groups that are written here, which may be replaced."""
+"""An attribute of groups that were written here, and may therefore be replaced."""
 LEVEL = "0"
 Json = dict[str, Any]
 
 
 def image_around(path: Path) -> Path | None:
-    """Return the image that a path inside its folder ``labels`` belongs to, or None."""
+    """Return the image in whose folder ``labels`` a path lies, or None."""
     if path.parent.name != "labels":
         return None
     image = path.parent.parent
@@ -53,9 +54,9 @@ def write_ome_zarr(path: Path, values: Source, grid: Grid, *, labels: bool) -> N
     zarr = import_optional("zarr", **EXTRA)
     around = image_around(path)
     sharded = around is None or (around / "zarr.json").is_file()
-    lines = len(values.shape) == 1  # images have two axes or three
-    shape = (1, *values.shape) if lines else tuple(values.shape)
-    axes = "YX" if lines else grid.axes
+    is_line = len(values.shape) == 1  # Images of OME-Zarr have two or three axes.
+    shape = (1, *values.shape) if is_line else tuple(values.shape)
+    axes = "YX" if is_line else grid.axes
     with _whole_folder(path) as folder:
         group = zarr.create_group(folder, zarr_format=3 if sharded else 2)
         side = SIDES[len(shape)]
@@ -93,9 +94,9 @@ def write_ome_zarr(path: Path, values: Source, grid: Grid, *, labels: bool) -> N
 
 
 def _compressor(sharded: bool) -> Any:
-    """Return Zstandard, as zarr uses it, with a checksum of each chunk, which readers compare.
+    """Return Zstandard with zarr's level and with a checksum of each chunk, which readers verify.
 
-    Without it, more than half of the bits of a chunk can flip without an error.
+    Without a checksum, more than half of the bits of a chunk can flip without an error.
     """
     module = "zarr.codecs" if sharded else "numcodecs"
     codecs: Any = import_optional(module, **EXTRA)
@@ -103,8 +104,8 @@ def _compressor(sharded: bool) -> Any:
 
 
 def _shard(chunk: int, length: int) -> int:
-    """Return the side of a shard: a multiple of that of a chunk, not much beyond the array."""
-    return chunk * min(CHUNKS_OF_SHARD, math.ceil(length / chunk) or 1)
+    """Return the side of a shard: that of a few chunks, and no more than the array needs."""
+    return chunk * min(CHUNKS_A_SHARD, math.ceil(length / chunk) or 1)
 
 
 def _store(values: Source, array: Any, shards: tuple[int, ...]) -> None:
@@ -125,7 +126,7 @@ def _axis(axis: str, grid: Grid) -> Json:
 
 
 def _transformations(axes: str, grid: Grid) -> list[Json]:
-    """Return scale and translation; these transformations cannot express a rotation."""
+    """Return a scale, and a translation unless axes are rotated, which it cannot express."""
     steps = grid.steps()
     origin = grid.along_axes()
     found: list[Json] = [{"type": "scale", "scale": [steps.get(axis, 1.0) for axis in axes]}]
@@ -136,7 +137,7 @@ def _transformations(axes: str, grid: Grid) -> list[Json]:
 
 
 def _list_labels(image: Path, name: str, zarr_format: int) -> None:
-    """Add labels to those that an image lists."""
+    """Add a name to the labels that an image lists."""
     zarr = import_optional("zarr", **EXTRA)
     group = zarr.open_group(image / "labels", mode="a", zarr_format=zarr_format)
     held = dict(group.attrs)
@@ -158,9 +159,9 @@ def _attributes(path: Path) -> Json:
 
 @contextmanager
 def _whole_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder that takes the place of another one only when it is complete."""
+    """Yield a temporary folder, which replaces the folder at `path` when it is complete."""
     token = secrets.token_hex(4)
-    path.parent.mkdir(exist_ok=True)  # of labels
+    path.parent.mkdir(exist_ok=True)  # The folder "labels" of an image may not exist.
     temporary, old = (path.with_name(f".{path.name}.{token}.{end}") for end in ("tmp", "old"))
     try:
         yield temporary
@@ -168,7 +169,7 @@ def _whole_folder(path: Path) -> Iterator[Path]:
             os.rename(path, old)  # noqa: PTH104
         temporary.rename(path)
     except BaseException:
-        finish_zarr_tasks()  # which may write to the folder
+        finish_zarr_tasks()  # They may still write to the folder.
         shutil.rmtree(temporary, ignore_errors=True)
         if old.exists() and not path.exists():
             old.rename(path)
