@@ -1,5 +1,5 @@
 """The commands of ``ecc``, one module each; `ecc_core.cli` lists them.
 
-A command's module has what its help says, ``DESCRIPTION``, ``add_arguments(parser)``, which
+The module of a command has ``DESCRIPTION``, the text of its help, ``add_arguments(parser)``, which
 declares its arguments, and ``run(arguments)``.
 """

@@ -1,4 +1,4 @@
-"""``ecc batch``: one row for each of many images; those that fail are named at the end."""
+"""``ecc batch``: a table with a row for each of many images. Those that fail are listed."""
 
 import time
 import warnings
@@ -32,8 +32,10 @@ DESCRIPTION = (
     "end and the exit code is then 1; the table has all others."
 )
 PARTS = fingerprint({"rows": "of an image"})
-WORTH_KEEPING = 0.1  # seconds that an image takes
-MOST_NAMED = 3  # images in a warning
+LEAST_KEPT_SECONDS = 0.1
+"""The least time of an image whose curves are kept for --resume."""
+MOST_NAMED = 3
+"""The most images that a warning names."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -49,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Compute the curves and write them; raise FailedImages after the others are written."""
+    """Compute the curves and write them, then raise FailedImages if any image failed."""
     outputs.check_together(arguments)
     wanted = arguments.thresholds
     if isinstance(wanted, int) and arguments.range is None:
@@ -59,7 +61,7 @@ def run(arguments: Namespace) -> None:
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
     found: list[Curves] = []
-    missed: dict[str, tuple[float, float]] = {}  # ranges of images that the thresholds miss
+    missed: dict[str, tuple[float, float]] = {}  # Ranges of images that the thresholds miss.
     lengths = Lengths(arguments)
     taken = Images()
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
@@ -77,7 +79,7 @@ def run(arguments: Namespace) -> None:
                         missed[path] = own
                     found.append(curves)
                     lengths.keep(path, stack.calibration)
-            except Exception as error:  # whatever one image does, the others get their rows
+            except Exception as error:  # An error of one image does not affect the others.
                 failures.append(failure_of(path, error))
         if missed:
             _warn_of_missed(missed, found)
@@ -104,7 +106,7 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
             paths |= {path: {}} if plate is None else plate.images
             if plate is not None:
                 failures += [f"{path}: its well {well} is missing" for well in plate.missing]
-        except Exception as error:  # the other paths are computed nevertheless
+        except Exception as error:  # An error of one path does not affect the others.
             failures.append(failure_of(path, error))
     return paths, failures
 
@@ -118,7 +120,7 @@ def _open(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
 
 
 def _curves(path: str, stack: Stack, lengths: Lengths, parts: Parts) -> Curves:
-    """Return the curves of an image, from the parts if they are there."""
+    """Return the curves of an image, which are loaded if an earlier run has kept them."""
     arguments = stack.arguments
     at = table = None
     if not isinstance(arguments.thresholds, str):
@@ -140,10 +142,10 @@ def _curves(path: str, stack: Stack, lengths: Lengths, parts: Parts) -> Curves:
         started = time.monotonic()
         with blame(path):
             curves = _computed(stack, at, lengths)
-        if at is not None and time.monotonic() - started > WORTH_KEEPING:
+        if at is not None and time.monotonic() - started > LEAST_KEPT_SECONDS:
             arrays = {**curves.heads, **curves.measures}
             types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
-            table = np.empty(curves.rows, types)  # with a row for each curve
+            table = np.empty(curves.rows, types)  # A structured array, with a row for each curve.
             for name, array in arrays.items():
                 table[name] = array
             parts.keep(0, stamp, table)
@@ -157,20 +159,23 @@ def _computed(stack: Stack, at: Array | None, lengths: Lengths) -> Curves:
     if not lasting_by_boxes.is_needed(stack):
         return _in_memory(stack)
     lasting_by_boxes.check(stack.path, [stack.path], stack.arguments)
-    assert at is not None  # which has been checked
+    assert at is not None  # `check` refuses thresholds that are not known before.
     by_boxes = open_stack(stack.path, lengths, stack.arguments)
     return lasting_by_boxes.lasting_curves(by_boxes, at)
 
 
 def _in_memory(stack: Stack) -> Curves:
-    """Return the curves of an image that is read as a whole, without a warning of its own."""
+    """Return the curves of an image that is read as a whole.
+
+    Warnings about its thresholds are suppressed: `_warn_of_missed` warns of all images at once.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=HARDLY_ANY)
         return curves_of(held(stack))
 
 
 def _warn_of_missed(missed: Mapping[str, tuple[float, float]], found: Sequence[Curves]) -> None:
-    """Warn once of all images whose values the thresholds miss, such as those of other dtypes."""
+    """Warn once of all images with hardly any threshold among their values."""
     at = found[0].thresholds
     named = [f"{path} ({low:g} to {high:g})" for path, (low, high) in missed.items()]
     rest = len(named) - MOST_NAMED

@@ -1,4 +1,4 @@
-"""The sizes of blocks in which the commands read images: as large as memory allows."""
+"""The sizes of blocks in which the commands read images, which are limited by memory."""
 
 import math
 from argparse import Namespace
@@ -14,22 +14,22 @@ from ecc_core.errors import InputFileError
 from ecc_core.quantities.registry import quantities_of
 
 BLOCK_BYTES = 1 << 24
-"""Smaller chunks are put together to blocks of so many bytes."""
-CLUSTER_BYTES = 1 << 27
-"""The bytes of blocks on a cluster, whose scheduler takes milliseconds for each block."""
+"""The bytes of a block. Chunks that are smaller are combined up to this size."""
+CLUSTER_BLOCK_BYTES = 1 << 27
+"""The bytes of a block on a cluster, whose scheduler takes milliseconds for each block."""
 BLOCKS_IN_MEMORY = 5
-"""A worker holds encoded and decoded points, planes and waiting results."""
+"""The memory of a worker in blocks: encoded and decoded points, planes and waiting results."""
 PIECES_IN_MEMORY = 12
-"""The most pieces that a worker holds, with what it takes to join two of them."""
-FRONT_SHARE = 4
-"""A quarter of the memory is for planes that wait for later blocks."""
+"""The most pieces that a worker holds, including the memory to join two of them."""
+PLANES_DIVISOR = 4
+"""Planes that wait for later blocks take at most the memory limit divided by this."""
 LEAST_SIDE = 8
-"""The least number of blocks across a column: narrower columns would read too many blocks twice."""
-REACHES = 8
-"""A smoothed block is at least so many times as long as its filter reaches: the points within reach
-of two blocks are smoothed twice."""
-MEMORY_SHARE = 4
-"""The blocks of an image in memory may take a quarter of its size."""
+"""The least width of a column, in blocks: narrower ones would read too many blocks twice."""
+LEAST_REACHES = 8
+"""The least length of a smoothed block, in reaches of the filter. Points within reach of two blocks
+are smoothed twice, so shorter blocks would cost too much."""
+HELD_IMAGE_DIVISOR = 4
+"""Blocks of an image in memory take at most the size of the image divided by this."""
 LEAST_MEMORY = 1 << 26
 """The least memory for the blocks of an image in memory, in bytes."""
 MEBIBYTE = 1 << 20
@@ -43,24 +43,24 @@ class BlockSizes(NamedTuple):
     workers: int
     """The number of threads whose blocks fit in memory together."""
     across: int
-    """The number of blocks across a column, so that its planes fit in memory."""
+    """The width of a column in blocks, for which its planes fit in memory."""
     piece: int
-    """Bytes that Betti numbers or sizes of components keep of a block, or 0."""
+    """The bytes of the piece of a block, 0 if blocks are not glued."""
 
 
 class _Needed(NamedTuple):
     """The bytes of memory that blocks of some size need."""
 
     block: int
-    """While a block is computed."""
+    """Bytes to compute a block."""
     piece: int
-    """While its piece waits to be joined."""
+    """Bytes of a piece that waits to be joined."""
     joining: int
-    """While the last pieces of the image are joined."""
+    """Bytes to join the last pieces of the image."""
 
     @property
     def least(self) -> int:
-        """The bytes without which an image is refused: some for joining are no reason."""
+        """The bytes without which an image is refused. Little memory for joining is ignored."""
         return self.block + (self.joining if self.joining > MEBIBYTE else 0)
 
 
@@ -74,15 +74,16 @@ def block_sizes_of(
 ) -> BlockSizes:
     """Return the sizes of the blocks of an image with `ndim` spatial axes.
 
-    An image that is in memory takes a `share` besides, or that of a single block. Blocks that are
-    to be `alike` on all machines do not depend on the number of cores, nor on a cluster.
+    `share` limits the memory for blocks of an image that is in memory itself, though a single block
+    may exceed it. If `alike` is True, sizes depend neither on the number of cores nor on a cluster,
+    so that blocks are the same on all machines.
     """
     memory: int = min(arguments.max_memory, share or arguments.max_memory)
     workers = arguments.workers or available_cores()
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
-    lengths = [max(1, REACHES * r) for r in reach]
+    lengths = [max(1, LEAST_REACHES * r) for r in reach]
     smoothed = blocks.bytes_a_point * math.prod(lengths)
-    usual = CLUSTER_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
+    usual = CLUSTER_BLOCK_BYTES if arguments.scheduler and not alike else BLOCK_BYTES
     at_once = 1 if alike else workers
     limit = min(max(usual, smoothed), memory // BLOCKS_IN_MEMORY // at_once)
     while True:
@@ -91,7 +92,7 @@ def block_sizes_of(
         needed = _needed(block, blocks, ndim, arguments)
         if needed.least <= memory or not limit:
             break
-        # Points around a block, or pieces, take much of the memory: blocks become smaller.
+        # Smaller blocks have fewer points around them, and smaller pieces.
         limit //= 2
     if needed.least > memory and share is None:
         raise InputFileError(
@@ -103,7 +104,7 @@ def block_sizes_of(
     return BlockSizes(
         points=tuple(sizes),
         workers=min(room, workers),
-        across=_blocks_across(block, memory // FRONT_SHARE, blocks.bytes_a_point, ndim),
+        across=_blocks_across(block, memory // PLANES_DIVISOR, blocks.bytes_a_point, ndim),
         piece=needed.piece,
     )
 
@@ -111,7 +112,7 @@ def block_sizes_of(
 def _sizes_within(limit: int, blocks: Blocks, ndim: int, *, alone: bool) -> list[int]:
     """Return the largest sizes of blocks of at most `limit` bytes, along the axes of the source.
 
-    Each block has one image only if images are joined `alone`, or have labels.
+    If images are glued one by one (`alone`), or have labels, each block has one image.
     """
     image = blocks.image
     grown = grown_chunks(
@@ -129,10 +130,10 @@ def _sizes_within(limit: int, blocks: Blocks, ndim: int, *, alone: bool) -> list
 
 
 def _needed(block: list[int], blocks: Blocks, ndim: int, arguments: Namespace) -> _Needed:
-    """Return the memory that a block, with its axes in the order of the image, needs."""
+    """Return the memory for a block whose axes are in the order of the image."""
     whole = blocks.image.shape[-ndim:]
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
-    around = []  # lengths of a block with the points that the filter reaches
+    around = []  # The lengths of a block with the points that the filter reaches.
     for length, r, most in zip(block[-ndim:], reach, whole, strict=True):
         within = min(length + 2 * r, most)
         around.append(max(length, within))
@@ -146,7 +147,10 @@ def _needed(block: list[int], blocks: Blocks, ndim: int, arguments: Namespace) -
 
 
 def _blocks_across(block: list[int], memory: int, point: int, ndim: int) -> int:
-    """Return how many blocks a column has across, so that their planes fit in some memory."""
+    """Return the width of a column in blocks for which their planes fit in some memory.
+
+    `point` is the number of bytes of a point.
+    """
     points = math.prod(block)
     planes = point * sum(2 * points // length for length in block[-ndim:])
     across = memory // planes

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core._cli.block_sizes import LEAST_MEMORY, MEMORY_SHARE, BlockSizes, block_sizes_of
+from ecc_core._cli.block_sizes import (
+    HELD_IMAGE_DIVISOR,
+    LEAST_MEMORY,
+    BlockSizes,
+    block_sizes_of,
+)
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
 from ecc_core._cli.outputs import (
@@ -29,27 +34,27 @@ from ecc_core._request.thresholds import check_range, check_threshold_array, eve
 from ecc_core.errors import InputFileError
 from ecc_core.quantities.registry import quantities_of
 
-SAMPLED_BLOCKS = 8
+MOST_SAMPLED_BLOCKS = 8
 
 
 class Stack(NamedTuple):
-    """An image, in blocks that fit in memory, and what is to be computed of it."""
+    """An image in blocks that fit in memory, and the computation that was requested."""
 
     arguments: Namespace
     path: str
-    view: View  # the selected part of the file
+    view: View  # The selected part of the file.
     blocks: Blocks
     sizes: BlockSizes
     filtration: Filtration
-    spacing: tuple[float, ...] | None  # along each spatial axis; None if it has no effect
-    calibration: Calibration | None  # from which the spacing is
+    spacing: tuple[float, ...] | None  # Along each spatial axis; None if it has no effect.
+    calibration: Calibration | None  # The source of the spacing.
 
     @property
     def batch(self) -> tuple[int, ...]:
         return self.blocks.image.shape[: -self.view.ndim]
 
     def job(self, at: Array | None = None) -> StackJob:
-        """Return what is computed at some thresholds, if they are known already."""
+        """Return the job for some thresholds. Without thresholds, it only describes the image."""
         blocks = self.blocks
         labels = None if blocks.labels is None else blocks.labels.view.dtype.newbyteorder("=")
         return StackJob(
@@ -69,7 +74,7 @@ class Stack(NamedTuple):
 
     @property
     def heads(self) -> dict[str, Array]:
-        """Index in the file along each batch axis, and name of the channel, of each image."""
+        """Columns that identify each image: its index along each batch axis, and its channel."""
         view = self.view
         names = self.view.source.channels
         rows = math.prod(self.batch)
@@ -87,7 +92,7 @@ class Stack(NamedTuple):
         return (self.calibration and self.calibration.unit) or None
 
     def description(self) -> list[Any]:
-        """What identifies the points and their labels, apart from the values in the files."""
+        """Return facts that identify the points and their labels, without values of the files."""
         blocks = self.blocks
         kept = [None if fitted is None else fitted.axes for fitted in (blocks.labels, blocks.mask)]
         views = [[view.source.identity(), *view[1:]] for view in blocks.views]
@@ -96,7 +101,7 @@ class Stack(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the metadata of a table say of the image."""
+        """The description of the image in the metadata of a table."""
         return {
             "path": without_secrets(self.path),
             "axes": self.view.axes,
@@ -110,7 +115,7 @@ class Stack(NamedTuple):
 def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool = False) -> Stack:
     """Open an image, its labels and its mask, without reading them.
 
-    `whole`: it is going to be `held`, so that its chunks may have any size.
+    If `whole` is True, the caller reads it into memory by `held`, so its chunks may have any size.
     """
     view = select_input(path, arguments)
     ndim = view.ndim
@@ -131,10 +136,10 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
             direction=direction,
             boundary=arguments.boundary,
         )
-        # Blocks have the term of the direction already.
+        # The directional term is added to blocks when they are read.
         filtration = replace(filtration, direction=None)
         for one in quantities_of(arguments):
-            one.facts(filtration, one.own_of(arguments, spacing))  # which checks its options
+            one.facts(filtration, one.own_of(arguments, spacing))  # This checks its options.
         found = calibration or Calibration()
         blocks = open_blocks(path, view, found, arguments, labels=arguments.labels)
     windows = has_windows(arguments)
@@ -159,9 +164,9 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
 
 
 def held(stack: Stack) -> Stack:
-    """Return an image that is in memory, whose blocks take little more."""
+    """Read an image into memory, and return it with blocks that take little more memory."""
     blocks = stack.blocks.held()
-    share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
+    share = math.prod(blocks.image.shape) * blocks.bytes_a_point // HELD_IMAGE_DIVISOR
     sizes = block_sizes_of(blocks, stack.view.ndim, stack.arguments, max(LEAST_MEMORY, share))
     return stack._replace(blocks=blocks, sizes=sizes)
 
@@ -169,8 +174,9 @@ def held(stack: Stack) -> Stack:
 def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     """Return the thresholds of an image.
 
-    Without a range, they are over that of the dtype for bytes and of some blocks for other values,
-    or, unless `sampled`, over that of all values.
+    Without --range, a number of thresholds is spread over the range of the image's values. If
+    `sampled` is True, this is the range of the dtype for 8-bit integers, and that of some blocks
+    for other dtypes.
     """
     wanted = stack.arguments.thresholds
     given = stack.arguments.range
@@ -188,7 +194,7 @@ def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     dtype = stack.blocks.dtype
     if sampled and dtype.kind in "iu" and (low > np.iinfo(dtype).max or high < np.iinfo(dtype).min):
         raise InputFileError(f"--range {low},{high} has no value of {dtype}")
-    # a single threshold if all values are equal
+    # If all values are equal, this is a single threshold.
     return np.unique(even_thresholds(low, high, wanted))
 
 
@@ -202,18 +208,20 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
     blocks = stack.blocks
     sizes = block_sizes_of(blocks, stack.view.ndim, stack.arguments, alike=True)
     stack = stack._replace(sizes=sizes)
-    found = range_of(stack, SAMPLED_BLOCKS)
+    found = range_of(stack, MOST_SAMPLED_BLOCKS)
     count = math.prod(map(len, blocks.image.chunks(stack.sizes.points)))
     if found is None:
         raise ValueError("--range must be given: there is no finite value in some blocks")
-    sys.stderr.write(
-        f"ecc: range {found[0]},{found[1]}, from {min(SAMPLED_BLOCKS, count)} of {count} blocks\n"
-    )
+    sampled = min(MOST_SAMPLED_BLOCKS, count)
+    sys.stderr.write(f"ecc: range {found[0]},{found[1]}, from {sampled} of {count} blocks\n")
     return found
 
 
 def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
-    """Return the finite minimum and maximum of the points of all blocks, or of so many; or None."""
+    """Return the finite minimum and maximum of all blocks, or of `most` blocks.
+
+    None if there is no finite value.
+    """
     image = stack.blocks.image
     sizes = stack.sizes.points
     count = math.prod(map(len, image.chunks(sizes)))

@@ -1,4 +1,4 @@
-"""``ecc compare``: whether groups of the curves of a table differ, and where."""
+"""``ecc compare``: a test whether groups of the curves of a table differ, and where."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -31,7 +31,7 @@ DESCRIPTION = (
 )
 LEVEL = 0.05
 SPREAD = 0.25
-"""Half of the width over which the scores of a group are spread in a figure."""
+"""Half of the width over which the scores of a group are spread in a figure, in groups."""
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -95,7 +95,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _test(groups: Groups, arguments: Namespace) -> PermutationTest:
-    """Test the groups; errors name them and the options."""
+    """Test the groups. Errors name groups and options instead of arguments."""
     try:
         return permutation_test(
             *groups.parts.values(),
@@ -139,7 +139,7 @@ def _write(
         "pvalue": test.pvalues.ravel(),
         "effect_size": test.effect_size.ravel(),
     }
-    if groups.scores:  # which are the same at all thresholds
+    if groups.scores:  # Scores have no thresholds: all rows are equal.
         columns = {name: values[:1] for name, values in columns.items() if name != "threshold"}
     sizes = {
         name: {"units": number, "curves": len(part.metadata)}
@@ -161,7 +161,7 @@ def _write(
 
 
 def _difference(groups: Groups) -> str:
-    """Say what the difference of the groups is."""
+    """Return the difference of the groups in words."""
     names = [*groups.parts]
     if len(names) == 2:
         return f"{names[0]} {MINUS} {names[1]}"
@@ -171,7 +171,7 @@ def _difference(groups: Groups) -> str:
 def _statement(
     test: PermutationTest, groups: Groups, measures: list[str], arguments: Namespace
 ) -> list[str]:
-    """Say what was compared, and what came out."""
+    """Return the lines that describe the comparison and its result."""
     sizes = []
     for (name, part), number in zip(groups.parts.items(), test.units, strict=True):
         count = len(part.metadata)
@@ -207,7 +207,7 @@ def _statement(
 
 
 def _means(test: PermutationTest, groups: Groups, arguments: Namespace) -> list[str]:
-    """Say the mean of each group of numbers, as of scores, and how much they differ."""
+    """Return the lines with the mean score of each group and their difference."""
     means = []
     for number, (name, part) in enumerate(groups.parts.items()):
         ids = None if groups.units is None else groups.units[number]
@@ -223,7 +223,7 @@ def _means(test: PermutationTest, groups: Groups, arguments: Namespace) -> list[
 
 
 def _result(test: PermutationTest, groups: Groups) -> str:
-    """Return the p-value, of how many permutations, and whether it is the smallest possible."""
+    """Return the p-value in words, with the permutations and whether it is the least possible."""
     drawn = "all" if test.exact else "random"
     words = f"p = {test.pvalue:.4g} ({drawn} {test.null.size} permutations, by {groups.unit})"
     if not test.is_least:
@@ -237,7 +237,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _averages(groups: Groups, arguments: Namespace) -> list[str]:
-    """Say over what the curves of a unit were averaged, if they were."""
+    """Return the line that says over which columns the curves of a unit were averaged, if any."""
     if groups.units is None:
         return []
     counts = [*Counter(unit for own in groups.units for unit in own).values()]
@@ -322,7 +322,7 @@ def _range_in_words(first: float, last: float) -> str:
 
 
 def _band(part: CurveTable, ids: list[str] | None, measure: str, arguments: Namespace) -> CurveBand:
-    """Return the mean curve of the units and its band, which has no width for a single one."""
+    """Return the mean curve of the units and its band. That of a single unit has no width."""
     functional = _functional(part.curves, measure)
     values = np.asarray(part.curves.values, np.float64)
     units = np.arange(len(values)) if ids is None else np.array(ids)

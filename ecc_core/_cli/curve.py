@@ -33,7 +33,8 @@ DESCRIPTION = (
     "the column unit. Settings other than the defaults, such as a connectivity, have columns, too. "
     "Without --out it is printed as CSV, or as JSON with --json."
 )
-MOST_READ_AT_ONCE = 1 << 26  # Larger images, in bytes, are read in blocks.
+MOST_READ_AT_ONCE = 1 << 26
+"""The most bytes of an image that is computed as a whole, and not by blocks."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -98,7 +99,7 @@ def run(arguments: Namespace) -> None:
                 lengths.keep(path, stack.calibration)
                 found.append(curves)
                 facts.append(stack.facts | stack.job().described(curves))
-                del stack  # before the next one is read
+                del stack  # Its memory is needed for the next image.
     if found:
         _write(found, facts, unit=lengths.unit, failures=[*failures.values()], arguments=arguments)
     if failures:
@@ -107,7 +108,7 @@ def run(arguments: Namespace) -> None:
 
 @contextmanager
 def _collected(path: str, paths: Sequence[str], failures: dict[str, str]) -> Iterator[None]:
-    """Note why one of several images fails; the others get their rows."""
+    """Record the error of one of several images, so that the others are computed."""
     try:
         yield
     except Exception as error:
@@ -119,13 +120,13 @@ def _collected(path: str, paths: Sequence[str], failures: dict[str, str]) -> Ite
 def _common_range(
     paths: Sequence[str], lengths: Lengths, arguments: Namespace, failures: dict[str, str]
 ) -> tuple[Any, Any] | None:
-    """Return the minimum and maximum of all images, each of which is read for it."""
+    """Return the minimum and maximum of all images, which are read for it."""
     ends: list[Any] = []
     for path in paths:
-        said_later = redirect_stderr(StringIO())
-        with _collected(path, paths, failures), blame(path), said_later:
+        # Notes are suppressed here, and printed when the image is read again.
+        without_notes = redirect_stderr(StringIO())
+        with _collected(path, paths, failures), blame(path), without_notes:
             ends += range_of(_read(path, lengths, arguments)) or ()
-    # Notes were not printed here, so that reading the image again prints them.
     arguments.said.clear()
     return (min(ends), max(ends)) if ends else None
 
@@ -157,20 +158,18 @@ def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
 
 
 def _curves(stack: Stack) -> Curves:
-    """Return the curves of an image: by blocks, where these need less memory than the whole."""
+    """Return the curves of an image in memory, by blocks if this needs less memory."""
     blocks = stack.blocks
     arguments = stack.arguments
-    plain = (
+    needs_whole = outputs.needs_memory(arguments) or arguments.persistence is not None
+    # The function of a plain image needs little more memory than the image.
+    is_plain = (
         quantities_of(arguments) == [CURVES["euler"]]
         and len(blocks.views) == 1
         and not blocks.is_masked
         and not blocks.direction
     )
-    small = math.prod(blocks.image.shape) * blocks.bytes_a_point < MOST_READ_AT_ONCE
-    if (
-        outputs.needs_memory(arguments)
-        or arguments.persistence is not None
-        or ((plain or small) and not blocks.smoothing)
-    ):
+    is_small = math.prod(blocks.image.shape) * blocks.bytes_a_point < MOST_READ_AT_ONCE
+    if needs_whole or ((is_plain or is_small) and not blocks.smoothing):
         return curves_of(stack)
     return curves_of(stack, thresholds_of(stack, sampled=False))

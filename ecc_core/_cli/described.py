@@ -12,7 +12,7 @@ DIGITS = 6
 
 
 def described(image: StoredImage) -> dict[str, Any]:
-    """Return what a file says of the meaning of its image, for JSON and for `texts_of`."""
+    """Return the description of an image as types that JSON supports."""
     description: Description = image.description
     encoding = description.encoding
     missing = description.missing
@@ -42,7 +42,7 @@ def _place(place: Affine) -> dict[str, Any]:
 
 
 def texts_of(facts: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the lines that are printed of what `described` returns."""
+    """Return the lines to print for the facts that `described` returns."""
     texts: dict[str, list[str]] = {}
     if "axis_names" in facts:
         texts["axis_names"] = [", ".join(name or "-" for name in facts["axis_names"])]
@@ -51,9 +51,9 @@ def texts_of(facts: dict[str, Any]) -> dict[str, list[str]]:
         texts["time_step"] = [f"{step:g} {unit or '(unknown unit)'}"]
     if "place" in facts:
         texts["place"] = _place_lines(facts["place"])
-    for name, words in {"unsaid": "", "unread": ""}.items():
+    for name in ("unsaid", "unread"):
         fields = ", ".join(FIELDS[field] for field in facts[name])
-        texts[name] = [fields + words] if fields else []
+        texts[name] = [fields] if fields else []
     return texts
 
 

@@ -1,4 +1,4 @@
-"""Errors as the command says them: in one line that names the file and the options."""
+"""Messages of errors: one line that names the file, and options in place of arguments."""
 
 import os
 import re
@@ -19,15 +19,13 @@ ARGUMENTS = {
     "axis": "--axes",
     "estimator": "--minkowski",
 }
-"""What the command calls arguments of the library; others are options of the same name."""
-
-
+"""The words for arguments of the library. Other arguments are options of the same name."""
 TUPLE_OF_WORDS = re.compile(r"\('[\w-]+'(?:, '[\w-]+')+\)")
-"""Such as the boundary ('closed', 'periodic'), in a message of the library."""
+"""A tuple of words in a message, such as the boundary ('closed', 'periodic')."""
 
 
 class FailedImages(Exception):
-    """Some images of a batch failed, which does not end it; `args` say why."""
+    """Some images failed after all others were computed. `args` are the reasons."""
 
 
 def failure_of(path: str, error: Exception | str) -> str:
@@ -38,7 +36,7 @@ def failure_of(path: str, error: Exception | str) -> str:
 
 @contextmanager
 def blame(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in errors and warnings that its contents cause."""
+    """Add the path to errors and warnings that the file causes."""
     try:
         with _warnings_of(path):
             yield
@@ -50,7 +48,7 @@ def blame(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _warnings_of(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Show warnings with the path before what they say."""
+    """Show warnings with the path before their message."""
     show = warnings.showwarning
 
     def show_with_path(message: Warning | str, *place: Any, **more: Any) -> None:
@@ -81,5 +79,5 @@ def one_line(error: BaseException | str) -> str:
 
 
 def _with_commas(found: re.Match[str]) -> str:
-    """Return a tuple of words as options take it."""
+    """Return a tuple of words as a list with commas, as options take it."""
     return ",".join(re.findall(r"[\w-]+", found[0]))

@@ -1,4 +1,4 @@
-"""The groups of ``ecc compare``: curves of a table, what is known of them, and their units."""
+"""The groups of ``ecc compare``: curves of a table with their metadata and units."""
 
 from argparse import Namespace
 from collections.abc import Sequence, Set
@@ -17,9 +17,9 @@ from ecc_core.features._replicates import IMAGE, images_as_units, unit_ids
 from ecc_core.io import CurveTable
 
 KEYS = (IMAGE, "name", "folder", "plate", "well", "row", "column", "field", "channel", "label")
-"""Columns that say which curves a row of another table belongs to; also the indices of axes."""
+"""Columns by which rows of another table are matched to curves, besides the indices of axes."""
 MATCHED = "(matched)"
-"""A column that marks the curves that another table has a row for."""
+"""A temporary column that marks the curves for which another table has a row."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Groups:
     parts : dict of str to CurveTable
         The curves of each group.
     units : list of list of str, or None
-        For each group, the id of the unit of each curve; None if each curve is one.
+        For each group, the id of the unit of each curve; None if each curve is a unit.
     column : str or None
-        The column that says so.
+        The column with the ids of units.
     scores : bool
         Whether the curves are scores, which are constant.
     """
@@ -45,17 +45,17 @@ class Groups:
 
     @property
     def row(self) -> str:
-        """What a row of the table has."""
+        """The word for a row of the table."""
         return "score" if self.scores else "curve"
 
     @property
     def unit(self) -> str:
-        """What is permuted."""
+        """The word for what is permuted."""
         return self.column or self.row
 
     @property
     def frames(self) -> list[Any]:
-        """What is known of the curves of each group."""
+        """The metadata of the curves of each group."""
         return [part.metadata for part in self.parts.values()]
 
 
@@ -75,9 +75,9 @@ def read_groups(arguments: Namespace) -> Groups:
 
 
 def _table(arguments: Namespace) -> tuple[CurveTable, bool]:
-    """Return the table with the columns of --join and `folder`, and the curves of --where.
+    """Return the table with the columns of --join and `folder`, and whether it has scores.
 
-    Also whether they are scores.
+    The table has only the curves that --where selects.
     """
     if not arguments.input.is_file():
         raise InputFileError(f"{arguments.input}: no such file")
@@ -149,7 +149,7 @@ def _without_match(metadata: Any, features: Any, keys: Sequence[str], path: Path
 
 
 def _file_names(paths: list[str], known: Set[str]) -> list[str]:
-    """Return the name of each file, or that without its suffixes if this is the one known."""
+    """Return the name of each file, without suffixes if only this name is among those known."""
     found: dict[str, str] = {}
     for path in dict.fromkeys(paths):
         name = PurePath(path).name

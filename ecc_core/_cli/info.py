@@ -1,4 +1,4 @@
-"""``ecc info``: what a file holds and which curve would be computed of it."""
+"""``ecc info``: the description of a file, and of the curve that would be computed."""
 
 import json
 import sys
@@ -23,7 +23,8 @@ DESCRIPTION = (
     "that `ecc curve` computes by default."
 )
 
-SLAB = 1 << 26  # bytes that are read at once
+BYTES_AT_ONCE = 1 << 26
+"""Bytes that are read at once."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -57,7 +58,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _as_python(value: Any) -> Any:
-    """Return a NumPy number as one of Python."""
+    """Return a NumPy number as a Python number."""
     return value.item()
 
 
@@ -74,7 +75,7 @@ def _plate(path: str) -> dict[str, Any]:
 
 
 def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
-    """Return what a file says of its image, and what its values say."""
+    """Return the description of an image, and statistics of its values."""
     image = open_input(path, arguments)
     facts: dict[str, Any] = {
         "shape": image.shape,
@@ -111,7 +112,7 @@ def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is printed of facts, and its name."""
+    """Yield the name and the text of each line to print for facts."""
     if "wells" in facts:
         yield "plate", facts["plate"]
         yield from (("well", f"{well}: {', '.join(of)}") for well, of in facts["wells"].items())
@@ -131,24 +132,26 @@ def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         "axes": [],
         "unit": [],
     }
+    shown_names = {"channels": "names", "notes": "note", "axis_names": "named"}
     for name, fact in facts.items():
         for text in texts.get(name, [str(fact)]):
-            yield (
-                {"channels": "names", "notes": "note", "axis_names": "named"}.get(name, name),
-                text,
-            )
+            yield shown_names.get(name, name), text
 
 
 def _statistics(view: View) -> tuple[Any, Any, int, int]:
-    """Return the finite minimum and maximum, or None, and how many NaN and infinite values.
+    """Return the finite minimum and maximum, or None, and the numbers of NaN and infinite values.
 
-    NaN are all missing values if the file declares some.
+    If the file declares missing values, these are counted in place of NaN.
     """
     low = high = None
     nans = infinities = 0
     source = view.source
     sizes = grown_chunks(
-        source.chunks, source.shape, grow=view.order, itemsize=view.dtype.itemsize, limit=SLAB
+        source.chunks,
+        source.shape,
+        grow=view.order,
+        itemsize=view.dtype.itemsize,
+        limit=BYTES_AT_ONCE,
     )
     for part in map(view.read, view.boxes(sizes)):
         if view.missing is not None:

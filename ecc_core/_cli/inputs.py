@@ -49,15 +49,15 @@ def open_input(path: str, arguments: Namespace) -> StoredImage:
 
 
 class Calibration(NamedTuple):
-    """Distance between points along each spatial axis, or along all, and its unit."""
+    """The distance between points along each spatial axis, or along all, and its unit."""
 
-    spacing: float | list[float] | None = None  # None if neither the file nor an option gives it
-    unit: str = ""  # "" if unknown
-    note: str = ""  # what to say of it, before the path of the image
+    spacing: float | list[float] | None = None  # None if neither the file nor an option has one.
+    unit: str = ""  # "" if unknown.
+    note: str = ""  # A note that ends before the path of the image.
 
 
 class Lengths:
-    """Finds the calibration of each image of a table, whose unit is the same for all."""
+    """Finds the calibration of each image of a table, which must have the same unit."""
 
     def __init__(self, arguments: Namespace) -> None:
         self.given = arguments.spacing
@@ -73,7 +73,7 @@ class Lengths:
     def of(self, view: View) -> Calibration:
         """Return the calibration of an image along its spatial axes.
 
-        InputFileError: its unit is not that of the images in the table, or cannot be converted.
+        Raises InputFileError if its unit differs from that of the table, or cannot be converted.
         """
         image = view.source
         path = str(view.source.path)
@@ -109,7 +109,7 @@ class Lengths:
         return Calibration(spacing, unit, note)
 
     def keep(self, path: str, found: Calibration | None) -> None:
-        """Note that the table contains an image, and say its calibration if that is new."""
+        """Record that the table contains an image, and print its calibration if it is new."""
         if found is None:
             return
         self.first = self.first or (path, found.unit)
@@ -119,13 +119,13 @@ class Lengths:
 
 
 class Images:
-    """The images of a table: one that lies in several files is taken once, from the first."""
+    """The images of a table. An image in several files is taken once, from the first of them."""
 
     def __init__(self) -> None:
         self.first: dict[tuple[str, ...], str] = {}
 
     def has(self, path: str, image: StoredImage) -> bool:
-        """Whether an image was taken from another of its files, which is then said on stderr."""
+        """Whether an image was taken from another of its files. A note is then printed."""
         files = tuple(sorted(map(os.path.realpath, image.described)))
         if len(files) < 2 or os.path.realpath(path) not in files:
             return False
@@ -137,9 +137,9 @@ class Images:
 
 
 def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
-    """Open an image and select a part, batch axes first; show notes of its reader on stderr.
+    """Open an image and select a part, batch axes first; print the notes of its reader on stderr.
 
-    `rule` says why there must be no other axes than Z, Y and X, if there must not.
+    If `rule` is given, the image must have no other axes than Z, Y and X, for this reason.
     """
     stored = open_input(path, arguments)
     for note in stored.notes:
@@ -186,10 +186,10 @@ def open_blocks(
     *,
     labels: str | None = None,
 ) -> Blocks:
-    """Return a part of an image, smoothed, with its labels and its mask.
+    """Return the blocks of a part of an image, with its smoothing, labels and mask.
 
-    Widths are in the unit of the calibration, if --unit is given. `labels` is the option that says
-    which ones the image has.
+    If --unit is given, widths of --smooth are in the unit of the calibration. `labels` is the value
+    of the option that names the label image.
     """
     fitted = partial(_fitted, path, view, arguments)
     ndim = view.ndim
@@ -214,7 +214,7 @@ def open_blocks(
 
 
 def _region(name: str, path: str, arguments: Namespace) -> StoredImage:
-    """Open labels or a mask: raw values have the shape and the order of the image."""
+    """Open labels or a mask. Raw values have the shape and the order of the image."""
     dtype = getattr(arguments, f"{name}_dtype", None)
     if dtype is None:
         if arguments.shape is not None and Path(path).suffix.lower() in RAW_SUFFIXES:
@@ -229,7 +229,7 @@ def _region(name: str, path: str, arguments: Namespace) -> StoredImage:
 def _fitted(
     image: str, view: View, arguments: Namespace, name: str, given: str | None
 ) -> Fitted | None:
-    """Open the labels or the mask of an image: those of all of it, or of the selected part."""
+    """Open the labels or the mask of an image, of the whole image or of the selected part."""
     path = pair_of(name, given, image)
     if path is None:
         if getattr(arguments, f"{name}_dtype", None) is not None:
@@ -276,14 +276,14 @@ def _fitted(
 
 
 def _labels(path: str, stored: StoredImage, arguments: Namespace) -> StoredImage:
-    """Return labels as integers, and say on stderr if they are stored as floats."""
+    """Return labels as integers, with a note on stderr if they are stored as floats."""
     if stored.dtype.kind not in "biuf":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
     return as_labels(stored, partial(say_labels_of_floats, path, stored.dtype, arguments))
 
 
 def say_labels_of_floats(path: str, dtype: np.dtype[Any], arguments: Namespace) -> None:
-    """Say on stderr, once for all files, that whole numbers are labels."""
+    """Print a note on stderr, once for all files, that whole numbers are labels."""
     words = f"whole numbers of {dtype} are taken as labels"
     if words not in arguments.said:
         arguments.said.add(words)
@@ -291,7 +291,7 @@ def say_labels_of_floats(path: str, dtype: np.dtype[Any], arguments: Namespace) 
 
 
 def _at_level(path: str, level: int) -> StoredImage:
-    """Open labels or a mask at a level; without levels of their own, they may be those of it."""
+    """Open labels or a mask at a level, or their only level, which may be that of the image."""
     stored = open_image(path)
     return open_image(path, level=level) if level and stored.levels > 1 else stored
 
@@ -299,7 +299,10 @@ def _at_level(path: str, level: int) -> StoredImage:
 def _matched(
     letters: str, shape: tuple[int, ...], lengths: Mapping[str, int], chosen: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[int, int]]:
-    """Return which axes of an array are those of given lengths, and the indices along others."""
+    """Match the axes of an array with axes of given lengths.
+
+    Returns the axis of the array for each letter, and the index along each axis without one.
+    """
     found: dict[str, int] = {}
     fixed: dict[int, int] = {}
     for i, (letter, n) in enumerate(zip(letters, shape, strict=True)):

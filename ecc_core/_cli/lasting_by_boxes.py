@@ -1,4 +1,4 @@
-"""Betti curves of what lasts, of volumes that are not read as a whole: from pairs of boxes."""
+"""Betti curves of the lasting classes of volumes that do not fit in memory, from pairs of boxes."""
 
 import math
 from argparse import Namespace
@@ -24,7 +24,7 @@ from ecc_core.quantities import CURVES
 from ecc_core.quantities.registry import quantities_of
 
 BYTES_OF_PAIRS = 28
-"""What a point takes while all pairs of a volume in memory are found, besides its value."""
+"""The bytes for each point, besides its value, while all pairs of a volume are found in memory."""
 DIMENSIONS = 0, 1, 2
 """The dimensions of components, tunnels and cavities."""
 
@@ -37,17 +37,17 @@ def fits_in_memory(blocks: Blocks) -> bool:
 
 
 def is_needed(stack: Stack) -> bool:
-    """Whether boxes give some of the curves of what lasts, as the volume is too large for all."""
+    """Whether curves of lasting classes must be computed by boxes, as memory is too small."""
     return lasts_in_volume(stack) and not fits_in_memory(stack.blocks)
 
 
 def lasts_in_volume(stack: Stack) -> bool:
-    """Whether curves are those of what lasts in a volume, which boxes give by their pairs."""
+    """Whether curves of the lasting classes of a volume are requested."""
     return stack.arguments.persistence is not None and stack.view.ndim == 3
 
 
 def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
-    """Refuse what needs the volume in memory, in which its pairs do not fit."""
+    """Refuse options that need the volume in memory, because its pairs do not fit."""
     known = CURVES["euler"], CURVES["betti"]
     others = [one.name for one in quantities_of(arguments) if one not in known]
     reason = ""
@@ -73,7 +73,7 @@ def check(path: str, paths: Sequence[str], arguments: Namespace) -> None:
 
 
 def check_stack(path: str, arguments: Namespace) -> None:
-    """Refuse what `ecc stack` cannot do with the pairs of a volume."""
+    """Refuse options that `ecc stack` does not support with the pairs of a volume."""
     known = CURVES["euler"], CURVES["betti"]
     others = [one.name for one in quantities_of(arguments) if one not in known]
     refused = ""
@@ -99,7 +99,7 @@ def lasting_curves(stack: Stack, at: Array) -> Curves:
     with blame(stack.path):
         places = np.ndindex(*stack.batch)
         found = [_numbers(stack, place, at) for place in places]
-    betti: Array = np.array(found)  # (images, dimensions, thresholds)
+    betti: Array = np.array(found)  # Of shape (images, dimensions, thresholds).
     dimensions = range(betti.shape[1])
     signs = np.array([(-1) ** k for k in dimensions])
     measures = {"euler_number": np.tensordot(signs, betti, (0, 1))}
@@ -108,7 +108,7 @@ def lasting_curves(stack: Stack, at: Array) -> Curves:
 
 
 def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
-    """Return how many classes of each dimension live at thresholds."""
+    """Return the numbers of classes of each dimension that live at thresholds."""
     arguments = stack.arguments
     dask = import_optional("dask", **PURPOSE)
     image, mask = _lazy_arrays(stack, place)
@@ -121,7 +121,7 @@ def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
     torus: tuple[Any, ...] = ()
     if all(boundary_of(arguments.boundary, image.ndim).wraps):
         torus = _torus(image, mask, arguments.superlevel)
-    # Together, so that each block is read once.
+    # All are computed in one pass, so that each block is read once.
     found, whole = dask.compute(ends, torus, scheduler="threads", num_workers=stack.sizes.workers)
     levels = round_to_levels(at, image.dtype.newbyteorder("="), arguments.superlevel)
     numbers = []
@@ -136,9 +136,12 @@ def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
 
 
 def _torus(image: Any, mask: Any, superlevel: bool) -> tuple[Any, Any]:
-    """Return the value at which the last point enters, and whether all do, which makes a torus."""
+    """Return the value at which the last point enters, and whether all points enter.
+
+    If they do, the sublevel set becomes a 3-torus, which has a class of dimension 3.
+    """
     last = image.min() if superlevel else image.max()
-    all_enter = ~np.isnan(last)  # points that are NaN never do
+    all_enter = ~np.isnan(last)  # A point that is NaN never enters.
     if mask is not None:
         all_enter = all_enter & mask.all()
     return last, all_enter
@@ -167,7 +170,7 @@ def _lazy_arrays(stack: Stack, place: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _read(blocks: Blocks, box: Box, masked: bool) -> tuple[Array, Array | None]:
-    """Return one image in a box, and which of its points are used."""
+    """Return a single image in a box, and its mask or None."""
     values, *shown = blocks(box)
     spatial = values.shape[-3:]
     return values.reshape(spatial), shown[0].reshape(spatial) if masked else None

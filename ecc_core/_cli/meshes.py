@@ -27,8 +27,9 @@ OF_IMAGES = (
     *("spacing", "unit", "weighted", "threshold", "direction", "direction_scale"),
     *("betti", "persistence", "components", "minkowski", "density"),
 )
-"""Arguments that say something about a grid, and are 0, False or None unless they are given."""
+"""Arguments for images only, which are 0, False or None unless they are given."""
 USUAL = {"boundary": "closed", "nan": "raise"}
+"""Arguments for images only, with their defaults."""
 
 
 def transform_mesh(path: str, arguments: Namespace) -> None:
@@ -60,7 +61,7 @@ def transform_mesh(path: str, arguments: Namespace) -> None:
 def curves_of_meshes(
     paths: Sequence[str], arguments: Namespace
 ) -> tuple[list[Curves], list[dict[str, Any]]]:
-    """Return the curve of the values on each mesh, and facts about each."""
+    """Return the curve of the values on each mesh, and its description."""
     for path in paths:
         if not is_mesh(path):
             raise InputFileError(f"{path}: --values must not be given for an image")
@@ -128,7 +129,8 @@ def _read(path: str) -> Mesh:
 def _refuse_options_of_images(path: str, arguments: Namespace) -> None:
     for name in (*OF_IMAGES, *USUAL):
         given = getattr(arguments, name, USUAL.get(name))
-        unused = given is None or given is False or (type(given) is int and given == 0)
-        if not unused and not (name in USUAL and given == USUAL[name]):
+        is_absent = given is None or given is False or (type(given) is int and given == 0)
+        is_usual = name in USUAL and given == USUAL[name]
+        if not is_absent and not is_usual:
             option = name.replace("_", "-")
             raise InputFileError(f"{path}: --{option} must not be given for a mesh")

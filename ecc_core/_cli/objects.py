@@ -1,4 +1,4 @@
-"""``ecc objects``: the objects of an image that last, as labels and a table."""
+"""``ecc objects``: the lasting components of an image, as labels and a table."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -32,7 +32,7 @@ from ecc_core.quantities.persistence import PERSISTENCE
 
 ONE = "objects are those of one image"
 SIZES = {1: "length", 2: "area", 3: "volume"}
-"""The column with the size of objects in units, by the number of axes."""
+"""The column with the size of objects in world units, by the number of axes."""
 DESCRIPTION = (
     "Label the components of the sets image <= t (with --superlevel: image >= t, for bright "
     "objects) that last for at least P as t grows, and write one row for each: its label, the "
@@ -122,7 +122,7 @@ def _in_memory(path: str, blocks: Blocks, arguments: Namespace) -> Objects:
 def _write(
     path: str, found: Objects, view: View, calibration: Calibration, arguments: Namespace
 ) -> None:
-    """Write or print what is asked for."""
+    """Write the labels, the table and the figure that are requested, or print the table."""
     if arguments.threshold is None and arguments.cut is None:
         sys.stderr.write(
             f"ecc: {path}: labels cover the background, too: --cut half or --threshold ends them\n"
@@ -143,7 +143,7 @@ def _write(
 
 
 def _name_output(path: str, arguments: Namespace) -> None:
-    """Put the path of the image into that of the labels."""
+    """Replace {input} in the path of the labels by the path of the image."""
     if arguments.out is None or INPUT not in str(arguments.out):
         return
     try:
@@ -153,7 +153,7 @@ def _name_output(path: str, arguments: Namespace) -> None:
 
 
 def _write_labels(labels: Source, view: View, arguments: Namespace) -> None:
-    """Write labels of a part of an image, or with the extent of the image."""
+    """Write the labels of the selected part, or pad them to the extent of the image."""
     grid = grid_of(view)
     values: Any = labels
     if arguments.extent == "image" and arguments.roi:
@@ -174,7 +174,7 @@ def _write_labels(labels: Source, view: View, arguments: Namespace) -> None:
 def _columns(
     objects: Objects, view: View, calibration: Calibration, affine: Affine | None
 ) -> dict[str, Any]:
-    """Return one row for each label; indices are those in the file."""
+    """Return the columns of the table, with a row for each label and indices in the file."""
     found = objects.regions
     ids = np.arange(1, len(found.births) + 1)
     never = -np.inf if found.superlevel else np.inf
@@ -193,7 +193,7 @@ def _columns(
     if calibration.spacing is None:
         return columns
     steps = check_spacing(calibration.spacing, view.ndim)
-    if affine is None:  # from the first point of the image
+    if affine is None:  # Places are distances from the first point of the image.
         places = zip(view.axes, (indices * steps).T, strict=True)
         columns |= {f"world_{axis.lower()}": along for axis, along in places}
     else:

@@ -1,4 +1,4 @@
-"""Objects of an image that does not fit in memory: it is read by boxes, and labels are written."""
+"""Objects of an image that does not fit in memory, which is read and labelled by boxes."""
 
 import math
 import tempfile
@@ -37,47 +37,50 @@ from ecc_core.errors import InputFileError
 from ecc_core.results import PersistentRegions, curve_facts
 
 BYTES_IN_MEMORY = 32
-"""What a point takes while objects of an image in memory are found, besides its value."""
+"""The bytes for each point, besides its value, while objects of an image in memory are found."""
 BYTES_OF_WORK = 60
-"""What a point takes while its box is looked at."""
+"""The bytes for each point of a box that is being processed."""
 MOST_POINTS = 1 << 25
 """The most points of a box."""
-SHARE_OF_WORK = 2
-"""The boxes that threads look at may take half of the memory. The rest is for boxes that wait."""
-SHARE_IN_MEMORY = 2
-"""An image in memory may take half of the memory that is available."""
+WORK_DIVISOR = 2
+"""Boxes that threads process take at most the memory limit divided by this. The rest is for boxes
+that are held for later visits."""
+IN_MEMORY_DIVISOR = 2
+"""An image in memory takes at most the available memory divided by this."""
 USUAL_MEMORY = 1 << 30
 MEBIBYTE = 1 << 20
-PASSES = 2
+LEAST_VISITS = 2
+"""How often each box is processed at least: once for its components, and once for its labels."""
 
 
 class Objects(NamedTuple):
-    """What is known of the objects of an image."""
+    """The objects of an image."""
 
     regions: PersistentRegions[Array]
-    """Without labels if these are not in memory."""
+    """The regions, without labels if these are not in memory."""
     points: Array
-    """How many points have each label."""
+    """The number of points with each label."""
     labels: Any
-    """What is read by boxes."""
+    """The labels, which are read by boxes."""
 
 
 def fits_in_memory(blocks: Blocks, arguments: Namespace) -> bool:
-    """Whether objects of an image can be found in memory."""
+    """Whether the objects of an image can be found in memory."""
     needed = math.prod(blocks.image.shape) * (blocks.bytes_a_point + BYTES_IN_MEMORY)
     if arguments.max_memory is not None:
         return needed <= int(arguments.max_memory)
     there = available_bytes()
-    return there is None or needed <= there // SHARE_IN_MEMORY
+    return there is None or needed <= there // IN_MEMORY_DIVISOR
 
 
 @contextmanager
 def objects_by_boxes(
     path: str, view: View, blocks: Blocks, arguments: Namespace
 ) -> Iterator[Objects]:
-    """Find the objects of an image by boxes, whose labels can be read in the meantime.
+    """Find the objects of an image by boxes. Their labels can be read within the context.
 
-    What is found is kept beside the output, until the end, or until another run goes on from it.
+    Intermediate results are kept beside the output until the context ends. If it fails, another run
+    can continue from them.
     """
     if arguments.out and not writes_by_boxes(arguments.out):
         raise InputFileError(
@@ -107,7 +110,7 @@ def objects_by_boxes(
 def _found(
     blocks: Blocks, grid: BoxGrid, filtration: Filtration, kept: KeptParts, arguments: Namespace
 ) -> Objects:
-    """Return the objects, whose labels are kept."""
+    """Return the objects of an image, whose labels are in the store `kept`."""
     dtype = blocks.dtype.newbyteorder("=")
     options = PairOptions(
         dtype=dtype,
@@ -134,12 +137,12 @@ def _found(
     threshold = None if arguments.threshold is None else arguments.threshold[0]
     most = max(map(math.prod, map(grid.window_of, range(grid.size))), default=1)
     held = held_bytes(dtype, filtration.boundary.wraps)
-    room = _memory(arguments) // SHARE_OF_WORK // (most * held)
+    room = _memory(arguments) // WORK_DIVISOR // (most * held)
     boxes = RegionBoxes(tree, threshold, arguments.cut, max(room, tree.workers))
-    with bar(total=PASSES * grid.size, unit=" boxes") as shown:
+    with bar(total=LEAST_VISITS * grid.size, unit=" boxes") as shown:
 
         def step(count: int) -> None:
-            """Boxes that are looked at again make the work longer than it seemed."""
+            """Show progress. The total grows if boxes are visited more often than expected."""
             shown.total = max(getattr(shown, "total", 0), getattr(shown, "n", 0) + count)
             shown.update(count)
 
@@ -158,14 +161,14 @@ def _found(
 
 
 def _workers(blocks: Blocks, grid: BoxGrid, arguments: Namespace) -> int:
-    """Return how many threads there are, whose boxes fit in memory together."""
+    """Return the number of threads, whose boxes must fit in memory together."""
     most = max(map(math.prod, map(grid.shape_of, range(grid.size))), default=1)
-    room = _memory(arguments) // SHARE_OF_WORK // (most * _point(blocks))
+    room = _memory(arguments) // WORK_DIVISOR // (most * _bytes_of_point(blocks))
     return max(1, min(room, arguments.workers or available_cores()))
 
 
-def _point(blocks: Blocks) -> int:
-    """Return the bytes that a point takes while its box is looked at."""
+def _bytes_of_point(blocks: Blocks) -> int:
+    """Return the bytes for each point of a box that is being processed."""
     return BYTES_OF_WORK + blocks.bytes_a_point
 
 
@@ -177,15 +180,15 @@ def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
     """Return the lengths of boxes along each axis of the source."""
     memory = _memory(arguments)
     source = blocks.image.source
-    point = _point(blocks)
+    point_bytes = _bytes_of_point(blocks)
     threads = arguments.workers or available_cores()
-    limit = min(MOST_POINTS, memory // SHARE_OF_WORK // point // threads)
+    limit = min(MOST_POINTS, memory // WORK_DIVISOR // point_bytes // threads)
     order = sorted(blocks.image.order[-ndim:])
     stored = source.chunks
-    if math.prod(stored[axis] for axis in order) > limit:  # of shards, the chunks
-        stored = source.parts
+    if math.prod(stored[axis] for axis in order) > limit:
+        stored = source.parts  # Shards are too large, so boxes are made of their chunks.
     sizes = grown_chunks(stored, source.shape, grow=order, itemsize=1, limit=limit)
-    needed = math.prod(sizes[axis] for axis in order) * point
+    needed = math.prod(sizes[axis] for axis in order) * point_bytes
     if needed > memory:
         raise InputFileError(
             f"{source.path}: its chunks of shape {sizes} need --max-memory of at least "
@@ -202,7 +205,7 @@ def _grid(blocks: Blocks, sizes: tuple[int, ...], filtration: Filtration) -> Box
 
 @contextmanager
 def _folder(arguments: Namespace) -> Iterator[Path]:
-    """Yield a folder for what is found, beside an output of the command if there is one."""
+    """Yield a folder for intermediate results, beside an output of the command if there is one."""
     output = arguments.out or arguments.table or arguments.plot
     if output is None:
         if arguments.resume:
@@ -220,7 +223,7 @@ def _folder(arguments: Namespace) -> Iterator[Path]:
 def _facts(
     blocks: Blocks, grid: BoxGrid, filtration: Filtration, arguments: Namespace
 ) -> dict[str, Any]:
-    """Return what the arrays that are kept depend on."""
+    """Return the facts on which intermediate results depend."""
     fitted = (blocks.labels, blocks.mask)
     boxes = (blocks.stamps(grid.box(number)) for number in range(grid.size))
     return {

@@ -1,4 +1,4 @@
-"""The arguments of the commands, each declared once; a command adds those that it takes."""
+"""The arguments of the commands, each declared once. A command adds those that it takes."""
 
 from argparse import SUPPRESS, Action
 from typing import Any
@@ -63,7 +63,7 @@ ARGUMENTS = {
         metavar="I/N",
     ),
     "--resume": _argument("reuse the results of an interrupted or failed run", action="store_true"),
-    # part of the image
+    # Part of the image.
     "--series": _argument("index of the image in a file with several", type=int, metavar="N"),
     "--level": _argument(
         "resolution level of a pyramid (default: 0)", type=int, default=0, metavar="N"
@@ -115,7 +115,7 @@ ARGUMENTS = {
     "--labels-dtype": _argument(
         "type of raw values of --labels, of the shape and order of the image", metavar="TYPE"
     ),
-    # filtration
+    # Filtration.
     "--thresholds": _argument(
         "number of thresholds, evenly spaced over the range; or an increasing list of thresholds, "
         "in which 110, is the one threshold 110 (default: %(default)s)",
@@ -173,7 +173,7 @@ ARGUMENTS = {
         type=values.sigma,
         metavar="S|Z,Y,X",
     ),
-    # what is computed
+    # Quantities.
     "--labels": _argument(
         "label image: compute one curve for each label instead of one for the image"
         + PAIRS.format("labels", "labels"),
@@ -204,7 +204,7 @@ ARGUMENTS = {
         type=values.unit,
         metavar="UNIT",
     ),
-    # resources
+    # Resources.
     "--workers": _argument(
         "number of threads (default: one per core)", type=values.positive, metavar="N"
     ),
@@ -225,7 +225,7 @@ ARGUMENTS = {
 def add(
     parser: Any, *names: str, of: str = "", before: str = "", after: str = "", **changes: Any
 ) -> None:
-    """Let a parser, or a group of it, take some of the arguments, with changes of them.
+    """Add arguments to a parser or a group, with some of their settings changed.
 
     `of` is appended to the names, such as "-first"; `before` and `after` are added to the help.
     """
@@ -236,7 +236,7 @@ def add(
 
 
 def add_selection(parser: Any, *, masks: bool = True) -> Any:
-    """Let a parser take the arguments that select a part of an image; return their group."""
+    """Add the arguments that select a part of an image; return their group."""
     group = parser.add_argument_group("part of the image")
     add(group, "--series", "--level", "--axes", "--channel", "--time", "--roi")
     raw = parser.add_argument_group("raw values")
@@ -247,7 +247,7 @@ def add_selection(parser: Any, *, masks: bool = True) -> Any:
 
 
 def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
-    """Let a parser take the arguments of curves; return the group of resources."""
+    """Add the arguments of curves; return the group of resources."""
     add(add_selection(parser), "--labels", "--mask", "--mask-label", "--smooth", "--labels-dtype")
     curve = parser.add_argument_group("curve")
     metavar = "256|exact|a,b,c" if exact else "256|a,b,c"
@@ -267,7 +267,7 @@ def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
 
 
 def refuse(parser: Any, reason: str, *names: str) -> None:
-    """Let a parser say why it does not take some of the arguments."""
+    """Add arguments that end the command with the reason why it does not take them."""
     for name in names:
         parser.add_argument(
             name, action=_Refusal, nargs="?", reason=reason, default=SUPPRESS, help=SUPPRESS

@@ -1,4 +1,4 @@
-"""The tables, figures and metadata that commands write, and what they check before they compute."""
+"""The tables, figures and metadata that commands write, and checks before they compute."""
 
 import sys
 from argparse import Namespace
@@ -29,13 +29,13 @@ NO_SETTINGS = (
     *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "part", "run"),
     *("workers", "max_memory", "scheduler", "device", "said"),
 )
-"""Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
+"""Arguments that have no effect on the numbers, or that are elsewhere in the metadata."""
 NEEDED = {
     **{option: name for name, one in CURVES.items() for option in one.own_options},
     "direction_scale": "direction",
     "mask_label": "mask",
 }
-"""Options, and that without which each has no effect."""
+"""Options, each with another one without which it has no effect."""
 OF_THE_IMAGE = "it divides by the size of the whole image, unless --boundary is half-open"
 APART = {
     ("density", "labels"): OF_THE_IMAGE,
@@ -47,7 +47,7 @@ APART = {
         if not one.of_regions
     },
 }
-"""Options that cannot be used together, and why."""
+"""Options that cannot be used together, and the reason."""
 
 
 def check_outputs(arguments: Namespace, images: Sequence[str], *, printed: bool = False) -> None:
@@ -72,7 +72,7 @@ def has_lengths(arguments: Namespace) -> bool:
 
 
 def needs_memory(arguments: Namespace) -> str:
-    """Return what would have to change for blocks to be enough; "" if they are."""
+    """Return the reason, in words, why an image cannot be computed by blocks, "" if it can."""
     if isinstance(arguments.thresholds, str):
         return "--thresholds must be a number or a list"
     wanted = quantities_of(arguments)
@@ -100,12 +100,12 @@ def has_half_open(arguments: Namespace) -> bool:
 
 
 def glued_of(arguments: Namespace) -> list[CurveQuantity[Any]]:
-    """Return those of the quantities whose boxes are glued, which the host does."""
+    """Return the requested quantities whose boxes are glued."""
     return [one for one in quantities_of(arguments) if one.joins.how == "glue"]
 
 
 def check_curves(arguments: Namespace, images: Sequence[str], *, printed: bool = False) -> None:
-    """Check inputs and outputs; let options without a value have the usual one, and say so."""
+    """Check inputs and outputs. Options without a value get the usual one, with a note."""
     check_outputs(arguments, images, printed=printed)
     for one in quantities_of(arguments):
         option = one.option
@@ -139,7 +139,7 @@ def check_together(arguments: Namespace) -> None:
 
 
 def _check_thresholds(arguments: Namespace) -> None:
-    """Refuse thresholds that do not go with the other options."""
+    """Refuse thresholds that cannot be combined with the other options."""
     inexact = [name for name, one in CURVES.items() if not one.exact]
     for name in ("labels", *inexact):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
@@ -149,7 +149,7 @@ def _check_thresholds(arguments: Namespace) -> None:
 
 
 def _check_boundary(arguments: Namespace) -> None:
-    """Raise an error if something that is asked for is not defined for the boundary."""
+    """Raise an error if a requested quantity is not defined for the boundary."""
     words = words_of(arguments.boundary)
     for one in reversed(quantities_of(arguments)):
         allowed = one.boundaries.names
@@ -168,11 +168,11 @@ def _check_boundary(arguments: Namespace) -> None:
 
 
 def _check_device(arguments: Namespace) -> None:
-    """Raise an error if a CUDA device is needed and there is none, or cannot be used."""
+    """Raise an error if a CUDA device is requested but missing, or cannot compute a quantity."""
     on_host = [f"--{one.name}" for one in quantities_of(arguments) if one.joins.how != "add"]
     if needs_memory(arguments):
         on_host.append("--thresholds exact")
-    if has_windows(arguments):  # Of windows, devices compute only the curve.
+    if has_windows(arguments):  # On devices, only the curve of windows is implemented.
         on_host += [f"--{one.name} of windows" for one in quantities_of(arguments) if one.option]
     if on_host and arguments.device != "cpu":
         name = on_host[0]
@@ -210,7 +210,7 @@ def wide_columns_of(
     heads = heads_of(found)
     columns = {"input": heads.pop("input")}
     on_plate = [places[path] for path in columns["input"].tolist()]
-    for name in PLACES:  # empty where an image is not on a plate
+    for name in PLACES:  # A cell is empty if the image is not on a plate.
         if any(name in place for place in on_plate):
             columns[name] = np.array([place.get(name, "") for place in on_plate], dtype=str)
     columns |= heads
@@ -223,7 +223,7 @@ def wide_columns_of(
 
 
 def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> None:
-    """Draw all curves, with names that tell them apart, if a figure is wanted."""
+    """Draw all curves, with distinct names, if a figure is requested."""
     if not arguments.plot:
         return
     kinds = [one.name for one in quantities_of(arguments)]

@@ -1,4 +1,4 @@
-"""The paths that arguments name: patterns, lists, and the files that belong to an image."""
+"""Paths of inputs: patterns, lists, and the labels and masks that belong to an image."""
 
 import csv
 import glob
@@ -23,7 +23,7 @@ MOST_NAMED = 3
 
 
 def matching_paths(patterns: Iterable[str]) -> list[str]:
-    """Return the distinct paths that match patterns, in their order; each must match one."""
+    """Return the distinct paths that match patterns, in order. Each pattern must match one."""
     paths: dict[str, None] = {}
     for pattern in patterns:
         if pattern == STDIN or (is_there(pattern) and not is_address(pattern)):
@@ -37,7 +37,7 @@ def matching_paths(patterns: Iterable[str]) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    """Return the paths that match a pattern, which may continue inside files of several arrays."""
+    """Return the paths that match a pattern, which may lead into files of several arrays."""
     for suffix in CONTAINER_SUFFIXES:
         files, inside, name = pattern.partition(f"{suffix}/")
         if inside:
@@ -55,9 +55,10 @@ def _sorted(pattern: str) -> list[str]:
 
 
 def pair_of(name: str, given: str | None, image: str) -> str | None:
-    """Return the path that --labels or --mask gives for an image; "" if it says nothing of it.
+    """Return the path that --labels or --mask gives for an image, "" if it gives none.
 
-    An option is a path, with ``{input}``, ``{stem}`` and ``{name}``; ``OLD=NEW``; or a table.
+    `given` is a path, which may contain ``{input}``, ``{stem}`` and ``{name}``; or ``OLD=NEW``; or
+    a table.
     """
     if given is None:
         return None
@@ -82,7 +83,7 @@ def stem_of(path: str) -> str:
 
 @lru_cache
 def _table(path: str, name: str) -> Mapping[str, str]:
-    """Return what a table says of each image, by the absolute path of the image."""
+    """Return the column `name` of a table, by the absolute paths of images."""
     with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
         rows = csv.DictReader(file)
         if not {"input", name} <= {*(rows.fieldnames or ())}:
@@ -92,11 +93,11 @@ def _table(path: str, name: str) -> Mapping[str, str]:
 
 
 def pairs_of(images: Sequence[str], arguments: Namespace) -> list[str]:
-    """Return the labels and masks of all images; raise an error that names some of the missing."""
+    """Return the labels and masks of all images; raise an error if any is missing."""
     found: list[str] = []
     for name in ("labels", "mask"):
         given = getattr(arguments, name, None)
-        if not isinstance(given, str):  # --labels of `ecc transform` has no value
+        if not isinstance(given, str):  # The option --labels of `ecc transform` is a flag.
             continue
         pairs = {image: pair_of(name, given, image) or "" for image in images}
         words = [
@@ -119,7 +120,7 @@ def pairs_of(images: Sequence[str], arguments: Namespace) -> list[str]:
 
 
 def single_path(patterns: Iterable[str], rule: str) -> str:
-    """Return the only path that matches patterns; `rule` says why there must be one."""
+    """Return the only path that matches patterns. `rule` is the reason why there must be one."""
     path, *others = matching_paths(patterns)
     if others:
         raise InputFileError(f"{others[0]}: {rule}, got more")

@@ -1,4 +1,4 @@
-"""``ecc score``: how the topology of segmentations differs from that of their targets."""
+"""``ecc score``: scores of segmentations against targets, in particular of their topology."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -35,7 +35,7 @@ DESCRIPTION = (
     "confidence intervals over images or folders. Images that fail are listed at the end and the "
     "exit code is then 1; the table has all others."
 )
-IMAGES_ABREAST = 2  # in figures
+IMAGES_A_ROW = 2  # In figures.
 MOST_DRAWN = 6
 RESAMPLES = 9999
 CONFIDENCE = 0.95
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """An image, or one of its classes, with what is needed to draw it."""
+    """The scores of an image, or of one of its classes."""
 
     heads: dict[str, Any]
     scores: Scores
@@ -87,7 +87,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Write and print the scores; raise FailedImages after those of the others."""
+    """Write and print the scores, then raise FailedImages if any image failed."""
     if not 0 < arguments.threshold[0] <= 1:
         raise InputFileError(
             f"--threshold must be above 0 and at most 1, got {arguments.threshold[0]:g}"
@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> None:
             start(f"scores of {Path(prediction).name}")
             try:
                 found = _scored(prediction, target, lengths, arguments)
-            except Exception as error:  # whatever one image does, the others get their rows
+            except Exception as error:  # An error of one image does not affect the others.
                 failures.append(failure_of(prediction, error))
                 continue
             rows += [Row(one.heads, one.scores.columns) for one in found]
@@ -144,7 +144,7 @@ def _pairs(arguments: Namespace) -> list[tuple[str, str]]:
 
 
 def _say_left_out(predictions: Sequence[str], targets: dict[str, str], given: str) -> None:
-    """Say which targets, by name, have no prediction: they are in no row and no mean."""
+    """Print a note on stderr if targets have no prediction and are therefore left out."""
     names = {Path(stem_of(path)).name for path in predictions}
     left_out = [path for name, path in targets.items() if name not in names]
     if left_out:
@@ -155,7 +155,7 @@ def _say_left_out(predictions: Sequence[str], targets: dict[str, str], given: st
 
 
 def _is_rule(given: str) -> bool:
-    """Return whether the path of a target follows from that of its prediction."""
+    """Whether an argument is a rule by which the path of a target follows from a prediction."""
     if "{" in given or given.lower().endswith(".csv"):
         return True
     return "=" in given and not is_there(given)
@@ -230,7 +230,7 @@ def _report(rows: Sequence[Row], arguments: Namespace, failures: Sequence[str]) 
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the columns of the table; what an image has no dimension for is empty."""
+    """Return the columns of the table. Cells are NaN for dimensions that an image lacks."""
     names = dict.fromkeys(name for row in rows for name in (*row.heads, *row.scores))
     heads = ("input", "target", "class")
     names_in_order = [name for name in heads if name in names]
@@ -256,7 +256,7 @@ def _units(rows: Sequence[Row], arguments: Namespace) -> list[str]:
 
 
 def _summary(values: Any, units: Sequence[str], seed: int) -> tuple[float, float, float]:
-    """Return the mean over units, and its bootstrap interval; NaN for a single unit."""
+    """Return the mean over units and its bootstrap interval, which is NaN for a single unit."""
     stats = import_optional("scipy.stats", extra="features", purpose="confidence intervals")
     names = np.array(units)
     of_units = [values[names == name] for name in dict.fromkeys(units)]
@@ -278,15 +278,15 @@ def _summary(values: Any, units: Sequence[str], seed: int) -> tuple[float, float
 
 
 def _worst_of(scored: Sequence[Scored]) -> list[Scored]:
-    """Return those with the most classes that do not match, as many as are drawn."""
+    """Return the images to draw: those with the most classes that do not match."""
     return sorted(scored, key=lambda one: -one.error)[:MOST_DRAWN]
 
 
 def _plot(worst: Sequence[Scored], arguments: Namespace) -> None:
-    """Draw what is false and what is missing in images."""
-    down = ceil_div(len(worst), IMAGES_ABREAST)
-    figure = new_figure(figsize=(2 * COLUMN, COLUMN * down), layout="constrained")
-    axes = np.ravel(figure.subplots(down, IMAGES_ABREAST, squeeze=False))
+    """Draw the false and the missing classes of images."""
+    rows = ceil_div(len(worst), IMAGES_A_ROW)
+    figure = new_figure(figsize=(2 * COLUMN, COLUMN * rows), layout="constrained")
+    axes = np.ravel(figure.subplots(rows, IMAGES_A_ROW, squeeze=False))
     for ax, one in zip(axes, worst, strict=False):
         scores = one.scores
         plot_matching(scores.matching, np.atleast_2d(scores.prediction), ax)

@@ -1,4 +1,4 @@
-"""The scores of a segmentation: how its objects and topology differ from those of a target."""
+"""The scores of a segmentation, which compare its objects and topology with a target."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ecc_core.topology import betti_numbers
 Mask = NDArray[np.bool_]
 
 WHITE = (1, 255)
-"""What masks of integers have inside the objects."""
+"""The values that masks of integers may have inside objects."""
 LEVELS = 64
-"""Thresholds at which the Euler characteristic of probabilities is compared."""
+"""The number of thresholds at which the Euler characteristic of probabilities is compared."""
 PERCENTILE = 95
 
 
@@ -36,7 +36,7 @@ def masks_of(
 ) -> dict[int | None, tuple[Mask, Mask]]:
     """Return the masks of a prediction and its target, for each class if there are classes.
 
-    ValueError: a value of either says that it is something else.
+    Raises ValueError if either is neither a mask nor classes nor, for a prediction, probabilities.
     """
     true = _classes(target, "target")
     if prediction.dtype.kind == "f":
@@ -71,7 +71,7 @@ def masks_of(
 
 
 def _classes(image: Array, name: str) -> set[int] | None:
-    """Return the classes of integers; None for a mask."""
+    """Return the classes of a label image, None for a mask."""
     if image.dtype.kind == "b":
         return None
     if image.dtype.kind == "f":
@@ -98,7 +98,10 @@ def scores_of(
     connectivity: int | None,
     spacing: NDArray[np.float64],
 ) -> Scores:
-    """Return the scores of two masks, of which the first are points of these probabilities."""
+    """Return the scores of two masks.
+
+    `probabilities` are those of which the prediction is a threshold, or None.
+    """
     if not target.any():
         raise ValueError("`target` must have points inside, got an empty mask")
     matching = betti_matching(prediction, target, connectivity=connectivity)
@@ -120,7 +123,7 @@ def scores_of(
 
 
 def dice(prediction: Mask, target: Mask) -> float:
-    """Return twice the points that both have, by the points of both."""
+    """Return the Dice coefficient: twice the number of common points over the sum of both."""
     return float(2 * (prediction & target).sum() / (prediction.sum() + target.sum()))
 
 
@@ -140,10 +143,11 @@ def centreline_dice(prediction: Mask, target: Mask) -> float:
 
 
 def skeleton_of(mask: Mask) -> Mask:
-    """Return the skeleton of scikit-image, with the ridges of objects that it leaves out.
+    """Return the skeleton of scikit-image, with the ridges of objects that it erases.
 
-    Of volumes, it erases some objects as a whole, such as cubes of 6 points and rods of 4 by 4
-    (issue 3757 of scikit-image). A ridge has the points that are as deep as all their neighbours.
+    In volumes it erases some objects completely, such as cubes with sides of 6 points and rods of 4
+    by 4 (issue 3757 of scikit-image). The ridge of an object has the points that are at least as
+    deep as all their neighbours.
     """
     morphology = import_optional("skimage.morphology", extra="features", purpose="clDice")
     skeleton: Mask = morphology.skeletonize(mask) > 0
@@ -152,7 +156,7 @@ def skeleton_of(mask: Mask) -> Mask:
     ndimage = import_optional("scipy.ndimage", extra="features", purpose="clDice")
     objects, count = ndimage.label(mask, np.ones((3, 3, 3)))
     has_skeleton = np.zeros(count + 1, bool)
-    has_skeleton[0] = True  # The background is no object: no skeleton is missing.
+    has_skeleton[0] = True  # The background, which needs no skeleton.
     has_skeleton[objects[skeleton]] = True
     erased = ~has_skeleton[objects]
     if not erased.any():
@@ -167,7 +171,7 @@ def skeleton_of(mask: Mask) -> Mask:
 def _distances(prediction: Mask, target: Mask, spacing: NDArray[np.float64]) -> dict[str, float]:
     """Return the mean and the 95th percentile of the distances of surfaces, inf if one is empty.
 
-    The surface of a mask consists of its points beside points outside.
+    The surface of a mask consists of its points that have a neighbour outside.
     """
     ndimage = import_optional("scipy.ndimage", extra="features", purpose="surface distances")
     if not prediction.any():

@@ -1,10 +1,10 @@
-"""``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
+"""``ecc stack``: the curve of an image larger than memory, computed block by block."""
 
 import warnings
 from argparse import ArgumentParser, Namespace
 
 from ecc_core._cli import lasting_by_boxes, options, outputs, values
-from ecc_core._cli.blockwise import SAMPLED_BLOCKS, Stack, open_stack, thresholds_of
+from ecc_core._cli.blockwise import MOST_SAMPLED_BLOCKS, Stack, open_stack, thresholds_of
 from ecc_core._cli.computing import totals_of, values_missed
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
@@ -82,7 +82,7 @@ def _check_part(arguments: Namespace) -> None:
 
 
 def _compute(stack: Stack, at: Array, parts: Parts) -> None:
-    """Write the table of an image, or what is added up of a part of it."""
+    """Write the table of an image, or the totals of a part of it."""
     arguments = stack.arguments
     job = stack.job(at)
     with blame(stack.path):
@@ -100,10 +100,10 @@ def _write(stack: Stack, job: StackJob, curves: Curves) -> None:
     """Write the table of an image."""
     arguments = stack.arguments
     with blame(stack.path):
-        missed = values_missed(stack, curves, SAMPLED_BLOCKS)
+        missed = values_missed(stack, curves, MOST_SAMPLED_BLOCKS)
         if missed is not None:
             low, high = missed
-            values = f"which are from {low:g} to {high:g} in up to {SAMPLED_BLOCKS} blocks"
+            values = f"which are from {low:g} to {high:g} in up to {MOST_SAMPLED_BLOCKS} blocks"
             warnings.warn(hardly_any(job.thresholds, f"the image, {values}"), stacklevel=2)
     table = job.table(curves)
     write_table(arguments.out, table.columns, metadata=table.metadata)

@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> None:
     other = select_input(arguments.second, arguments, rule)
     second = other.read_masked()
     flags = tuple(arguments.superlevel in (which, "both") for which in SIDES)
-    with blame(", ".join(paths)):  # either may be the cause
+    with blame(", ".join(paths)):  # Either image may be the cause of an error.
         if first.shape == second.shape:
             name = f"the image {arguments.second}"
             check_place(name, other.affine, one.affine, one.lengths)

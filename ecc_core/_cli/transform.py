@@ -97,7 +97,7 @@ def run(arguments: Namespace) -> None:
             else euler_transform(shape, weighted=arguments.weighted, **common)
         )
     lengths.keep(path, found)
-    # heights in radii have no unit
+    # Heights in multiples of the radius have no unit.
     unit = None if arguments.normalize else found.unit or None
     result = replace(result, axes=view.axes, units=unit)
     if arguments.out:
@@ -107,14 +107,15 @@ def run(arguments: Namespace) -> None:
 
 
 def _shape(image: NDArray[Any], mask: NDArray[Any] | None, arguments: Namespace) -> NDArray[Any]:
-    """Return the shape, the weights or the labels."""
+    """Return the shape, the weights or the labels, which are 0 outside the mask."""
     if mask is not None:
         image = np.where(mask, image, image.dtype.type(0))
     if arguments.labels or arguments.weighted:
         return image
     if image.dtype.kind == "f" and np.isnan(image).any():
         raise ValueError("a shape must have no NaN")
-    if arguments.threshold is not None:  # The threshold is compared without rounding it.
+    if arguments.threshold is not None:
+        # The least value of the image's dtype that is not below the threshold.
         least = round_to_levels(arguments.threshold, image.dtype.newbyteorder("="), True).values
         shape: NDArray[np.bool_] = image >= least if least.size else np.zeros(image.shape, np.bool_)
         return shape if mask is None else shape & mask

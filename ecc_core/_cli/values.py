@@ -1,4 +1,4 @@
-"""What the texts of options mean: the types of arguments."""
+"""The types of arguments, which convert texts to values."""
 
 import argparse
 import re
@@ -19,15 +19,15 @@ from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
 INPUT = "{input}"
-"""What stands for the path of the image in that of an output."""
+"""The placeholder for the path of the image in that of an output."""
 RANGE = r"\d*:\d*"
 FROM_EITHER_END = r"(-?\d+)?:(-?\d+)?"
-PREFIXES = ("", "K", "M", "G", "T")  # powers of 1024 bytes
+PREFIXES = ("", "K", "M", "G", "T")  # Powers of 1024 bytes.
 Parse = Callable[[str], Any]
 
 
 def _must_be(what: str) -> Callable[[Parse], Parse]:
-    """Let a type say what a text must be that it cannot read."""
+    """Decorate a type: its ValueError becomes a message that the text must be `what`."""
 
     def decorated(parse: Parse) -> Parse:
         def checked(text: str) -> Any:
@@ -53,7 +53,7 @@ def index_or_range(text: str) -> int | slice:
 
 @_must_be("ranges such as 0:64,:,100: or :-60")
 def roi(text: str) -> tuple[slice, ...]:
-    """Return ranges, of which negative numbers count from the end."""
+    """Return ranges. Negative numbers count from the end."""
     return tuple(_slice(part, FROM_EITHER_END) for part in text.split(","))
 
 
@@ -86,13 +86,13 @@ def value_range(text: str) -> tuple[Any, Any]:
 
 @_must_be("a number")
 def number(text: str) -> NDArray[Any]:
-    """Return one number, as an array of it."""
+    """Return an array of one number."""
     (_,) = numbers = _numbers(text)
     return numbers
 
 
 def _numbers(text: str) -> NDArray[Any]:
-    """Return comma-separated numbers; integers are not rounded."""
+    """Return comma-separated numbers. Integers stay exact."""
     words = text.rstrip(",").split(",")
     return exact_array([_number(word) for word in words], "numbers")
 
@@ -218,7 +218,7 @@ def memory(text: str) -> int:
 
 
 def image_output(text: str) -> Path:
-    """Return the path of an image to write, checked before any work if it names no input."""
+    """Return the path of an image to write, checked unless it contains {input}."""
     if INPUT in text:
         return Path(text)
     try:
@@ -228,7 +228,7 @@ def image_output(text: str) -> Path:
 
 
 def output(suffixes: tuple[str, ...]) -> Callable[[str], Path]:
-    """Return the type of an argument that names a file to write, checked before any work."""
+    """Return the type of an argument that is the path of a file to write, which is checked."""
 
     def path(text: str) -> Path:
         try:

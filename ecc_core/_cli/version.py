@@ -22,7 +22,7 @@ def version() -> str:
 
 
 def system() -> Iterator[str]:
-    """Yield lines that a report of a fault needs: versions, processor and CUDA devices."""
+    """Yield the lines of a fault report: versions, processor and CUDA devices."""
     yield f"{NAME} {version()}"
     yield f"Python {platform.python_version()}, {platform.platform()}, {platform.machine()}"
     yield f"cores {os.cpu_count()}"
@@ -38,7 +38,7 @@ def system() -> Iterator[str]:
         for device in range(runtime.getDeviceCount()):
             name = runtime.getDeviceProperties(device)["name"].decode()
             yield f"CUDA device {device}: {name}, driver {runtime.driverGetVersion()}"
-    except Exception as error:  # whatever keeps CuPy from working is what a report is about
+    except Exception as error:  # Any error of CuPy belongs in the report.
         yield f"CUDA: none ({type(error).__name__}: {error})".splitlines()[0]
 
 

@@ -14,11 +14,11 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take no arguments of its own."""
+    """Add no arguments: the command has none of its own."""
 
 
 def run(_: Namespace) -> None:
-    """Compile kernels, and print where they are."""
+    """Compile kernels, and print their folder."""
     tasks = list(steps())
     with progress_bar(len(tasks)) as start:
         for name, call in tasks:

@@ -65,7 +65,7 @@ class TestMasks:
 def test_resuming_knows_the_mask(columns, tmp_path, monkeypatch, command):
     """Parts that an earlier run has left were computed with another mask, and are not used."""
     monkeypatch.setattr(Parts, "clear", lambda _: None)
-    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(batch, "LEAST_KEPT_SECONDS", 0)
     image = noise(20, 20)
     path = write_zarr(tmp_path / "a.zarr", image)
     for seed in (1, 2):

@@ -80,7 +80,7 @@ def test_batch_reads_volumes_by_boxes(image, tmp_path, monkeypatch, capsys):
 
     lasting_curves = lasting_by_boxes.lasting_curves
     monkeypatch.setattr(lasting_by_boxes, "lasting_curves", noted)
-    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(batch, "LEAST_KEPT_SECONDS", 0)
     plane = write_zarr(tmp_path / "plane.zarr", VOLUME[0], chunks=(9, 9))
     broken = write_zarr(tmp_path / "zz.zarr", VOLUME, chunks=(9, 11, 13))
     next(path for path in broken.rglob("c/*/*/*") if path.is_file()).write_bytes(b"damaged")

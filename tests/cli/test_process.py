@@ -158,7 +158,7 @@ class TestProgress:
     ):
         stream = Terminal() if terminal else io.StringIO()
         monkeypatch.setattr("sys.stderr", stream)
-        monkeypatch.setattr("ecc_core._cli.progress.PATIENCE", 0.1 if slow else 1e9)
+        monkeypatch.setattr("ecc_core._cli.progress.DELAY", 0.1 if slow else 1e9)
         if slow:
             monkeypatch.setattr("ecc_core._cli.curve.held", read_slowly)
         run(image_file)

@@ -93,7 +93,7 @@ def test_paths_stay_inside(command, images, tmp_path, capsys):
 
 def test_resuming(command, images, tmp_path, monkeypatch):
     """Blocks that are done are not computed again, unless their files have changed."""
-    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(batch, "LEAST_KEPT_SECONDS", 0)
     computed: list[str] = []
     compute = batch.curves_of
 
@@ -121,7 +121,7 @@ def test_resuming(command, images, tmp_path, monkeypatch):
 
 
 def test_a_killed_worker(command, images, tmp_path, monkeypatch):
-    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(batch, "LEAST_KEPT_SECONDS", 0)
     keep = Parts.keep
     kept = []
     with local_cluster() as cluster:
