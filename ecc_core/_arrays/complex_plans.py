@@ -1,4 +1,4 @@
-"""Plans of transforms of complexes: what a backend computes for arrays of one layout."""
+"""Cached plans of transforms of complexes, for arrays of one layout."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -11,18 +11,18 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.transform import parse_heights, spread_heights
 
-KEPT = 64
+MOST_PLANS = 64
 """The most plans that are kept."""
 MOST_NUMBERS = 1 << 14
 """The most numbers of directions, or of thresholds, that are compared with those of other calls."""
 NOT_GIVEN = "not given"
-"""The key of an argument that is None. A key of None means that the argument is not compared."""
+"""The key of an argument that is None. A key of None means that the call cannot be planned."""
 
 Run = Callable[[Any, Any], tuple[Any, Any, Any] | None]
 
 
 class _Call:
-    """A call, compared by all but the values of points and simplices."""
+    """A call. Calls are equal if all but the values of points and simplices is."""
 
     def __init__(self, key: Hashable, *given: Any) -> None:
         self.key = key
@@ -39,9 +39,9 @@ class _Call:
 def planned_transform(
     points: Any, simplices: Any, directions: Any, thresholds: Any, bounds: Any
 ) -> tuple[Any, Any, Any] | None:
-    """Return directions, heights and the transform of a complex, by a kept plan; or None.
+    """Return directions, heights and the transform of a complex by a cached plan.
 
-    A call without a plan must be made in full, and so must one whose arguments are not valid.
+    None if there is no plan, or if arguments are invalid: then the call must be made in full.
     """
     if type(points) is np.ndarray:
         return None
@@ -58,13 +58,13 @@ def planned_transform(
     key = adapter.name, layouts, numbers, alone
     call = _Call(key, points, parts, directions, thresholds, bounds, alone)
     run = _plan(call)
-    call.given = None  # since a cache may keep the call
+    call.given = None  # The cache keeps the call, and must not keep its arrays alive.
     return None if run is None else run(points, parts)
 
 
 def numbers_key(given: Any) -> Hashable:
-    """Return what distinguishes numbers from others, or None where they are not compared."""
-    if type(given) is np.ndarray:  # subclasses may be masked, or have a unit
+    """Return a key that is equal for equal numbers, or None if calls with them are not planned."""
+    if type(given) is np.ndarray:  # Subclasses may be masked, or have a unit.
         if given.size > MOST_NUMBERS or given.dtype.kind not in "iuf":
             return None
         return given.dtype, given.shape, given.tobytes()
@@ -79,7 +79,7 @@ def numbers_key(given: Any) -> Hashable:
     return None
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MOST_PLANS)
 def _plan(call: _Call) -> Run | None:
     """Return the plan of a backend, or None if it has none for such a call."""
     assert call.given is not None
@@ -95,9 +95,9 @@ def _plan(call: _Call) -> Run | None:
         vectors = unit_vectors(directions, points.shape[1])
         heights, count = parse_heights(thresholds, bounds, name="thresholds")
         if heights is None:
-            if bounds is None:  # heights depend on the points
+            if bounds is None:  # Heights depend on the values of the points.
                 return None
             heights = spread_heights(count, bounds, None)
     except (TypeError, ValueError):
-        return None  # The call in full raises it.
+        return None  # The call is made in full, and raises the error.
     return plan(points, simplices, vectors, heights, alone)

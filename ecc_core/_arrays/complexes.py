@@ -37,10 +37,10 @@ MOST_POINTS = 12
 
 
 class ValueRequest(NamedTuple):
-    """What a backend computes of values on a complex, as `Request` is for images.
+    """The checked arguments of a curve of values on a complex, as `Request` has those of images.
 
-    Arrays are as NumPy's functions take them. On a device, its stream is the current one within
-    the context that `of` returns.
+    Arrays can be passed to NumPy's functions. On a device, its stream is the current one within the
+    context that `of` returns.
     """
 
     origin: Origin
@@ -63,15 +63,15 @@ class ValueRequest(NamedTuple):
         *,
         single: bool = False,
     ) -> Iterator[Self]:
-        """Check the arguments of a public function, with `single` of one for values (n,) only.
+        """Check the arguments of a public function.
 
-        Such a function takes arrays in host memory only.
+        If `single` is True, values must have shape (n,) and be in host memory.
         """
         origin = origin_of(values, "values")
         if single and not origin.on_host:
             raise BackendError(f"`values` must be in host memory, got {origin.place}")
         given = origin.image(values, "values")
-        origin.simplicial_complexes()  # raises where there are none
+        origin.simplicial_complexes()  # This raises if the device's backend has no complexes.
         if single and given.ndim != 1:
             raise ValueError(
                 f"`values` must have shape (n,), one for each point, got {given.shape}"
@@ -120,14 +120,14 @@ class ValueRequest(NamedTuple):
 
 
 class PointRequest(NamedTuple):
-    """What a backend computes of a complex whose points have coordinates.
+    """The checked arguments of a transform of a complex whose points have coordinates.
 
     Arrays are as those of a `ValueRequest`.
     """
 
     origin: Origin
     points: Floats
-    """(n, d), centred and divided as asked for."""
+    """(n, d) coordinates, centred and scaled as requested."""
     simplices: Complex
     weights: Array | None
     directions: Floats
@@ -181,17 +181,17 @@ class PointRequest(NamedTuple):
 
 
 def _native(values: Any) -> Any:
-    """Return values in the byte order of the machine, which must not be NaN."""
+    """Return values in native byte order, and raise an error if any is NaN."""
     found = values.astype(values.dtype.newbyteorder("="), copy=False)
     if found.dtype.kind == "b" and isinstance(found, np.ndarray):
-        found = as_booleans(found)  # on devices every value but 0 is True
+        found = as_booleans(found)  # On devices, all values but 0 are True.
     if found.dtype.kind == "f" and bool(np.isnan(found).any()):
         raise ValueError("`values` must not contain NaN, got NaN")
     return found
 
 
 def _complex(origin: Origin, simplices: Any, points: int, complete: Any) -> Complex:
-    """Return the edges, triangles and so on of a complex, as the backend has them."""
+    """Return a complex as the backend takes it, with faces added if requested."""
     backend = origin.simplicial_complexes()
     given, alone = as_simplices(
         simplices, lambda part: origin.unwrap(part, "simplices"), backend.place

@@ -285,8 +285,9 @@ def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
     texts = [value for values in lists for value in values if isinstance(value, str)]
     # Before Python 3.13, `QUOTE_MINIMAL` does not quote a carriage return.
     has_return = any("\r" in text for text in (*columns, *texts))
-    quoting = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
-    writer = csv.writer(stream, lineterminator="\n", quoting=quoting)
+    writer = csv.writer(
+        stream, lineterminator="\n", quoting=csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
+    )
     writer.writerow(columns)
     writer.writerows(zip(*lists, strict=True))
 
