@@ -3,13 +3,13 @@
 - :func:`curve_descriptors`, :func:`descriptor_table`: descriptors of curves
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`,
   :func:`feature_matrix`: comparison of curves
-- :func:`expected_gaussian_curve`, :func:`expected_mesh_curve`: what theory expects of noise
+- :func:`expected_gaussian_curve`, :func:`expected_mesh_curve`: expected curves of Gaussian noise
 - :func:`gaussian_threshold`: the level that noise exceeds with a given probability
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
 - :class:`EulerCurveTransformer`, :class:`RegionCurvesTransformer`,
   :class:`EulerTransformTransformer`, :class:`RegionTransformsTransformer`: curves and transforms as
   steps of a scikit-learn pipeline
-- :func:`track_regions`: regions that are followed from frame to frame, with splits and merges
+- :func:`track_regions`: tracks of regions from frame to frame, with splits and merges
 - :func:`to_anndata`: curves and transforms of objects as an AnnData table
 
 Curves are step functions, so that integrals are exact: for sublevel sets, a value holds from its

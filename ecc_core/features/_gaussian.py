@@ -1,4 +1,4 @@
-"""The numbers of :mod:`ecc_core.features.gaussian`: probabilities of cells, densities, fields."""
+"""Fields, numbers of cells and probabilities for :mod:`ecc_core.features.gaussian`."""
 
 import math
 from collections.abc import Iterator
@@ -20,17 +20,25 @@ Counts = dict[tuple[int, ...], int]
 
 MASKED = Domain(reason="with `mask`")
 PRIMES = (2, 3, 5, 7, 11, 13, 17)
-# The quasi-Monte Carlo rule takes a lattice of so many points, and so many shifts of it.
+"""Numbers whose square roots generate the Richtmyer lattice."""
 POINTS = 1 << 15
 SHIFTS = 8
-BINS = 1 << 15  # Bins of the distribution of differences.
-LARGEST_DIFFERENCE = 9.0  # In units of the standard deviation.
-LEAST_EIGENVALUE = 1e-12  # Of a matrix of correlations.
-MOST_LOST_VARIANCE = 1e-3  # The largest part of the variance that a torus may lose.
+"""The points of the lattice of the quasi-Monte Carlo rule, and the number of its random shifts."""
+BINS = 1 << 15
+"""The bins of the distribution of differences."""
+LARGEST_DIFFERENCE = 9.0
+"""The end of the last bin, in standard deviations. Larger differences are counted there."""
+LEAST_EIGENVALUE = 1e-12
+"""The number that is added to the eigenvalues of a correlation matrix, which may be singular."""
+MOST_LOST_VARIANCE = 1e-3
+"""The largest fraction of the variance that simulation on a torus may lose."""
 
 
 class Field:
-    """A stationary field of mean 0 on a grid; `correlation` is that of the corners of a cell."""
+    """A stationary Gaussian field of mean 0 on a grid.
+
+    The attribute `correlation` is the correlation matrix of the corners of a cell.
+    """
 
     def __init__(
         self, covariance: Any, shape: tuple[int, ...], spacing: Any, boundary: Boundary
@@ -58,7 +66,7 @@ class Field:
             raise ValueError("`covariance` must be positive semi-definite and finite, got another")
 
     def _covariances(self, lags: Any) -> Floats:
-        """Covariances of points that are so many points apart, (..., d)."""
+        """Return the covariances (...) of points at lags (..., d), in points."""
         if self._function is None:
             along = np.moveaxis(lags, -1, 0)
             index = tuple(lag % n for lag, n in zip(along, self._torus.shape, strict=True))
@@ -74,7 +82,7 @@ class Field:
         return found
 
     def simulate(self, count: int, rng: np.random.Generator) -> Iterator[Floats]:
-        """Independent fields."""
+        """Yield independent samples of the field."""
         if self._function is None:
             torus = self._torus
         else:
@@ -99,7 +107,7 @@ class Field:
 
 
 def _fits(got: tuple[int, ...], shape: tuple[int, ...], wraps: tuple[bool, ...]) -> bool:
-    """Whether covariances of a torus of this shape are enough for fields of a shape."""
+    """Whether the shape `got` of a torus is large enough for a field of a shape."""
     if len(got) != len(shape):
         return False
     axes = zip(got, shape, wraps, strict=True)
@@ -116,21 +124,23 @@ def _lags_around(n: int) -> NDArray[np.int64]:
 def lattice_curve(
     u: Floats, correlation: Floats, counts: Counts, cubes: bool, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Expected curve of sublevel sets at standardised thresholds, and its standard error."""
+    """Return the expected curve of sublevel sets at standardised thresholds, and its error."""
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
     corners = np.array(list(counts))
-    # The variance of the weighted mean, which the differences do not share.
+    # The variance of the weighted mean of the corners. It is independent of their differences.
     regular = correlation + LEAST_EIGENVALUE * np.eye(len(corners))
     common = 1 / np.linalg.inv(regular).sum()
     values, vectors = np.linalg.eigh(correlation - common)
-    order = np.argsort(-values)[: len(corners) - 1]  # what matters most comes first
+    # The lattice is most uniform in its first coordinates, which get the largest eigenvalues.
+    order = np.argsort(-values)[: len(corners) - 1]
     factor = vectors[:, order] * np.sqrt(np.clip(values[order], 0, None))
     centres = np.linspace(-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE, BINS)
-    weights = np.zeros((SHIFTS, BINS))  # of the largest difference in each kind of cell
+    # The distribution of the largest difference, added over the kinds of cells.
+    weights = np.zeros((SHIFTS, BINS))
     steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(PRIMES[: len(corners) - 1])
     for row in weights:
         shift = rng.random(len(corners) - 1)
-        points = np.abs(2 * ((steps + shift) % 1) - 1)  # a shifted lattice
+        points = np.abs(2 * ((steps + shift) % 1) - 1)  # The shifted lattice, folded.
         normal = special.ndtri(np.clip(points, 1e-12, 1 - 1e-12))
         differences = normal @ factor.T
         for axes, count in counts.items():
@@ -138,50 +148,52 @@ def lattice_curve(
             faces = list(product([0, 1], repeat=fixed.shape[1]))
             for face in faces:
                 largest = differences[:, (fixed == face).all(axis=1)].max(axis=1)
-                row += count / len(faces) * _shares(largest)
+                row += count / len(faces) * _distribution(largest)
     found = weights.any(axis=0)  # Few bins have a weight if neighbours are nearly equal.
     weights = weights[:, found]
     centres = centres[found]
     total = np.empty((SHIFTS, u.size))
     for i, threshold in enumerate(-u if cubes else u):
         total[:, i] = weights @ special.ndtr((threshold - centres) / math.sqrt(common))
-    if cubes:  # a face is absent if all cubes that contain it are above the threshold
+    if cubes:  # A face is absent if all cubes that contain it are above the threshold.
         total = sum(counts.values()) - total
     return total.mean(axis=0), total.std(axis=0, ddof=1) / math.sqrt(SHIFTS)
 
 
-def _shares(values: Floats) -> Floats:
-    """Shares of the values in even bins, those between two centres divided among them."""
-    places = (np.clip(values, -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE) + LARGEST_DIFFERENCE) * (
-        (BINS - 1) / (2 * LARGEST_DIFFERENCE)
-    )
+def _distribution(values: Floats) -> Floats:
+    """Return the fraction of values in each bin.
+
+    A value between the centres of two bins is divided among them, by linear interpolation.
+    """
+    clipped = np.clip(values, -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+    places = (clipped + LARGEST_DIFFERENCE) * ((BINS - 1) / (2 * LARGEST_DIFFERENCE))
     lower = np.minimum(places.astype(np.int64), BINS - 2)
     above = places - lower
-    shares = np.bincount(lower, 1 - above, BINS) + np.bincount(lower + 1, above, BINS)
-    return shares / values.size
+    counts = np.bincount(lower, 1 - above, BINS) + np.bincount(lower + 1, above, BINS)
+    return counts / values.size
 
 
 def count_cells(
     shape: tuple[int, ...], boundary: Boundary, cubes: bool, mask: Mask | None = None
 ) -> Counts:
-    """Signed numbers of cells by the axes along which they have two points or cubes.
+    """Return signed numbers of cells, by the axes along which they have two points or cubes.
 
-    Of a mask, the cells between points, all of which are in the mask.
+    With a mask, only cells whose points are all in the mask count.
     """
     kinds = product([0, 1], repeat=len(shape))
     if mask is not None:
         return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
     check_boundary(boundary.name)
     sign = -1 if cubes else 1
-    one = []  # the number of cells with one point or cube, along each axis
-    two = []  # the number of those with two
+    one = []  # The signed number of cells with one point or cube, along each axis.
+    two = []  # The signed number of cells with two.
     for n, border in zip(shape, boundary.axes, strict=True):
         # Faces between two cubes count, and outer ones if the border is closed.
         closed = border.is_closed
         pairs = n - 1 if closed else n - border.missing
         one.append(sign * pairs + closed)
         two.append(-sign * pairs)
-    along = np.array([one, two], dtype=object)  # Python integers do not overflow
+    along = np.array([one, two], dtype=object)  # Python integers do not overflow.
     numbers = np.arange(len(shape))
     return {axes: math.prod(along[list(axes), numbers]) for axes in kinds}
 
@@ -196,7 +208,10 @@ def _cells_within(mask: Mask, axes: tuple[int, ...]) -> int:
 
 
 def kinematic_curve(u: Floats, counts: Counts, spacing: Floats, moments: Floats) -> Floats:
-    """Expected curve of superlevel sets of a field of variance 1, from the cells between points."""
+    """Return the expected curve of superlevel sets of a smooth field of mean 0 and variance 1.
+
+    `counts` are the numbers of cells between points.
+    """
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
     expected = np.zeros(u.size)
     for chosen in counts:
@@ -217,7 +232,7 @@ def kinematic_curve(u: Floats, counts: Counts, spacing: Floats, moments: Floats)
 
 
 def check_region(mask: Any, shape: tuple[int, ...], boundary: Boundary) -> Mask | None:
-    """A mask of the points to use, which an image without a border cannot have."""
+    """Return the checked mask of the points to use. It requires a closed boundary."""
     if mask is None:
         return None
     array = np.asarray(mask)

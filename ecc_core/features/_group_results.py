@@ -1,4 +1,4 @@
-"""What the statistics of groups return, and how it is drawn."""
+"""The results of statistics of groups, and their plots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ecc_core.results._words import EULER
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-HEIGHT = 2.4  # inches
+HEIGHT = 2.4  # In inches.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,9 +120,9 @@ class PermutationTest(NamedTuple):
         """The smallest p-value that any curves of so many units, or permutations, can have."""
         if not self.exact:
             return 1 / (1 + self.null.size)
-        if self.paired:  # the same distance has the opposite sign for all pairs
+        if self.paired:  # Reversing the signs of all pairs gives the same distance.
             return 2 / self.null.size
-        # Groups of one size can be exchanged as a whole, which gives the same distance.
+        # Exchanging whole groups of one size gives the same distance.
         groups_of_size = Counter(self.units).values()
         same = math.prod(math.factorial(count) for count in groups_of_size)
         return same / self.null.size

@@ -1,4 +1,4 @@
-"""The base of transformers, and the images that they take: arrays, lists of them, and files."""
+"""The base class of transformers, and their images: arrays, lists of arrays, and files."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,12 +20,12 @@ from ecc_core.features._preparation import Channel, Preparation, is_path
 
 @dataclass(frozen=True)
 class ImageList:
-    """Arrays, or paths of files, which are read each time."""
+    """Arrays or paths of files. Files are read in every iteration."""
 
     items: list[Any]
-    prepare: Callable[[Any], NDArray[Any]]  # reads and changes an item
-    shape: tuple[int, ...] | None = None  # that of all images, if they must have one
-    batched: bool = False  # whether each image is a batch of one
+    prepare: Callable[[Any], NDArray[Any]]  # Reads and preprocesses an item.
+    shape: tuple[int, ...] | None = None  # The shape that all images must have, if any.
+    batched: bool = False  # Whether each image is a batch of one.
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         for i, item in enumerate(self.items):
@@ -38,14 +38,15 @@ class ImageList:
 class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Features of images, or of rows of flattened images.
 
-    A transformer says what it computes of an image, where, and which features these are.
+    A subclass defines the result of an image, the thresholds or heights of the results, and the
+    features of a result.
     """
 
-    _prefix: ClassVar[str]  # how the names of features of a transform begin
-    _negative: ClassVar[bool] = True  # whether images can have negative values
-    _passed: ClassVar[tuple[str, ...]]  # parameters that the function of an image takes as they are
+    _prefix: ClassVar[str]  # The prefix of the names of features.
+    _negative: ClassVar[bool] = True  # Whether images can have negative values.
+    _passed: ClassVar[tuple[str, ...]]  # Parameters that are passed to the function of an image.
     _colours: ClassVar[str] = "choose one of its colours with `channel`"
-    """What to do if images are probably coloured, and taken for volumes."""
+    """The advice in a warning of images that are taken for volumes but probably have colours."""
     channel: Channel = None
     channel_axis: int | None = None
     smooth: float | Sequence[float] | None = None
@@ -54,15 +55,15 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     thresholds_: NDArray[Any]
 
     def _set(self, images: Iterable[Any]) -> None:
-        """Set what features are computed at: thresholds, or directions and heights."""
+        """Set the thresholds, or the directions and heights, from images."""
         raise NotImplementedError
 
     def _at(self) -> tuple[NDArray[Any], ...]:
-        """Return the same."""
+        """Return the thresholds, or the directions and heights."""
         return (self.thresholds_,)
 
     def _result(self, image: Any, *at: Any) -> Any:
-        """Return the curves or the transform of an image; `at` ends with a range."""
+        """Return the curves or the transform of an image. `at` ends with a range or None."""
         raise NotImplementedError
 
     def _options(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Set what features are computed at: thresholds, or directions and heights.
+        """Set the thresholds, or the directions and heights, at which features are computed.
 
         Parameters
         ----------
@@ -126,7 +127,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
             if reset:
                 self.image_shape_ = None
-                self.__dict__.pop("n_features_in_", None)  # of an earlier `fit`
+                # An earlier `fit` may have set these.
+                self.__dict__.pop("n_features_in_", None)
                 self.__dict__.pop("feature_names_in_", None)
             return ImageList(items, self._reader(reset=reset), self.image_shape_)
         array: NDArray[Any] = validate_data(
@@ -155,11 +157,11 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return array
 
     def _prepare(self, item: Any) -> NDArray[Any]:
-        """Return the image that an array or a file holds, as features are computed of it."""
+        """Return the image in an array or a file, preprocessed."""
         return Preparation(self.channel, self.channel_axis, self.smooth).of(item)
 
     def _prepared(self, images: NDArray[Any]) -> NDArray[Any]:
-        """Return a batch of images as features are computed of them."""
+        """Return a batch of images, preprocessed."""
         if self.channel is None and self.channel_axis is None and self.smooth is None:
             return images
         prepared = []
@@ -170,7 +172,10 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return stack(prepared)
 
     def _reader(self, *, reset: bool) -> Callable[[Any], NDArray[Any]]:
-        """Return what reads the images of a list; in `fit` it warns of the first coloured one."""
+        """Return a function that reads the images of a list.
+
+        In `fit`, it warns of the first image that probably has colours.
+        """
         if not reset:
             return self._prepare
         warned = False
@@ -185,7 +190,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return read
 
     def _warn_of_colours(self, shape: tuple[int, ...]) -> bool:
-        """Warn of images that are probably coloured, as :func:`ecc_core.euler_curve` does."""
+        """Warn of an image that probably has colours; return whether it does."""
         if not looks_thin(shape):
             return False
         warn_caller(f"an image of `X`, of shape {shape}, is taken for a volume: {self._colours}")
@@ -216,12 +221,12 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.positive_only = not self._negative
-        tags.transformer_tags.preserves_dtype = []  # features have a dtype of their own
+        tags.transformer_tags.preserves_dtype = []  # The dtype of features is not that of images.
         return tags
 
 
 def _check_images(X: Any) -> None:
-    """Refuse what holds no images, which scikit-learn would describe as a scalar or a vector."""
+    """Refuse arguments without images, for which scikit-learn's own message would not help."""
     if is_path(X):
         raise ValueError(f"`X` must be a list of paths, got one: {X!r}")
     if X is None or (isinstance(X, list | tuple) and not X):
@@ -233,7 +238,7 @@ def _check_images(X: Any) -> None:
 
 
 def _as_list(X: Any) -> list[Any] | None:
-    """Return images that are paths or have different shapes; None for anything else."""
+    """Return images that are paths, masked, or of different shapes as a list, otherwise None."""
     rows = X.to_numpy() if hasattr(X, "to_numpy") else X
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OU":
         rows = rows.ravel().tolist() if rows.ndim == 1 or rows.shape[1] == 1 else rows
@@ -254,14 +259,14 @@ def _check_shape(shape: tuple[int, ...], expected: tuple[int, ...] | None) -> No
 
 
 def item_of(images: Iterable[Any], i: int) -> Any:
-    """Return the array or path of one of the images, if they are those of a list."""
+    """Return the array or path of an image of a list, None for other images."""
     items: Any = getattr(images, "items", None)
     return None if items is None else items[i]
 
 
 @contextmanager
 def image_noted(i: int, item: Any = None) -> Iterator[None]:
-    """Add a note to errors that says which image they are of, and in which file it is."""
+    """Add a note to errors with the number of the image, and its path if it is a file."""
     try:
         yield
     except (TypeError, ValueError) as error:

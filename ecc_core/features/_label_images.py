@@ -1,4 +1,4 @@
-"""Label images of the frames of a movie, as they are given."""
+"""The checked label images of the frames of a movie."""
 
 from __future__ import annotations
 

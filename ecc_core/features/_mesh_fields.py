@@ -1,4 +1,4 @@
-"""Probabilities that neighbouring points of a Gaussian field on a mesh exceed a level together."""
+"""Gaussian fields on meshes: probabilities that neighbouring points all exceed a level."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from ecc_core._request.filtration import as_numbers
 from ecc_core._request.simplicial import as_simplices
 from ecc_core.features._steps import Floats
 
-NODES = 24  # The error of the quadrature is below 1e-7 for correlations up to 0.999.
+NODES = 24
+"""Nodes of the quadrature. Its error is below 1e-7 for correlations up to 0.999."""
 MOST_CORRELATED = 1 - 1e-9
-ROWS_AT_ONCE = 1 << 14  # All nodes of so many rows are computed together.
+ROWS_AT_ONCE = 1 << 14
+"""Triangles that are computed at once, at all nodes."""
 
 
 class MeshField(NamedTuple):
@@ -24,18 +26,18 @@ class MeshField(NamedTuple):
 
     points: int
     edges: NDArray[Any]
-    """(m, 2)."""
+    """(m, 2) points."""
     triangles: NDArray[Any]
-    """(k, 3)."""
+    """(k, 3) points."""
     sides: NDArray[np.int64]
-    """The edges (k, 3) of each triangle, those without its last, second and first point."""
+    """(k, 3) edges of each triangle: opposite to its last, its second and its first point."""
 
     def correlations(self, maps: Floats) -> Floats:
         """Return the correlation (m,) of the ends of each edge in maps (maps, points)."""
         sizes = np.sqrt(np.einsum("mp,mp->p", maps, maps))
         first, second = self.edges.T
         sums = np.zeros(len(self.edges))
-        for values in maps:  # one by one, which needs less memory
+        for values in maps:  # All maps at once would need more memory.
             sums += values[first] * values[second]
         found: Floats = np.minimum(sums / (sizes[first] * sizes[second]), MOST_CORRELATED)
         return found
@@ -54,7 +56,7 @@ class MeshField(NamedTuple):
 
 
 def mesh_field(simplices: Any, points: int) -> MeshField:
-    """Return the field on a mesh of so many points, which has edges and triangles only."""
+    """Return the field on a mesh, which must have no simplices of more than three points."""
     given, alone = as_simplices(simplices, np.asarray)
     rows = simplicial_complexes("cpu").make_complex(given, points, alone)
     if len(rows) > 2:
@@ -72,7 +74,7 @@ def mesh_field(simplices: Any, points: int) -> MeshField:
 
 
 def maps_on(residuals: Any, points: int | None) -> Floats:
-    """Return finite maps (maps, points), at each point of which one or more are not 0."""
+    """Return the checked maps (maps, points): finite, and at no point 0 in all maps."""
     maps = as_numbers(residuals, "residuals").astype(np.float64)
     wanted = "n" if points is None else str(points)
     if maps.ndim != 2 or (points is not None and maps.shape[1] != points):
@@ -114,8 +116,8 @@ def _nodes_of_pairs(correlations: Floats) -> tuple[Floats, Floats]:
 def _both_above(level: float, alone: float, pairs: tuple[Floats, Floats]) -> float:
     """Return the sum of P(both > level) over pairs.
 
-    The derivative by the correlation is the density at (level, level) [Plackett 1954], here by the
-    angle whose sine it is.
+    The derivative by the correlation is the density at (level, level) [Plackett 1954]. It is
+    integrated over the angle whose sine is the correlation, for which it is smooth.
     """
     rates, weights = pairs
     integrand = np.exp(-(level**2) * rates)
@@ -125,11 +127,13 @@ def _both_above(level: float, alone: float, pairs: tuple[Floats, Floats]) -> flo
 def _all_above(level: float, alone: float, triples: Floats) -> float:
     """Return the sum of P(all three > level) over triples of correlations (k, 3).
 
-    The integral over s from 0 to 1 of the derivative for correlations times s: for each pair its
-    density at (level, level) times the probability that the third is above, given these.
+    All correlations are multiplied by s, and the derivative by s is integrated from 0 to 1. It is,
+    for each pair, its correlation times its density at (level, level) times the probability that
+    the third is above, given that both are at the level.
     """
     nodes, weights = _quadrature()
-    scales = np.sin(math.pi / 2 * nodes)  # so that densities of nearly equal points are smooth
+    # With s = sin(a), the integrand is smooth also for nearly equal points.
+    scales = np.sin(math.pi / 2 * nodes)
     steps = math.pi / 2 * np.cos(math.pi / 2 * nodes) * weights
     total = len(triples) * alone**3
     for start in range(0, len(triples), ROWS_AT_ONCE):

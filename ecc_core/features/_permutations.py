@@ -10,15 +10,19 @@ import numpy as np
 from ecc_core._arrays import on_host
 from ecc_core.features._steps import Floats
 
-RESAMPLED_AT_ONCE = 2**22  # The most resampled values in memory.
+RESAMPLED_AT_ONCE = 2**22
+"""The most resampled values in memory."""
 
 
 class Permutations(NamedTuple):
-    """Weights of curves: their weighted sums are the differences of groups."""
+    """Weights of n curves, whose weighted sums are g differences of groups."""
 
-    observed: Floats  # (g, n), of the groups as they are
-    permuted: Iterator[Floats]  # blocks (k, g, n)
-    exact: bool  # whether the blocks contain all permutations once, and not a random sample of them
+    observed: Floats
+    """(g, n) weights for the groups as they are."""
+    permuted: Iterator[Floats]
+    """Blocks (k, g, n) of weights for k permutations."""
+    exact: bool
+    """Whether the blocks contain each permutation once, instead of a random sample."""
 
 
 def blocks(count: int, width: int) -> Iterator[int]:
@@ -33,8 +37,9 @@ def regroupings(
 ) -> Permutations:
     """Divide curves into groups of these sizes, in at most `most` ways.
 
-    The weighted sum is the difference of two groups. For more groups there is one for each, which
-    is how far its mean is from that of all curves (0), by the square root of its share of curves.
+    For two groups, the weighted sum is the difference of their means. For more groups there is a
+    weighted sum for each: the difference of its mean from that of all curves, which must be 0,
+    times the square root of its fraction of the curves.
     """
     count = sum(sizes)
     means = np.repeat(np.diag([1 / size for size in sizes]), sizes, axis=1)
@@ -56,7 +61,11 @@ def regroupings(
 
 
 def _arrangements(sizes: Sequence[int], left: Sequence[int], first: int) -> Iterator[list[int]]:
-    """Yield, for each way to fill groups with the curves left, a curve of the group of each."""
+    """Yield all ways to assign the curves `left` to groups of these sizes.
+
+    For each curve it is the number of a curve that is originally in its new group, the first of
+    which is `first`.
+    """
     if len(sizes) == 1:
         yield [first] * len(left)
         return
@@ -82,7 +91,7 @@ def sign_flips(count: int, most: int, width: int, generator: np.random.Generator
 
 
 def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> list[Floats]:
-    """Return the curves (k, n) of the units of each group, or one array of differences of pairs."""
+    """Return the mean curves (k, n) of the units of each group, or the differences of pairs."""
     counts = [len(values) for values in groups.values()]
     got = " and ".join(map(str, counts))
     if not all(counts):
@@ -120,7 +129,7 @@ def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> l
 
 
 def unit_means(groups: dict[str, Floats], units: Any) -> list[dict[Any, Floats]]:
-    """Return the mean curve of each unit in each of the groups, which are given by name."""
+    """Return the mean curve of each unit, by id, for each of the groups."""
     if not isinstance(units, tuple | list) or len(units) != len(groups):
         got = f"{len(units)} of them" if isinstance(units, tuple | list) else type(units).__name__
         names = " and for ".join(f"`{name}`" for name in groups)

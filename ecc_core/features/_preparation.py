@@ -1,4 +1,4 @@
-"""What is done to an image before its features are computed: a channel is chosen, and smoothed."""
+"""The preprocessing of images by transformers: a channel is selected, and smoothed."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Preparation:
     """Takes a channel of images, which may be files, and smooths it."""
 
     channel: Channel = None
-    channel_axis: int | None = None  # of arrays; None for the last one
-    smooth: float | Sequence[float] | None = None  # standard deviation in points
+    channel_axis: int | None = None  # The axis of arrays that has channels; None for the last.
+    smooth: float | Sequence[float] | None = None  # Standard deviation in points.
 
     def __post_init__(self) -> None:
         if self.channel is None and self.channel_axis is not None:
@@ -44,14 +44,14 @@ class Preparation:
             )
 
     def of(self, item: Any) -> Array:
-        """Return the image that an item is: an array, or the path of a file, which is read."""
+        """Return the preprocessed image of an item, an array or the path of a file."""
         if not is_path(item):
             return self._smoothed(self._from_array(np.asanyarray(item)))
         with file_named(item):
             return self.of_file(open_single(item))
 
     def of_file(self, image: StoredImage) -> Array:
-        """Return the image in an opened file; ValueErrors do not name the file."""
+        """Return the preprocessed image of an open file. The path is not in errors."""
         return self._smoothed(self._from_file(image))
 
     def _from_array(self, image: Array) -> Array:
@@ -136,9 +136,9 @@ def checked_sigma(smooth: Any, ndim: int) -> list[float]:
 
 
 def stain_of(colours: Array, name: str) -> Array:
-    """Return how much of a stain there is at each point of an image whose last axis are colours.
+    """Return the optical density of a stain in an image whose last axis has colours.
 
-    This is a channel of `skimage.color.rgb2hed`, the optical densities of Ruifrok and Johnston.
+    It is a channel of `skimage.color.rgb2hed`, the colour deconvolution of Ruifrok and Johnston.
     """
     if colours.shape[-1] not in (3, 4):
         raise ValueError(
@@ -165,9 +165,9 @@ def read_labels(path: Any) -> Array:
 
 
 def labels_of(image: StoredImage) -> Array:
-    """Return the label image in an opened file; ValueErrors do not name the file.
+    """Return the label image in an open file. The path is not in errors.
 
-    Floats in files become integers, as by ``ecc curve --labels``.
+    Floats in files become integers, as in ``ecc curve --labels``.
     """
     _check_single_time(image)
     for letter, count in zip(image.axes, image.shape, strict=True):
@@ -180,18 +180,18 @@ def labels_of(image: StoredImage) -> Array:
 
 
 def open_single(path: Any) -> StoredImage:
-    """Open the image in a file, which holds only one."""
+    """Open the image in a file, which must be the only one there."""
     try:
         return open_image(path)
     except InputFileError as error:
         if "`series`" not in str(error):
             raise
-        # `series` is an argument of `open_image`, which a transformer has not.
+        # The message names the argument `series` of `open_image`, which transformers lack.
         raise InputFileError(f"{error}; a transformer takes files of one image: {ADVICE}") from None
 
 
 def _says_no_axes(image: StoredImage) -> bool:
-    """Whether a file has arrays without any description, such as those of NumPy."""
+    """Whether a file does not name the axes of its array, such as an NPY file."""
     parts = Path(str(image.path).lower()).parts
     is_numpy = any(part.endswith((".npy", ".npz")) for part in parts)
     return is_numpy or "?" in image.axes
@@ -211,7 +211,7 @@ def is_path(part: Any) -> bool:
 
 @contextmanager
 def file_named(path: Any) -> Iterator[None]:
-    """Name the file in errors that its contents cause."""
+    """Add the path to errors that the file causes."""
     try:
         yield
     except InputFileError:

@@ -1,4 +1,4 @@
-"""What transformers compute of the sets of an image: the values of their parameter `quantity`."""
+"""The quantities of transformers, by the values of their parameter `quantity`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARAMETERS = {
 
 
 def quantity_named(name: Any, *, of_regions: bool = False) -> CurveQuantity[Any]:
-    """Return a quantity, after checking that it exists, of regions if wanted."""
+    """Return the quantity with a name, which must have a function of regions if `of_regions`."""
     names = [key for key, one in CURVES.items() if one.of_regions or not of_regions]
     if name not in names:
         words = ", ".join(f'"{key}"' for key in names[:-1])
@@ -33,7 +33,7 @@ def quantity_named(name: Any, *, of_regions: bool = False) -> CurveQuantity[Any]
 
 
 def function_of(name: Any, *, of_regions: bool = False) -> Callable[..., Any]:
-    """Return the public function that computes a quantity, of regions if wanted."""
+    """Return the public function that computes a quantity of images, or of regions."""
     quantity = quantity_named(name, of_regions=of_regions)
     found: Callable[..., Any] = getattr(
         ecc_core, quantity.of_regions if of_regions else quantity.of_image
@@ -42,7 +42,7 @@ def function_of(name: Any, *, of_regions: bool = False) -> Callable[..., Any]:
 
 
 def options_of(transformer: Any) -> dict[str, Any]:
-    """Return the parameters of a transformer that its quantity has, and refuse the others."""
+    """Return the parameters of a transformer's quantity. Those of others must be the default."""
     found = {}
     for name, (quantity, default) in PARAMETERS.items():
         value = getattr(transformer, name)
@@ -56,11 +56,11 @@ def options_of(transformer: Any) -> dict[str, Any]:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    is_scalar = isinstance(value, str | int | float)  # arrays have no single truth value
+    is_scalar = isinstance(value, str | int | float)  # An array has no single truth value.
     return value is default or (is_scalar and value == default)
 
 
 def names_of_features(functionals: tuple[str, ...], count: int) -> list[str]:
-    """Return the names of the features of one image: for each functional those at thresholds."""
+    """Return the names of the features of an image, for each functional at each threshold."""
     prefixes = ["ecc" if functionals == ("euler",) else f"{name}_" for name in functionals]
     return [f"{prefix}{i}" for prefix in prefixes for i in range(count)]

@@ -1,4 +1,4 @@
-"""Whether the curves of an independent unit are replicates, which can be averaged."""
+"""Checks that the curves of an independent unit are replicates, which can be averaged."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
 CHANNELS = ("channel", "c")
 TIMES = ("t", "frame")
 IMAGE = "input"
-"""The column that says which image a curve is from."""
+"""The column with the image of a curve."""
 REPLICATES = (
     *(IMAGE, "folder", "name", "layer", "index"),
     *("plate", "well", "row", "column", "field"),
 )
-"""Columns that say where a curve is from, whose values within a unit are replicates."""
-MOST_OBJECTS = 0.5  # share of the images that have the label of an object, on average
+"""Columns with the origin of a curve. Curves of a unit that differ in them are replicates."""
+MOST_OBJECTS = 0.5
+"""The largest fraction of the images, on average, that have the label of an arbitrary object.
+Labels in more images are names."""
 PLACES = {"well": ("plate",), "field": ("plate", "well")}
-"""Columns without which the value of another one does not say which one it is."""
+"""Columns that are needed to identify the value of another one: wells of plates have one name."""
 
 
 class Mixed(NamedTuple):
     """A column whose values within a unit are no replicates."""
 
     column: str
-    values: tuple[str, ...]  # within the unit
-    unit: str  # "" for a group as a whole
-    recurs: bool  # whether that is known because the same values recur in other units
+    values: tuple[str, ...]  # The values within the unit.
+    unit: str  # "" for a group as a whole.
+    recurs: bool  # Whether the reason is that the same values recur in other units.
 
     def in_words(self, chosen: str, otherwise: str) -> str:
-        """Say what is wrong, and what can be done: choose a value, or average nevertheless."""
+        """Return a message with the advice to choose a value, or to average nevertheless."""
         differ = f"curves of {f'the unit {self.unit!r}' if self.unit else 'a group'} differ in"
         reason = "which recur in other units, so that they" if self.recurs else "which"
         return (
@@ -73,8 +75,8 @@ Key = tuple[int, str]
 def unit_ids(groups: Sequence[DataFrame], column: str, paired: bool) -> list[list[str]]:
     """Return the id of the unit of each curve of each group.
 
-    Wells of different plates are different units; in pairs they may be a plate before and one
-    after, so that only plates of the same group tell them apart.
+    Wells of different plates are different units. If units are paired, the two groups may be plates
+    before and after a treatment: then the plate belongs to the id only if it varies within a group.
     """
     known = [{*map(str, group)} for group in groups]
     in_all = set.intersection(*known)
@@ -111,9 +113,9 @@ def check_replicates(
 ) -> list[str]:
     """Return the columns over which the curves of a unit are averaged.
 
-    `groups` say what is known of the curves of each group, and `units`, if they are not single
-    curves, have an id for each curve. MixedUnitsError: within a unit the values of a column are no
-    replicates, and the column is none of `average`.
+    `groups` are the metadata of the curves of each group, and `units` the ids of their units, or
+    None if each curve is a unit. Raises MixedUnitsError if the values of a column within a unit are
+    no replicates, unless the column is in `average`.
     """
     allowed = {average, *REPLICATES} if isinstance(average, str) else {*average, *REPLICATES}
     of_group = [(number, "") for number, group in enumerate(groups) for _ in range(len(group))]
@@ -139,7 +141,7 @@ def check_replicates(
 
 
 def _texts(groups: Sequence[DataFrame], column: str) -> list[str]:
-    """Return the cells of a column in all groups, empty ones where a group has no such column."""
+    """Return the cells of a column in all groups, empty ones for groups without the column."""
     texts: list[str] = []
     for group in groups:
         texts += texts_of(group[column]) if column in group else [""] * len(group)
@@ -155,7 +157,7 @@ def _values_by(keys: Sequence[Key], texts: Sequence[str]) -> dict[Key, dict[str,
 
 
 def _is_named(column: str, groups: Sequence[DataFrame]) -> bool:
-    """Whether a column has the indices of channels that all have names, which count instead."""
+    """Whether a column has indices of channels that all have names, which are checked instead."""
     if column != "c":
         return False
     if not all("channel" in group for group in groups):
@@ -166,7 +168,7 @@ def _is_named(column: str, groups: Sequence[DataFrame]) -> bool:
 def _recurs(
     column: str, groups: Sequence[DataFrame], of_unit: Sequence[Key], texts: Sequence[str]
 ) -> bool:
-    """Whether the values of a column in one unit, or labels of one image, recur in the others."""
+    """Whether the values of a column in a unit, or the labels of an image, recur in most others."""
     columns = [group[column] for group in groups if column in group]
     if any(map(_is_measured, columns)):
         return False
@@ -185,7 +187,7 @@ def _recurs(
 
 
 def _is_measured(column: Series[Any]) -> bool:
-    """Whether a column has fractions, as measurements have and ids have not."""
+    """Whether a column has fractions, so that it is a measurement and not an id."""
     if column.dtype.kind != "f":
         return False
     known = column.dropna().to_numpy()
@@ -198,10 +200,10 @@ def _is_numbered(labels: frozenset[str]) -> bool:
 
 
 def _are_names(sets: Sequence[frozenset[str]]) -> bool:
-    """Whether sets of labels are the same ones, of which some images lack a few.
+    """Whether labels are names that recur in the images, though some images lack a few.
 
-    Objects that were numbered have the labels 1 to n in each image, or, after some were removed,
-    mostly labels that other images lack.
+    Objects that were only numbered have the labels 1 to n in each image or, after some were
+    removed, mostly labels that other images lack.
     """
     numbered = all(map(_is_numbered, sets))
     every = frozenset().union(*sets)

@@ -1,4 +1,4 @@
-"""Curves as step functions, and their alignment: rows of numbers at common levels."""
+"""Curves as step functions, and their alignment at common levels."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ Metric: TypeAlias = Literal["L1", "L2", "W1"]
 
 
 class Steps(NamedTuple):
-    """A step function: a value holds from its level up to the next, 0 before the first level."""
+    """A step function: each value holds from its level to the next. Before the first it is 0."""
 
-    levels: Floats  # (n,), increasing; thresholds of superlevel sets are negated and reversed
-    values: Floats  # batch + (n,)
+    levels: Floats
+    """(n,) increasing levels. Thresholds of superlevel sets are negated and reversed."""
+    values: Floats
+    """(..., n) values."""
 
 
 def as_steps(curve: Curve, superlevel: bool, name: str = "curve") -> Steps:
-    """Check a curve or a batch of curves."""
+    """Return a curve, or a batch of curves, as step functions, checked."""
     pair: Any = curve
     if isinstance(curve, CurveResult):
         pair = curve.thresholds, curve.values
@@ -91,7 +93,7 @@ def _at(levels: Floats, curve: Steps) -> Floats:
 
 
 def check_level(level: float) -> float:
-    """A probability, neither 0 nor 1."""
+    """Return a probability, which must be neither 0 nor 1."""
     if not 0 < level < 1:
         raise ValueError(f"`level` must be between 0 and 1, got {level!r}")
     return level
@@ -100,16 +102,20 @@ def check_level(level: float) -> float:
 class Aligned(NamedTuple):
     """Groups of curves as step functions at common levels.
 
-    Transforms are the curves of all directions in one row, and all functionals the curves of each,
-    divided by its largest size. Their levels say how long a value counts.
+    A row of a transform has the curves of all directions, one after another. A row of all
+    functionals has the curve of each, divided by its largest absolute value. The differences of
+    their levels are then the weights of values in integrals.
     """
 
-    levels: Floats  # (n,), increasing; thresholds of superlevel sets are negated and reversed
-    groups: list[Floats]  # a row (k, n) for each curve of each argument
+    levels: Floats
+    """(n,) increasing levels. Thresholds of superlevel sets are negated and reversed."""
+    groups: list[Floats]
+    """For each argument, (k, n) values: a row for each curve."""
     superlevel: bool
-    at: Floats | None  # heights or thresholds of each of the curves in a row, if there are several
+    at: Floats | None
+    """The heights or thresholds of each curve in a row if there are several, otherwise None."""
     quantity: tuple[str, str | None, str]
-    """What curves count or measure, the unit of their thresholds, and what these are."""
+    """Words for the values, the unit of the thresholds, and the word for the thresholds."""
 
     def restored(self, *rows: Floats) -> tuple[Any, ...]:
         """Return thresholds or heights (m,), and rows (n,) as (m,) or (curves, m) arrays."""
@@ -121,7 +127,7 @@ class Aligned(NamedTuple):
 
 
 def _first_of(table: Any) -> Any:
-    """Return the first curve of a list, or what is no list as it is."""
+    """Return the first curve of a list. Other arguments are returned unchanged."""
     if isinstance(table, list) and table:
         return table[0]
     return table
@@ -185,13 +191,16 @@ def align(
 
 
 def from_table(curves: Any, functional: str | None = None, name: str = "curves") -> Any:
-    """Return the curves of a table or data frame that have a functional; others as they are."""
+    """Return the curves of a table or data frame. Other arguments are returned unchanged."""
     table = read_frame(curves, functional, name)
     return table.curves if isinstance(table, CurveTable) else table
 
 
 def read_frame(curves: Any, functional: str | None = None, name: str = "curves") -> Any:
-    """Return the table of a data frame, with curves that have a functional; others as they are."""
+    """Return the table of a data frame, of the quantity that has a functional.
+
+    Other arguments are returned unchanged.
+    """
     if not hasattr(curves, "iloc"):
         return curves
     measure: Any = None
@@ -199,7 +208,7 @@ def read_frame(curves: Any, functional: str | None = None, name: str = "curves")
         measure = quantity_of(functional)
     try:
         if functional == "euler":
-            with suppress(ValueError):  # Betti numbers alone have one, too
+            with suppress(ValueError):  # Betti numbers have an Euler characteristic, too.
                 return curves_of_table(curves, "euler")
         return curves_of_table(curves, measure)
     except ValueError as error:
@@ -210,7 +219,7 @@ def read_frame(curves: Any, functional: str | None = None, name: str = "curves")
 def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]]:
     """Return levels, and the curves (k, count, m) of each group as rows (k, count * m + 1).
 
-    A value counts as long as its width. The last value of a row is 0, at the level behind it.
+    The differences of levels are the widths of the values. A row ends with the value 0.
     """
     widths_of_row = np.tile(widths, groups[0].shape[1])
     levels = np.append(0, np.cumsum(widths_of_row))
@@ -279,9 +288,9 @@ def _selected(curves: Any, wanted: tuple[str | None, ...], above: bool, name: st
 def _transforms(
     superlevel: Any, functional: Any, **given: Any
 ) -> tuple[Floats, list[Floats], Floats]:
-    """Return heights, the values (k, directions, heights) of transforms, and how much they count.
+    """Return heights, the values (k, directions, heights) of transforms, and their weights.
 
-    A value counts as in the trapezoidal rule, divided by the number of directions, as in
+    Weights are those of the trapezoidal rule, divided by the number of directions, as in
     :func:`ecc_core.transform_distance`.
     """
     for name, value in (("superlevel", superlevel), ("functional", functional)):
@@ -320,7 +329,8 @@ def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
         norm = np.abs(held) @ widths
     elif metric == "L2":
         norm = np.sqrt(held**2 @ widths)
-    else:  # of the integral: the mean of its absolute value over each interval
+    else:
+        # The norm of the integral, which is linear in each interval and may change its sign there.
         areas = held * widths
         end = np.cumsum(areas, axis=-1)
         begin = end - areas

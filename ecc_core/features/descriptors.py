@@ -103,9 +103,10 @@ def curve_descriptors(
     each = np.arange(len(rows))
     signs = np.sign(rows)
     places = np.where(signs != 0, np.arange(rows.shape[1]), -1)
-    latest = np.maximum.accumulate(places, axis=1)  # the latest threshold of non-zero value
+    # Zeros take the sign of the latest value before them that is not zero.
+    latest = np.maximum.accumulate(places, axis=1)
     carried = np.where(latest >= 0, np.take_along_axis(signs, latest, axis=1), 0)
-    crossing = np.zeros(rows.shape, dtype=np.bool_)  # where lobes begin
+    crossing = np.zeros(rows.shape, dtype=np.bool_)  # The places at which lobes begin.
     crossing[:, 1:] = carried[:, 1:] * carried[:, :-1] < 0
     lobe = np.cumsum(crossing, axis=1)
     first_sign = signs[each, (signs != 0).argmax(axis=1)]

@@ -302,7 +302,7 @@ def _curve_in_continuum(
     moments: Floats,
     filtration: Filtration,
 ) -> ExpectedCurve:
-    """Return the curve by the kinematic formula, at the standardised thresholds `u`."""
+    """Return the expected curve by the kinematic formula, at standardised thresholds `u`."""
     above = u if filtration.superlevel else -u
     expected = kinematic_curve(above, counts, steps, moments)
     facts = {**curve_facts(filtration), "connectivity": None}
@@ -336,7 +336,7 @@ def _with_band(
     mask: Mask | None,
     level: float,
 ) -> ExpectedCurve:
-    """Return an expected curve with the band that the curves of `count` images give."""
+    """Return an expected curve with a band from the curves of `count` images."""
     squares = np.zeros(expected.mean.size)
     for image in images:
         curve = euler_curve(
@@ -356,7 +356,7 @@ def _with_band(
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:
-    """Return the shape of an image of 1 to 3 axes."""
+    """Return the checked shape of an image with 1 to 3 axes."""
     try:
         sizes = tuple(operator.index(n) for n in shape)
     except TypeError:

@@ -31,8 +31,8 @@ from ecc_core.features._steps import (
 )
 
 Seed = int | np.random.Generator | None
-# The relative error of a distance: a permutation of equal groups has the same distance.
-ROUNDING = 1e-12
+MOST_ROUNDING = 1e-12
+"""The largest relative error of a distance. Smaller differences of distances are no differences."""
 
 
 def mean_band(
@@ -143,7 +143,8 @@ def mean_band(
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
     normal = np.quantile(np.concatenate(deviations), level, axis=0)
     special = import_optional("scipy.special", extra="features", purpose="mean_band")
-    q = -special.stdtrit(count - 1, special.ndtr(-normal))  # a quantile of Student's distribution
+    # The same quantile of Student's distribution.
+    q = -special.stdtrit(count - 1, special.ndtr(-normal))
     thresholds, middle, low, high = aligned.restored(mean, mean - q * spread, mean + q * spread)
     return CurveBand(thresholds, middle, low, high, *aligned.quantity)
 
@@ -299,7 +300,7 @@ def permutation_test(
 
 
 def _default_units(given: Mapping[str, Any]) -> tuple[list[str], ...] | None:
-    """Return the images of tables as their units, None if each curve is one."""
+    """Return the images of tables as units, None if each curve is a unit."""
     if not all(isinstance(table, CurveTable) for table in given.values()):
         return None
     images = images_as_units([table.metadata for table in given.values()])
@@ -309,7 +310,7 @@ def _default_units(given: Mapping[str, Any]) -> tuple[list[str], ...] | None:
 def _check_units(
     given: Mapping[str, Any], units: Sequence[Any] | None, average: str | Collection[str]
 ) -> None:
-    """Check that the curves of a unit are replicates, as far as tables say what they are."""
+    """Check that the curves of a unit are replicates, by the metadata of tables."""
     ids = [None] * len(given) if units is None else units
     pairs = zip(given.values(), ids, strict=True)
     known = [(table.metadata, own) for table, own in pairs if isinstance(table, CurveTable)]
@@ -321,7 +322,7 @@ def _check_units(
 def _compared(
     values: Floats, permutations: Permutations, scale: Floats, levels: Floats, metric: Metric
 ) -> tuple[float, float, Floats, Floats, Floats]:
-    """Return the statistic, its p-value and null values; and differences and p-values by level."""
+    """Return the statistic, its p-value and null values, and differences and p-values by level."""
 
     def distance(moved: Floats) -> Floats:
         return _size(_norms(moved, levels, metric)[..., None])[..., 0]
@@ -338,11 +339,11 @@ def _compared(
     largest = np.sort(np.concatenate(extremes))
     statistic = float(distance(observed))
     largest_values = np.abs(values).max(axis=0)
-    rounding = ROUNDING * float(_norms(largest_values, levels, metric))
+    rounding = MOST_ROUNDING * float(_norms(largest_values, levels, metric))
     as_far = np.count_nonzero(every >= statistic - rounding)
-    own = _relative(np.abs(difference), scale) * (1 - ROUNDING) - ROUNDING
+    own = _relative(np.abs(difference), scale) * (1 - MOST_ROUNDING) - MOST_ROUNDING
     further = largest.size - np.searchsorted(largest, own)
-    unseen = 0 if permutations.exact else 1  # the observed groups are not among random ones
+    unseen = 0 if permutations.exact else 1  # The observed groups are not among random ones.
     total = unseen + every.size
     return (
         statistic,
@@ -354,23 +355,23 @@ def _compared(
 
 
 def _largest(groups: Sequence[Floats]) -> Floats:
-    """Return the largest size of all curves at each level."""
+    """Return the largest absolute value of all curves at each level."""
     largest: Floats = np.abs(np.concatenate(groups)).max(axis=0, initial=0)
     return largest
 
 
 def _without_rounding(differences: Floats, largest: Floats) -> Floats:
-    """Return differences (k, n) of curves, 0 at levels where all of them are due to rounding.
+    """Return differences (k, n) of curves, 0 at levels at which all are due to rounding.
 
-    Divided by their standard deviation they would be as large as real ones. `largest` are the sizes
-    of the curves.
+    In units of their standard deviation, rounding errors would be as large as real differences.
+    `largest` are the largest absolute values of the curves.
     """
-    is_rounding = np.abs(differences).max(axis=0, initial=0) <= ROUNDING * largest
+    is_rounding = np.abs(differences).max(axis=0, initial=0) <= MOST_ROUNDING * largest
     return np.where(is_rounding, 0.0, differences)
 
 
 def _norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
-    """Return norms of step functions (..., n), those of a single level by their value there."""
+    """Return norms of step functions (..., n). At a single level they are absolute values."""
     if levels.size == 1:
         return np.abs(values[..., 0])
     return norms(values, levels, metric)
@@ -385,6 +386,6 @@ def _size(parts: Floats) -> Floats:
 
 
 def _relative(difference: Floats, scale: Floats) -> Floats:
-    """Return differences in units of a scale; no difference is 0 of any scale."""
+    """Return differences in units of a scale. A difference of 0 stays 0 if the scale is 0, too."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(difference == 0, 0.0, difference / scale)

@@ -27,12 +27,17 @@ from ecc_core.features._mesh_fields import maps_on, mesh_field
 from ecc_core.features._steps import Floats
 from ecc_core.features.gaussian import Covariance, Seed, check_shape
 
-LEVELS = np.linspace(0, 9, 181)  # in standard deviations; log-linear in between
+LEVELS = np.linspace(0, 9, 181)
+"""Levels of curves in standard deviations, between which the logarithm is interpolated."""
 EXPECTED_MAXIMA = Domain((CLOSED, PERIODIC))
 COARSE_LEVELS = np.linspace(0, 9, 19)
-HALVINGS = 16  # A step between levels is halved so often.
-STEP = 0.01  # standard deviations, over which the slope is measured
-GROUPS = 10  # The jackknife leaves out one of so many groups of maps, or slabs of one map.
+"""Levels of curves on meshes, between which the threshold is found by bisection."""
+HALVINGS = 16
+"""The steps of the bisection."""
+STEP = 0.01
+"""Half of the distance in standard deviations over which the slope of a curve is measured."""
+GROUPS = 10
+"""The groups of maps, or slabs of a single map, that the jackknife leaves out one by one."""
 
 
 class GaussianThreshold(NamedTuple):
@@ -189,10 +194,10 @@ def gaussian_threshold(
 def _jackknife(
     products: Floats, solve: Callable[[Floats], tuple[float, float]]
 ) -> GaussianThreshold:
-    """Return the threshold for correlations of maps, with its error: maps are left out in groups.
+    """Return the threshold for the correlations of maps, with its error by the jackknife.
 
-    `products` are those of the values of each map at the corners of a cell, and `solve` returns the
-    threshold for correlations with the error of its integration.
+    `products` are the products of the values of each map at the corners of a cell. `solve` takes
+    correlations and returns the threshold with the error of its integration.
     """
 
     def level_of(sums: Floats) -> tuple[float, float]:
@@ -257,7 +262,7 @@ def _mesh_threshold(
 
 
 def _crossing(curve: Floats, alpha: float) -> tuple[float, float]:
-    """The last level at which the curve is alpha, and how steeply it falls there."""
+    """Return the last level at which the curve is alpha, and its slope there, positive."""
     above = np.flatnonzero(curve[:-1] >= alpha)
     if not above.size:
         raise ValueError(
@@ -266,7 +271,7 @@ def _crossing(curve: Floats, alpha: float) -> tuple[float, float]:
         )
     i = above[-1]
     before, after = LEVELS[i : i + 2]
-    # Far from its extremes the curve falls exponentially.
+    # At high levels the curve falls nearly exponentially.
     high, low = np.log(np.maximum(curve[i : i + 2], 1e-300))
     rate = (high - low) / (after - before)
     return float(before + (high - math.log(alpha)) / rate), alpha * rate
@@ -275,7 +280,10 @@ def _crossing(curve: Floats, alpha: float) -> tuple[float, float]:
 def _corner_products(
     residuals: ArrayLike, shape: tuple[int, ...], kept: NDArray[np.bool_] | None
 ) -> Floats:
-    """Sums of products of the corners of all cells, for each map or slab of one map."""
+    """Return the products of the values at the corners of cells, summed over all cells.
+
+    There is a sum for each map, or for each slab of a single map.
+    """
     maps = as_numbers(residuals, "residuals")
     ndim = len(shape)
     if maps.shape[-ndim:] != shape or maps.ndim > ndim + 1:
@@ -303,7 +311,7 @@ def _corner_products(
 
 
 def _corners(values: NDArray[Any]) -> NDArray[Any]:
-    """The values at the corners of each cell between points, (2**d, cells...)."""
+    """Return the values at the corners of each cell between points, (2**d, *cells)."""
     ends = slice(None, -1), slice(1, None)
     corners = itertools.product(ends, repeat=values.ndim)
     return np.stack([values[corner] for corner in corners])

@@ -119,7 +119,7 @@ class RegionCurvesTransformer(ImageTransformer):
     """
 
     _passed = "connectivity", "superlevel", "workers"
-    image_shape = None  # pairs have no flattened form
+    image_shape = None  # Pairs of images and labels cannot be flattened.
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class RegionCurvesTransformer(ImageTransformer):
         return np.array(rows, dtype).reshape(1, -1)
 
     def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
-        """Return pairs of images and labels, read where they are paths."""
+        """Return pairs of images and labels, which are read if they are paths."""
         rows = X.to_numpy() if hasattr(X, "to_numpy") else X
         if isinstance(rows, list | tuple | np.ndarray) and len(rows) and _is_pair(rows[0]):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -216,20 +216,23 @@ def _is_pair(row: Any) -> bool:
     if not isinstance(row, list | tuple | np.ndarray) or not len(row):
         return False
     if isinstance(row, np.ndarray) and len(row) == 1:
-        return False  # of a table with one column
+        return False  # A row of a table with one column.
     return is_path(row[0]) or (isinstance(row, tuple) and np.ndim(row[0]) > 0)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs of an image and its labels, arrays or paths of files, which are read each time."""
+    """Pairs of an image and its labels, each an array or the path of a file.
+
+    Files are read in every iteration.
+    """
 
     pairs: list[Sequence[Any]]
     preparation: Preparation
 
     @property
     def items(self) -> list[Any]:
-        """The images, by which errors name a pair."""
+        """The images, which identify pairs in errors."""
         return [pair[0] for pair in self.pairs]
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -240,7 +243,7 @@ class _Pairs:
 
 
 def _read(pair: Sequence[Any], preparation: Preparation) -> tuple[Any, Any]:
-    """Return a prepared image and its labels, read where they are paths."""
+    """Return a preprocessed image and its labels, which are read if they are paths."""
     if len(pair) != 2:
         raise ValueError(f"`X` must have pairs of an image and its labels, got {len(pair)} parts")
     opened = [open_single(part) if is_path(part) else None for part in pair]
@@ -265,7 +268,7 @@ def _read(pair: Sequence[Any], preparation: Preparation) -> tuple[Any, Any]:
 
 
 def _check_places(image: StoredImage, labels: StoredImage) -> None:
-    """Refuse labels that lie elsewhere than their image, or are scaled differently."""
+    """Refuse labels with another place or spacing than their image."""
     lengths, of_labels = (
         {axis: n for axis, n in zip(file.axes, file.shape, strict=True) if axis in "ZYX"}
         for file in (image, labels)

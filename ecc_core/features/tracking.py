@@ -306,19 +306,19 @@ class _Numbered(NamedTuple):
 
 
 class _Overlaps(NamedTuple):
-    """Pairs of regions of consecutive frames, and how many points they share."""
+    """Pairs of regions of consecutive frames, and the numbers of points that they share."""
 
     first: Integers
     second: Integers
     shared: Integers
 
     def moved(self, first_row: int, second_row: int) -> _Overlaps:
-        """Return the pairs as rows among all regions."""
+        """Return the pairs with the first row of each frame added to their numbers."""
         return _Overlaps(self.first + first_row, self.second + second_row, self.shared)
 
 
 def _measured(image: NDArray[np.integer[Any]]) -> tuple[_Frame, _Numbered]:
-    """Return the regions of a label image, and the image with consecutive numbers."""
+    """Return the regions of a label image, and the image with labels numbered consecutively."""
     places = np.nonzero(image)
     labels, numbers = np.unique(image[places], return_inverse=True)
     points = np.bincount(numbers, minlength=labels.size)
@@ -330,7 +330,7 @@ def _measured(image: NDArray[np.integer[Any]]) -> tuple[_Frame, _Numbered]:
 
 
 def _overlaps(before: _Numbered, after: _Numbered) -> _Overlaps:
-    """Return the pairs of regions of two frames that share points, numbered from 0 on."""
+    """Return the pairs of regions of two frames that share points, numbered from 0."""
     both = (before.image > 0) & (after.image > 0)
     pairs = (before.image[both] - 1) * after.n_regions + (after.image[both] - 1)
     codes, shared = np.unique(pairs, return_counts=True)
@@ -365,7 +365,7 @@ def _counting(lasting: Iterable[ArrayLike], frames: list[_Frame]) -> NDArray[np.
 
 
 def _followed(counting: NDArray[np.bool_], pairs: _Overlaps, points: Integers) -> NDArray[np.bool_]:
-    """Return the regions that count, and those that are the same as one in another frame."""
+    """Return which regions count, or are the same as one that counts in another frame."""
     larger = np.maximum(points[pairs.first], points[pairs.second])
     same = 2 * pairs.shared >= larger
     first = pairs.first[same]
@@ -389,6 +389,7 @@ def _tracks(links: Integers, n_regions: int) -> Integers:
     tracks = np.zeros(n_regions, np.int64)
     new = continued < 0
     tracks[new] = np.arange(1, int(new.sum()) + 1)
-    for region in np.flatnonzero(~new).tolist():  # a region comes after the one that it continues
+    # Rows are in the order of frames, so the region that another one continues comes before it.
+    for region in np.flatnonzero(~new).tolist():
         tracks[region] = tracks[continued[region]]
     return tracks

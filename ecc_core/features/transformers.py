@@ -158,7 +158,7 @@ class EulerCurveTransformer(ImageTransformer):
         self.workers = workers
 
     def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
-        """Return batches of images: an array as a whole, and each image of a list."""
+        """Return batches of images: an array is one batch, and so is each image of a list."""
         images = super()._images(X, reset=reset)
         return replace(images, batched=True) if isinstance(images, ImageList) else [images]
 
@@ -175,7 +175,7 @@ class EulerCurveTransformer(ImageTransformer):
         self.functionals_ = found._functionals
 
     def _range_of(self, images: Iterable[Any]) -> tuple[float, float]:
-        """Return the smallest and the largest value of images, without what is left out."""
+        """Return the smallest and the largest value of images, without masked points and NaN."""
         ends = []
         for i, image in enumerate(images):
             with image_noted(i, item_of(images, i)):
