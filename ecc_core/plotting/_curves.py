@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     )
 
 MOST_LINES = 10
-"""Curves that are drawn one by one."""
-BAND = 0.05, 0.95  # quantiles
+"""The most curves that are drawn one by one."""
+BAND = 0.05, 0.95
+"""The quantiles at the ends of the band in place of many curves."""
 MOST_PEAK = 20
-"""A peak of so many times the median hides the rest."""
+"""The largest peak, in multiples of the median, on a linear scale. Higher peaks hide the rest."""
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
 
 Curve: TypeAlias = "CurveResult[Any] | tuple[ArrayLike, ArrayLike]"
@@ -89,11 +90,11 @@ def plot_curve(
     known = _meaning_of(curve, superlevel)
     thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
     finite = np.isfinite(thresholds)
-    count = math.prod(values.shape[:-1])  # also if no threshold is finite
+    count = math.prod(values.shape[:-1])  # `reshape` cannot infer it if no threshold is finite.
     lines = values[..., finite].reshape(count, np.count_nonzero(finite))
     drawn = _draw_steps(ax, thresholds[finite], lines, known["superlevel"], label=label, **line)
     for artist in drawn:
-        artist.ecc_meaning = known  # what is drawn over it must agree with
+        artist.ecc_meaning = known  # Curves that are drawn over it must agree with these facts.
     if own:
         names = getattr(curve, "labels", None)
         if names is not None and label is None and 0 < len(drawn) == len(names):
@@ -106,14 +107,14 @@ def plot_curve(
 
 
 def _meaning_of(curve: Curve, superlevel: bool | None) -> dict[str, Any]:
-    """Return the facts that curves must have in common; a pair knows what is given."""
+    """Return the facts in which curves must agree. Those of a pair are as given."""
     if isinstance(curve, tuple):
         return {"superlevel": bool(superlevel)}
     return curve._meaning(superlevel=superlevel)
 
 
 def _label_axes(ax: Axes, curve: Curve) -> None:
-    """Say what the axes show, unless they do."""
+    """Label axes that have no labels yet."""
     if not ax.get_xlabel():
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.set_xlabel(named("threshold", getattr(curve, "units", None)))
@@ -126,7 +127,7 @@ def _label_axes(ax: Axes, curve: Curve) -> None:
 def _draw_steps(
     ax: Axes, thresholds: Any, lines: Any, superlevel: bool, label: str | None = None, **line: Any
 ) -> list[Any]:
-    """Draw curves (k, n) as step functions; of many, the mean and a band. Return the lines."""
+    """Draw curves (k, n) as step functions, or the mean and a band of many. Return the lines."""
     side: Literal["pre", "post"] = "pre" if superlevel else "post"
     style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": f"steps-{side}", **line}
     count = len(lines)
@@ -148,7 +149,7 @@ def _draw_steps(
 
 
 def _scale_counts(ax: Axes) -> None:
-    """Let a scale be logarithmic beyond small numbers if one peak hides all others."""
+    """Make a scale logarithmic beyond small numbers if a high peak hides everything else."""
     drawn = [np.abs(line.get_ydata()) for line in ax.lines if line.get_drawstyle() != "default"]
     sizes: Any = np.concatenate([[0], *drawn])
     inside = sizes[sizes > 1]
@@ -230,18 +231,18 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) 
     names = [*curves]
     if len(curves) > MOST_LINES:
         handles, names = next(iter(panels.values())).get_legend_handles_labels()
-    if handles:  # at the right of the panels, for which the figure becomes wider
+    if handles:  # The legend is to the right of the panels, and the figure becomes wider.
         blank = [" "] * len(handles)
         legend = figure.legend(handles, blank, loc="outside right upper", frameon=False)
         for text, name in zip(legend.texts, names, strict=True):
-            text.set(text=name, parse_math=False)  # names may hold $ or begin with _
+            text.set(text=name, parse_math=False)  # Names may contain $ or begin with _.
         width = legend.get_window_extent().width / figure.dpi
         figure.set_figwidth(figure.get_figwidth() + width)
     return figure
 
 
 def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -> None:
-    """Draw the mean and the band of curves, each at the thresholds of all of them."""
+    """Draw the mean and the band of curves at the union of their thresholds."""
     _label_axes(ax, curves[0])
     above = _meaning_of(curves[0], superlevel)["superlevel"]
     pairs = []
@@ -252,9 +253,10 @@ def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -
     levels = levels[np.isfinite(levels)]
     rows = []
     for at, values in pairs:
-        flat = np.pad(values.reshape(-1, at.size), ((0, 0), (1, 1)))  # outside the set is empty
+        # Beyond the thresholds on one side, the set is empty and the curve is 0.
+        flat = np.pad(values.reshape(-1, at.size), ((0, 0), (1, 1)))
         place = np.searchsorted(at, levels, "left" if above else "right")
-        rows.append(flat[:, place + above])
+        rows.append(flat[:, place + 1 if above else place])
     _draw_steps(ax, levels, np.concatenate(rows), above)
 
 
@@ -303,7 +305,7 @@ def _panels(labels: Iterable[str], width: float) -> tuple[Figure, dict[str, Axes
 
 
 def _describe(figure: Figure, panels: Mapping[str, Axes]) -> None:
-    """Label the axes of panels with curves, the thresholds at the last one only."""
+    """Label the axes of panels, with thresholds below the last one only."""
     for label, ax in panels.items():
         if ax.get_xlabel():
             ax.set_ylabel(label)

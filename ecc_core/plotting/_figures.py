@@ -1,4 +1,4 @@
-"""What all figures share."""
+"""Functions and sizes of all figures."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMN = 3.5  # inches, one column of a two-column page
+COLUMN = 3.5  # The width of a column of a two-column page, in inches.
 FAINT = "#d0d0d0"
 
 
 def new_figure(**settings: Any) -> "Figure":
-    """Return a figure made without pyplot: it needs no display and leaves no global state."""
+    """Return a figure made without pyplot, which needs no display and leaves no global state."""
     figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
     found: Figure = figures.Figure(**settings)
     return found
@@ -27,5 +27,5 @@ def new_axes(height: float, **settings: Any) -> "Axes":
 
 
 def named(quantity: str, units: str | None) -> str:
-    """Return the label of an axis."""
+    """Return the label of an axis, with the units if there are any."""
     return f"{quantity} ({units})" if units else quantity

@@ -23,21 +23,22 @@ PAPER = "#f4f4f4"
 CURVE_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#b3b3b3", "linewidth": 2.4, "zorder": 2},
     {"color": "#1a1a1a", "linewidth": 0.8, "zorder": 2},
-)  # both stay visible where one covers the other
+)
+"""The first curve is wider, so that both stay visible if the second one covers it."""
 MARKER_STYLE: dict[str, Any] = {
     "markersize": 3.4,
     "markeredgecolor": "white",
     "markeredgewidth": 0.5,
     "zorder": 3,
 }
-# Points and inches, for one column of a journal
+# The font size is in points, lengths are in inches.
 FONT_SIZE = 7.0
 LEFT = 0.56
 RIGHT = 0.05
 TOP = 0.18
 BOTTOM = 0.36
 GAP = 0.08
-CAPTION = 0.36  # between the panels and the curves
+CAPTION = 0.36  # The space between the panels and the curves.
 BELOW_PANELS = CAPTION + 1.35 + BOTTOM
 
 
@@ -119,8 +120,8 @@ def plot_level_sets(
     ax.spines[:].set_linewidth(0.5)
     if max(map(abs, ax.get_ylim())) >= 10_000:
         ticker = import_optional("matplotlib.ticker", extra="io", purpose="plotting")
-        ax.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 250k
-    # The legend is below the picture, with each entry in line with its Euler numbers
+        ax.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # It writes 250k.
+    # The legend is below the picture, with each entry in line with its Euler numbers.
     frames[0].legend(
         handles=lines,
         fontsize=FONT_SIZE - 0.8,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ecc_core.results import EulerSurface, EulerTransform
 
-PANEL = 2.2  # inches
+PANEL = 2.2  # The side of a panel, in inches.
 PANELS_A_ROW = 4
 
 
@@ -237,7 +237,7 @@ def plot_transforms(
     transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     on_circle = [_angles(transform.directions) is not None for transform in transforms.values()]
     columns = min(max(len(transforms), 1), PANELS_A_ROW)
-    panels = ["map"]  # of an object, one below the other
+    panels = ["map"]  # The panels of an object, one below the other.
     if shapes is not None:
         panels.append("shape")
     if any(on_circle):
@@ -274,7 +274,7 @@ def plot_transforms(
 
 
 def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a diverging colour scale that a few extreme values do not affect."""
+    """Return the settings of a diverging colour scale that a few extreme values do not affect."""
     largest = 1.0
     if values.size:
         largest = float(np.quantile(np.abs(values), 0.99))
@@ -284,7 +284,7 @@ def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
 
 
 def _quantity(transform: "EulerTransform[Any]") -> str:
-    """Return what the values of a transform are."""
+    """Return the name of the values of a transform."""
     if transform.smooth:
         return "smooth transform"
     return f"weighted {EULER}" if transform.weighted else EULER
@@ -296,7 +296,7 @@ def _finite(transform: "EulerTransform[Any]") -> tuple[NDArray[Any], NDArray[Any
 
 
 def _angles(directions: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Increasing angles from the first axis, if directions are evenly spaced on the circle."""
+    """Return increasing angles from the first axis, None unless evenly spaced on the circle."""
     n, ndim = directions.shape
     if ndim != 2 or n < 2:
         return None

@@ -1,4 +1,4 @@
-"""False and missing classes of a prediction, where they are."""
+"""Figures of the false and the missing classes of a prediction, at their places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ecc_core.results._pairs import PersistencePairs
 
 MARKERS = ("o", "s", "D")
-"""By dimension."""
+"""The marker of each dimension."""
 COLOURS = {"false": "#d95f02", "missing": "#1b9e77"}
 
 
@@ -83,7 +83,7 @@ def plot_matching(
 
 
 def _places(pairs: PersistencePairs[Any], dimension: int) -> NDArray[np.int64]:
-    """Return where classes are: components where they are born, others where they are filled."""
+    """Return the places of classes: births of components, and deaths of others if they die."""
     births = on_host(pairs.birth_points)
     deaths = on_host(pairs.death_points)
     if dimension == 0:

@@ -25,7 +25,8 @@ NAMES = {
     2: ("components", "holes", "torus"),
     3: ("components", "tunnels", "cavities", "torus"),
 }
-"""Classes by number of axes and dimension; the last is that of a periodic image."""
+"""The names of classes by number of axes, then by dimension. The last is that of a periodic image.
+"""
 
 
 def plot_persistence(
@@ -139,9 +140,9 @@ def _extent(pairs: DiagramResult[Any]) -> tuple[float, float]:
 def _by_dimension(
     pairs: DiagramResult[Any],
 ) -> Iterator[tuple[Floats, Floats, NDArray[np.bool_], dict[str, Any]]]:
-    """Births and ends of the classes of each dimension, which of them never die, and their look.
+    """Yield births and ends of the classes of each dimension, which never die, and their style.
 
-    Those that never die end at the last finite value.
+    Classes that never die end at the last finite value.
     """
     births = on_host(pairs.births).astype(np.float64)
     lasts = on_host(pairs.essential)

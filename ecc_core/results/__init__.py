@@ -1,8 +1,8 @@
 """Results of the public functions: arrays together with how they were computed.
 
-A result unpacks into its arrays, ``thresholds, values = euler_curve(image)``, and carries the
-connectivity and the other arguments that its meaning depends on, so that nothing has to be told
-twice when it is plotted, described, compared or saved.
+A result unpacks into its arrays, ``thresholds, values = euler_curve(image)``. It records the
+connectivity and the other arguments on which its meaning depends, so that they need not be given
+again when it is plotted, described, compared or saved.
 """
 
 from ecc_core.results._agreement import agree, check_agreement, functionals_of, meaning

@@ -1,4 +1,4 @@
-"""Whether curves can be compared."""
+"""Checks that curves can be compared."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def functionals_of(curve: Any) -> tuple[str, ...]:
-    """Return the names of what a result has along the last axis but one; "euler" without one."""
+    """Return the names of a result's functionals, ("euler",) if it has no axis of them."""
     return curve._functionals if isinstance(curve, Result) else ("euler",)
 
 
 def meaning(curve: Any, functional: str | None = None) -> dict[str, Any]:
-    """Return the facts in which a result must agree with others; none of a pair of arrays."""
+    """Return the facts in which a result must agree with others, {} for a pair of arrays."""
     return curve._meaning(functional) if isinstance(curve, Result) else {}
 
 
 def agree(meanings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that what is known of curves, by their names, agrees."""
+    """Check that the facts of curves, by the names of the curves, agree."""
     first: dict[str, tuple[str, Any]] = {}
     for name, known in meanings.items():
         for fact, value in known.items():
@@ -39,9 +39,9 @@ def check_agreement(
 ) -> bool:
     """Check that curves can be compared, and return whether they are those of superlevel sets.
 
-    Curves, transforms or lists of these are given by name. Pairs of arrays know nothing of
-    themselves and agree with everything; `superlevel` says what they are. With a functional only
-    that of Minkowski or Betti curves is compared.
+    Curves, transforms or lists of these are given by name. Pairs of arrays have no facts and agree
+    with everything; `superlevel` says of which sets they are. With a functional, only this one of
+    Minkowski or Betti curves is compared.
     """
     named: dict[str, Any] = {}
     for name, curves in given.items():
@@ -49,7 +49,8 @@ def check_agreement(
         named |= {f"{name}[{i}]": c for i, c in enumerate(curves)} if several else {name: curves}
     orders = {name: agreed_superlevel(c, superlevel, name) for name, c in named.items()}
     if len(set(orders.values())) > 1:
-        name_of = {order: name for name, order in reversed(orders.items())}  # the first of each
+        # Reversed, so that the first curve of each kind is kept.
+        name_of = {order: name for name, order in reversed(orders.items())}
         first = name_of[False]
         other = name_of[True]
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The base classes of results, and their conversions to text, figures, tables and arrays."""
+"""The base classes of results, with their conversions to text, figures, tables and arrays."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 else:
     from typing import TypeVar
 
-    ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
+    ArrayT = TypeVar("ArrayT")  # A default needs Python 3.13.
 OneT = TypeVar("OneT")
 
-MOST_DRAWN = 20  # curves in a preview
-MOST_SHOWN = 6  # numbers of an array
+MOST_DRAWN = 20  # Curves in a preview.
+MOST_SHOWN = 6  # Numbers of an array in text.
 UNITS_OF = {
     "threshold": "units",
     "height": "units",
     "threshold_first": "units_first",
     "threshold_second": "units_second",
 }
-"""The fact that is the unit of a coordinate."""
+"""The fact that has the unit of each coordinate."""
 
 
 class Result(Sequence[ArrayT]):
     """Base class of results, which unpack, compare, print and convert.
 
-    A subclass is a frozen dataclass whose first fields, `_fields`, are arrays; the rest are facts
-    about them. ``values`` is the last part.
+    A subclass is a frozen dataclass. Its first fields, `_fields`, are arrays, usually with
+    ``values`` last; the other fields are facts about them.
     """
 
     _fields: ClassVar[tuple[str, ...]]
     """Names of the arrays, in the order in which a result unpacks, as in a named tuple."""
     _quantity: ClassVar[str] = "euler_number"
-    """What the values are: the name of their column in tables."""
+    """The name of the column that the values have in tables."""
     boundary: str | tuple[str, ...] = "closed"
-    """What happens at the border of the image; a fact of results that have another one."""
+    """The boundary of the image. It is a fact of results that support others than "closed"."""
     coordinates: tuple[BatchAxis, ...] = ()
-    """The batch axes of an image that is a DataArray; a fact of results that can have some."""
+    """The batch axes of an image that is a DataArray. They are a fact of results of batches."""
     values: ArrayT
 
     def _axes(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Result(Sequence[ArrayT]):
 
     @property
     def _functionals(self) -> tuple[str, ...]:
-        """Names of what is along the last axis but one of the values; "euler" without one."""
+        """The names along the last axis but one of the values, ("euler",) if there is no axis."""
         return ("euler",)
 
     def _meaning(self, functional: str | None = None) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Result(Sequence[ArrayT]):
         return {}
 
     def _more_columns(self) -> dict[str, Any]:
-        """Return columns of the table behind that of the values, by name."""
+        """Return columns by name that follow that of the values in the table."""
         return {}
 
     def _preview(self) -> Self:
@@ -101,29 +101,29 @@ class Result(Sequence[ArrayT]):
         return tuple(self)[index]
 
     def _asdict(self) -> dict[str, Any]:
-        """Return the arrays by name, as of a named tuple."""
+        """Return the arrays by name, as a named tuple does."""
         return dict(zip(self._fields, self, strict=True))
 
     def _with_arrays(self, *arrays: Any) -> Self:
         """Return a result of these arrays with the same facts.
 
-        In a tenth of the time of a constructor, which would check the facts once more: the results
-        of planned calls are made in this way, of which some take 20 microseconds.
+        This takes a tenth of the time of the constructor, which would check the facts once more. It
+        serves planned calls, some of which take 20 microseconds.
         """
         found = object.__new__(type(self))
-        parts = found.__dict__  # since results are frozen
+        parts = found.__dict__  # Attributes cannot be set, because results are frozen.
         parts.update(self.__dict__)
         parts.update(zip(self._fields, arrays, strict=True))
         return found
 
     def _replace(self, **changes: Any) -> Self:
-        """Return a result with some fields changed, as of a named tuple."""
+        """Return a result with some fields changed, as a named tuple does."""
         return replace(self, **changes)  # type: ignore[type-var]
 
     def __eq__(self, other: object) -> bool:
-        """Whether type, facts, arrays and dtypes, but for byte order, are equal.
+        """Whether type, facts, arrays and dtypes are equal. Byte order is ignored.
 
-        Computes dask arrays.
+        Dask arrays are computed.
         """
         if type(other) is not type(self):
             return NotImplemented
@@ -138,7 +138,7 @@ class Result(Sequence[ArrayT]):
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in told.items())})"
 
     def _known_facts(self) -> dict[str, str]:
-        """Return the facts that differ from their defaults."""
+        """Return the facts that differ from their defaults, in words."""
         defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
         lazy = self._lazy_facts()
         known = {name: value for name, value in self.facts.items() if name not in lazy}
@@ -155,7 +155,7 @@ class Result(Sequence[ArrayT]):
         return {name: value for name, value in self.facts.items() if is_lazy(value)}
 
     def _with_known_facts(self) -> Self:
-        """Return a result whose facts are computed."""
+        """Return the result with its lazy facts computed."""
         lazy = self._lazy_facts()
         if not lazy:
             return self
@@ -164,8 +164,8 @@ class Result(Sequence[ArrayT]):
         return replace(self, **computed)  # type: ignore[type-var]
 
     def _repr_html_(self) -> str:
-        """Return a small figure, unless arrays are outside host memory, and a caption."""
-        import html  # here and below: libraries that only notebooks need
+        """Return a caption, and a small figure if arrays are in host memory."""
+        import html  # Only notebooks need it, and `base64` below.
 
         words = [html.escape(f"{name}={value}") for name, value in self._known_facts().items()]
         caption = f"<code>{type(self).__name__}</code> {', '.join(words)}"
@@ -180,7 +180,7 @@ class Result(Sequence[ArrayT]):
     def _picture(self) -> str:
         try:
             drawn: Any = self._preview().plot()
-        except (ImportError, ValueError):  # no matplotlib, or nothing that can be drawn
+        except (ImportError, ValueError):  # Matplotlib is missing, or nothing can be drawn.
             return ""
         import base64
 
@@ -240,7 +240,7 @@ class Result(Sequence[ArrayT]):
             return self.to_numpy().to_xarray()
         values: Any = self.values
         if not is_lazy(values) and not hasattr(values, "__array_function__"):
-            values = on_host(values)  # of a library that xarray does not hold
+            values = on_host(values)  # Xarray does not support arrays of this library.
         axes = axes_of(self)
         facts = {name: value for name, value in self.facts.items() if value is not None}
         facts.pop("coordinates", None)
@@ -306,12 +306,12 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
 
 
 def known_by(kind: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the parts that are fields of a type of results."""
+    """Return the parts, by name, that are fields of a type of results."""
     return {field.name: parts[field.name] for field in fields(kind) if field.name in parts}
 
 
 def summary(array: Any) -> str:
-    """Describe an array in one line: numbers if 1-D and on the host, else dtype and shape."""
+    """Describe an array in one line: by its numbers if 1-D and on the host, else by its shape."""
     if isinstance(array, np.ndarray) and array.ndim == 1:
         return np.array2string(
             array,
@@ -370,7 +370,7 @@ def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _has_unknown_length(array: Any) -> bool:
-    """Whether an array is a dask array whose number of elements is known when it is computed."""
+    """Whether an array is a dask array whose length is only known after computing it."""
     return is_lazy(array) and math.isnan(math.prod(array.shape))
 
 
@@ -380,14 +380,14 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if not (isinstance(a, type(b)) or isinstance(b, type(a))):
         return False
-    if is_lazy(a):  # of a length that may be unknown
+    if is_lazy(a):  # Lengths may be unknown before.
         a, b = all_on_host([a, b])
     kinds = [(_native(x.dtype), tuple(x.shape), getattr(x, "device", None)) for x in (a, b)]
     return kinds[0] == kinds[1] and bool((a == b).all())
 
 
 def _native(dtype: Any) -> Any:
-    """Return a dtype without its byte order, which is no part of the numbers: pickles drop it."""
+    """Return a dtype in native byte order. Byte order does not matter, and pickles drop it."""
     return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
 
 
@@ -396,8 +396,14 @@ def as_floats(numbers: Any) -> tuple[float, ...] | None:
 
 
 def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
-    """Convert facts to plain types, which can be compared, pickled and saved."""
+    """Convert facts to plain types, which can be compared, pickled and saved.
+
+    Facts that the result lacks are ignored, and bools are plain already. None stays None, except
+    for a fact that is a bool.
+    """
     for name, convert in converters.items():
-        value = getattr(result, name, True)  # A missing fact is left alone, as a bool is.
+        if not hasattr(result, name):
+            continue
+        value = getattr(result, name)
         if type(value) is not bool and (value is not None or convert is bool):
             object.__setattr__(result, name, convert(value))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BettiResult(CurveResult[ArrayT]):
-    """Betti numbers over thresholds; the last axes of the values are dimension and threshold."""
+    """Betti numbers over thresholds. The last axes of the values are dimension and threshold."""
 
     _quantity: ClassVar = "betti_number"
 

@@ -120,12 +120,12 @@ class ComponentCurves(CurveResult[ArrayT]):
 
     @property
     def _pairs(self) -> int:
-        """Number of pairs of ends."""
+        """The number of pairs of ends between which components are counted."""
         return int(self.values.shape[-2]) - 2
 
     @property
     def _along_axes(self) -> bool:
-        """Whether there is a pair of ends for each axis, and not an inlet and an outlet."""
+        """Whether there is a pair of ends for each axis, instead of an inlet and an outlet."""
         return self.ndim is None or self._pairs == self.ndim
 
     @property
@@ -146,7 +146,7 @@ class ComponentCurves(CurveResult[ArrayT]):
 
 
 def _as_counts(kept: Any) -> Any:
-    """Return a tuple of int, or a dask array."""
+    """Return numbers of points as a tuple of int. A dask array is unchanged."""
     if is_lazy(kept):
         return kept
     return tuple(int(count) for count in kept)

@@ -30,7 +30,7 @@ class CurveResult(Result[ArrayT]):
 
     def __post_init__(self) -> None:
         plain(self, direction=as_floats, spacing=as_floats, superlevel=bool)
-        if self.coordinates != ():  # a list, if read from a file
+        if self.coordinates != ():  # A file has a list in place of a tuple.
             plain(self, coordinates=as_batch_axes)
 
     def _axes(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class CurveResult(Result[ArrayT]):
 
     @property
     def _labels(self) -> Sequence[str]:
-        """What the functionals are called in figures."""
+        """The names of the functionals in figures."""
         return (EULER,)
 
     def _quantities(self) -> dict[str, CurveResult[Any]]:
@@ -89,8 +89,8 @@ class CurveResult(Result[ArrayT]):
     ) -> dict[str, Any]:
         """Return the facts in which curves must agree to be compared, without unknown ones.
 
-        With a functional, of that one of Betti or Minkowski curves. `superlevel` may be given as
-        for a pair.
+        With a functional, they are those of this one of Betti or Minkowski curves. `superlevel` is
+        the argument of a public function, which must not contradict the curve.
         """
         facts = self.facts
         several = self._functionals
@@ -103,13 +103,14 @@ class CurveResult(Result[ArrayT]):
             "density": bool(facts.get("density")),
             "direction": facts.get("direction"),
         }
-        measured = "estimator" in facts and name != "euler"  # or all functionals
+        # Without a functional, the name is that of all functionals together.
+        measured = "estimator" in facts and name != "euler"
         if measured:
             known["estimator"] = facts["estimator"]
         if known["direction"] is not None:
             known["direction_scale"] = facts["direction_scale"]
         if measured or known["density"] or known["direction"] is not None:
-            known["spacing_units"] = facts.get("spacing_units")  # numbers depend on it
+            known["spacing_units"] = facts.get("spacing_units")  # The numbers depend on it.
         return known
 
     def plot(
@@ -322,7 +323,7 @@ connectivity=2)
 
 
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:
-    """Return whether a curve is that of superlevel sets, from the curve or as given for a pair."""
+    """Return whether a curve is that of superlevel sets, by the curve or, for a pair, as given."""
     if not isinstance(curve, CurveResult):
         return bool(given)
     if given is not None and bool(given) != curve.superlevel:
@@ -338,7 +339,7 @@ def _as_flags(flags: Any) -> tuple[bool, ...]:
 
 
 def without_arrays(result_type: type[CurveResult[Any]], filtration: Filtration) -> Any:
-    """Return a result of this type that lacks its arrays, for `_with_arrays`."""
+    """Return a result of this type with None in place of its arrays, for `_with_arrays`."""
     missing: dict[str, Any] = dict.fromkeys(result_type._fields)
     return result_type(**missing, **curve_facts(filtration))
 
@@ -360,7 +361,7 @@ def curve_facts(filtration: Filtration) -> dict[str, Any]:
 
 
 def surface_facts(filtrations: tuple[Filtration, Filtration]) -> dict[str, Any]:
-    """Facts of the surface of two filtrations."""
+    """Return the facts of the surface of two filtrations."""
     first, second = filtrations
     return {
         "ndim": first.ndim,

@@ -148,7 +148,7 @@ class BettiMatching:
 
 
 def _chosen(pairs: PersistencePairs[Any], numbers: NDArray[np.int64]) -> PersistencePairs[Any]:
-    """Return some of the classes, which are in any order, by dimension."""
+    """Return the classes with some numbers, ordered by dimension."""
     dimensions = on_host(pairs.dimensions)[numbers]
     numbers = numbers[np.argsort(dimensions, kind="stable")]
     counts = np.bincount(dimensions, minlength=len(pairs.counts or ())).tolist()

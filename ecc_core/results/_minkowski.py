@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Measured(CurveResult[ArrayT]):
-    """Functionals along the last axis but one of the values, also by name."""
+    """Functionals along the last axis but one of the values, which are also attributes by name."""
 
     ndim: int | None
     spacing_units: str | None
@@ -80,7 +80,7 @@ class _Measured(CurveResult[ArrayT]):
         if not unit:
             return ("",) * len(self.measures)
         powers = range(ndim, -1, -1)
-        if vars(self).get("density"):  # of lengths that were divided by the size of the window
+        if vars(self).get("density"):  # The functionals are divided by the size of the window.
             powers = range(0, -ndim - 1, -1)
         return tuple(_power(unit, power) for power in powers)
 
@@ -229,14 +229,14 @@ class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measu
 
 
 def _as_one_size(window: Any) -> Any:
-    """Return a float for windows that have the same size."""
+    """Return a single float if all windows have the same size."""
     if isinstance(window, tuple) and len(set(window)) == 1:
         return window[0]
     return window
 
 
 def _as_sizes(window: Any) -> Any:
-    """Return a float, a tuple of floats, or a dask array."""
+    """Return sizes of windows as a float or a tuple of floats. A dask array is unchanged."""
     if is_lazy(window):
         return window
     sizes = np.asarray(window, np.float64)
@@ -246,6 +246,6 @@ def _as_sizes(window: Any) -> Any:
 
 
 def minkowski_facts(filtration: Filtration, estimator: Estimator) -> dict[str, Any]:
-    """Return the facts that results have in common."""
+    """Return the facts of Minkowski functionals of a filtration."""
     known = {"spacing": estimator.spacing, "estimator": estimator.name}
     return {**curve_facts(filtration), **known}

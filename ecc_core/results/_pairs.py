@@ -1,4 +1,4 @@
-"""Results of persistence: pairs of birth and death, and what follows from them."""
+"""Results of persistence: pairs of birth and death, and the curves and diagrams of them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         return found
 
     def _rows(self) -> dict[int, slice]:
-        """Return the classes of each dimension, which follow each other."""
+        """Return the rows of the classes of each dimension."""
         if self.dimension is not None or self.counts is None:
             return {self.dimension or 0: slice(None)}
         ends = np.cumsum(self.counts).tolist()

@@ -3,9 +3,9 @@
 - :func:`known_shapes`: binary shapes with their Euler numbers
 - :func:`assert_arrays_equal`, :func:`assert_curves_equal`, :func:`assert_regions_equal`: exact
   comparison of results, with dtype, shape, array library and device
-- :func:`in_chunks`: dask arrays of any chunks, empty ones too
-- :mod:`ecc_core.testing.strategies`: hypothesis strategies; import it by itself, it needs
-  hypothesis, which the rest of the package does not
+- :func:`in_chunks`: dask arrays of any chunks, including empty ones
+- :mod:`ecc_core.testing.strategies`: hypothesis strategies, which must be imported by itself
+  because only this module needs hypothesis
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def _torus(plane: tuple[int, int], centre: tuple[int, int, int]) -> Image:
 
 
 def _plate(*shape: int, holes: int) -> Image:
-    """Return a plate with that many holes of one point in a row, two apart."""
+    """Return a plate with holes of one point in a row, two apart."""
     plate = np.ones(shape, dtype=bool)
     plate[..., shape[-2] // 2, 2 : 2 + 2 * holes : 2] = False
     return plate
@@ -106,7 +106,7 @@ def known_shapes() -> list[KnownShape]:
         KnownShape("plate with 7 holes", _plate(5, 17, holes=7), -6, -6),
         KnownShape("two squares at a corner", corner_2d, 2, 1),
         KnownShape("diamond", np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool), 4, 0),
-        # 13 points; as closed squares they enclose the 4 inner ones of the other colour
+        # There are 13 points. As closed squares they enclose the 4 inner ones of the other colour.
         KnownShape("checkerboard 5 x 5", _checkerboard(5, 5), 13, -3),
         KnownShape("checkerboard 8 x 8", _checkerboard(8, 8), 32, 1 - 18),
         KnownShape("nothing 3-D", np.zeros((3, 4, 5), bool), 0, 0),
@@ -122,7 +122,8 @@ def known_shapes() -> list[KnownShape]:
         KnownShape("slab with 7 tunnels", _plate(3, 5, 17, holes=7), -6, -6),
         KnownShape("two voxels at an edge", edge_3d, 2, 1),
         KnownShape("two voxels at a corner", corner_3d, 2, 1),
-        # as closed cubes they meet in 6 edges, by threes and all four in one corner: 4 - 6 + 4 - 1
+        # Closed cubes meet by twos in 6 edges, by threes 4 times, and all in a corner:
+        # 4 - 6 + 4 - 1.
         KnownShape("checkerboard 2 x 2 x 2", _checkerboard(2, 2, 2), 4, 1),
     ]
 
@@ -179,7 +180,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
 
 
 def _device(array: Any) -> Any:
-    return getattr(array, "device", "cpu")  # NumPy arrays have no device before NumPy 2
+    return getattr(array, "device", "cpu")  # NumPy arrays have no device before NumPy 2.
 
 
 def assert_arrays_equal(actual: Any, desired: ArrayLike, *, like: Any = None) -> None:
@@ -221,7 +222,7 @@ def assert_arrays_equal(actual: Any, desired: ArrayLike, *, like: Any = None) ->
 
 
 def _assert_fields(actual: Any, like: Any, **desired: ArrayLike | None) -> None:
-    """Raise AssertionError unless a result has exactly these arrays; any values for None."""
+    """Raise AssertionError unless a result has exactly these arrays. None stands for any array."""
     fields = getattr(type(actual), "_fields", None)
     if fields != tuple(desired):
         raise AssertionError(f"result has the fields {fields}, must have {tuple(desired)}")

@@ -1,7 +1,8 @@
 """Hypothesis strategies for images, thresholds, masks and labels.
 
-Values are drawn so that ties, extremes of the dtype, both zeros, infinities and neighbouring
-floats occur; sides so that the borders of 64-bit words and of groups of 8 and 16 rows do.
+Values include ties, extremes of the dtype, both zeros, infinities and neighbouring floats. Sides
+include those around multiples of 64 columns and of 8 and 16 rows, at which kernels change their
+method.
 """
 
 import math
@@ -90,7 +91,7 @@ def _smooth(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ..
         field = field + np.cos(grid * rng.uniform(0.02, 0.4) + axis)
     if dtype.kind == "b":
         return (field > 0).astype(dtype)
-    return np.asarray((field + 3) * 20).astype(dtype)  # within the range of int8
+    return np.asarray((field + 3) * 20).astype(dtype)  # Values are in the range of int8.
 
 
 @st.composite
