@@ -57,7 +57,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import names and public submodules when they are first used, so that `ecc` starts at once."""
+    """Import names and public submodules when they are first used, which keeps `ecc` quick."""
     if name in _SUBMODULES:
         return importlib.import_module(f"ecc_core.{name}")
     if name == "__all__":

@@ -1,4 +1,4 @@
-"""Arithmetic of sizes, and what floats can hold."""
+"""Arithmetic of sizes and magnitudes."""
 
 import sys
 
@@ -12,12 +12,12 @@ def ceil_div(size: int, part: int) -> int:
 
 
 def largest_magnitude(numbers: NDArray[np.integer]) -> int:
-    """Return the largest absolute value of integers, 0 if there are none. It cannot overflow."""
+    """Return the largest absolute value of integers, as an int; 0 if there are none."""
     if not numbers.size:
         return 0
     return max(int(numbers.max()), -int(numbers.min()))
 
 
 def overflows_float(number: float) -> bool:
-    """Whether this is an int that no finite float is near, which Python refuses to convert."""
+    """Whether this is an int beyond the finite floats, which Python refuses to convert."""
     return isinstance(number, int) and abs(number) > sys.float_info.max

@@ -1,4 +1,4 @@
-"""The command ``ecc`` from its first moment: an interrupt while it loads takes one line, too."""
+"""The entry point of ``ecc``, which reports an interrupt in one line even while it is imported."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Run ``ecc`` with the arguments of the process; returns its exit code."""
+    """Run ``ecc`` with the arguments of the process, and return its exit code."""
     # Some libraries swallow a KeyboardInterrupt while they are imported.
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if usual:
@@ -19,6 +19,7 @@ def main() -> int:
 
 
 def _stop(*_: object) -> None:
+    """End the process at once, as a handler of SIGINT."""
     os.write(2, b"ecc: interrupted\n")
     os._exit(128 + signal.SIGINT)
 

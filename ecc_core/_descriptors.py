@@ -1,4 +1,4 @@
-"""Directions to sample, and what is computed from finished transforms, in plain NumPy."""
+"""Evenly spread directions, and functions of the values of transforms, in plain NumPy."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def sample_directions(n: int, ndim: int) -> Floats:
-    """Return n unit vectors, (n, ndim)."""
+    """Return n evenly spread unit vectors, (n, ndim)."""
     if ndim == 1:
         return np.where(np.arange(n) % 2, -1.0, 1.0)[:, None]
     return (_circle(n) if ndim == 2 else _sphere(n)).copy()
@@ -18,8 +18,8 @@ def sample_directions(n: int, ndim: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def _circle(n: int) -> Floats:
-    # Angles are reduced to 0..45 degrees as integers, so that symmetric directions have the very
-    # same components: in 1/(8 n) of a turn, each octant is n long.
+    # Angles are integers in units of 1/(8 n) of a turn, n of which are an octant. They are reduced
+    # to the first octant, so that the components of symmetric directions are equal to the last bit.
     octant, rest = np.divmod(8 * np.arange(n), n) if n else (np.arange(0), np.arange(0))
     odd = octant % 2 == 1
     part = np.where(odd, n - rest, rest)
@@ -31,7 +31,7 @@ def _circle(n: int) -> Floats:
     second = np.where(steep, long, short)
     first[(octant >= 2) & (octant < 6)] *= -1
     second[octant >= 4] *= -1
-    return np.stack([first, second], axis=1) + 0.0  # no negative zeros
+    return np.stack([first, second], axis=1) + 0.0  # Adding 0.0 turns -0.0 into 0.0.
 
 
 @lru_cache(maxsize=4)
@@ -45,14 +45,14 @@ def _sphere(n: int) -> Floats:
 
 
 def height_weights(heights: Floats) -> Floats:
-    """Weights of the trapezoidal rule."""
+    """Return the weights of the trapezoidal rule at these heights."""
     half = np.diff(heights) / 2
     found: Floats = np.append(half, 0) + np.append(0, half)
     return found
 
 
 def smooth(values: NDArray[Any], heights: Floats) -> Floats:
-    """Return the integrals from the first height on of the curves minus their means."""
+    """Return the integrals, from the first height on, of curves from which their mean is taken."""
     width = heights[-1] - heights[0] if heights.size else 0.0
     result = np.zeros(values.shape)
     if width == 0:
@@ -70,11 +70,11 @@ def distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, power: int) -> f
 
 
 def least_rotated_distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, power: int) -> float:
-    """Return the least distance of b and a with its directions shifted cyclically."""
+    """Return the least distance between b and `a` over all cyclic shifts of the directions of a."""
     shifts = list(range(len(a)))
     if power == 2:
-        # |a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>: the products of all shifts at once. The best by
-        # this, in rounded arithmetic, is then computed as it is.
+        # |a - b|^2 is |a|^2 + |b|^2 - 2 <a, b>, and a Fourier transform gives the products of all
+        # shifts at once. They are rounded: they only choose the shift whose distance is computed.
         weighted = np.fft.rfft(b * height_weights(heights), axis=0)
         spectrum = np.fft.rfft(a, axis=0) * weighted.conj()
         products = np.fft.irfft(spectrum, n=len(a), axis=0)

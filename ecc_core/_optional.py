@@ -4,13 +4,13 @@ import importlib
 from types import ModuleType
 
 INSTALL = 'pip install ".[{}]"'
-"""How an extra is installed, in a clone of the repository."""
+"""The command that installs an extra from a clone of the repository."""
 
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import a module, or raise ImportError with the extra of napari-ecc that installs it.
 
-    `purpose` is what the module is needed for, the beginning of the message.
+    `purpose`, with which the message begins, is what needs the module.
     """
     try:
         return importlib.import_module(module)
@@ -21,9 +21,9 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
 def naming_extra(
     error: ModuleNotFoundError, module: str, *, extra: str, purpose: str
 ) -> ImportError:
-    """Return the error for a module that could not be imported, which names the extra of it.
+    """Return the error for a module that could not be imported, which names its extra.
 
-    If the library is installed, and lacks another one, this is the error itself.
+    If the library is installed but imports another one that is missing, return the error itself.
     """
     library = module.partition(".")[0]
     if (error.name or "").partition(".")[0] != library:

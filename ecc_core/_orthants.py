@@ -1,16 +1,18 @@
 """Orthants of directions, coordinates of points, and coefficients, for all backends.
 
-In a direction u the highest vertex of a cell lies furthest along every axis by the sign of u, so
-in one orthant of directions every cell has one owner. The *coefficient* of a point is the sum of
-(-1)**dimension over its cells; points where it is not zero are critical.
+In a direction u the highest vertex of a cell is the one that lies furthest along every axis in the
+sense of the sign of u. So for all directions of one orthant, each cell belongs to the same vertex,
+its owner. The *coefficient* of a point is the sum of (-1)**dimension over the cells that it owns;
+points where it is not zero are critical.
 
 V-construction: a cell of p spans from p to p - s along some of the axes, s the signs of u. Its
 2**k vertices must all be set. T-construction: by inclusion and exclusion over the cubes that are
 *not* set, the coefficient of the cube corner q is (-1)**(d + 1) times that of the complement in
 the V-construction, at the cube q - s/2, with cells that span along +s.
 
-Kernels see three axes (slices, rows, columns); images of fewer axes have the leading ones of
-length 1. Orthants are numbered by the bits (slices, rows, columns) of negative signs.
+Kernels see three axes (slices, rows, columns); for images of fewer axes the leading ones have
+length 1. The number of an orthant has three bits, (slices, rows, columns), which are set where the
+sign is negative.
 """
 
 import itertools
@@ -29,25 +31,33 @@ ORTHANTS = 8
 
 
 class Directions(NamedTuple):
-    """Directions in the order of their orthants."""
+    """Directions in the order of their orthants.
 
-    vectors: Floats  # (k, 3), zero along axes that the image does not have
-    order: NDArray[np.intp]  # index of each among the caller's directions
+    `vectors` (k, 3) are zero along axes that the image does not have, `order` (k,) are the indices
+    of the directions among those of the caller, and `orthant` (k,) are their orthants.
+    """
+
+    vectors: Floats
+    order: NDArray[np.intp]
     orthant: NDArray[np.int64]
 
 
 class Frame(NamedTuple):
-    """The axes of an image and the coordinates of its points or corners."""
+    """The axes of an image and the coordinates of its points or corners.
+
+    `axes` has 1 for the axes that the image has and 0 for the others, `positions` are coordinates
+    along each axis, and no height has a magnitude above `reach`.
+    """
 
     axes: Axes
     shape: tuple[int, ...]
     cubes: bool
     positions: tuple[Floats, ...]
-    reach: float  # a bound on the magnitude of any height
+    reach: float
 
     @property
     def sign(self) -> int:
-        """Sign of a coefficient relative to the one that the kernels compute."""
+        """The factor, 1 or -1, of the coefficients that the kernels compute."""
         return -1 if self.cubes and sum(self.axes) % 2 == 0 else 1
 
 
@@ -62,7 +72,7 @@ def sort_directions(directions: Floats) -> Directions:
 
 
 def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> Frame:
-    """Place the points at (index - centre) * spacing, the corners half a step further out."""
+    """Return a frame with points at (index - centre) * spacing and corners half a step around."""
     missing = 3 - len(shape)
     cubes = uses_cubes(connectivity)
     positions = [np.zeros(1)] * missing
@@ -70,7 +80,8 @@ def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> 
         points = n + 1 if cubes else n
         positions.append((np.arange(points) - (points - 1) / 2) * step)
     axes = (0,) * missing + (1,) * len(shape)
-    reach = 0.0  # the distance of the first corner from the centre, added up over the axes
+    # No component of a unit vector exceeds 1, so that this sum over the axes bounds the heights.
+    reach = 0.0
     for along in positions:
         if along.size:
             reach += abs(float(along[0]))
@@ -85,12 +96,13 @@ def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> 
 
 @lru_cache(maxsize=6)
 def coefficient_table(ndim: int, connectivity: int) -> NDArray[np.int64]:
-    """Coefficients by (orthant, pattern) of the owner in a window of 2 points along each axis.
+    """Return the coefficient of the owner in a window of 2 points along each axis.
 
-    Bit ``4 * slice + 2 * row + column`` of the pattern tells whether that point of the window is
-    set; orthants with a negative sign along an axis that the image does not have stay empty. The
-    owner is the point of the window furthest along s (V) or its centre (T). The cells are
-    counted one by one; this is the definition that the planes of the mask kernel speed up.
+    The table has the shape (orthants, patterns). Bit ``4 * slice + 2 * row + column`` of a pattern
+    tells whether that point of the window is set. Orthants with a negative sign along an axis that
+    the image does not have are 0. The owner is the point of the window that lies furthest along s
+    in the V-construction, and the centre of the window in the T-construction. Here cells are
+    counted one by one, which is the definition; the mask kernel computes the same for whole planes.
     """
     cubes = uses_cubes(connectivity)
     present = (0,) * (3 - ndim) + (1,) * ndim

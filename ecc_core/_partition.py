@@ -1,8 +1,8 @@
-"""How an array is cut into blocks, and what each block owns and touches.
+"""How an array is cut into blocks, and which neighbours each block has.
 
-Whatever is read or computed in parts is cut by a `Partition`: by threads, by the tasks of dask, by
-parts of `ecc stack`, and by files that are stored in chunks. Arrays that belong to an image, such
-as its mask or its labels, are cut as the image is: a box is that of all of them.
+A `Partition` describes the blocks of threads, of dask tasks and of the parts of `ecc stack`, and
+the chunks of files. Arrays that belong to an image, such as its mask or its labels, are cut as the
+image is, so that one box is valid for all of them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from ecc_core._request.boundary import CLOSED, Border
 Box = tuple[slice, ...]
 """The points between two corners of an array."""
 Index = tuple[int, ...]
-"""Which block it is along each axis."""
+"""The position of a block, counted in blocks along each axis."""
 Ranges = tuple[tuple[int, int], ...]
-"""A box of blocks: the first and the last one along each axis, half open."""
+"""A box of blocks: along each axis the first one, and the one after the last."""
 Offset = tuple[int, ...]
-"""Which neighbour of a block: -1, 0 or 1 along each axis."""
+"""From a block to one of its neighbours: -1, 0 or 1 along each axis."""
 Side = tuple[int, int]
 """An axis, and 0 for its low side or 1 for its high side."""
 
 
 class Place(NamedTuple):
-    """For each axis, whether the block has an earlier and a later neighbour, and where it ends.
+    """Where a block lies along each spatial axis.
 
-    Along an axis whose border is not closed the image continues behind its first and last block.
+    `first` and `last` tell whether it is the first or the last block that owns cells, `before` and
+    `after` whether the image continues before or behind it. Along an axis whose border is not
+    closed, the image continues beyond its first and last block, too.
     """
 
     before: tuple[bool, ...]
@@ -49,21 +51,18 @@ class Partition:
     """An array that is cut into blocks along each of its axes."""
 
     edges: tuple[tuple[int, ...], ...]
-    """For each axis where blocks begin, and where the last one ends."""
+    """The indices at which blocks begin along each axis, followed by the length of the axis."""
     borders: tuple[Border, ...]
     """What lies beyond the image along its spatial axes, which are the last ones.
 
-    Across the axes before these, those of a batch, blocks do not meet.
+    The axes before these are those of a batch, across which blocks have nothing in common.
     """
     open: tuple[bool, ...]
-    """Along which spatial axes there is a block of one point behind those that the image has."""
+    """For each spatial axis, whether a block of one point follows those of the image."""
 
     @classmethod
     def of_edges(cls, *edges: Sequence[int]) -> Self:
-        """Return the partition of a closed array, or of a box of it, at these places.
-
-        They are for each axis where blocks begin, and where the last one ends.
-        """
+        """Return the partition of a closed array, or of a box of it, with these edges."""
         closed = (CLOSED,) * len(edges)
         return cls(tuple(map(tuple, edges)), closed, (False,) * len(edges))
 
@@ -81,7 +80,7 @@ class Partition:
 
     @classmethod
     def of_chunks(cls, shape: Sequence[int], sizes: Sequence[int]) -> Self:
-        """Return the partition into chunks of one size; the last ones end with the array."""
+        """Return the partition into chunks of one size; the array cuts off the last ones."""
         pairs = zip(shape, sizes, strict=True)
         edges = [(*range(0, length, size), length) for length, size in pairs]
         return cls.of_edges(*edges)
@@ -93,11 +92,11 @@ class Partition:
         return cls.of_chunks(shape, [even_step(length, size) for length, size in pairs])
 
     def with_ends(self) -> Self:
-        """Return the partition with a block behind the last one where a border is not closed.
+        """Return the partition with a block of one point at the end where a border is not closed.
 
-        This is the first point of a periodic image, or the last point of a half-open window, so
-        that every block that owns cells has a neighbour there. Where such a window has no other
-        point along an axis, it owns nothing and stays as it is.
+        It is the first point of a periodic image again, or the last point of a half-open window,
+        so that every block that owns cells has a later neighbour. A window that has no other point
+        along some axis owns no cells, and its partition is returned unchanged.
         """
         if self.owns_nothing:
             return self
@@ -112,7 +111,7 @@ class Partition:
 
     @property
     def lead(self) -> int:
-        """Number of batch axes."""
+        """The number of batch axes."""
         return len(self.edges) - len(self.borders)
 
     @cached_property
@@ -120,41 +119,44 @@ class Partition:
         """The shape of the array."""
         lengths = [along[-1] for along in self.edges]
         for axis, (border, is_open) in enumerate(zip(self.borders, self.open, strict=True)):
-            # The point behind the last block stands for the first one.
+            # The point at the end is the first one again, and does not count.
             if border.wraps and is_open:
                 lengths[self.lead + axis] = max(0, lengths[self.lead + axis] - 1)
         return tuple(lengths)
 
     @cached_property
     def counts(self) -> Index:
-        """Number of blocks along each axis."""
+        """The number of blocks along each axis."""
         return tuple(len(along) - 1 for along in self.edges)
 
     @cached_property
     def owners(self) -> Index:
-        """Number of blocks that own cells along each axis: all but those behind the last one."""
-        spatial = zip(self.counts[self.lead :], self.open, strict=True)
-        return (*self.counts[: self.lead], *(max(0, n - is_open) for n, is_open in spatial))
+        """The number of blocks that own cells along each axis: all but the points at the end."""
+        owners = list(self.counts)
+        for axis, is_open in enumerate(self.open, self.lead):
+            if is_open:
+                owners[axis] = max(0, owners[axis] - 1)
+        return tuple(owners)
 
     @property
     def owns_nothing(self) -> bool:
-        """Whether no cell is the image's own: a window has no other point along some axis."""
+        """Whether the image is a half-open window with only its last point along some axis."""
         sides = zip(self.shape[self.lead :], self.borders, strict=True)
         return any(border.missing and length <= border.missing for length, border in sides)
 
     @property
     def size(self) -> int:
-        """Number of blocks."""
+        """The number of blocks."""
         return math.prod(self.counts)
 
     @cached_property
     def crossed(self) -> tuple[bool, ...]:
-        """Along which spatial axes blocks meet."""
+        """For each spatial axis, whether there are several blocks along it."""
         return tuple(count > 1 for count in self.counts[self.lead :])
 
     @cached_property
     def wraps(self) -> tuple[bool, ...]:
-        """Along which spatial axes opposite sides of the image touch."""
+        """For each spatial axis, whether opposite sides of the image touch."""
         return tuple(border.wraps for border in self.borders)
 
     @cached_property
@@ -167,11 +169,11 @@ class Partition:
         return tuple(found)
 
     def indices(self) -> Iterator[Index]:
-        """Yield the blocks in C order, in which they are numbered."""
+        """Yield the indices of all blocks in C order, in which they are numbered."""
         return itertools.product(*map(range, self.counts))
 
     def index(self, number: int) -> Index:
-        """Return which block has a number."""
+        """Return the index of the block with this number."""
         return tuple(int(i) for i in np.unravel_index(number, self.counts))
 
     def number(self, index: Sequence[int]) -> int:
@@ -192,14 +194,14 @@ class Partition:
         found = []
         for along, length in zip(self.edges, self.shape, strict=True):
             parts = [slice(start, stop) for start, stop in itertools.pairwise(along)]
-            # Behind the end of a periodic image comes its first point.
+            # The point at the end of a periodic image is its first one.
             if parts and along[-1] > length:
                 parts[-1] = slice(0, 1)
             found.append(tuple(parts))
         return tuple(found)
 
     def that_meet(self, box: Box) -> Iterator[Index]:
-        """Yield the blocks that have points in a box, in C order."""
+        """Yield the indices of the blocks that have points in a box, in C order."""
         ranges = []
         for along, part in zip(self.edges, box, strict=True):
             first = bisect_right(along, part.start) - 1
@@ -216,7 +218,7 @@ class Partition:
         return Place(before, after, first, last)
 
     def open_sides(self, index: Index) -> tuple[Side, ...]:
-        """Return the sides on which a block has another one within the image."""
+        """Return the sides of a block at which another block lies, first all the low ones."""
         sides = list(enumerate(zip(index[self.lead :], self.counts[self.lead :], strict=True)))
         low = [(axis, 0) for axis, (i, _) in sides if i > 0]
         high = [(axis, 1) for axis, (i, count) in sides if i < count - 1]
@@ -224,17 +226,17 @@ class Partition:
 
     @cached_property
     def steps(self) -> tuple[tuple[Index, ...], ...]:
-        """For each axis and block along it, where the block and its later neighbour are."""
+        """For each axis and block along it, the index of the block and of its later neighbour."""
         alone = [_alone(count) for count in self.counts[: self.lead]]
         return (*alone, *[_with_later(count) for count in self.counts[self.lead :]])
 
     def near(self, index: Index) -> list[Index]:
-        """Return a block and all its later neighbours in C order."""
+        """Return the indices of a block and of all its later neighbours in C order."""
         along = (steps[i] for steps, i in zip(self.steps, index, strict=True))
         return list(itertools.product(*along))
 
     def neighbours(self, index: Index) -> Iterator[tuple[Offset, Index]]:
-        """Yield where the neighbours of a block are, and which these are.
+        """Yield the offset and the index of each neighbour of a block.
 
         Where opposite sides touch, a block can be its own neighbour.
         """
@@ -254,7 +256,7 @@ class Partition:
 
     @property
     def whole(self) -> Ranges:
-        """All blocks."""
+        """The box of all blocks."""
         return tuple((0, count) for count in self.counts)
 
     def halves(self, box: Ranges) -> tuple[int, Ranges, Ranges] | None:
@@ -293,19 +295,19 @@ def whole_box(shape: Sequence[int]) -> Box:
 
 
 def edges_of(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Return where the blocks along an axis begin, and where the last one ends."""
+    """Return the indices at which blocks of these lengths begin, and at which the last one ends."""
     return (0, *itertools.accumulate(int(length) for length in lengths))
 
 
 def even_step(length: int, size: int) -> int:
-    """Return a size near the given one, by which a length is cut into nearly equal parts."""
+    """Return the size near the given one that cuts a length into nearly equal parts."""
     if not length:
         return 1
     return ceil_div(length, max(1, round(length / size)))
 
 
 def with_range(box: Ranges, axis: int, blocks: tuple[int, int]) -> Ranges:
-    """Return a box of blocks with other ends along one axis."""
+    """Return a box of blocks with another range along one axis."""
     return (*box[:axis], blocks, *box[axis + 1 :])
 
 
@@ -315,7 +317,7 @@ def block_count(box: Ranges) -> int:
 
 
 def _alone(count: int) -> tuple[Index, ...]:
-    """Return the index of each block along an axis across which no planes are exchanged."""
+    """Return the index of each block along an axis of a batch."""
     return tuple((i,) for i in range(count))
 
 

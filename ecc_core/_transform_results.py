@@ -1,4 +1,4 @@
-"""Functions of finished transforms."""
+"""Smooth transforms and distances between transforms."""
 
 from __future__ import annotations
 
@@ -128,6 +128,6 @@ def transform_distance(
 
 
 def _on_host(transform: Any) -> EulerTransform:
-    """A transform, or a tuple of its three arrays, with NumPy arrays."""
+    """Return a transform with NumPy arrays, given a transform or a tuple of its three arrays."""
     given = transform if isinstance(transform, EulerTransform) else EulerTransform(*transform)
     return given.to_numpy()

@@ -1,4 +1,4 @@
-"""Types of the public functions, which return arrays of the library of the image."""
+"""Types of the arguments of public functions."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
@@ -12,7 +12,7 @@ AnyBoundary = BorderName | Sequence[BorderName]
 """One word for all spatial axes, or one for each."""
 ComplexBoundary = ComplexBorderName | Sequence[ComplexBorderName]
 Axes = SupportsIndex | str | Sequence[SupportsIndex | str] | None
-"""Spatial axes by number, or by the name of a dimension of a DataArray."""
+"""Spatial axes, by number, or for a DataArray by the name of their dimension."""
 
 
 class _Tensor(Protocol):
@@ -32,7 +32,7 @@ class LazyArray(Protocol):
 
 
 DeviceT = TypeVar("DeviceT", bound=_Tensor | _JaxArray)
-"""An array of a library other than NumPy, whose results are arrays of this library."""
+"""An array of a library other than NumPy; functions return arrays of the same library for it."""
 LazyT = TypeVar("LazyT", bound=LazyArray)
 
 

@@ -1,4 +1,4 @@
-"""Kernels for common images are compiled ahead of time, or loaded from the cache."""
+"""Compile the kernels for common images ahead of time, or load them from the cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def warmup(
     block : bool, default False
         Wait until compilation has finished.
     progress : callable, optional
-        Is called from the thread with what is compiled, at the beginning of each step.
+        Is called at the beginning of each step, from the thread, with the name of the step.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def warmup(
 
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what is compiled, and a call that does it, in the order in which it may be needed."""
+    """Yield the name of each step and a call that compiles its kernels, the commonest first."""
     for dtype in CURVES:
         for image in _images(dtype):
             yield f"curves, {_kind(image)}", partial(curves.euler_curve, image, 2)

@@ -34,12 +34,12 @@ COMMANDS = {
     "info": "describe image files",
     "warmup": "compile the kernels for this machine ahead of time",
 }
-TALKATIVE = (
+LOGGING_LIBRARIES = (
     *("bioio", "bioio_czi", "bioio_lif", "bioio_nd2", "distributed", "liffile", "mrcfile"),
     *("nd2", "nibabel", "nrrd", "pydicom", "tifffile"),
 )
-NUMBERS = re.compile(r"-[\d.i]")
-"""What begins like this is not an option, such as -1,1 and -inf."""
+NEGATIVE_NUMBERS = re.compile(r"-[\d.i]")
+"""An argument that begins like this, such as -1,1 or -inf, is a value and not an option."""
 SOME_FAILED = 1
 BAD_INPUT = 2
 INTERNAL_ERROR = 70
@@ -88,7 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = _ClosedOutput()
     if sys.stderr is None:
         sys.stderr = StringIO()
-    if isinstance(sys.stdout, TextIOWrapper):  # file names need not be valid Unicode
+    # File names that are printed need not be valid Unicode.
+    if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")
     with _noted_interrupts() as interrupts, _quiet_readers():
         try:
@@ -103,7 +104,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _noted_interrupts() -> Iterator[list[None]]:
-    """Note each interrupt, because some libraries swallow it while they are imported."""
+    """Give a list that grows with each interrupt.
+
+    Some libraries swallow a KeyboardInterrupt while they are imported.
+    """
     interrupts: list[None] = []
 
     def interrupt(*_: object) -> None:
@@ -123,9 +127,12 @@ def _noted_interrupts() -> Iterator[list[None]]:
 
 @contextmanager
 def _quiet_readers() -> Iterator[None]:
-    """Silence libraries that comment on damaged files; what matters, they raise."""
+    """Silence the messages of libraries on damaged files, and print other warnings in one line.
+
+    Files that a library cannot read make it raise an error, which is reported.
+    """
     with warnings.catch_warnings():
-        for library in TALKATIVE:
+        for library in LOGGING_LIBRARIES:
             logging.getLogger(library).setLevel(logging.CRITICAL)
             warnings.filterwarnings("ignore", module=rf"{library}(\.|$)")
         warnings.showwarning = lambda message, *_, **__: print(
@@ -135,7 +142,7 @@ def _quiet_readers() -> Iterator[None]:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    """Run the command; errors become a line on stderr and an exit code."""
+    """Run the command, report errors in one line each on stderr, and return the exit code."""
     try:
         try:
             given = sys.argv[1:] if argv is None else argv
@@ -167,7 +174,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _drop_output() -> None:
-    """Forget what could not be written to stdout, which Python would try again at exit."""
+    """Discard text that cannot be written to stdout, because Python would try again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -175,18 +182,18 @@ def _drop_output() -> None:
 
 
 class _ClosedOutput(TextIOBase):
-    """Stands for a stdout that the calling process has closed."""
+    """A stdout that the calling process has closed, to which nothing can be written."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.EBADF, "stdout is closed")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors take one line, and whose help is not lost without a word."""
+    """A parser that reports errors in one line, also that of a help that cannot be written."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._negative_number_matcher = NUMBERS
+        self._negative_number_matcher = NEGATIVE_NUMBERS
 
     def print_help(self, file: Any = None) -> None:
         (file or sys.stdout).write(self.format_help())
@@ -196,7 +203,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Print the version, which is looked up only now because that takes a while."""
+    """Print the version, which is looked up only here because this takes time."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from ecc_core._cli.version import version
@@ -206,7 +213,7 @@ class _Version(argparse.Action):
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """Return a parser of what is given, for which only the module of its command is imported."""
+    """Return a parser for the given arguments; only the module of their command is imported."""
     parser = _Parser(
         prog="ecc",
         description="Exact Euler characteristic curves, surfaces and transforms of 1-D, 2-D and "
@@ -232,7 +239,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         own = commands.add_parser(name, help=words, description=about, allow_abbrev=False)
         command.add_arguments(own)
         options.add(own, "--quiet")
-        said: set[str] = set()  # notes on stderr that are not repeated for other images
+        # Notes that were printed to stderr are not repeated for other images of the command.
+        said: set[str] = set()
         own.set_defaults(run=command.run, said=said)
     return parser
 

@@ -1,4 +1,4 @@
-"""Components of sets: their sizes, and those that last, with their regions."""
+"""Components of the sets of an image: their sizes, and the regions of persistent ones."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def component_curves(
 
 
 def _check_both_or_none(inlet: Any, outlet: Any) -> None:
-    """Check the ends of periodic images, which have no opposite sides to take in their place."""
+    """Refuse only one end for a periodic image, which has no side to use as the other one."""
     if (inlet is None) != (outlet is None):
         given = "inlet" if outlet is None else "outlet"
         raise ValueError(
@@ -331,7 +331,7 @@ def persistent_regions(
 
 
 def _checked_threshold(given: float | None) -> float | None:
-    """Return the argument `threshold`."""
+    """Return the argument `threshold` as a float; refuse NaN."""
     if given is None:
         return None
     threshold = real_number(given, "threshold")
@@ -341,7 +341,7 @@ def _checked_threshold(given: float | None) -> float | None:
 
 
 def _checked_height(given: float | None) -> float | None:
-    """Return the argument `rel_height`."""
+    """Return the argument `rel_height` as a float; refuse what is not from 0 to 1."""
     if given is None:
         return None
     height = real_number(given, "rel_height")
@@ -351,7 +351,7 @@ def _checked_height(given: float | None) -> float | None:
 
 
 def _points_that_enter(request: Request, array: Any) -> Any:
-    """Return which points of an image enter: those of the mask, without NaN."""
+    """Return a mask of the points of an image that enter: those of its mask that are not NaN."""
     shown = np.ones_like(array, dtype=bool)
     if request.mask is not None:
         with request.origin.transforms().numbers(request.mask) as given:

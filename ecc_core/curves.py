@@ -302,7 +302,7 @@ def euler_curve(
 
 
 def _requested_curve(request: Request, thresholds: Any) -> EulerCurve[Any]:
-    """Return the curve of an image in memory; `thresholds` as they were given."""
+    """Return the curve of an image in memory; `thresholds` are the argument of the call."""
     origin = request.origin
     facts = curve_facts(request.filtration)
     if request.window is not None:
@@ -318,8 +318,8 @@ def _curve_at_early_thresholds(
 ) -> tuple[EulerCurve[Any] | None, Request | None, Any]:
     """Return the curve and the request as `_planned_curve` does, and the thresholds on the host.
 
-    A call is planned for what thresholds of a device held before, and again if they hold something
-    else now, which is found out meanwhile.
+    The thresholds are on a device. The curve is computed at the values that they had in an earlier
+    call while their present values are copied, and once more if these differ.
     """
     levels, is_as_read = adapter_of(thresholds).read_early(thresholds)
     try:
@@ -339,7 +339,7 @@ def _curve_at_early_thresholds(
 def _planned_curve(
     image: Any, thresholds: Any, levels: Any, options: ImageOptions
 ) -> tuple[EulerCurve[Any] | None, Request | None]:
-    """Return the curve by a planned call, or None, and the request as `plan_of` does.
+    """Return the curve if the call is planned, otherwise None, and the request of `plan_of`.
 
     `levels` are the thresholds on the host.
     """

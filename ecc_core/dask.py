@@ -249,16 +249,16 @@ def local_curves(
         values = _curves_of_tiles(image[0, ...], *masks, tile=tile, computed=curve)
         return LocalCurves(curve.thresholds, request.origin.wrap(values), **facts)
     arrays = (image,) if mask is None else (image, mask)
-    counts = []  # of tiles in each chunk, along each axis
+    tiles_of_chunks = []
     for lengths, side in zip(image.chunks, tile, strict=True):
         tiles = [ceil_div(length, side) for length in lengths]
-        counts.append(tuple(tiles))
+        tiles_of_chunks.append(tuple(tiles))
     values = da.map_blocks(
         _curves_of_tiles,
         *arrays,
         tile=tile,
         computed=dask.delayed(curve, traverse=False, pure=True),
-        chunks=(*counts, (curve.size,)),
+        chunks=(*tiles_of_chunks, (curve.size,)),
         new_axis=image.ndim,
         dtype=np.int64,
         meta=graph.counts_like(image, image.ndim + 1),
@@ -270,7 +270,7 @@ def local_curves(
 def _tile_chunks(
     chunks: tuple[tuple[int, ...], ...], tile: tuple[int, ...]
 ) -> tuple[tuple[int, ...], ...]:
-    """Chunks of about the given sizes that hold whole tiles."""
+    """Return chunks of about the given sizes that hold whole tiles."""
     aligned = []
     for lengths, window in zip(chunks, tile, strict=True):
         total = sum(lengths)
@@ -285,8 +285,8 @@ def _curves_of_tiles(
 ) -> NDArray[np.int64]:
     """Return the curve of each tile on its own, of shape (tiles along each axis, n).
 
-    Tiles of one shape form a batch: the complete ones, and for each set of axes those that the
-    image's end cuts off.
+    Tiles of one shape are computed as a batch: the complete ones, and for each set of axes those
+    that the end of the image cuts off along them.
     """
     shape = Partition.of_chunks(image.shape, tile).counts
     values = np.zeros_like(image, shape=(*shape, computed.size), dtype=np.int64)
@@ -305,14 +305,14 @@ def _curves_of_tiles(
 
 
 def _spans(length: int, window: int) -> list[tuple[int, int, int]]:
-    """Start and stop of the whole tiles and of the rest, with the size of these tiles."""
+    """Return start, stop and size of tile for the whole tiles along an axis, and for the rest."""
     whole = length - length % window
     spans = [(0, whole, window), (whole, length, length - whole)]
     return [span for span in spans if span[0] < span[1]]
 
 
 def _batch(part: Array, counts: list[int], sizes: list[int]) -> Array:
-    """Tiles as a batch, (tiles, *size)."""
+    """Return the tiles of a part of an image as a batch, (tiles, *size)."""
     ndim = part.ndim
     split = part.reshape([n for pair in zip(counts, sizes, strict=True) for n in pair])
     ordered = split.transpose([*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)])

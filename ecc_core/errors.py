@@ -22,7 +22,7 @@ class InputFileError(EccError, ValueError):
 
 
 def nan_message(name: str) -> str:
-    """Message of the ValueError for an image with NaN, by the name of the argument."""
+    """Return the message of the ValueError for NaN in the argument of this name."""
     return f'`{name}` must not contain NaN (pass nan="omit" to leave such points out), got NaN'
 
 
@@ -32,7 +32,7 @@ PACKAGE = str(Path(__file__).parent)
 
 
 def warn_caller(message: str) -> None:
-    """Warn once for each line that calls the package."""
+    """Warn at the line that calls the package; Python shows it once for each such line."""
     frames = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
     inside = itertools.takewhile(lambda file: file.startswith(PACKAGE), frames)
     warnings.warn(message, stacklevel=1 + len(list(inside)))

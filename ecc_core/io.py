@@ -1,4 +1,4 @@
-"""Read images from files; write tables, results and figures, each file whole or not at all."""
+"""Read images from files; write tables, results and figures, of which no partial file is left."""
 
 from ecc_core._io.merged_parts import merge_parts
 from ecc_core._io.meshes import MESH_SUFFIXES, Mesh, read_mesh, read_point_values

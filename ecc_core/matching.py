@@ -194,7 +194,7 @@ def match_images(
 
 
 def _with_masked(target: Any, options: ImageOptions) -> tuple[Any, ImageOptions]:
-    """Return the data of a target that is a ``numpy.ma`` array, and a mask with its own."""
+    """Return the data of a target, and options whose mask excludes its masked points, too."""
     target, mask = split_masked(target, options.mask)
     return target, options._replace(mask=mask)
 
@@ -231,7 +231,7 @@ def _in_one_dtype(predictions: Array, targets: Array) -> tuple[Array, Array]:
 
 
 def _shown_points(predictions: Array, targets: Array, request: Request) -> Array | None:
-    """Return which points enter at all, or None if all of them do."""
+    """Return a mask of the points that ever enter, or None if all do."""
     shown: Array | None = request.mask
     if request.filtration.nan == "omit":
         for given in (predictions, targets):
@@ -242,7 +242,7 @@ def _shown_points(predictions: Array, targets: Array, request: Request) -> Array
 
 
 def _check_values(predictions: Array, targets: Array, shown: Array | None, nan: str) -> None:
-    """Refuse NaN, and where the target is a mask what are no probabilities."""
+    """Refuse NaN, and if the target is a mask, predictions that are not from 0 to 1."""
     for name, given in (("prediction", predictions), ("target", targets)):
         missing = np.isnan(given) if given.dtype.kind == "f" and nan == "raise" else None
         if missing is not None and (missing if shown is None else missing & shown).any():
@@ -282,7 +282,7 @@ def _result(matched: Sequence[Any], images: Sequence[Array], request: Request) -
 
 
 def _pairs(classes: Sequence[Any], image: Array, request: Request) -> PersistencePairs[Any]:
-    """Return the classes of an image of all dimensions."""
+    """Return the pairs of an image, given the classes of each dimension."""
     births = np.concatenate([own.births for own in classes])
     deaths = np.concatenate([own.deaths for own in classes])
     from ecc_core._backends.cpu.gathering import values_at
@@ -305,7 +305,7 @@ def _pairs(classes: Sequence[Any], image: Array, request: Request) -> Persistenc
 
 
 def _with_units(found: Any, unit: str | None) -> Any:
-    """Return results that know the unit of values."""
+    """Return results with the unit of the values."""
     if isinstance(found, list):
         return [_with_units(one, unit) for one in found]
     prediction = replace(found.prediction, units=unit)

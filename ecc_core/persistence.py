@@ -166,9 +166,9 @@ def persistence_pairs(
 def flat_pairs(
     image: Any, options: ImageOptions, least: float
 ) -> tuple[ArrayLike, ArrayLike, list[int]]:
-    """Return the points at which classes are born and die, and their numbers for each dimension.
+    """Return the points at which classes are born and die, and the number of each dimension.
 
-    Points of the image are numbered in C order, (k,); -1 for classes that never die.
+    Points are given by their number in C order, (k,), or -1 for the death of those that never die.
     """
     request = single_request(image, options)
     dimensions = list(range(request.filtration.classes))
@@ -185,18 +185,22 @@ def flat_pairs(
 
 
 class _Pairs(NamedTuple):
-    """Points at which classes are born and die, or -1, in C order, and their values, (k,)."""
+    """Classes of an image: the points at which they are born and die, and the values there.
+
+    `births` and `deaths` (k,) are numbers of points in C order, the latter -1 for classes that
+    never die, and `born` and `died` (k,) are values. `counts` has the number of each dimension.
+    """
 
     births: Any
     deaths: Any
     born: Any
     died: Any
-    counts: list[int]  # for each dimension
+    counts: list[int]
 
 
 @contextmanager
 def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_Pairs]:
-    """Give the pairs of an image in arrays of the backend, whose device and stream are current."""
+    """Give the pairs of an image, as arrays of the backend, within its device and stream."""
     origin = request.origin
     superlevel = request.filtration.superlevel
     find = request.topology("persistence_pairs")
@@ -226,16 +230,16 @@ def _found(request: Request, dimensions: list[int], least: float) -> Iterator[_P
 
 
 def _values(images: Any) -> Any:
-    """Return the only image, of which booleans are 0 or 1."""
+    """Return the only image of a batch; in a boolean one, True is stored as 1."""
     return as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
 
 
 def _points(
     find: Callable[..., Any], request: Request, array: Any, dimensions: list[int], least: float
 ) -> tuple[Any, Any, list[int]]:
-    """Return points at which classes are born and die, and their numbers for each dimension.
+    """Return the points at which classes are born and die, and the number of each dimension.
 
-    On a device, there are also those that last less than `least`.
+    On a device, they include classes that last less than `least`.
     """
     pruned: dict[str, Any] = {"least": least} if request.origin.on_host else {}
     found = find(array[None], dimensions, request.filtration, **pruned, **request.options)

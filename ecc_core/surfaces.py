@@ -122,7 +122,7 @@ def euler_surface(
     """
     options = ImageOptions(
         connectivity=connectivity,
-        superlevel=superlevel,  # one flag, or one for each image
+        superlevel=superlevel,  # It may be a pair, which is split below.
         mask=mask,
         nan=nan,
         axis=axis,
@@ -147,7 +147,8 @@ def euler_surface(
     origin = a.origin
     values = origin.surfaces().surface(a.images, b.images, at, filtrations, **a.options)
     if values.size:
-        a.warn_if_missed(at[0], values[..., -1])  # where all of the other image has entered
+        # The curve of an image is the surface at the last threshold of the other one.
+        a.warn_if_missed(at[0], values[..., -1])
         b.warn_if_missed(at[1], values[..., -1, :])
     return EulerSurface(
         origin.thresholds(thresholds_first, at[0]),
@@ -158,7 +159,7 @@ def euler_surface(
 
 
 def _labelled_surface(first: Any, second: Any, *thresholds: Any, **options: Any) -> EulerSurface:
-    """Return the surface of two images of which one at least is a `DataArray`."""
+    """Return the surface of two images, at least one of which is a `DataArray`."""
     check_same_shape(np.shape(first), np.shape(second))
     labelled = first if is_labelled(first) else second.copy(data=first)
     found = call_unlabelled(euler_surface, labelled, second, *thresholds, **options)
@@ -171,7 +172,7 @@ def _requests(
     thresholds: tuple[Any, Any],
     options: tuple[ImageOptions, ImageOptions],
 ) -> tuple[Request, Request]:
-    """Return the requests of two images in memory: of the same shape, axes, origin and mask."""
+    """Return the requests of two images in memory, which have shape, axes and mask in common."""
     a = Request.of(first, thresholds[0], options[0], name="first")
     values_of_second, _ = split_masked(second, None)
     check_same_shape(a.geometry.shape, tuple(a.origin.image(values_of_second, "second").shape))

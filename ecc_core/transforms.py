@@ -345,7 +345,8 @@ def region_transforms(
     request = ShapeRequest.of(labels, directions, heights, options, REGION_TRANSFORMS, name=name)
     shape = request.shape if 0 not in request.shape else (1,) * len(request.shape)
     steps = request.spacing
-    half_diagonal(shape, steps)  # which bounds the heights of all regions
+    # It refuses images whose heights overflow, and no region is larger than the image.
+    half_diagonal(shape, steps)
     if normalize not in (None, "radius"):
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
     backend = request.origin.transforms()
