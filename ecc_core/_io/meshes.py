@@ -42,7 +42,19 @@ TRIANGLES = 1009
 
 
 class Mesh(NamedTuple):
-    """A mesh in a file."""
+    """A mesh in a file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.io import Mesh
+    >>> points = np.array([[0.0, 0], [1, 0], [0, 1], [2, 2]])
+    >>> triangles = np.array([[0, 1, 2]])
+    >>> edges = np.array([[2, 3]])
+    >>> mesh = Mesh(points, triangles, edges, units=None, notes=())
+    >>> [rows.shape for rows in mesh.simplices]
+    [(1, 2), (1, 3)]
+    """
 
     points: NDArray[np.float64]
     """(n, d) coordinates."""

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ecc_core._io.colours import luminance
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import open_image
-from ecc_core._io.stored import StoredImage, View, luminance
+from ecc_core._io.stored import StoredImage, View
 from ecc_core._request.image import check_image_dtype
 from ecc_core.errors import InputFileError
 
@@ -17,7 +18,19 @@ Part = int | slice
 
 
 class ImageFile(NamedTuple):
-    """The array of a file, and a letter for each of its axes."""
+    """The array of a file, and a letter for each of its axes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ecc_core.io import read_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/image.npy", np.zeros((4, 5)))
+    ...     file = read_file(f"{folder}/image.npy")
+    ...     file.axes, file.values.shape
+    ('YX', (4, 5))
+    """
 
     values: Array
     """Memory-mapped and read-only for NPY files."""

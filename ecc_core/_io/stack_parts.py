@@ -79,6 +79,20 @@ class StackPart:
         The options of the command that the numbers depend on.
     software : str
         Name and version of the program that computed it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ecc_core.cli import main
+    >>> from ecc_core.io import read_part
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/image.npy", np.zeros((4, 5), np.uint8))
+    ...     arguments = ["--part", "1/1", "--out", f"{folder}/part.npz"]
+    ...     _ = main(["stack", f"{folder}/image.npy", *arguments])
+    ...     part = read_part(f"{folder}/part.npz")
+    >>> part.path.name, part.image["shape"], part.settings["superlevel"]
+    ('part.npz', [4, 5], False)
     """
 
     path: Path

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._io.colours import luminance
 from ecc_core._io.description import Missing
 from ecc_core._io.files import Stamp
 from ecc_core._io.formats import Opened, Request
@@ -28,10 +29,6 @@ LEAST_BYTES_AT_ONCE = 1 << 20
 """Bytes of an image of any size that may be read at once."""
 LEAST_PARTS = 128
 """A large image is read in at least so many parts."""
-LUMINANCE = (0.2125, 0.7154, 0.0721)
-"""Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
-ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"
-CMYK = "channels are amounts of ink: cyan, magenta, yellow and black"
 
 
 class StoredImage:
@@ -70,6 +67,17 @@ class StoredImage:
         values became values, missing values.
     series, levels : int
         Number of images in the file, and number of resolutions of this one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ecc_core.io import open_image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/image.npy", np.arange(20).reshape(4, 5))
+    ...     image = open_image(f"{folder}/image.npy")
+    ...     image.axes, image.dtype.kind, image[1:3, 4].tolist(), image.read().sum()
+    ('YX', 'i', [9, 14], np.int64(190))
     """
 
     def __init__(self, path: Path | str, request: Request, opened: Opened, reopen: Any) -> None:
@@ -125,7 +133,25 @@ class StoredImage:
         return self.read_box(tuple(map(_span, parts)))[tuple(kept)]
 
     def read_box(self, box: Box) -> Array:
-        """Read the values in a box."""
+        """Read the values in a box.
+
+        Parameters
+        ----------
+        box : tuple of slice
+            For each axis the range of the points, with bounds and without a step.
+
+        Returns
+        -------
+        numpy.ndarray
+            Missing values are as they are stored.
+
+        Raises
+        ------
+        InputFileError
+            If a part of the file is damaged or missing.
+        MemoryError
+            If the values do not fit in memory.
+        """
         if not isinstance(self.array, np.ndarray):
             size = math.prod(part.stop - part.start for part in box)
             check_memory(size * self.dtype.itemsize, self.path)
@@ -147,7 +173,20 @@ class StoredImage:
             raise InputFileError(message) from error
 
     def read(self) -> Array:
-        """Read the whole image: a masked array if the file declares missing values."""
+        """Read the whole image: a masked array if the file declares missing values.
+
+        Returns
+        -------
+        numpy.ndarray or numpy.ma.MaskedArray
+            Of the shape and the dtype of the image.
+
+        Raises
+        ------
+        InputFileError
+            If a part of the file is damaged or missing.
+        MemoryError
+            If the image does not fit in memory.
+        """
         return View.all_of(self).read_masked()
 
     def reads_at_once(self, box: Box) -> bool:
@@ -336,47 +375,9 @@ def grown_chunks(
         block[axis] = min(2 * block[axis], shape[axis])
 
 
-def luminance(channels: Array) -> Array:
-    """Return the luminance, from 0 to 1, of red, green, blue and maybe alpha on the first axis."""
-    channels = opaque_colours(channels, "gray")
-    opaque = _largest_colour(channels.dtype)
-    precision = channels.dtype if channels.dtype.kind == "f" else np.dtype(np.float64)
-    weights = np.array(LUMINANCE, precision) / precision.type(opaque)
-    values = weights[0] * channels[0]
-    for weight, channel in zip(weights[1:], channels[1:], strict=True):
-        # Rounding errors of a matrix product would depend on the place in the block.
-        values += weight * channel
-    return np.asanyarray(values)
-
-
-def opaque_colours(channels: Array, purpose: str) -> Array:
-    """Return red, green and blue of an image whose points are all opaque.
-
-    The first axis has red, green, blue and maybe alpha. `purpose` is the name, in errors, of what
-    is computed from them.
-    """
-    if channels.dtype.kind not in "uf":
-        raise ValueError(f"{purpose} needs colours of type uint or float, got {channels.dtype}")
-    if len(channels) == 4 and np.any(channels[3] != _largest_colour(channels.dtype)):
-        raise ValueError(f"{purpose} is not defined where colours are transparent")
-    return channels[:3]
-
-
-def _largest_colour(dtype: np.dtype[Any]) -> int:
-    """Return the value of white, and of an opaque alpha."""
-    return np.iinfo(dtype).max if dtype.kind == "u" else 1
-
-
 def _span(indices: int | range) -> slice:
     """Return the slice from the least to the largest index."""
     if isinstance(indices, int):
         return slice(indices, indices + 1)
     ends = sorted((indices[0], indices[-1])) if indices else (0, -1)
     return slice(ends[0], ends[1] + 1)
-
-
-def orientation_notes(orientation: int) -> list[str]:
-    """Return notes on an orientation tag of EXIF or TIFF, 1 to 8."""
-    if orientation in (0, 1):
-        return []
-    return [f"rows and columns are as stored; its orientation tag {orientation} is not applied"]

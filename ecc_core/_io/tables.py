@@ -50,6 +50,15 @@ class CurveTable:
         With one batch axis, a row of the table each.
     metadata : pandas.DataFrame
         One row for each curve: its input, and indices, labels, wells or other columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ecc_core.io import curves_of_table
+    >>> frame = pd.DataFrame({"well": ["A1", "A2"], "0.5": [3, 4], "1.0": [2, 1]})
+    >>> table = curves_of_table(frame)
+    >>> table.curves.thresholds, table.metadata["well"].tolist()
+    (array([0.5, 1. ]), ['A1', 'A2'])
     """
 
     curves: CurveResult[NDArray[Any]]

@@ -37,6 +37,16 @@ class CurveBand(Result[Floats]):
         Unit of the thresholds, as the curves know it.
     coordinate : {"threshold", "height"}
         What the thresholds are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import mean_band
+    >>> values = np.random.default_rng(0).poisson(9, (40, 5))
+    >>> band = mean_band((np.arange(5), values), rng=1)
+    >>> thresholds, mean, lower, upper = band
+    >>> bool((lower < mean).all() and (mean < upper).all())
+    True
     """
 
     thresholds: Floats
@@ -85,6 +95,17 @@ class PermutationTest(NamedTuple):
 
     Of transforms, thresholds are heights, and what is (n,) has the shape (directions, heights); of
     all functionals, (functionals, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import permutation_test
+    >>> curves = np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4]])
+    >>> test = permutation_test((np.arange(3), curves), (np.arange(3), curves + [0, 5, 0]))
+    >>> test.difference, test.units, test.exact
+    (array([ 0., -5.,  0.]), (3, 3), True)
+    >>> test.pvalue == test.least_pvalue
+    True
     """
 
     statistic: float

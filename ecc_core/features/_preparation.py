@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._io.blocks import Smoothing, smooth_gaussian
+from ecc_core._io.colours import opaque_colours
 from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import open_image
 from ecc_core._io.select import ImageFile, choose, select_channel, with_channels
-from ecc_core._io.stored import StoredImage, opaque_colours
+from ecc_core._io.stored import StoredImage
 from ecc_core._optional import import_optional
 from ecc_core._request.image import check_image_dtype
 from ecc_core.errors import InputFileError

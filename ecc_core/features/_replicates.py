@@ -59,6 +59,19 @@ class MixedUnitsError(ValueError):
     ----------
     mixed
         What differs: ``column``, ``values``, ``unit`` and ``choice``, a condition that selects one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ecc_core.features import MixedUnitsError, mean_band
+    >>> from ecc_core.io import curves_of_table
+    >>> images = {"input": ["a", "a", "b", "b"], "channel": ["DAPI", "GFP"] * 2}
+    >>> table = curves_of_table(pd.DataFrame({**images, "0.5": [3, 9, 4, 8]}))
+    >>> try:
+    ...     mean_band(table)
+    ... except MixedUnitsError as error:
+    ...     error.mixed.column, error.mixed.values
+    ('channel', ('DAPI', 'GFP'))
     """
 
     def __init__(self, mixed: Mixed) -> None:

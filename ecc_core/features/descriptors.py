@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 
 class CurveDescriptors(NamedTuple):
-    """Descriptors of a curve chi(t): scalars for a single curve, arrays for a batch."""
+    """Descriptors of a curve chi(t): scalars for a single curve, arrays for a batch.
+
+    Examples
+    --------
+    >>> from ecc_core.features import curve_descriptors
+    >>> found = curve_descriptors(([0.0, 1.0, 2.0], [1, 3, -2]))
+    >>> float(found.maximum), float(found.maximum_at), int(found.zero_crossings)
+    (3.0, 1.0, 1)
+    """
 
     area: Any
     """Integral of chi from the first threshold to the last."""

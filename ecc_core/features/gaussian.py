@@ -58,6 +58,15 @@ class ExpectedCurve(CurveResult[Any]):
         None for the kinematic formula, which does not depend on it.
     superlevel, ndim, boundary, units
         As in :class:`ecc_core.EulerCurve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import expected_gaussian_curve
+    >>> expected = expected_gaussian_curve((64, 64), [-1, 0, 1], spectral_moments=[0.1, 0.1])
+    >>> thresholds, mean, error, lower, upper = expected
+    >>> mean.round(1), lower
+    (array([ 19.3,   6.8, -10.6]), None)
     """
 
     thresholds: Floats

@@ -41,7 +41,15 @@ GROUPS = 10
 
 
 class GaussianThreshold(NamedTuple):
-    """A threshold and its standard error, in standard deviations."""
+    """A threshold and its standard error, in standard deviations.
+
+    Examples
+    --------
+    >>> from ecc_core.features import gaussian_threshold
+    >>> threshold, error = gaussian_threshold((64, 64), spectral_moments=[0.1, 0.1])
+    >>> round(threshold, 2), error
+    (3.91, 0.0)
+    """
 
     threshold: float
     error: float

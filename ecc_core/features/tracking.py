@@ -40,6 +40,15 @@ class RegionTracks:
     links : (m, 2) int64 array
         Rows of a region and of one that it continues as in the next frame, sorted.
     n_frames : int
+
+    Examples
+    --------
+    >>> from ecc_core.features import track_regions
+    >>> tracks = track_regions([[1, 1, 0, 2], [1, 1, 0, 0], [0, 4, 4, 0]])
+    >>> tracks.frames.tolist(), tracks.labels.tolist(), tracks.tracks.tolist()
+    ([0, 0, 1, 2], [1, 2, 1, 4], [1, 2, 1, 1])
+    >>> tracks.links.tolist(), tracks.totals()
+    ([[0, 2], [2, 3]], {'appear': 0, 'vanish': 1, 'split': 0, 'merge': 0})
     """
 
     frames: Integers
@@ -91,6 +100,11 @@ class RegionTracks:
         """Return how often regions appear, vanish, split and merge in all frames.
 
         A region that is in the first frame does not appear, and one in the last does not vanish.
+
+        Returns
+        -------
+        dict of str to int
+            With the keys ``appear``, ``vanish``, ``split`` and ``merge``.
         """
         return {name: int(counts.sum()) for name, counts in self._events().items()}
 

@@ -54,7 +54,21 @@ class _MonaiLoss(SegmentationLoss):
         self.other_act = other_act
 
     def forward(self, input: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute the loss of inputs (batch, channel, spatial) and targets of the same shape."""
+        """Compute the loss.
+
+        Parameters
+        ----------
+        input : (batch, channel, spatial) tensor
+        target : tensor of the same shape
+            Or of one channel, with ``to_onehot_y``.
+        mask : bool tensor, optional
+            Of the shape of the input, or of its spatial axes: the points that belong to it.
+
+        Returns
+        -------
+        tensor
+            As `reduction` says.
+        """
         if self.sigmoid:
             input = input.sigmoid()
         elif self.softmax:
@@ -298,7 +312,18 @@ class BettiErrorMetric(CumulativeIterationMetric):
         return found
 
     def aggregate(self, reduction: str | None = None) -> Tensor | tuple[Tensor, Tensor]:
-        """Reduce the errors of all batches."""
+        """Reduce the errors of all batches.
+
+        Parameters
+        ----------
+        reduction : str, optional
+            One of MONAI's words, such as ``"mean"``, in place of that of the metric.
+
+        Returns
+        -------
+        tensor, or two tensors
+            The errors, and how many are not NaN if the metric was made with ``get_not_nans``.
+        """
         errors = self.get_buffer()  # type: ignore[no-untyped-call]
         found, not_nans = do_metric_reduction(errors, reduction or self.reduction)
         return (found, not_nans) if self.get_not_nans else found

@@ -127,7 +127,15 @@ class BettiError(Metric):
         self.add_state("count", torch.tensor(0), dist_reduce_fx="sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Add the errors of a batch."""
+        """Add the errors of a batch.
+
+        Parameters
+        ----------
+        preds : tensor
+            Probabilities, logits or classes, as the metric was made for.
+        target : tensor
+            Classes, or masks of classes.
+        """
         preds = preds.detach().cpu()
         target = target.detach().cpu()
         error = self.of_probabilities
@@ -148,5 +156,11 @@ class BettiError(Metric):
         return not (low >= 0 and high <= 1)
 
     def compute(self) -> Tensor:
-        """The mean error of an image and class, or its dimensions; NaN if there was none."""
+        """Return the mean error of all images and classes.
+
+        Returns
+        -------
+        float64 tensor
+            A scalar, or (n_spatial,) with `per_dimension`; NaN if there was no image.
+        """
         return self.total / self.count

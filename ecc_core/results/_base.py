@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
@@ -78,7 +78,12 @@ class Result(Sequence[ArrayT]):
         return self
 
     def plot(self, *args: Any, **style: Any) -> Any:
-        """Plot the values with matplotlib."""
+        """Plot the values with matplotlib, with the options that each result documents.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or matplotlib.figure.Figure
+        """
         raise NotImplementedError
 
     @property
@@ -389,21 +394,3 @@ def _same(a: Any, b: Any) -> bool:
 def _native(dtype: Any) -> Any:
     """Return a dtype in native byte order. Byte order does not matter, and pickles drop it."""
     return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
-
-
-def as_floats(numbers: Any) -> tuple[float, ...] | None:
-    return None if numbers is None else tuple(np.asarray(numbers, dtype=np.float64).tolist())
-
-
-def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
-    """Convert facts to plain types, which can be compared, pickled and saved.
-
-    Facts that the result lacks are ignored, and bools are plain already. None stays None, except
-    for a fact that is a bool.
-    """
-    for name, convert in converters.items():
-        if not hasattr(result, name):
-            continue
-        value = getattr(result, name)
-        if type(value) is not bool and (value is not None or convert is bool):
-            object.__setattr__(result, name, convert(value))

@@ -39,7 +39,19 @@ class BettiResult(CurveResult[ArrayT]):
         return [f"$b_{k}$" for k in range(len(self._functionals))]
 
     def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
-        """Plot each Betti number; see :func:`ecc_core.plotting.plot_betti_curves`."""
+        """Plot each Betti number; see :func:`ecc_core.plotting.plot_betti_curves`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         from ecc_core.plotting import plot_betti_curves
 
         return plot_betti_curves(self, ax, **line)

@@ -11,8 +11,9 @@ import numpy as np
 from ecc_core._arrays import adapter_of, is_lazy
 from ecc_core._optional import import_optional
 from ecc_core._request.batch import BatchAxis
-from ecc_core.results._base import ArrayT, plain
+from ecc_core.results._base import ArrayT
 from ecc_core.results._curves import CurveResult
+from ecc_core.results._facts import plain
 from ecc_core.results._pairs import DiagramResult
 
 if TYPE_CHECKING:
@@ -139,7 +140,18 @@ class ComponentCurves(CurveResult[ArrayT]):
         return ("points", "largest\ncomponent", *(spanning if self._along_axes else ["spanning"]))
 
     def plot(self, **line: Any) -> Figure:  # type: ignore[override]
-        """Plot each functional; see :func:`ecc_core.plotting.plot_minkowski_curves`."""
+        """Plot each functional; see :func:`ecc_core.plotting.plot_minkowski_curves`.
+
+        Parameters
+        ----------
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            One panel for each functional.
+        """
         from ecc_core.plotting import plot_minkowski_curves
 
         return plot_minkowski_curves(self, **line)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ecc_core._arrays import on_host
 from ecc_core._request.batch import BatchAxis, as_batch_axes
-from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result, as_floats, plain
+from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result
+from ecc_core.results._facts import as_floats, plain
 from ecc_core.results._words import EULER
 
 if TYPE_CHECKING:
@@ -121,7 +122,23 @@ class CurveResult(Result[ArrayT]):
         label: str | None = None,
         **line: Any,
     ) -> Axes:
-        """Plot the curves as step functions; see :func:`ecc_core.plotting.plot_curve`."""
+        """Plot the curves as step functions; see :func:`ecc_core.plotting.plot_curve`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        superlevel : bool, optional
+            That of the curve, which need not be given.
+        label : str, optional
+            Name in the legend.
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         from ecc_core.plotting import plot_curve
 
         return plot_curve(self, ax, superlevel=superlevel, label=label, **line)
@@ -243,6 +260,16 @@ class LocalCurves(CurveResult[ArrayT]):
         Of shape (tiles along each axis) + (n,).
     connectivity, superlevel, ndim, units
         As in :class:`ecc_core.EulerCurve`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from ecc_core.dask import local_curves
+    >>> image = da.from_array(np.eye(4), chunks=2)
+    >>> curves = local_curves(image, 2, [0, 1])
+    >>> curves.values.shape, curves.to_numpy().values[0, 1].tolist()
+    ((2, 2, 2), [1, 1])
     """
 
     thresholds: ArrayT
@@ -316,7 +343,22 @@ connectivity=2)
     def plot(
         self, ax: Axes | None = None, *, contours: int = 8, colorbar: bool = True, **mesh: Any
     ) -> Axes:
-        """Plot the surface as a heat map; see :func:`ecc_core.plotting.plot_surface`."""
+        """Plot the surface as a heat map; see :func:`ecc_core.plotting.plot_surface`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        contours : int, default 8
+            Number of contour lines.
+        colorbar : bool, default True
+        **mesh
+            What `matplotlib.axes.Axes.pcolormesh` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         from ecc_core.plotting import plot_surface
 
         return plot_surface(self, ax, contours=contours, colorbar=colorbar, **mesh)

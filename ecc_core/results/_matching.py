@@ -141,7 +141,21 @@ class BettiMatching:
         return table
 
     def plot(self, image: Any = None, ax: Axes | None = None, **markers: Any) -> Axes:
-        """Plot what does not match; see :func:`ecc_core.plotting.plot_matching`."""
+        """Plot what does not match; see :func:`ecc_core.plotting.plot_matching`.
+
+        Parameters
+        ----------
+        image : array, optional
+            What to draw the classes on, such as the prediction.
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        **markers
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         from ecc_core.plotting import plot_matching
 
         return plot_matching(self, image, ax, **markers)

@@ -10,8 +10,9 @@ import numpy as np
 from ecc_core._arrays import adapter_of, is_lazy, on_host
 from ecc_core._request.batch import BatchAxis
 from ecc_core._request.estimator import MEASURES
-from ecc_core.results._base import ArrayT, as_floats, plain
+from ecc_core.results._base import ArrayT
 from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts
+from ecc_core.results._facts import as_floats, plain
 from ecc_core.results._words import EULER, symbol_of
 
 if TYPE_CHECKING:

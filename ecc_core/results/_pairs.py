@@ -14,9 +14,10 @@ from ecc_core._request.levels import count_entered, distinct_values, round_to_le
 from ecc_core._request.persistence import check_persistence, lasting, persistences, real_number
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
-from ecc_core.results._base import ArrayT, Result, known_by, plain
+from ecc_core.results._base import ArrayT, Result, known_by
 from ecc_core.results._betti import BettiCurves
 from ecc_core.results._curves import EulerCurve
+from ecc_core.results._facts import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ecc_core._arrays import on_host
-from ecc_core.results._base import ArrayT, RegionResult, Result, as_floats, plain
+from ecc_core.results._base import ArrayT, RegionResult, Result
+from ecc_core.results._facts import as_floats, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,20 @@ class EulerTransform(TransformResult[ArrayT]):
     _fields: ClassVar = ("directions", "heights", "values")
 
     def plot(self, ax: Axes | None = None, *, colorbar: bool = True, **mesh: Any) -> Axes:
-        """Plot the transform as a heat map; see :func:`ecc_core.plotting.plot_transform`."""
+        """Plot the transform as a heat map; see :func:`ecc_core.plotting.plot_transform`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        colorbar : bool, default True
+        **mesh
+            What `matplotlib.axes.Axes.pcolormesh` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         from ecc_core.plotting import plot_transform
 
         return plot_transform(self, ax, colorbar=colorbar, **mesh)

@@ -31,7 +31,16 @@ Image = NDArray[np.bool_]
 
 
 class KnownShape(NamedTuple):
-    """A binary image and its Euler numbers."""
+    """A binary image and its Euler numbers.
+
+    Examples
+    --------
+    >>> import ecc_core as ecc
+    >>> from ecc_core.testing import known_shapes
+    >>> shape = known_shapes()[0]
+    >>> bool(ecc.euler_number(shape.image, connectivity=1) == shape.euler_1)
+    True
+    """
 
     name: str
     image: Image
@@ -171,6 +180,13 @@ def to_numpy(array: Any) -> NDArray[Any]:
     Returns
     -------
     numpy.ndarray
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.testing import to_numpy
+    >>> to_numpy(torch.arange(3))
+    array([0, 1, 2])
     """
     if hasattr(array, "get"):  # CuPy
         return np.asarray(array.get())
@@ -195,6 +211,11 @@ def assert_arrays_equal(actual: Any, desired: ArrayLike, *, like: Any = None) ->
         the dtype.
     like : array, optional
         `actual` must be of this array's library and on its device. A NumPy array by default.
+
+    Raises
+    ------
+    AssertionError
+        If they differ.
 
     Examples
     --------
@@ -247,6 +268,11 @@ def assert_curves_equal(
     like : array, optional
         Both arrays must be of this array's library and on its device. NumPy by default.
 
+    Raises
+    ------
+    AssertionError
+        If it differs.
+
     Examples
     --------
     >>> from typing import NamedTuple
@@ -287,6 +313,19 @@ def assert_regions_equal(
         The expected thresholds, with their dtype. Not checked by default.
     like : array, optional
         All arrays must be of this array's library and on its device. NumPy by default.
+
+    Raises
+    ------
+    AssertionError
+        If it differs.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.testing import assert_regions_equal
+    >>> labels = np.array([[1, 1, 0], [1, 1, 3]], np.uint8)
+    >>> found = ecc.region_curves(np.zeros((2, 3)), labels, [-1.0, 0.0])
+    >>> assert_regions_equal(found, np.array([1, 3], np.uint8), [[0, 1], [0, 1]])
     """
     desired = np.asarray(values, dtype=np.int64)
     _assert_fields(actual, like, labels=labels, thresholds=thresholds, values=desired)

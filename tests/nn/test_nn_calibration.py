@@ -203,3 +203,15 @@ def test_parameters_and_buffers_are_reset_after_to_empty(make):
     found = dict(module.named_buffers()) | dict(module.named_parameters())
     torch.testing.assert_close(found, expected)
     assert found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "expected"),
+    [
+        ((3,), {}, "`module` must be a torch.nn.Module, got int"),
+        ((EulerCurveLayer(3, range=(0, 1)),), {"params": []}, "`params` must be left out"),
+    ],
+)
+def test_what_is_no_group(arguments, options, expected):
+    with pytest.raises(TypeError, match=expected):
+        parameter_groups(*arguments, **options)

@@ -5,10 +5,10 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from ecc_core._io.colours import CMYK, orientation_notes
 from ecc_core._io.description import Description
 from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.limits import check_held, check_memory
-from ecc_core._io.stored import CMYK, orientation_notes
 from ecc_core._optional import import_optional
 
 JPEG_2000 = (".jp2", ".j2k", ".jpx")

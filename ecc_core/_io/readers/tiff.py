@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._io.colours import CMYK, ZERO_IS_WHITE, orientation_notes
 from ecc_core._io.description import Description, Missing, declared_missing
 from ecc_core._io.formats import Format, Opened, Request
 from ecc_core._io.lazy import Array, Box, nan_where_missing
 from ecc_core._io.readers.lerc import read_lerc_masks
 from ecc_core._io.readers.tiff_calibration import calibration_of, scaled
 from ecc_core._io.same_folder import check_same_folder, file_in_same_folder
-from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, orientation_notes
 from ecc_core._optional import import_optional
 from ecc_core._partition import whole_box
 

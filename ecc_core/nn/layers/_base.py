@@ -182,6 +182,11 @@ def parameter_groups(module: nn.Module, **options: Any) -> list[dict[str, Any]]:
         Two parameter groups with these options: the parameters of all other layers, and those of
         the layers of curves and transforms with a weight decay of 0.
 
+    Raises
+    ------
+    TypeError
+        If `module` is not a module of torch, or the parameters are among the options.
+
     Examples
     --------
     >>> import torch
@@ -192,6 +197,10 @@ def parameter_groups(module: nn.Module, **options: Any) -> list[dict[str, Any]]:
     [(2, 0.1), (1, 0.0)]
     >>> optimizer = torch.optim.AdamW(groups, lr=0.01)
     """
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"`module` must be a torch.nn.Module, got {type(module).__name__}")
+    if "params" in options:
+        raise TypeError("`params` must be left out, they are those of the module")
     layers = [layer for layer in module.modules() if isinstance(layer, EulerLayer)]
     own = [parameter for layer in layers for parameter in layer.parameters()]
     known = {id(parameter) for parameter in own}

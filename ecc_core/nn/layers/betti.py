@@ -135,7 +135,18 @@ class BettiCurveLayer(CalibratedLayer):
         self._add_statistics(self.n_spatial)
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute curves (..., n_spatial, n) of images (..., spatial)."""
+        """Compute curves (..., n_spatial, n) of images (..., spatial).
+
+        Parameters
+        ----------
+        image : (..., spatial) tensor
+        mask : bool tensor, optional
+            Of the shape of the image, or of its spatial axes: the points that belong to it.
+
+        Returns
+        -------
+        (..., n_spatial, n) tensor
+        """
         self._calibrate_if_needed(image)
         curves = functional.soft_betti_curves(
             image,
@@ -223,7 +234,18 @@ class LifetimeLayer(nn.Module):
         self.connectivity = check_connectivity(connectivity, self.n_spatial)
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Find births and deaths (..., n_spatial, count, 2) of images (..., spatial)."""
+        """Find births and deaths (..., n_spatial, count, 2) of images (..., spatial).
+
+        Parameters
+        ----------
+        image : (..., spatial) tensor
+        mask : bool tensor, optional
+            Of the shape of the image, or of its spatial axes: the points that belong to it.
+
+        Returns
+        -------
+        (..., n_spatial, count, 2) tensor
+        """
         return functional.longest_lifetimes(
             image,
             self.count,

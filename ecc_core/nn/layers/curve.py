@@ -186,7 +186,19 @@ class EulerCurveLayer(CalibratedLayer):
         return self.log_direction_scale.exp()
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
+        """Compute curves (..., n), or (..., k, n), of images (..., spatial).
+
+        Parameters
+        ----------
+        image : (..., spatial) tensor
+        mask : bool tensor, optional
+            Of the shape of the image, or of its spatial axes: the points that belong to it.
+
+        Returns
+        -------
+        (..., n) or (..., k, n) tensor
+            The latter with directions.
+        """
         self._calibrate_if_needed(image)
         by_kernels = None
         if not self.directed or self._adds_directions(image):

@@ -157,7 +157,23 @@ class EulerCurveMap(CalibratedLayer):
         self._add_statistics(len(self.window))
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute maps (..., channel * scales * n, positions) of images (..., channel, spatial)."""
+        """Compute maps (..., channel * scales * n, positions) of images (..., channel, spatial).
+
+        Parameters
+        ----------
+        image : (..., channel, spatial) tensor
+        mask : bool tensor, optional
+            Of the shape of the image, or of its spatial axes: the points that belong to it.
+
+        Returns
+        -------
+        (..., channel * scales * n, positions) tensor
+
+        Raises
+        ------
+        ValueError
+            If the image has no axis of channels, or is smaller than a window without padding.
+        """
         self._calibrate_if_needed(image)
         image = _arguments.check_tensor(image, "image")
         first = image.dim() - self.n_spatial

@@ -125,7 +125,18 @@ class SimplicialTransformLayer(EulerLayer):
         batch: Tensor | None = None,
         shapes: int | None = None,
     ) -> Tensor:
-        """Compute transforms (k, m), or (shapes, k, m) with a `batch`, of points (n, n_spatial)."""
+        """Compute transforms (k, m), or (shapes, k, m) with a `batch`, of points (n, n_spatial).
+
+        Parameters
+        ----------
+        points : (n, n_spatial) tensor
+        simplices, weights, batch, shapes
+            As for :func:`ecc_core.nn.functional.soft_simplicial_transform`.
+
+        Returns
+        -------
+        (k, m) tensor, or (shapes, k, m) tensor with a `batch`
+        """
         _check_axes(points, self.n_spatial)
         by_kernels = self._by_kernels(points, simplices, weights, batch, shapes)
         if by_kernels is not None:

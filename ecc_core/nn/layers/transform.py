@@ -133,7 +133,16 @@ class EulerTransformLayer(EulerLayer):
         return self._levels("heights")
 
     def forward(self, weights: Tensor) -> Tensor:
-        """Compute transforms (..., k, n) of weights (..., spatial)."""
+        """Compute transforms (..., k, n) of weights (..., spatial).
+
+        Parameters
+        ----------
+        weights : (..., spatial) tensor
+
+        Returns
+        -------
+        (..., k, n) tensor
+        """
         if self.hard is None:
             by_kernels = self._by_kernels(weights)
             if by_kernels is not None:
