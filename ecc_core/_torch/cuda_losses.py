@@ -82,8 +82,9 @@ class _Loss(torch.autograd.Function):
             with torch.enable_grad():
                 values = ctx.usual(images)
             return *gradients_in_torch(values, [images], [True], gradient), *rest
-        factors = gradient.reshape(*gradient.shape, *[1] * (images.dim() - gradient.dim()))
-        return by_images * factors, *rest
+        if gradient.dim():  # A loss of each image is a factor of all its points.
+            gradient = gradient.reshape(*gradient.shape, *[1] * (images.dim() - gradient.dim()))
+        return by_images * gradient, *rest
 
 
 def _address(tensor: Tensor | None) -> int:

@@ -148,14 +148,16 @@ def layer_transform(
         return None
     if points.dim() != 2 or torch.compiler.is_compiling():
         return None
-    complexes = *_shapes(batch, shapes, points), _rows(simplices, points)
+    complexes: tuple[Any, ...] = batch, shapes, simplices
+    if not _are_complexes(points, *complexes):
+        complexes = *_shapes(batch, shapes, points), _rows(simplices, points)
     values = _by_kernels(points, complexes, numbers, is_logarithm=True)
     return values if values is None or batch is not None else values[0]
 
 
 def _by_kernels(
     points: Tensor,
-    complexes: tuple[Tensor, int, list[Tensor]],
+    complexes: tuple[Tensor, int, Sequence[Tensor]],
     numbers: tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor],
     is_logarithm: bool,
 ) -> Tensor | None:
@@ -170,6 +172,23 @@ def _by_kernels(
 
     given = cuda_simplicial.Complexes(*complexes), cuda_simplicial.Numbers(*numbers)
     return cuda_simplicial.fused_shapes(points, *given, is_logarithm=is_logarithm)
+
+
+def _are_complexes(points: Tensor, batch: Any, shapes: Any, simplices: Any) -> bool:
+    """Whether `_shapes` and `_rows` would return these as they are, which takes them longer."""
+    if type(shapes) is not int or shapes < 0 or not isinstance(simplices, list | tuple):
+        return False
+    place = points.get_device()
+    for tensor in (batch, *simplices):
+        if type(tensor) is not Tensor or tensor.dtype is not torch.int64:
+            return False
+        if tensor.get_device() != place:
+            return False
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            return False
+    if batch.shape != points.shape[:1]:
+        return False
+    return all(part.dim() == 2 and part.shape[1] >= 2 for part in simplices)
 
 
 def _shapes(batch: Any, shapes: int | None, points: Tensor) -> tuple[Tensor, int]:

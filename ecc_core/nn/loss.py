@@ -157,7 +157,8 @@ class EulerCurveLoss(SegmentationLoss):
         if isinstance(sharpness, Tensor) or not 0 < sharpness < math.inf:
             return None  # It may be learned, or is an error.
         # torch.compile can trace neither `has_kernels` nor what follows.
-        masks, shown = pair.masks.detach(), pair.shown
+        masks = pair.masks.detach() if pair.masks.requires_grad else pair.masks
+        shown = pair.shown
         given = prediction, masks, shown, self.thresholds
         if not (bypasses_torch(given) and has_kernels("cuda")):
             return None

@@ -120,7 +120,7 @@ class LayerSteps(Steps):
             self._sum_heights = soft_heights.plan_on_grid("soft_height_sums", *on_grid)
             self._leave_and_sum = soft_heights.plan_on_grid("soft_height_gradients", *on_grid)
 
-        names = *GIVEN, *KEPT, "coefficients", "curves", "scratch"
+        names = *GIVEN, *KEPT, "coefficients", "curves"
         self._forward = Pass(names, self._forward_launches())
 
     def _forward_launches(self) -> list[Named]:

@@ -36,7 +36,8 @@ class Pass:
     """Launches that follow each other, given the values of the names of their words.
 
     A training step takes longer in Python than on a device. Therefore one call of `struct` sets the
-    words of all launches, constants included.
+    words of all launches, constants included. Launches read the same words where their arguments
+    are the same, such as a structure that all of them take.
     """
 
     __slots__ = ("_calls", "_format", "_pick", "_rest", "_spare", "_starts")
@@ -46,15 +47,22 @@ class Pass:
         rest: list[int] = []  # Words that are constants.
         sources: list[int] = []  # The index of each word among all values.
         self._starts: list[list[int]] = []  # The words at which the arguments of each call begin.
-        for call, words in launches:
-            self._starts.append([len(sources) + place for place in call.places])
-            for place, constant in enumerate(call.content):
-                word = words.get(place, str(constant))
-                if word in known:
-                    sources.append(known[word])
-                    continue
-                sources.append(len(names) + len(rest))
-                rest.append(int(word))
+        laid_out: dict[tuple[str, ...], int] = {}  # Where the words of an argument begin.
+        for call, names_of_words in launches:
+            starts = []
+            ends = *call.places[1:], len(call.content)
+            for first, end in zip(call.places, ends, strict=True):
+                places = range(first, end)
+                words = tuple(names_of_words.get(i, str(call.content[i])) for i in places)
+                if words not in laid_out:
+                    laid_out[words] = len(sources)
+                    for word in words:
+                        if word not in known:
+                            known[word] = len(names) + len(rest)
+                            rest.append(int(word))
+                        sources.append(known[word])
+                starts.append(laid_out[words])
+            self._starts.append(starts)
         self._calls = [call for call, _ in launches]
         self._rest = tuple(rest)
         self._pick = itemgetter(*sources)

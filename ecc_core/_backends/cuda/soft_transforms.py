@@ -19,8 +19,10 @@ from ecc_core._backends.soft import Projected
 
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
 POINTS = Struct("soft_project.cu", "ProjectedPoints")
+PROJECTED = Struct("soft_project.cu", "Projected")
 THREADS = 128
 MOST_CHUNKS = 64  # The most chunks of points, of which each has its own sums of curves.
+MOST_SUMMED_CHUNKS = 8  # The most chunks whose sums are added up by the last block.
 MOST_POINT_CHUNKS = 256  # As many blocks as keep a device busy, in four orthants.
 MOST_IMAGES = 8  # The most images for which a block computes steps once.
 
@@ -92,7 +94,7 @@ class Ends(NamedTuple):
     """Launches before and after the projection of points in a step.
 
     They take the words of the kernels' Orthants, one or two addresses, and the words of
-    `soft_parameters.Given`, then the addresses of levels, sharpness and vectors, or what
+    `soft_parameters.Given`, then the addresses of levels, sharpness, vectors and tickets, or what
     `soft_parameters.plan_gradients` takes.
     """
 
@@ -108,10 +110,14 @@ def plan_ends(
     levels: int,
     directions: int,
     rows: int,
+    tickets: int,
     spacing: tuple[float, ...],
     _device: int,
 ) -> Ends:
-    """Return launches for weights of float32, and parameters of so many levels and directions."""
+    """Return launches for weights of float32, and parameters of so many levels and directions.
+
+    The first one also clears so many tickets.
+    """
     cells = _cells(shape, connectivity, extension)
     macros = {"REAL": "float", "AXES": len(shape) - 1}
     parameters = soft_parameters.struct_of(levels, directions, spacing)
@@ -125,7 +131,7 @@ def plan_ends(
     finish = soft_parameters.gradient_blocks(directions)
     gradients = soft_parameters.GRADIENTS(rows=rows)
     return Ends(
-        plan("soft_begin", begin, 0, parameters, *[0] * 3),
+        plan("soft_begin", begin, 0, parameters, *[0] * 4, np.int32(tickets)),
         plan("soft_finish", finish, *[0] * 2, parameters, gradients),
     )
 
@@ -185,13 +191,16 @@ class Projection(NamedTuple):
     """Launches for weights of one shape, and the sizes of their results.
 
     The first two take the addresses of weights, vectors, levels and sharpness, then one or three
-    more; the others those of partial sums of the chunks of points and of their totals.
+    more; the others those of partial sums of the chunks of points and of their totals. With
+    tickets, `curves` also takes their address and those of curves and derivatives, and then does
+    what `totals` does, which takes longer if there are many chunks.
     """
 
     size: int  # of curves
     sums: int  # of curves and their derivatives
     vector_sums: int
     rows: int  # of the sums of vectors, which are to be added up
+    tickets: int
     curves: Call
     by_points: Call
     totals: Call
@@ -211,7 +220,8 @@ def plan_projection(
     """Return the launches for weights (images, orthants, *grid).
 
     With `by_image` the gradients of vectors are summed for each image. With `has_totals`, the
-    launch `by_points` also computes the gradients of levels and sharpness.
+    launch `by_points` also computes the gradients of levels and sharpness, and `curves` has tickets
+    if there are few chunks.
     """
     images, orthants, *grid = shape
     axes = len(grid)
@@ -234,6 +244,7 @@ def plan_projection(
         return plan("soft_total", (ceil_div(size, THREADS), parts), *[0] * 4, *numbers)
 
     size = images * vectors * levels
+    tickets = vectors * groups if has_totals and chunks <= MOST_SUMMED_CHUNKS else 0
     sums = soft_plans.total_blocks(levels) if has_totals else 0
     totals = soft_plans.TOTALS(images=images * vectors, levels=levels, blocks=sums)
     behind = ceil_div(sums, point_chunks * orthants)  # blocks along z for these
@@ -244,7 +255,8 @@ def plan_projection(
         3 * chunks * size,
         rows * vectors * axes,
         rows,
-        plan("soft_project", (chunks, vectors, groups), struct, 0),
+        tickets,
+        plan("soft_project", (chunks, vectors, groups), struct, 0, 0, PROJECTED()),
         plan("soft_by_points", grid_of_points, struct, 0, 0, 0, *numbers),
         total(3, size, chunks),
         total(1, images * vectors * axes, point_chunks),

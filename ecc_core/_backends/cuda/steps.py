@@ -26,9 +26,11 @@ class Steps(ABC):
     work: int
 
     _forward: Pass
-    """It takes the addresses of tensors, of all parts of `kept`, of curves and of scratch."""
+    """It takes the addresses of tensors, of all parts of `kept` and of scratch, and of curves."""
     _kept_offsets: Sequence[int]
     """The bytes before each part of `kept`."""
+    _scratch_offsets: Sequence[int] = ()
+    """The bytes before each part of scratch."""
     _work_offsets: Sequence[int]
     """The bytes before each part of `work`."""
 
@@ -48,7 +50,8 @@ class Steps(ABC):
     ) -> None:
         """Write curves and what is kept, by the addresses of tensors, or 0."""
         own = [kept + offset for offset in self._kept_offsets]
-        self._forward.launch((*given, *own, curves, scratch), stream)
+        room = [scratch + offset for offset in self._scratch_offsets]
+        self._forward.launch((*given, *own, *room, curves), stream)
 
     def backward(
         self,

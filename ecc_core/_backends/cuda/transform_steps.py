@@ -30,6 +30,7 @@ With a step, levels are given by free numbers; it is 0 without.
 """
 KEPT = "owned", "vectors", "own_levels", "own_sharpness", "slopes", "spreads"
 """What is kept from the forward pass. `owned` are weights by orthant."""
+SCRATCH = "sums", "tickets"
 WORK = "vector_sums", "level_gradients", "sharpness_gradient", "owned_gradients"
 FOUND = "by_weights", "by_directions", "by_levels", "by_sharpness", "by_step"
 """The gradients of what is given, of which that of the step is never wanted."""
@@ -64,7 +65,7 @@ class TransformSteps(Steps):
         projection = self._projection = soft_transforms.plan_projection(*points)
         numbers = levels if form.is_increasing else 0
         parameters = directions, kind, spacing, device
-        counts = numbers, directions, projection.rows, spacing
+        counts = numbers, directions, projection.rows, projection.tickets, spacing
         ends = (images, *grid), connectivity, extension, *counts, device
         self._ends = soft_transforms.plan_ends(*ends)
         self._by_parameters = soft_parameters.plan_gradients(numbers, projection.rows, *parameters)
@@ -77,7 +78,9 @@ class TransformSteps(Steps):
         places = list(accumulate(sizes, initial=0))
         self._kept_offsets = [4 * place for place in places]
         self.kept = places[-1] + projection.size
-        self.scratch = FLOATS_A_DOUBLE * projection.sums
+        sums = FLOATS_A_DOUBLE * projection.sums
+        self.scratch = sums + projection.tickets
+        self._scratch_offsets = 0, 4 * sums
         # Sums of gradients of vectors, gradients of levels and sharpness, and those of `owned`.
         doubles = projection.vector_sums, ceil_div(levels, 2), 1, ceil_div(owned, 2)
         *doubles_before, total = accumulate(doubles, initial=0)
@@ -86,13 +89,18 @@ class TransformSteps(Steps):
         self._forward = self._plan_forward()
 
     def _plan_forward(self) -> Pass:
-        written = "own_levels, own_sharpness, vectors"
-        launches = [
-            named(self._ends.begin, f"weights, owned, {self._parameters_given}, {written}"),
-            named(self._projection.curves, f"{self._points}, sums"),
-            named(self._projection.totals, "sums, curves, slopes, spreads"),
-        ]
-        return Pass((*GIVEN, *KEPT, "curves", "sums"), launches)
+        written = "own_levels, own_sharpness, vectors, tickets"
+        begin = named(self._ends.begin, f"weights, owned, {self._parameters_given}, {written}")
+        if self._projection.tickets:
+            words = f"{self._points}, sums, tickets, curves slopes spreads"
+            launches = [begin, named(self._projection.curves, words)]
+        else:
+            launches = [
+                begin,
+                named(self._projection.curves, f"{self._points}, sums"),
+                named(self._projection.totals, "sums, curves, slopes, spreads"),
+            ]
+        return Pass((*GIVEN, *KEPT, *SCRATCH, "curves"), launches)
 
     def _plan_backward(self, wanted: tuple[bool, ...]) -> Pass:
         of_weights, of_directions, of_levels, of_sharpness, _ = wanted

@@ -145,16 +145,19 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
 
 
 @pytest.mark.parametrize(
-    ("shape", "learned", "backward"),
+    ("shape", "learned", "projections", "backward"),
     [
-        ((2, 5, 5, 7), (True,) * 4, ["soft_project", "soft_transform"]),
-        ((3, 4, 5), (False, True, False, True), ["soft_project", "soft_parameters"]),
-        ((3, 4, 5), (True, False, False, False), ["soft_project", "soft_orthants"]),
-        ((3, 4, 5), (False, False, True, False), ["soft_levels"]),
+        ((2, 5, 5, 7), (True,) * 4, 1, ["soft_project", "soft_transform"]),
+        ((3, 4, 5), (False, True, False, True), 1, ["soft_project", "soft_parameters"]),
+        ((3, 4, 5), (True, False, False, False), 1, ["soft_project", "soft_orthants"]),
+        ((1, 1, 33, 34), (False, False, True, False), 2, ["soft_levels"]),
     ],
 )
-def test_fused_transforms_equal_operators(soft, shape, learned, backward):
-    """The last two or three axes are spatial; there are strides, and a direction is not unit."""
+def test_fused_transforms_equal_operators(soft, shape, learned, projections, backward):
+    """The last two or three axes are spatial; there are strides, and a direction is not unit.
+
+    The sums of many chunks of points are added up by a launch of their own.
+    """
     ndim = 2 if len(shape) == 4 else 3
     directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
     tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(-3, 3, 5)
@@ -170,7 +173,7 @@ def test_fused_transforms_equal_operators(soft, shape, learned, backward):
         slopes.append(torch.autograd.grad(curves[-1], wanted, upstream))
     torch.testing.assert_close(*curves)
     torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
-    assert soft.launched == ["soft_transform", "soft_project", "soft_project", *backward]
+    assert soft.launched == ["soft_transform", *["soft_project"] * projections, *backward]
 
 
 # Sides of images, points before and after them, sides of windows and their distance.

@@ -81,10 +81,35 @@ struct Sums {
     Number curve, by_level, by_sharpness;
 };
 
-// Partial sums (chunks, 3, images, directions, levels) of the curves and of their derivatives by the level
-// and by the sharpness.
+// What is computed of points: curves (images, directions, levels), and their derivatives by the level and by
+// the sharpness.
+struct Projected {
+    Real *curves, *slopes, *spreads;
+
+    // Adds up the sums of all chunks, in order, for a direction and the images of a block.
+    ECC_DEVICE void add_chunks(const ProjectedPoints& points, const double* partial, int chunks,
+                               int direction, int first_image) const {
+        const int levels = points.levels_count,
+                  own = min(kImages, points.images - first_image) * levels;
+        const long long size = (long long)points.images * points.directions_count * levels;
+        for (int i = threadIdx.x; i < 3 * own; i += kThreads) {
+            const int kind = i / own, image = first_image + i % own / levels;
+            const long long at =
+                ((long long)image * points.directions_count + direction) * levels + i % levels;
+            double total = 0;
+#pragma unroll 8
+            for (int chunk = 0; chunk < chunks; ++chunk)
+                total += partial[(3LL * chunk + kind) * size + at];
+            (kind == 0 ? curves : kind == 1 ? slopes : spreads)[at] = (Real)total;
+        }
+    }
+};
+
+// Partial sums (chunks, 3, images, directions, levels) of what is computed. With tickets (groups of images,
+// directions), which are zero at launch, the last block of a direction and of its images adds them up.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    soft_project(const ProjectedPoints points, double* partial) {
+    soft_project(const ProjectedPoints points, double* partial, unsigned* tickets,
+                 const Projected found) {
     __shared__ Real heights[kThreads];
     __shared__ Weights weights[kThreads];
     __shared__ unsigned has_weight[kThreads / kTogether];  // a byte for each point
@@ -157,6 +182,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             partial[at + 2 * size] = by_sharpness;
         }
     }
+    if (!tickets) return;
+    __shared__ bool is_last;
+    __threadfence();  // before others read the sums
+    __syncthreads();
+    unsigned* ticket = tickets + blockIdx.z * points.directions_count + direction;
+    if (threadIdx.x == 0) is_last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    found.add_chunks(points, partial, gridDim.x, direction, first_image);
 }
 
 // Adds up the sums of a block, and writes them.

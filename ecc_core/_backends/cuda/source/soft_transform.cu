@@ -3,11 +3,15 @@
 #include "soft_orthants.cuh"
 #include "soft_parameters.cuh"
 
-// The first blocks write parameters, each by a warp; in the others a thread takes a vertex.
+// The first blocks write parameters, each by a warp; in the others a thread takes a vertex. Tickets are
+// cleared.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_begin(const Orthants cells, Real* out, const Parameters given, Real* levels,
-               Real* sharpness, Real* vectors, int parameter_blocks) {
+               Real* sharpness, Real* vectors, unsigned* tickets, int tickets_count,
+               int parameter_blocks) {
     const int block = (int)blockIdx.x - parameter_blocks;
+    if (blockIdx.x == 0)
+        for (int i = threadIdx.x; i < tickets_count; i += kThreads) tickets[i] = 0;
     if (block >= 0)
         write_orthants(cells, (long long)block * kThreads + threadIdx.x, out);
     else if (threadIdx.x < kWarpSize)
