@@ -2,9 +2,10 @@
 
     python -m benchmarks.cuda_layers [--output benchmarks/results/cuda_layers]
 
-Milliseconds of a pass, the median of turns of 50 passes that follow each other, by turns. "Floor"
+Milliseconds of a pass, the median of turns of 50 passes that follow each other, by turns. "Empty"
 is an operator of the same tensors whose forward and backward passes only allocate results: what
-torch and its thread take.
+torch and its thread take. "With launches" besides launches as many kernels as the layer, which do
+nothing. "One thread" is without the thread of autograd (`torch.autograd.set_multithreading_enabled`).
 
 Writes OUTPUT.json and OUTPUT.md.
 """
@@ -14,37 +15,76 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+import cupy
 import torch
 from torch import Tensor, nn
 
+from benchmarks.meshes import shapes_of
 from benchmarks.pages import markdown_table, paragraph_of
 from benchmarks.step_timing import milliseconds
-from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
+from ecc_core.nn import (
+    EulerCurveLayer,
+    EulerCurveLoss,
+    EulerCurveMap,
+    EulerTransformLayer,
+    SimplicialTransformLayer,
+)
 from ecc_core.nn.functional import soft_euler_curve
 
 TURNS = 9
 STEPS = 50
-HEAD = "| layer | ms | floor | ratio |"
+HEAD = (
+    "| layer | ms | empty | with launches | ms / with launches "
+    "| one thread: ms | empty | with launches |"
+)
+KINDS = "ms", "empty", "launching"
+NOTHING = 'extern "C" __global__ void nothing() {}'
 Step = Callable[[], None]
+
+
+class Launches(NamedTuple):
+    """How many kernels the passes of a step launch."""
+
+    forward: int
+    backward: int
+
+
+@cache
+def empty_kernel() -> Any:
+    return cupy.RawKernel(NOTHING, "nothing").kernel
+
+
+def launch_nothing(count: int) -> None:
+    kernel = empty_kernel().ptr
+    stream = torch.cuda.current_stream().cuda_stream
+    cupy.cuda.runtime.setDevice(torch.cuda.current_device())
+    for _ in range(count):
+        cupy.cuda.driver.launchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
 
 
 class _Empty(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *given: Tensor) -> Tensor:
-        *tensors, like = given
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *tensors, like, launches = given
         ctx.save_for_backward(*tensors)
+        ctx.launches = launches
+        if launches:
+            launch_nothing(launches.forward)
         return torch.empty_like(like)
 
     @staticmethod
     def backward(ctx: Any, _gradient: Tensor) -> tuple[Tensor | None, ...]:
-        return (*(torch.empty_like(tensor) for tensor in ctx.saved_tensors), None)
+        if ctx.launches:
+            launch_nothing(ctx.launches.backward)
+        return (*(torch.empty_like(tensor) for tensor in ctx.saved_tensors), None, None)
 
 
-def _empty(*given: Tensor) -> Tensor:
+def _empty(*given: Any) -> Tensor:
     found: Tensor = _Empty.apply(*given)  # type: ignore[no-untyped-call]
     return found
 
@@ -61,16 +101,46 @@ def step(call: Callable[[Tensor], Tensor], image: Tensor, learned: list[Tensor])
     return run
 
 
+def in_one_thread(run: Step) -> Step:
+    def alone() -> None:
+        with torch.autograd.set_multithreading_enabled(False):
+            run()
+
+    return alone
+
+
+def launches_of(call: Callable[[Tensor], Tensor], image: Tensor) -> Launches:
+    counted = [0]
+    launch = cupy.cuda.driver.launchKernel
+
+    def count(*given: Any) -> None:
+        counted[-1] += 1
+        launch(*given)
+
+    cupy.cuda.driver.launchKernel = count
+    try:
+        found = call(image)
+        counted.append(0)
+        torch.autograd.backward(found, torch.ones_like(found))
+    finally:
+        cupy.cuda.driver.launchKernel = launch
+    return Launches(*counted)
+
+
 def steps(
     call: Callable[[Tensor], Tensor], image: Tensor, learned: list[Tensor]
 ) -> dict[str, Step]:
+    step(call, image, learned)()  # plans launches
+    launches = launches_of(call, image)
     like = call(image).detach()
     copies = [tensor.detach().clone() for tensor in learned]
     own = [tensor.requires_grad_() for tensor in copies]
-    return {
+    both = {
         "ms": step(call, image, learned),
-        "floor": step(lambda x: _empty(x, *own, like), image, own),
+        "empty": step(lambda x: _empty(x, *own, like, None), image, own),
+        "launching": step(lambda x: _empty(x, *own, like, launches), image, own),
     }
+    return both | {f"one thread: {kind}": in_one_thread(run) for kind, run in both.items()}
 
 
 def loss_steps(loss: EulerCurveLoss, images: Tensor) -> dict[str, Step]:
@@ -122,7 +192,24 @@ def cases() -> dict[str, dict[str, Step]]:
     found["soft_euler_curve, 16 x 64^2, 32 thresholds"] = steps(curve, images, [levels])
     found["EulerCurveLoss, 16 x 64^2"] = loss_steps(EulerCurveLoss(), images)
     found["EulerCurveLoss, 16 x 64^2, windows of 8"] = loss_steps(EulerCurveLoss(window=8), images)
+    found["SimplicialTransformLayer, 64 letters, 32 directions, 32 heights"] = shape_steps()
     return found
+
+
+def shape_steps() -> dict[str, Step]:
+    shapes = shapes_of("letters")
+    simplices = [rows.cuda() for rows in shapes.simplices]
+    given = {"batch": shapes.batch.cuda(), "shapes": shapes.count}
+    points = shapes.points.cuda().requires_grad_()
+    layer = SimplicialTransformLayer(32, 32, range=(-1.1, 1.1), n_spatial=points.shape[1]).cuda()
+    return steps(lambda x: layer(x, simplices, **given), points, list(layer.parameters()))
+
+
+def row_of(layer: str, ms: dict[str, float]) -> str:
+    threads = [f"{ms[kind]:.3f}" for kind in KINDS]
+    alone = [f"{ms[f'one thread: {kind}']:.3f}" for kind in KINDS]
+    ratio = f"{ms['ms'] / ms['launching']:.1f}"
+    return f"| {' | '.join([layer, *threads, ratio, *alone])} |"
 
 
 def main() -> None:
@@ -137,17 +224,14 @@ def main() -> None:
                 taken = milliseconds(run, STEPS)
                 if turn:
                     times[name][kind].append(taken)
-    rows: list[dict[str, Any]] = []
-    for name, own in times.items():
-        medians = {kind: median(each) for kind, each in own.items()}
-        rows.append({"layer": name, **medians})
+    medians = {
+        name: {kind: median(each) for kind, each in own.items()} for name, own in times.items()
+    }
     name = torch.cuda.get_device_name(0)
+    rows = [{"layer": layer, **own} for layer, own in medians.items()]
     report = {"device": name, "torch": torch.__version__, "rows": rows}
     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    lines = [
-        f"| {r['layer']} | {r['ms']:.3f} | {r['floor']:.3f} | {r['ms'] / r['floor']:.1f} |"
-        for r in rows
-    ]
+    lines = [row_of(layer, own) for layer, own in medians.items()]
     table = markdown_table(HEAD, lines)
     text = paragraph_of(__doc__, 2)
     about = f"{name}; torch {torch.__version__}. {text}"
