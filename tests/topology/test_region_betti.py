@@ -16,7 +16,7 @@ SHAPES = [(41,), (30, 31), (1, 9), (12, 13, 14), (6, 1, 5)]
 @pytest.fixture(params=[regions.MOST_SMALL_POINTS, 30])
 def small_sheets(request, monkeypatch):
     """Regions on sheets of a few, and as images of their own."""
-    sizes = {"SMALL": request.param, "SHEET": (16, 16), "SHEET_2D": (16, 40)}
+    sizes = {"MOST_SMALL_POINTS": request.param, "SHEET": (16, 16), "SHEET_2D": (16, 40)}
     for name, size in sizes.items():
         monkeypatch.setattr(regions, name, size)
 
