@@ -1,5 +1,5 @@
-// The bin of a key is the number of thresholds that it has passed: for sublevel sets the thresholds
-// below the sample, which do not admit it; for superlevel sets those up to the sample, which do.
+// The bin of a key. For sublevel sets it is the number of thresholds below the sample, which do not admit
+// it; for superlevel sets the number of thresholds up to the sample, which admit it.
 #pragma once
 #include "image.cuh"
 
@@ -9,8 +9,8 @@ struct Bins {
                             // kCells: the first threshold of each cell; pairs: the threshold of
                             // each code, the bin of each, and the lines of pieces (pair_codes.cuh)
     int count;              // of the thresholds; bins are 0 to count
-    float low, scale,
-        last;         // kUniform: the bin is near (low + scale * key) * last; kCells: the cell is
+    // kUniform: the bin is near (low + scale * key) * last; kCells: this is the number of the cell.
+    float low, scale, last;
     long long first;  // kConsecutive: thresholds are first, first + 1 and so on, as integers
                       // that to_integer gives (types of up to 32 bits)
     int span;         // kCells: a power of two; a cell has less than 2 * span thresholds
@@ -21,7 +21,7 @@ ECC_DEVICE bool passed(Key sample, Key threshold) {
     return kSuper ? !is_less(sample, threshold) : is_less(threshold, sample);
 }
 
-// Keys as integers: of types of up to 16 bits the distance from the least value, else the key itself.
+// Returns a key as an integer: for types of up to 16 bits the distance from the least value, else the key.
 ECC_DEVICE int to_integer(float key) { return (int)(__float_as_uint(key) & 0xFFFFu); }
 template <class T>
 ECC_DEVICE long long to_integer(T key) {
@@ -30,17 +30,17 @@ ECC_DEVICE long long to_integer(T key) {
 
 typedef decltype(to_integer(Key())) Integer;
 
-// A guess in the low 23 bits, which is monotonic in the key. The host computes the guesses of all
-// thresholds by the same arithmetic (rules.py). kUniform: the guess of threshold k is k, so that the guess
-// of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a
-// cell, and the key is compared with the thresholds of this cell.
+// Guesses of bins, in the low 23 bits of a float. They are monotonic in the key, and the host computes those
+// of all thresholds by the same arithmetic (rules.py). kUniform: the guess of threshold k is k, so that the
+// guess of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a cell,
+// and the key is compared with the thresholds of this cell.
 constexpr unsigned kGuess = 0x4B000000u;
 ECC_DEVICE unsigned guess(Key key, const Bins& bins) {
     const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
     return __float_as_uint(multiply_add(unit, bins.last, 8388608.0f));
 }
 
-// The bin of a key. `thresholds` and `table` are in shared or in global memory.
+// Returns the bin of a key. `thresholds` and `table` are in shared or in global memory.
 ECC_DEVICE int bin_of(Key key, const Bins& bins, const Key* thresholds, const int* table) {
     if (kBins == kTable) return table[(int)to_integer(key)];
     if (kBins == kConsecutive) {
@@ -59,13 +59,13 @@ ECC_DEVICE int bin_of(Key key, const Bins& bins, const Key* thresholds, const in
     return near;
 }
 
-// Thresholds, and the table of kTable and kCells, in shared memory if they fit there.
+// Where thresholds are, and the table of kTable and kCells: in shared memory if they fit there.
 struct SharedTable {
     const Key* thresholds;
     const int* table;
 };
 
-// Copies them; a barrier must follow.
+// Copies both to shared memory if they fit there; a barrier must follow.
 ECC_DEVICE SharedTable share_table(void* memory, const Bins& bins) {
     SharedTable shared = {bins.thresholds, bins.table};
     Key* const thresholds = (Key*)memory;

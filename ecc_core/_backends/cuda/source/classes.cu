@@ -29,8 +29,8 @@ ECC_DEVICE Word entry_of(const Code* keys, unsigned place) {
 ECC_DEVICE unsigned place_of(Word entry) { return (unsigned)(kComplement ? ~entry : entry); }
 ECC_DEVICE unsigned key_of(Word entry) { return (kComplement ? ~entry : entry) >> 32; }
 
-// Writes the entries of minima, by the number of their basin, and those of edges. Of each place with edges,
-// `firsts` become the number of the first; the others follow it.
+// Writes the entries of minima, by the number of their basin, and those of edges. The edges of a place have
+// consecutive numbers; the least of them is written to `firsts` at that place.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_entries(const Code* keys, const int* labels, const long long points, const Edge* edges,
                  const unsigned listed, Word* of_minima, Word* of_edges, unsigned* firsts) {
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
     if (i < order.listed) {
         const Word entry = order.of_edges[i];
-        unsigned slot = 0;  // among the edges of one place
+        unsigned slot = 0;  // the number of the edge among those of its place
         while (slot < i && order.of_edges[i - slot - 1] == entry) ++slot;
         const unsigned index = firsts[place_of(entry)] + slot;
         ordered[i] = edges[index];
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     ages[-1 - labels[place]] = kComplement + i;
 }
 
-// Where the class of a node is born and dies, or -1.
+// The places where the class of a node is born and dies, or -1.
 struct Class {
     long long birth, death;
     unsigned born, died;  // keys; `never` of classes that do not die
@@ -87,8 +87,8 @@ struct Class {
     }
 };
 
-// Marks places in the order of births by the node, plus 1, of a class that lasts; zero before. Those of
-// complements, which are born at edges, are the places of these.
+// Writes the node of each class that lasts, plus 1, at its number in the order of births; other entries
+// keep the 0 that they have at launch. Classes of complements are born at edges, in their reversed order.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     mark_classes(const Ordered forest, int* marked) {
     const unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x;
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     marked[kComplement ? forest.listed - 1 - edge : node] = (int)node + 1;
 }
 
-// Lists the classes at the places that are marked. Those of one birth are in the order of deaths.
+// Lists the classes born at the places that are marked. Those born together are in the order of deaths.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_classes(const Ordered forest, const int* marked, const long long* places,
                  const unsigned count, long long* births, long long* deaths) {

@@ -4,23 +4,23 @@
 
 typedef unsigned long long Word;
 
-constexpr int kSpanBits = 24, kMostRows = (1 << kSpanBits) - 1;  // of a column
+constexpr int kSpanBits = 24, kMostRows = (1 << kSpanBits) - 1;  // bounds of the rows of a column
 
 struct Row {
-    int place, ends;  // as of an edge of the forest, and then the number of the root
+    int place, ends;  // as in RawEdge (betti.cu); mark_rows writes the number of the root to `ends`
 };
 
 // Columns that are traced or reduced. Where local memory is not enough, each thread or block has `own_room`
 // words from `memory` on.
 struct Columns {
-    const Row* edges;   // of all columns: those of the wide forest, whose second end tells the hole
-    const int* chosen;  // the numbers of these columns
+    const Row* edges;   // of columns: those of the wide forest, whose second ends lie in the holes
+    const int* chosen;  // the numbers of the columns that are traced or reduced
     int count;
-    Word* spans;  // where the rows of each column begin in `rows`, and in the low bits their number
-    int* rows;    // of all columns, those of each one in order
+    Word* spans;     // of columns: where their rows begin in `rows`, and in low bits their number
+    int* rows;       // the rows of all columns; those of a column increase
     long long room;  // of `rows`
-    Word* taken;     // the number of rows, and behind it that of columns that do not fit
-    int* late;       // these columns
+    Word* taken;     // the number of rows, then the number of columns that do not fit
+    int* late;       // the columns that do not fit
     Word* memory;
     long long own_room;
 };

@@ -1,12 +1,12 @@
-// What kernels of several kinds use.
+// Functions that kernels of several kinds use.
 #pragma once
 
-// Functions become part of the kernels that call them.
+// Functions are always inlined in the kernels that call them.
 #define ECC_DEVICE __device__ __forceinline__
 
 constexpr unsigned kWarp = 0xFFFFFFFFu;  // all lanes
 
-// The running sum over the lanes of a warp.
+// Returns the sum of the values of a lane and of the lanes before it in its warp.
 template <class T>
 ECC_DEVICE T running_sum(T value, int lane) {
 #pragma unroll
@@ -22,7 +22,7 @@ ECC_DEVICE double warp_sum(double value) {
     return value;
 }
 
-// The first index that does not pass, of indices below `count` of which the first ones do.
+// Returns the first index below `count` that does not pass, or `count`. Indices that pass come first.
 template <class Passes>
 ECC_DEVICE int first_failing(int count, const Passes& passes) {
     int low = 0, high = count;
@@ -36,15 +36,15 @@ ECC_DEVICE int first_failing(int count, const Passes& passes) {
     return low;
 }
 
-// A quotient. Numbers below 2^32 are divided in 32 bits, which takes a quarter of the time.
+// Returns a quotient. Numbers below 2^32 are divided in 32 bits, which takes a quarter of the time.
 ECC_DEVICE long long quotient(long long number, int by) {
     if (number >> 32) return number / by;
     return (unsigned)number / (unsigned)by;
 }
 
-// Called by every thread at its end: tells at `answer` whether any of them saw something. With a `ticket`,
-// which is 0 at launch and again when the answer is there, the last block writes it. Without one, the
-// answer is 0 at launch.
+// Writes at `answer` whether any thread saw something; called by every thread at its end. With a `ticket`,
+// which is 0 at launch and again once the answer is written, the last block writes 0 or 1. Without one,
+// the answer is 0 at launch, and blocks write only 1.
 ECC_DEVICE void report(volatile long long* answer, unsigned long long* ticket, bool saw) {
     if (!ticket) {
         if (saw) *answer = 1;
@@ -71,7 +71,7 @@ struct EvenThresholds {
     }
 };
 
-// One of two types.
+// Chooses one of two types.
 template <bool first, class First, class Second>
 struct Either {
     typedef First type;

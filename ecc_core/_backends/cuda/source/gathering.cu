@@ -1,18 +1,18 @@
-// The values and the indices of points that are listed in any order.
+// Writes the values and the indices of points that are listed in any order.
 
 #include "common.cuh"
 
 typedef ECC_ITEM Item;  // a value as its bits
 typedef unsigned long long Word;
 
-// Points at which classes are born and die, or -1.
+// The points at which classes are born and die; -1 where a class does not die.
 struct Points {
     const long long* births;
     const long long* deaths;
     unsigned size;
 };
 
-// Writes the values at births and deaths; `last` for those that do not die.
+// Writes the values at births and deaths, and `last` for classes that do not die.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_values(const Item* values, const Points points, const Word last, Item* born, Item* died) {
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
@@ -22,8 +22,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     died[i] = death < 0 ? (Item)last : values[death];
 }
 
-// Writes the indices of points in C order (size, axes), -1 for -1, of an image (length 0, length 1, length 2)
-// whose last axes are those that it has.
+// Writes the indices (size, axes) of points, which are given by their places in C order; a place -1 has the
+// indices -1. Images of one axis are taken as one row, and images of two as one slice.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_indices(const long long* points, const unsigned size, const int height, const int width,
                  const int axes, long long* indices) {

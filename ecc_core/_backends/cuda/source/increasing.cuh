@@ -1,9 +1,10 @@
-// Increasing levels: a first number, and then the softplus of the others, in units of a step.
+// Increasing levels from free numbers: the first level is the first number, and each further level adds
+// the softplus of the next number, in units of a step.
 #pragma once
 
 #include "common.cuh"
 
-constexpr double kLinear = 20;  // beyond it the softplus is the identity, as in torch
+constexpr double kLinear = 20;  // the softplus of greater numbers is the number itself, as in torch
 
 ECC_DEVICE double last_of(double sum) { return __shfl_sync(kWarp, sum, 31); }
 
@@ -29,7 +30,7 @@ ECC_DEVICE void write_number_gradients(const Real* numbers, const Real* step, in
     const int lane = threadIdx.x % 32;
     double total = 0;
     for (int first = 0; first < count; first += 32) {
-        const int i = count - 1 - first - lane;  // from the last one on
+        const int i = count - 1 - first - lane;  // lanes begin at the last level
         const double sum = total + running_sum(i < 0 ? 0.0 : (double)by_level[i], lane);
         const double gap = i < 1 ? kLinear + 1 : (double)numbers[i];
         const double slope = gap > kLinear ? 1 : 1 / (1 + exp(-gap));

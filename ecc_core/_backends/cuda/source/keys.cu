@@ -1,4 +1,4 @@
-// Keys of values in the order of the filtration, which are compared instead of them.
+// Writes integer keys in the order of the filtration, which are compared instead of the values.
 
 #include "common.cuh"
 
@@ -8,14 +8,14 @@ typedef ECC_CODE Code;
 constexpr bool kFloat = ECC_FLOAT, kBool = ECC_BOOL, kSuper = ECC_SUPER, kMask = ECC_MASK;
 constexpr unsigned kSign = 0x80000000u, kInfinity = 0x7F800000u;
 
-// Increases with the value of a float that is not NaN; -0 is 0.
+// Returns a key that increases with the value of a float that is not NaN; -0 has the key of 0.
 ECC_DEVICE unsigned key_of_float(unsigned bits) {
     if (kSuper) bits ^= kSign;
     if (bits == kSign) bits = 0;
     return bits & kSign ? ~bits : bits | kSign;
 }
 
-// Notes at `nan` whether a float that is shown is NaN, whose key is `never`.
+// Returns the key of a float, or `never` for NaN, and notes at `nan` whether a float that is shown is NaN.
 ECC_DEVICE unsigned checked_key_of_float(unsigned bits, bool is_shown, unsigned never,
                                          long long* nan) {
     if ((bits & ~kSign) <= kInfinity) return key_of_float(bits);
@@ -43,11 +43,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Images of floats (count, lines, side), and as many targets, which are booleans.
+// Images of floats (count, lines, side), and as many targets, which are images of booleans.
 struct Beside {
     const Value* images;
     const unsigned char* targets;
-    const unsigned char* shown;  // of both
+    const unsigned char* shown;  // the mask of images and targets
     int count, lines, side;
 };
 

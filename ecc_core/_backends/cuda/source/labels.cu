@@ -4,12 +4,12 @@
 typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 8;  // labels of a thread
+constexpr int kEach = 8;  // labels that a thread looks at
 
 // Marks the labels that occur, up to `most`. Only points whose label differs from those to the left and
-// above are looked at, among which is the first point of each label. Few marks are written this way,
-// mostly one a region and slice: blocks that write the same marks would wait for each other. `width` is
-// the length of a row.
+// above are looked at; the first point of each label is one of these. So few marks are written, mostly one
+// for a region in a slice, and blocks rarely wait for others that write the same mark. `width` is the
+// length of a row.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     mark_labels(const Label* labels, long long size, long long width, unsigned long long most,
                 int* marks) {
@@ -40,7 +40,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     __shared__ int warps[kWarps];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const long long row = (long long)blockIdx.x * kWarps + warp;
-    const int word = (int)((long long)blockIdx.x * kWarps >> 5);  // of all rows of the block
+    // The marks of all rows of the block lie in this word.
+    const int word = (int)((long long)blockIdx.x * kWarps >> 5);
     int before = 0;
     for (int i = threadIdx.x; i < word; i += kThreads) before += __popc(marks[i]);
     before = __reduce_add_sync(kWarp, before);

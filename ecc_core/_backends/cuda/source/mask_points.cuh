@@ -6,8 +6,8 @@
 
 constexpr int kTileRows = 32, kTileColumns = 64;
 
-// A block of points, from its first one; the last axis has kTileColumns, the others up to `rows`
-// and `slices` ones.
+// A block of points, by its first point. It has kTileColumns points along the last axis, and up to `rows`
+// and `slices` points along the others.
 struct Tile {
     int z, y, x;
 };
@@ -21,7 +21,7 @@ struct MaskCells {
 // Reads the lane's row of a tile in one slice after another.
 struct Reader {
     const unsigned* here;  // words of the next slice in the points' row
-    int row, step;         // from there to the other row, and to the next slice
+    int row, step;         // words from there to the other row, and to the next slice
     int shift_here, shift_far;
     unsigned words[6];
 
@@ -52,7 +52,7 @@ struct Reader {
         here += step;
     }
 
-    // The cells of the slice that has been loaded; none if the row does not exist.
+    // Returns the cells of the slice that has been loaded; none if the row does not exist.
     ECC_DEVICE MaskCells cells(unsigned exists) const {
         MaskCells found;
 #pragma unroll

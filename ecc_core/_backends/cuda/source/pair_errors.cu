@@ -1,4 +1,4 @@
-// Errors of the persistence pairs of images, whose classes are compared with those of their targets.
+// Errors of the persistence pairs of images, whose classes are compared with the classes of their targets.
 
 #include "common.cuh"
 
@@ -6,16 +6,16 @@ typedef unsigned long long Word;
 
 constexpr int kThreads = ECC_THREADS;
 
-// Images (count, lines, side), which lie side by side along the last axis, each followed by a point; then
-// as many targets.
+// Images and targets (count, lines, side). In the volume whose pairs were computed they lie side by side
+// along the last axis, first all images, and a point that never enters follows each of them.
 struct Batch {
     const float* images;
     const unsigned char* targets;
     int count, lines, side, axes;
 };
 
-// A class of an image. Points are numbered in the batch; `death` is -1 if there is none. The group is that
-// of an image and a dimension, those of targets behind all others.
+// A class of an image or a target. Points are those of the volume; `death` is -1 if the class does not die.
+// A group has the classes of one dimension of an image or a target; groups of targets have larger numbers.
 struct Class {
     int birth, death;
     unsigned group;
@@ -29,10 +29,10 @@ struct Amounts {
 // The classes of images and their targets.
 struct Classes {
     Class* classes;
-    Word* entries;              // those of images have the order of lengths, the longest first
-    unsigned* numbers;          // of the classes of each target
-    const long long* order;     // of entries
-    const long long* by_group;  // the places in this order, by group
+    Word* entries;      // increase from the longest class of images to the shortest
+    unsigned* numbers;  // of classes of each group of targets that are born where targets are 1
+    const long long* order;     // the classes in the order of their entries
+    const long long* by_group;  // the places in `order`, sorted by group
     unsigned size;
 };
 
@@ -96,15 +96,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 ECC_DEVICE double squared(double number) { return number * number; }
 
-// What a class contributes that is moved to birth 1 and death 0, or to the diagonal.
+// Returns what a class contributes that should be born at 1 and die at 0 (`kept`), or else not exist.
 ECC_DEVICE Amounts amounts_of(double birth, double death, bool kept) {
     if (kept) return {2 * (birth - 1), 2 * death, squared(1 - birth) + squared(death)};
     const double length = birth - death;
     return {2 * length, -2 * length, squared(length)};
 }
 
-// Links what each class of an image contributes. In each group as many of the longest are kept as the
-// target has. Others count if they last for at least `least`.
+// Links what each class of an image contributes. In each group, as many of the longest classes are kept as
+// the target has classes. The others contribute if they last for at least `least`.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     link_amounts(const Batch batch, const Classes all, const double least, const Links links) {
     const unsigned i = blockIdx.x * kThreads + threadIdx.x;
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (own.death >= 0) links.next[died] = atomicExch(links.heads + own.death, died);
 }
 
-// The sum over the block, in an order that is always the same; of its first thread.
+// Returns the sum over the block, whose order is always the same, in the first thread.
 ECC_DEVICE double block_sum(double value) {
     __shared__ double sums[kThreads / 32];
     const double sum = warp_sum(value);
@@ -135,12 +135,12 @@ ECC_DEVICE double block_sum(double value) {
     return total;
 }
 
-// Sums what is linked at a point, which is little, in the order of entries. Returns the slope, and adds the
-// errors of the classes that are born there.
+// Returns the sum of the slopes that are linked at a point, and adds the errors of the classes that are born
+// there. The sum has the order of entries; each is searched in the list, since lists are short.
 ECC_DEVICE double sum_at(const Links& links, int head, double& error) {
     double slope = 0;
     for (int last = -1;;) {
-        int following = -1;  // the least entry behind the last
+        int following = -1;  // the least entry after `last`
         for (int entry = head; entry >= 0; entry = links.next[entry])
             if (entry > last && (following < 0 || entry < following)) following = entry;
         if (following < 0) return slope;
@@ -152,7 +152,7 @@ ECC_DEVICE double sum_at(const Links& links, int head, double& error) {
     }
 }
 
-// Writes the slope at each point, and the sums of errors by so many blocks for each image.
+// Writes the slope at each point, and the sum of errors of each block; blocks have points of one image.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     add_amounts(const Batch batch, const Links links, const int blocks, float* slopes,
                 double* errors) {

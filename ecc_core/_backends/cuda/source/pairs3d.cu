@@ -8,8 +8,9 @@
 #define ECC_PAIRS
 #include "feed.cuh"
 
-// Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
-// b: over both. Planes named `_before` have the row above as their first row, and not the last row.
+// Comparisons in a slice s. g, n, m and b compare with x + 1: the samples themselves, and their maxima over
+// y and y + 1, over s and s + 1, and over both. `below` and `behind` compare with y + 1 and s + 1, and
+// `m_below` the maxima m with y + 1. Planes named `_before` begin with the row above, without the last row.
 struct PairPlanes3 {
     plane g, n, m, b, below, m_below, behind;
     plane n_before, b_before, below_before, m_below_before;
@@ -27,7 +28,7 @@ struct BorderFeed {
     Outside outside;
     static constexpr int kApart = kChannels * kStep;  // samples from column to column
 
-    // Where the image has no column on a side, another one is loaded, and replaced later.
+    // Where the image has no column on a side, another one is loaded, and its code is replaced by `beyond`.
     ECC_DEVICE BorderFeed(const Image& image, const PairUnit& unit, int index)
         : slice(image.slice), slices(image.depth - unit.start), outside(unit.left, image.width) {
         const int lane = min(lane_index(), kPairRows + 1);
@@ -66,7 +67,7 @@ struct BorderFeed {
 // in one bank of the cache.
 struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
-    static constexpr int kFree = kSide - 4;  // where there is a word that is not used
+    static constexpr int kFree = kSide - 4;  // offset of a word that is not used
     unsigned
         address;  // shared address of the items of the first column; those of the last one follow
 
@@ -78,7 +79,7 @@ struct Ends {
         pair column[kItems];
 #pragma unroll
         for (int i = 0; i < kItems; ++i) column[i] = first ? p[i][0] : p[i][kLaneWidth - 1];
-        __syncwarp();  // those of the slice before are read
+        __syncwarp();  // all lanes have read the columns of the slice before
         if (own % 31 == 0) {
             shared_store(to, {column[0], column[1], column[2], column[3]});
             shared_store(to + 16, {column[4], column[5], column[6], column[7]});
@@ -117,7 +118,7 @@ struct Combiner {
         const int here = lane_of_row();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
-        const bool below = y + kPairRows < image.height;  // whether there are rows
+        const bool below = y + kPairRows < image.height;  // whether there are rows below
         const plane last_rows = below ? kNone : ~row_bits(kPairRows - 1);
         w.below = force(w.below, last_rows);
         w.m_below = force(w.m_below, last_rows);
@@ -154,7 +155,8 @@ struct VolumeCheck {
         *(unsigned*)word = 0;
         __syncwarp();
     }
-    ECC_DEVICE void see(Element, Element) const {}  // one by one
+    // The encoder calls this for each pair, but `take` checks four at once.
+    ECC_DEVICE void see(Element, Element) const {}
     ECC_DEVICE void see(const Quad& low, const Quad& high) const {
         if (kNan != kNanReport) return;
         float a[kLaneWidth], b[kLaneWidth];
@@ -189,8 +191,8 @@ ECC_DEVICE void take(ChannelFeed& feed, int i, const Encoder&, pair (&out)[kLane
     feed.take(i, out);
 }
 
-// Adds the rows of a register, r and r + 8, to a plane that begins with row -1, the row above. Row 7 is
-// left to the last call, r = 7, which sets `before` when only row 15 is missing.
+// Adds the two rows of a register, r and r + 8, to a plane that begins with row -1, the row above. The call
+// with r = 7 adds them one after the other, and in between sets `before`, which lacks the last row only.
 ECC_DEVICE void add_rows(Rows<true>& rows, plane& before, int r, const pair (&owned)[kLaneWidth],
                          RowWeights weights) {
     if (r < kPairRows8 - 1) {
@@ -264,7 +266,7 @@ ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const 
     return w;
 }
 
-// The slices of a unit.
+// Counts the slices of a unit.
 template <class Feed, class Check>
 ECC_DEVICE void scan(const Image& image, const PairUnit& unit, Feed& feed, BorderFeed& borders,
                      Ends ends, const Encoder& encode, PairCounter count, Check& check) {
@@ -315,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const PairUnit unit(image, tiling, block * warps + warp);
     const Columns columns(lane_of_row(), unit.left, image.width);
     Feed feed(image, unit, index, room + kCacheBytes, columns);
-    if (unit.some()) feed.begin();  // on their way while counts are cleared
+    if (unit.some()) feed.begin();  // the copies run while counts are cleared
     const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const VolumeCheck check(ends_of[warp] + Ends::kFree);
     if (unit.some()) {

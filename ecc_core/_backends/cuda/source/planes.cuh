@@ -24,18 +24,18 @@ constexpr int kPairRows8 = kPairRows / 2;    // a lane's pairs in a column: of r
 constexpr unsigned kFirstRow = 0x00010001u;  // of two columns
 constexpr Plane64 kNone = {0u, 0u}, kAll = {~0u, ~0u};
 
-// Bits of the left neighbours. The high half of `other` holds those of the first column.
+// Returns the bits of the left neighbours; the high half of `other` has those of the first column.
 ECC_DEVICE Plane64 left_of(Plane64 bits, unsigned other) {
     return {__byte_perm(other, bits.b, 0x5432), bits.a};
 }
 
-// The same plane seen from the next row; the first row sees the first row of `above`.
+// Returns at each sample the bit of the row above it; the first row gets the first row of `above`.
 ECC_DEVICE Plane64 next_row(Plane64 bits, Plane64 above) {
     return {((bits.a << 1) & ~kFirstRow) | (above.a & kFirstRow),
             ((bits.b << 1) & ~kFirstRow) | (above.b & kFirstRow)};
 }
 
-// The last row as the first one.
+// Returns a plane whose first row is the last row of another.
 ECC_DEVICE Plane64 last_row(Plane64 bits) { return {bits.a >> 15, bits.b >> 15}; }
 
 // Bits of the samples that lie in columns [0, columns) of the lane.
@@ -60,12 +60,12 @@ constexpr Plane32 kNone = 0u, kAll = ~0u;
 
 constexpr Plane32 kFirstColumn = 0x88888888u;
 
-// Bits of the left neighbours. `shifted` holds what the first column gets.
+// Returns the bits of the left neighbours; `shifted` has those that the first column gets.
 ECC_DEVICE Plane32 left_of(Plane32 bits, Plane32 shifted) {
     return ((bits >> 1) & ~kFirstColumn) | (shifted & kFirstColumn);
 }
 
-// The same plane seen from the next row; `above` is what the first row sees, in the low four bits.
+// Returns at each sample the bit of the row above it; the first row gets the low four bits of `above`.
 ECC_DEVICE Plane32 next_row(Plane32 bits, Plane32 above) { return (bits >> 4) | (above << 28); }
 
 // Bits of the samples that lie in columns [0, columns) of the lane.
@@ -85,7 +85,7 @@ typedef Plane32 plane;
 #endif
 
 // Functions of three bits as `logic` takes them: their values where a, b and c are 0xF0, 0xCC and 0xAA.
-// The compiler finds only some of them.
+// The compiler combines only some expressions into such an instruction by itself.
 constexpr unsigned kParity = 0x96, kMajority = 0xE8, kChoice = 0xCA;
 constexpr unsigned kNotParity = 0x69, kNotMajority = 0x17, kNotAllEqual = 0x7E;
 constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71;
@@ -95,8 +95,8 @@ struct Trits {
     plane plus, minus;
 };
 
-// A number for each sample. Three planes hold [-3, 3], three more than the number; four hold
-// [-8, 7] in two's complement.
+// A number for each sample. For numbers from -3 to 3, three planes hold the number plus three; for numbers
+// from -8 to 7, four planes hold it in two's complement.
 struct Numbers3 {
     plane b0, b1, b2;
 };
@@ -107,7 +107,7 @@ struct Numbers4 {
 ECC_DEVICE Numbers3 zeros() { return {kAll, kAll, kNone}; }
 
 ECC_DEVICE Numbers3 sum(Trits a, Trits b, Trits c) {
-    // Plus and not-minus.
+    // The bits of `plus` and the inverted bits of `minus` add up to the number plus three.
     const plane plus = logic<kParity>(a.plus, b.plus, c.plus),
                 plus2 = logic<kMajority>(a.plus, b.plus, c.plus);
     const plane minus = logic<kNotParity>(a.minus, b.minus, c.minus),
@@ -125,13 +125,13 @@ ECC_DEVICE Numbers4 only(const Numbers4& a, plane where) {
     return {a.b0 & where, a.b1 & where, a.b2 & where, a.b3 & where};
 }
 
-// In two's complement; the last plane counts twice.
+// Returns the same numbers in two's complement.
 ECC_DEVICE Numbers4 extend(Numbers3 a) {
     const plane negative = ~(a.b2 | (a.b1 & a.b0));
     return {~a.b0, a.b1 ^ a.b0, negative, negative};
 }
 
-// a - b - c: as they hold three more, that is a + ~b + ~c + 5 in four bits.
+// Returns a - b - c. As planes hold three more than each number, it is a + ~b + ~c + 5 in four bits.
 ECC_DEVICE Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
     const plane s0 = logic<kParity>(a.b0, b.b0, c.b0), m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
     const plane s1 = logic<kParity>(a.b1, b.b1, c.b1), m1 = logic<kMajorityNotBC>(a.b1, b.b1, c.b1);
@@ -146,7 +146,7 @@ ECC_DEVICE Numbers4 minus(Numbers4 a) {
     return {a.b0, a.b1 ^ a.b0, a.b2 ^ low, a.b3 ^ (a.b2 | low)};
 }
 
-// The coefficient of the sample whose bit a shift by `shift` makes the sign.
+// Returns the coefficient of the sample whose bit a left shift by `shift` makes the sign.
 ECC_DEVICE int coefficient(unsigned b0, unsigned b1, unsigned b2, unsigned b3, int shift) {
     unsigned digits = (int)(b3 << shift) >> 31;
     digits = __funnelshift_l(b2 << shift, digits, 1);
@@ -154,7 +154,7 @@ ECC_DEVICE int coefficient(unsigned b0, unsigned b1, unsigned b2, unsigned b3, i
     return (int)__funnelshift_l(b0 << shift, digits, 1);
 }
 
-// The coefficients of a word as numbers of four bits: that of bit 4 i + j is number i of word j.
+// Writes the coefficients of a word as numbers of four bits: that of bit 4 i + j is number i of word j.
 ECC_DEVICE void spread(unsigned b0, unsigned b1, unsigned b2, unsigned b3, unsigned (&words)[4]) {
     constexpr unsigned kTwos = 0x55555555u, kFours = 0x33333333u;
     const unsigned even01 = (b0 & kTwos) | ((b1 & kTwos) << 1),

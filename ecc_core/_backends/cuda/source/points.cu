@@ -7,7 +7,7 @@
 // which are bits, one for each row, so that logical operations act on all rows of a lane at once.
 #include "points.cuh"
 
-// The point of another lane.
+// Returns the point of another lane.
 ECC_DEVICE Point from(const Point& own, int lane) {
     return {__shfl_sync(kWarp, own.rank, lane), kGroups ? __shfl_sync(kWarp, own.group, lane) : 0};
 }
@@ -24,14 +24,14 @@ struct Queue {
 // Comparisons of pairs of samples, by the row of the upper one. The first sample of a pair is the first in
 // C order.
 struct PointPairs {
-    unsigned
-        bits;  // low half: whether both have one group; high half: whether the first has no smaller rank
+    // Low half: whether both are of one group; high half: whether the rank of the first is not less.
+    unsigned bits;
 
     ECC_DEVICE void see(int row, const Point& first, const Point& second) {
         if (!kGroups || first.group == second.group) bits |= 1u << row;
         if (first.rank >= second.rank) bits |= 0x10000u << row;
     }
-    // Whether the first (second) sample owns the cells that it shares with the other one.
+    // Returns whether the first sample owns the cells that it shares with the second; `second` the reverse.
     ECC_DEVICE unsigned first() const { return kCubes ? ~bits | bits >> 16 : bits & bits >> 16; }
     ECC_DEVICE unsigned second() const {
         return kCubes ? ~(bits & bits >> 16) : bits & ~(bits >> 16);
@@ -44,8 +44,8 @@ struct Neighbourhood {
     Point own[kAround], right[kAround];
 };
 
-// Which of the nine samples around one, in a slice, share cells with it that it owns; their number is
-// 3 * row + column.
+// Which of the nine samples around a sample, in one slice, share cells with it that it owns. Their index is
+// 3 * row + column, and each word has a bit for each row of the lane.
 struct Around {
     unsigned at[9];
 };
@@ -80,8 +80,8 @@ ECC_DEVICE Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh)
 // samples of both slices have the same group.
 ECC_DEVICE void between(const Neighbourhood& s, const Neighbourhood& next, Around& after,
                         Around& before, unsigned& alike) {
-    PointPairs here[3] = {}, right[3] = {},
-               left[3] = {};  // to the same row, to the row below, from the row below
+    // Pairs within a row, from a row to the row below, and from the row below.
+    PointPairs here[3] = {}, right[3] = {}, left[3] = {};
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
         if (r > 0) {
@@ -97,7 +97,7 @@ ECC_DEVICE void between(const Neighbourhood& s, const Neighbourhood& next, Aroun
         left[2].see(r, s.right[r + 1], next.own[r]);
     }
     alike = here[0].bits;
-    PointPairs from[3], to[3];  // those of the lane to the left
+    PointPairs from[3], to[3];  // `right` and `left` of the lane to the left
 #pragma unroll
     for (int k = 0; k < 3; ++k) from[k] = right[k].of_left(), to[k] = left[k].of_left();
     after = {to[2].first() << 1, here[2].first() << 1, right[2].first() << 1,

@@ -9,8 +9,8 @@ constexpr int kOutput = ECC_OUTPUT;
 constexpr bool kRegions = kOutput == kCounts;
 constexpr bool kFlat = ECC_FLAT;                      // images of one slice
 constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
-constexpr unsigned kOwnRows = (1u << kRows) - 1
-                              << 1;  // bit r is for row r; the lane owns rows 1 to kRows
+// The rows 1 to kRows, which the lane owns, as bits; bit r is for row r.
+constexpr unsigned kOwnRows = ((1u << kRows) - 1) << 1;
 constexpr int kOwnColumns = 30;  // of a warp; its first and last lane have the columns beside them
 
 #if ECC_OUTPUT == 1
@@ -45,7 +45,7 @@ struct Points {
     long long room;
 };
 
-// Whether samples have groups, which tell whether there is a sample; else the rank alone tells it.
+// Whether samples have groups, which tell whether there is a sample; else its rank alone does.
 constexpr bool kGroups = kRegions || !kSpareOrdinals;
 
 struct Point {
@@ -84,7 +84,7 @@ struct Feeder {
         if (x < 0 || x >= samples.width) within = 0;
     }
 
-    // Values as they are in memory, before they are used: loading them does not wait.
+    // Values as they are in memory. They are not used until later, so that loading them does not wait.
     struct Loaded {
         Element sample;
         unsigned char shown;
@@ -106,7 +106,7 @@ struct Feeder {
             if (has) to[r].sample = *from;
             if (kMask && has) to[r].shown = *shown;
             to[r].label = 0;
-            // Read once, as another stream may write to it.
+            // The label is read only once, as another stream may write to it.
             if (kRegions && has) to[r].label = load_once(own);
             from += samples.strides[2], shown += samples.mask_strides[2];
             own += points.label_strides[1];
@@ -185,7 +185,7 @@ struct RegionCounts {
         add(counts + bin, amount);
     }
 
-    // After all threads have counted.
+    // Adds the counts in shared memory to those in global memory. Called after all threads have counted.
     ECC_DEVICE void finish() const {
         const int lane = threadIdx.x & 31;
         for (int row = threadIdx.x >> 5; row < points.rows; row += ECC_THREADS / 32) {
@@ -197,9 +197,9 @@ struct RegionCounts {
         }
     }
 
-    // After that, by all threads of all blocks: the last one writes the regions. For few regions, since one
-    // block reads all counts. All rows that were counted are marked, even if another stream has written to
-    // the labels in between, so that all of them are zero again.
+    // Writes the regions in the last block, which reads all counts, so that regions must be few; called by
+    // all threads of all blocks after `finish`. Every row that was counted is marked, even if another stream
+    // has written to the labels in between, so that all counts become zero again.
     ECC_DEVICE void write_regions() const {
         __shared__ bool is_last;
         __threadfence();
@@ -233,8 +233,8 @@ struct RegionCounts {
         }
     }
 
-    // Writes the regions of words of marks, one of each lane, of which `before` regions come before. A warp
-    // takes some of them. Returns the number of all.
+    // Writes the regions that are marked in one word of each lane, behind `before` regions of earlier words.
+    // A warp writes some of them. Returns their number.
     ECC_DEVICE int write_marked(unsigned own, int first_word, long long before) const {
         const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
         const int through = running_sum(__popc(own), lane);
@@ -260,7 +260,7 @@ struct RegionCounts {
         for (int k = lane; k < bins; k += 32) counts[k] = 0;
     }
 
-    // The counts of a label in global memory; null for labels that have no row.
+    // Returns the counts of a label in global memory, or null for labels that have no row.
     ECC_DEVICE Count* of(int label) const {
         const int row = points.rows_of ? points.rows_of[label] : label;
         return row ? points.counts + (long long)(row - 1) * bins : nullptr;

@@ -1,8 +1,8 @@
-// The range of images, for the host.
+// Finds the range of images for the host.
 #include "range.cuh"
 
-// The host finds the range in its own memory: the lower and upper halves of `least` and of `largest`,
-// then 1 if there is a finite value and 2 if there is a NaN.
+// Writes the range to the memory of the host: the lower and upper halves of `least` and of `largest`, then
+// the sum of 1 if there is a finite value and 2 if there is a NaN.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     find_range(const Samples samples, Range* range, volatile long long* reply) {
     Range found = range_of_block(samples);

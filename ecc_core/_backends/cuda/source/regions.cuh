@@ -1,12 +1,12 @@
-// What is written of the regions of an image, by whichever kernel finishes them.
+// Writes the labels and curves of the regions of an image, in whichever kernel counts the last of them.
 #pragma once
 #include "device.cuh"
 
 constexpr unsigned long long kHugeLabel = 1ull << 62;  // reported in place of larger labels
 
-constexpr int kBinsAtOnce = 8;  // that a lane reads at a time
+constexpr int kBinsAtOnce = 8;  // bins that a lane reads at a time
 
-// Writes the curve of a region from its counts, by a warp. Other blocks may have added to these.
+// Writes the curve of a region from its counts, which other blocks may have written. Called by a warp.
 template <class Count>
 ECC_DEVICE void write_region_curve(const Count* counts, int bins, long long* values) {
     const int lane = threadIdx.x & 31;

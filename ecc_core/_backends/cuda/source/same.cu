@@ -1,4 +1,4 @@
-// Whether two small arrays hold the same bytes: the host finds 1 or 0 in its own memory.
+// Tells the host, in its own memory, whether two small arrays hold the same bytes: 1 or 0.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     same(const unsigned* first, const unsigned* second, volatile long long* reply,
          long long words) {

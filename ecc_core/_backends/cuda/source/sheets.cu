@@ -1,4 +1,4 @@
-// The points of regions, copied to sheets on which nothing else enters.
+// Copies the points of regions to sheets on which nothing else enters.
 
 typedef ECC_CODE Code;
 

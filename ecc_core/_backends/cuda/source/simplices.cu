@@ -27,9 +27,9 @@ ECC_DEVICE bool is_same(const Row& a, const Row& b) {
     return same;
 }
 
-// The places in a table of a power of two of entries that a row may have, one after another. The first
-// ones are near those of rows with neighbouring first points, which kernels read at about the same time;
-// if these are taken, as for a hub with many simplices, the others are anywhere.
+// The places in a table, whose entries are a power of two, that a row may take, one after another. The first
+// ones are near those of rows with neighbouring first points, which kernels read at about the same time.
+// If these are taken, as for a point of many simplices, the others are anywhere.
 struct Places {
     unsigned near, far, mask;
     int tried = 0;
@@ -53,7 +53,7 @@ struct Places {
     }
 };
 
-// The grid's threads, each with every so many of `count` items.
+// The items of a thread: `step` threads take turns.
 struct Items {
     long long at, step;
 
@@ -86,7 +86,7 @@ ECC_DEVICE int read_ordered(const Number* given, long long points, Row& row) {
 }
 
 // Writes rows with increasing points. `wrong` becomes the least 2 * i + kind of the rows i that are no
-// simplices of so many points: kind 0 has a point outside, and kind 1 one that is repeated.
+// simplices of a complex of `points` points: kind 0 has a point outside, and kind 1 a repeated point.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     order_points(const Number* given, long long count, long long points, int* rows,
                  unsigned long long* wrong) {
@@ -99,8 +99,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Writes rows with increasing points, and enters them in a table as `keep_distinct` does. `wrong` becomes
-// less if a row is no simplex of so many points, or is repeated.
+// Writes rows with increasing points, and enters them in a table as `keep_distinct` does. `wrong` becomes 0
+// if a row is no simplex of a complex of `points` points, or is repeated.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     enter_rows(const Number* given, long long count, long long points, int* rows, int* table,
                unsigned mask, unsigned long long* wrong) {
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         if (read_ordered(given + item.at * kSize, points, row) >= 0) atomicMin(wrong, 0ull);
 #pragma unroll
         for (int j = 0; j < kSize; ++j) rows[item.at * kSize + j] = row.points[j];
-        __threadfence();  // whoever finds the row in the table reads its points
+        __threadfence();  // the row is written before other threads find it in the table
         for (Places places(row, mask);;) {
             const int other = atomicCAS(table + places.next(), kEmpty, (int)item.at);
             if (other == kEmpty) break;
@@ -170,8 +170,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// `missing` becomes the least kSize + 1 times i, plus j, where the larger row i without its point j is not
-// among the rows of a table.
+// Finds faces that are missing: `missing` becomes the least (kSize + 1) * i + j for which the larger row i
+// without its point j is not among the rows of a table.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     find_faces(const int* larger, long long count, const int* rows, const int* table, unsigned mask,
                unsigned long long* missing) {

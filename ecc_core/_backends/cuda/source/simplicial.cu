@@ -14,9 +14,10 @@ typedef ECC_WEIGHT Weight;              // of a point
 constexpr int kColumns = 32 * kHalves;  // of a histogram
 constexpr int kAtOnce = 32 / kLanes;    // simplices that a warp takes at a time
 
-constexpr double kMostReach = 1e150;  // coordinates are below it
+// A limit of the absolute values of coordinates, below which heights are finite.
+constexpr double kMostReach = 1e150;
 
-// What is given, and copies of what was given before, which has been checked.
+// Arrays that are given, and copies of those of the call before, which have been checked.
 struct Copies {
     const int* given[8];
     const int* kept[8];
@@ -24,7 +25,8 @@ struct Copies {
     int kinds;
 };
 
-// Results that are complete with what is copied, and those that other kernels add to.
+// Results that begin with a kernel: words that are cleared, to which other kernels add, and facts that are
+// copied.
 struct Begun {
     Sum* cleared;
     const double* facts;
@@ -33,7 +35,7 @@ struct Begun {
 };
 
 struct Threads {
-    long long first, step;  // of the numbers that a thread takes
+    long long first, step;  // the first item that a thread takes, and the distance to its next one
 
     ECC_DEVICE Threads()
         : first((long long)blockIdx.x * blockDim.x + threadIdx.x),
@@ -47,7 +49,7 @@ ECC_DEVICE void begin_results(const Begun& begun) {
         begun.copied[at] = begun.facts[at];
 }
 
-// Whether words are equal, of which the grid's threads read four at a time where they can.
+// Returns whether the words that a thread compares are equal. Threads read four at a time where they can.
 ECC_DEVICE bool are_equal(const int* given, const int* kept, long long words) {
     const Threads own;
     bool equal = true;
@@ -74,8 +76,8 @@ ECC_DEVICE bool equals_copies(const Copies& copies) {
     return equal;
 }
 
-// The number of levels below a height. Evenly spaced levels are no further than `error` from their places,
-// so they are only read if a height is that close to one.
+// Returns the number of levels below a height. Evenly spaced levels are no further than `error` from their
+// places, so that they are only read if a height is that close to one.
 ECC_DEVICE int bin_of(double height, const Sampling& sampling, double error) {
     if (sampling.scale > 0) {
         const double measure = (height - sampling.origin) * sampling.scale;
@@ -180,15 +182,14 @@ struct Simplices {
     const int* rows[8];
     long long counts[8];
     int sizes[8];
-    int kinds;        // of sizes
+    int kinds;        // the number of sizes
     int with_points;  // whether the points count as well
     int taken;        // simplices that a warp takes at a time, a multiple of kAtOnce and at most 32
     long long points;
     const unsigned* codes;  // (groups, points, kLanes)
     const Weight* weights;  // of points
     double first_scale, second_scale;
-    // Whether something is wrong with the simplices: `wrong` is `right` unless there is, and afterwards. The
-    // host is told so at `reply`, if it is not null, as soon as this kernel begins.
+    // Arguments of `answer`, which tells the host whether something is wrong with the simplices.
     unsigned long long* wrong;
     unsigned long long right;
     volatile long long* reply;
@@ -239,7 +240,7 @@ struct Bins {
                 atomicAdd((int*)shared + at, (int)sum);
                 continue;
             }
-            // Shared memory adds 32 bits at a time. Carries may arrive in any order.
+            // Shared memory adds 32 bits at a time; the carry may be added after sums of other threads.
             unsigned* const words = (unsigned*)shared + 2 * at;
             const unsigned low = (unsigned)sum;
             const unsigned before = low ? atomicAdd(words, low) : 0;

@@ -2,18 +2,18 @@
 #pragma once
 #include "transform.cuh"
 
-constexpr int kLanes = ECC_LANES;  // that share a simplex, or a point, a power of two
+constexpr int kLanes = ECC_LANES;  // lanes that share a simplex or a point, a power of two
 constexpr int kHalves = ECC_PACKED ? 2 : 1;
-constexpr int kOrders = kLanes * kHalves;  // of a group
+constexpr int kOrders = kLanes * kHalves;  // orders of a group
 
-// Where the signs of simplices are added.
+// The sums of the signs of simplices by bin.
 struct Histogram {
     Sum* values;  // (parts, orders, bins)
     int orders, bins;
 };
 
-// Tells the host whether anything is wrong, as soon as a kernel begins: `wrong` is `right` unless it is, and
-// afterwards.
+// Tells the host whether kernels before found anything wrong: then `wrong` differs from `right`, to which it
+// is set again. Called at the beginning of a kernel, so that the host need not wait for its end.
 ECC_DEVICE void answer(unsigned long long* wrong, unsigned long long right,
                        volatile long long* reply) {
     if (!reply || threadIdx.x || blockIdx.x || blockIdx.y) return;

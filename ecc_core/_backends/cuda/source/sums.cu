@@ -3,10 +3,11 @@
 
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 4;  // bins of a thread at a time
+constexpr int kEach = 4;  // bins that a thread adds at a time
 
-// A block sums a row of `bins` counts. Value k of a row is the sum of the bins up to k; of those behind
-// it for superlevel sets. The last bin (superlevel: the first) holds what never enters.
+// Writes running sums; a block takes a row of `bins` counts. Value k of a row is the sum of the bins up to
+// k, or for superlevel sets of those behind it. The last bin (superlevel: the first) counts what never
+// enters.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sum_rows(const long long* counts, long long bins, long long sign, long long* values) {
     __shared__ long long sums[kWarps];
@@ -40,7 +41,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Writes the values (rows, count) at thresholds: that of the level of each, or 0 where it is -1.
+// Writes the values (rows, count) of curves at thresholds, of which each has the index of its level, or -1
+// where the value is 0.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pick_levels(const long long* values, long long levels, const long long* places, long long count,
                 long long size, long long* found) {
@@ -50,14 +52,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     found[at] = place < 0 ? 0 : values[at / count * levels + place];
 }
 
-// Writes even thresholds over the range of 8-bit values, and the values of curves (rows, count) at them. Of
-// the curves (rows, 256) at every value `least` is the first one. `range` is what range.cu tells.
+// Writes even thresholds over the range of 8-bit values, and the values (rows, count) of curves at them.
+// The curves (rows, 256) are known at every value from `least` on. `range` is what range.cu writes.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pick_even(const long long* values, const long long* range, long long least, long long count,
               long long size, double* thresholds, long long* found) {
     const long long at = (long long)blockIdx.x * kThreads + threadIdx.x;
     if (at >= size) return;
-    // Keys are floats: 2^23 and the distance from the least value.
+    // Keys are the floats 2^23 + the distance from the least value, so their low bits are the distance.
     const double low = (double)(least + (~range[0] & 0x7FFFFF)),
                  high = (double)(least + (range[2] & 0x7FFFFF));
     const int k = (int)(at % count);

@@ -37,7 +37,7 @@ struct Surface {
 };
 
 struct SurfaceBins {
-    unsigned shared;  // address
+    unsigned shared;  // shared address of the first bin
     Count* global;
     int second;
 
@@ -52,7 +52,7 @@ struct SurfaceBins {
 
 ECC_DEVICE constexpr int sign_of(int axes) { return (axes ^ axes >> 1 ^ axes >> 2) & 1 ? -1 : 1; }
 
-// V: a cell enters at the largest ranks of its vertices. Two cells of opposite signs at one pair cancel.
+// V: adds cells at the largest ranks of their vertices. Two cells of opposite signs at one pair cancel.
 ECC_DEVICE void add_vertices(Ranks (&cells)[kCorners], const SurfaceBins& bins) {
     bool left[kCorners];
 #pragma unroll
@@ -76,7 +76,7 @@ ECC_DEVICE void add_vertices(Ranks (&cells)[kCorners], const SurfaceBins& bins) 
     for (int cell = 0; cell < kCorners; ++cell) bins.add_if(left[cell], cells[cell], sign_of(cell));
 }
 
-// The corners of a cell, as bits.
+// Returns the corners of a cell as bits.
 ECC_DEVICE constexpr unsigned corners_of(int cell) {
     unsigned corners = 0;
     for (int k = 0; k < kCorners; ++k)
@@ -84,15 +84,16 @@ ECC_DEVICE constexpr unsigned corners_of(int cell) {
     return corners;
 }
 
-// Bit 31: whether the first rank of `b` is at least that of `a`; bit 15: the same for the second.
+// Returns whether the first rank of `b` is at least that of `a` in bit 31, and the same of the second in
+// bit 15.
 ECC_DEVICE unsigned compare(Ranks a, Ranks b) {
     if constexpr (kShared) return (unsigned)b - (unsigned)a + 0x80008000u;
     return (unsigned)(first_of(b) >= first_of(a)) << 31 | (unsigned)(second_of(b) >= second_of(a))
                                                               << 15;
 }
 
-// The sum of the signs of the cells that contain the corners of a cell, and no corner of `others`, which
-// are bits.
+// Returns the sum of the signs of the cells that contain the corners of a cell, and no corner of `others`,
+// which are bits.
 template <int least>
 ECC_DEVICE int signs(unsigned others) {
     constexpr int rest = kCorners - 1 - least;  // axes along which cells may be larger
@@ -106,7 +107,8 @@ ECC_DEVICE int signs(unsigned others) {
     return sum;
 }
 
-// The cubes around a cell that are not after a cube by their first ranks, and by their second, as bits.
+// For each cube around a cell, the cubes that do not come after it by their first ranks, and by their second
+// ranks, as bits.
 struct Orders {
     unsigned first[kCorners], second[kCorners];
 };
@@ -145,7 +147,7 @@ ECC_DEVICE void add_steps(const Ranks (&cubes)[kCorners], const Orders& orders,
     if constexpr (j + 1 < kCorners) add_steps<j + 1>(cubes, orders, bins);
 }
 
-// T: a cell enters on the staircase of its cubes.
+// T: adds cells, each of which enters on the staircase of its cubes.
 ECC_DEVICE void add_cubes(const Ranks (&cubes)[kCorners], const SurfaceBins& bins) {
     // Of equal ranks the cube of the least number comes first: at the beginning, each cube comes after
     // those of larger numbers.

@@ -10,22 +10,22 @@
 constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
 constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers (struct Places)
 constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kRoom =
-    512;  // points that a warp has listed, at most; enough for 8 columns of a tile
+// The most points that the list of a warp holds, enough for 8 columns of a tile.
+constexpr int kRoom = 512;
 
 // Evenly spaced levels divide heights into rows of bins. The place of a height is a 32-bit integer:
 // the row, and in the lowest `shift` bits how far the height is above the level below. The first
 // bin is in row `guard`; rows before it, and after the last, are for tiles partly beyond the levels.
 struct Places {
     double scale, offset;  // place = height * scale + offset, before the rows of the guard
-    double error;          // of a place, as levels are not exactly even
+    double error;          // bound of the error of a place, as levels are not exactly even
     int shift, guard;
 };
 
-// The places of a tile's points in a direction: first() plus the products of `steps` and a point's
-// column and row, and of `step_z` and its slice. Steps are rounded to 16 bits, so a place may be off by
-// less than `window`, which is also added to every place. The row is right if any of the bits `sure` is
-// set.
+// Computes the places of a tile's points in a direction: first() plus the products of `steps` and a point's
+// column and row, and of `step_z` and its slice. Steps are rounded to 16 bits, so that a place may be off by
+// less than `window`, which is added to every place. If any of the bits `sure` is set, the place is further
+// than that from the limits of its row, which is then right.
 struct MaskLane {
     unsigned steps, step_z, window, sure;
 
@@ -64,7 +64,8 @@ struct MaskLane {
         // The largest distance of a point from the centre.
         const double extent =
             kTileColumns / 2 * along.x + kTileRows / 2 * along.y + 0.5 * slices * along.z;
-        // All points of a tile further away are in the first bin, or in none.
+        // A tile that is further away is moved here, where all of its points are still in the first bin, or
+        // in none, so that places do not overflow.
         const double near = fmin(fmax(centre, -extent), extent + (count + 1) * level);
         return (unsigned)__double2ll_rn(near + places.guard * level -
                                         (0.5 * slices - back_z) * step_z) +
@@ -78,7 +79,8 @@ struct MaskLane {
 };
 
 // A lane's direction, and its bins: those in shared memory are at the address `column`, `stride` bytes
-// from row to row. Lane `part` of those with this direction counts one in `together`.
+// from row to row. The direction is shared by `together` lanes, of which this one is number `part`; each
+// counts its part of the points.
 struct MaskCounter {
     const Sampling& sampling;
     const Grid& grid;
@@ -146,7 +148,7 @@ struct MaskCounter {
             add(place >> places.shift, column, sign, 1);
         }
         if (sure) return;
-        // Points are loaded again: places that are kept for this would take registers from the above.
+        // Points are loaded again, since keeping their places would take registers from the loop above.
         unsigned doubtful = 0;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -210,11 +212,11 @@ ECC_DEVICE bool list(const MaskCoefficients& found, const unsigned (&chosen)[2],
     return true;
 }
 
-// What a warp has listed of a tile: all slices before `done`, and of this one 8 columns at a time if it
-// has more points than fit.
+// How far a warp has listed the points of a tile: all slices before `done` are listed. A slice with more
+// points than fit is listed by 8 columns at a time.
 struct Progress {
     int done, part;
-    bool stuck;  // nothing could be added to the queue
+    bool stuck;  // whether nothing could be added to the queue
 
     // Lists points until there may be no room for more. Called by a warp.
     ECC_DEVICE void list(const Planes& planes, const Grid& grid, const Owner& owner,
@@ -253,8 +255,8 @@ struct Progress {
     }
 };
 
-// The job of a block, the number of the block among those of the job, and how many these are.
-// `Sampling::jobs` holds one of these for each block.
+// The job of a block, the rank of the block among the blocks of this job, and their number.
+// `Sampling::jobs` holds a SharedJob for each block.
 struct SharedJob {
     Job job;
     int rank, blocks;
@@ -267,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     count_mask(const Planes planes, const Grid grid, const Sampling sampling, const Places places,
                Sum* values, int width, int slices) {
     extern __shared__ uint4 memory[];
-    __shared__ int taken;  // units of this block, of which the warps take one after the other
+    __shared__ int taken;  // the number of units of the block that its warps have taken
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const SharedJob shared = ((const SharedJob*)sampling.jobs)[blockIdx.x];
     const Job job = shared.job;

@@ -21,7 +21,7 @@ struct RegionCorners {
 struct WindowEnd {
     int z, y, x;
 
-    // The last point of the window, or the only one along axes that the image does not have.
+    // Finds the last point of the window, or the only one along axes that the image does not have.
     ECC_DEVICE WindowEnd(const Labels& image, long long window) {
         const long long line = quotient(window, image.columns + 1);
         const int rows = image.rows + image.wide;
@@ -111,8 +111,8 @@ struct Measures {
     int cubes;
 };
 
-// Twice the distance of a window's first point from the centre of the box, in steps, and where the
-// owner lies in the window: furthest along the direction (V), or in the middle (T).
+// Returns the coordinate, from the centre of the box, of the owner in a window: the point furthest along the
+// direction (V), or the middle of the window (T). `twice` is twice its distance in steps, an integer.
 ECC_DEVICE double centred(int place, const int* box, bool negative, bool cubes, double spacing) {
     const int twice = 2 * place - (box[0] + box[1]) + (cubes ? 1 : negative ? 0 : 2);
     return __dmul_rn(twice * 0.5, spacing);
