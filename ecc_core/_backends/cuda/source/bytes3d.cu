@@ -8,14 +8,14 @@
 struct SlicedUnit : Unit {
     ECC_DEVICE SlicedUnit(const Tiling& tiling, int index) : Unit(tiling, index, kRows - 2) {}
 
-    // The rows that it owns. `rest`: those down to the last one of the image.
+    // Returns the rows that it owns; `rest` is the number of rows down to the last one of the image.
     ECC_DEVICE plane own(int rest) const {
         const int rows = rest < kRows ? rest + 1 : kRows - 1;
         return (kAll << (kRows - rows)) & (y > 0 ? kAll >> 1 : kAll);
     }
 };
 
-// The slices of a unit, of which the first one has been asked for.
+// Counts the slices of a unit, of which the first one has been asked for.
 ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, SlicedFeed& feed,
                      const SlicedCounter& count) {
     const auto ask = [&](int s, unsigned to) {
@@ -44,7 +44,8 @@ ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, Slic
         const Sides beyond = outside(unit.left, image.width);
         plane right[kLaneWidth], maxima[kLaneWidth], below[kLaneWidth], behind[kLaneWidth];
         Numbers3 flat[kLaneWidth], deep[kLaneWidth];
-        Trits no_rows[kLaneWidth] = {}, none[kLaneWidth] = {};  // the warp does not own the first
+        // Rows above give nothing to the first row: the warp does not own it, or there are none.
+        Trits no_rows[kLaneWidth] = {}, none[kLaneWidth] = {};
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) flat[x] = zeros();
         if (s >= unit.begin) {
@@ -108,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     // few, are spread over all blocks.
     int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
     SlicedUnit unit(tiling, i);
-    SlicedFeed feed = begin(unit);  // on its way while counts are cleared
+    SlicedFeed feed = begin(unit);  // the copy runs while counts are cleared
     const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     while (unit.some()) {
         scan(image, unit, room, feed, SlicedCounter(shared.histogram));

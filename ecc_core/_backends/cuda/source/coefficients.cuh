@@ -1,5 +1,5 @@
-// What coefficients2d.cu and coefficients3d.cu share, which write the coefficient of every sample, or
-// add it to the bin of the sample.
+// Shared by coefficients2d.cu and coefficients3d.cu, which write the coefficient of every sample, or add it to
+// the bin of the sample.
 //
 // Ties go to the first sample in C order. So a cell along x belongs to its second column only where
 // that comes strictly after the first, and a cell of more axes to its second row (slice) only where the
@@ -30,15 +30,15 @@ struct Coefficients {
 
 constexpr int kOwnWidth = 30 * kLaneWidth;
 
-// Notices a NaN, and an infinity too: the host then looks again. Zero times either is NaN.
+// Notices NaN, and infinities too, of which the product with zero is NaN as well: the host then looks again.
 struct FiniteCheck {
     float sum = 0.0f;
     ECC_DEVICE void see(Key v) { sum = multiply_add((float)v, 0.0f, sum); }
     ECC_DEVICE bool failed() const { return sum != sum; }
 };
 
-// Four samples of a row as they are in memory, so that what is loaded ahead takes few registers; kMask:
-// and whether they are shown, a byte each.
+// Four samples of a row as they are in memory, so that samples that are loaded ahead take few registers, and
+// with kMask a byte for each, whether it is shown.
 struct Quadruple {
     Element sample[kLaneWidth];
     unsigned shown;
@@ -80,7 +80,8 @@ struct ScanLane {
         }
     }
 
-    // Their keys, and the later of each and its right neighbour. Samples that are not shown never enter.
+    // Writes the keys of samples, and the later of each key and its right neighbour. Samples that are not
+    // shown never enter.
     ECC_DEVICE void keys(const Quadruple& row, Key (&p)[kLaneWidth], Key (&h)[kLaneWidth]) const {
 #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i) {
@@ -95,12 +96,13 @@ struct ScanLane {
             h[i] = later(p[i], i < kLaneWidth - 1 ? p[(i + 1) % kLaneWidth] : right);
     }
 
-    // A plane as it is seen from the columns to the right.
+    // Returns at each sample the bit of its left neighbour.
     ECC_DEVICE plane from_left(plane bits) const {
         return left_of(bits, __shfl_up_sync(kWarp, bits, 1) << 3);
     }
 
-    // Comparisons with the right neighbours at the border.
+    // Completes comparisons of samples with their right neighbours, and of their left neighbours with them,
+    // at the border.
     ECC_DEVICE plane complete(plane g) const { return kCubes ? g : g | last; }
     ECC_DEVICE plane complete_left(plane g_left) const {
         return kCubes ? g_left | first : g_left & ~first;
@@ -141,7 +143,7 @@ struct ScanLane {
         }
     }
 
-    // The four bits of a row, each in its byte.
+    // Returns the four bits of a row, each in its byte.
     ECC_DEVICE static unsigned bytes(plane bits, int row) {
         const unsigned four = bits << (4 * row) >> 28;
         return (four * 0x01008040u | four >> 3) & 0x01010101u;
@@ -154,7 +156,7 @@ struct ScanLane {
     }
 };
 
-// All units of a block, one after the other; blocks with another y have other images.
+// Scans the units of a block, one after the other; the y of the block is the index of its image.
 template <class Scan>
 ECC_DEVICE void take_units(const Image& image, const Coefficients& to, const Bins& bins,
                            const Scan& scan) {
@@ -165,18 +167,18 @@ ECC_DEVICE void take_units(const Image& image, const Coefficients& to, const Bin
     for (int unit = blockIdx.x * kWarps + uniform(threadIdx.x >> 5); unit < to.units;
          unit += gridDim.x * kWarps) {
         scan(image, to, bins, (long long)blockIdx.y * to.units + unit, counts, check);
-        if (!kCounts) break;  // there are as many blocks as it takes
+        if (!kCounts) break;  // without counts, there is a warp for each unit
     }
     counts.flush();
     if (kNan == kNanReport) report(to.not_finite, to.ticket, check.failed());
 }
 
-// kMask: appends the bit whether a sample enters.
+// Appends the bit whether a sample enters, with kMask.
 ECC_DEVICE void push_entering(plane& bits, Key key) {
     if (kMask) bits = bits * 2u + (plane)(key != never(key));
 }
 
-// b(s) - b(s - 1) where a cell is the sample's own.
+// Returns b(s) - b(s - 1) where a cell is the sample's own.
 ECC_DEVICE Trits change(plane now, plane before, plane where) {
     return {now & ~before & where, ~now & before & where};
 }

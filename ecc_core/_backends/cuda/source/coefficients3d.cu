@@ -1,9 +1,9 @@
-// The coefficient of every sample of volumes. A warp moves through some slices; of its eight rows the
-// first one is the last of the warp above, which owns it.
+// The coefficient of every sample of volumes. A warp moves through some slices. The first of its eight rows is
+// the last one of the warp above, which owns it.
 #include "coefficients.cuh"
 
-constexpr int kRows = kLaneRows + 1,
-              kAhead = 3;  // rows that are read, and rows that are loaded ahead
+constexpr int kRows = kLaneRows + 1;  // rows that are read
+constexpr int kAhead = 3;             // rows that are loaded ahead
 
 // Comparisons of a slice with the next one, of a sample and of the cells that have it along x, along
 // y and along both.

@@ -1,18 +1,18 @@
-// Which components of the sublevel sets the points of an image belong to when they enter.
+// Finds the components of the sublevel sets to which the points of an image belong when they enter.
 
 #include "device.cuh"
 #include "volume.cuh"
 
 constexpr Word kNever = ~0ull;
 
-// The root of a node's component after so many edges, by the links of a forest (see betti.cu).
+// Returns the root of a node's component after the first `edges` edges, by the links of a forest (betti.cu).
 __device__ unsigned root_after(const Word* joined, unsigned node, unsigned edges) {
     for (Word link = joined[node]; link >> 32 < edges; link = joined[node]) node = (unsigned)link;
     return node;
 }
 
-// Writes for each point its root in the upper half and its key in the lower half, or kNever. `edges` are
-// how many there are up to each key.
+// Writes for each point its root in the upper half and its key in the lower half, or kNever. `edges` has the
+// number of edges up to each key.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     enter_points(const Volume volume, const int* labels, const Word* joined, const unsigned* edges,
                  const long long size, Word* entries) {
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (node < size) roots[node] = root_after(joined, node, edges[keys[node]]);
 }
 
-// Lowers the keys of the roots of some nodes, at keys of these, to these keys.
+// Lowers the key of the root of each of some nodes to the key of the node; the root is that at this key.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     lower_roots(const Word* joined, const unsigned* edges, const long long* nodes,
                 const unsigned count, const int* keys, int* of_roots) {
@@ -46,19 +46,21 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     atomicMin(of_roots + root_after(joined, nodes[i], edges[key]), key);
 }
 
-// How often a way crosses the sides of a torus, towards the last point of each axis less the other way.
+// How often a path crosses the sides of a torus along each axis: upwards from the last point minus downwards
+// from the first one.
 struct Turn {
     int z, y, x;
 
-    // How often a step along one axis does: one to a point beyond the image, or from there.
+    // Returns how often a step crosses the side of an axis, to a point that may be beyond the image.
     static __device__ int out(int at, int length) { return at < 0 ? -1 : at >= length ? 1 : 0; }
-    // One between neighbours in the image: as in betti.cu, never along two points.
+    // Returns the same of a step between neighbours in the image. As in betti.cu, a step along an axis of two
+    // points never crosses its side.
     static __device__ int between(int from, int to) {
         return to - from > 1 ? -1 : from - to > 1 ? 1 : 0;
     }
 };
 
-// Follows the way from a point to one of the 27 places around it, and on to its basin.
+// Follows the path from a point to one of the 27 places around it, and on to its basin, which is returned.
 __device__ int follow_way(const Volume& volume, const int* labels, int place, int i, Turn& turn) {
     const Point beside = Point(volume, place).beside(i);
     turn = {Turn::out(beside.z, volume.depth), Turn::out(beside.y, volume.height),
@@ -76,7 +78,7 @@ __device__ int follow_way(const Volume& volume, const int* labels, int place, in
     return -1 - label;
 }
 
-// An edge of a forest, see betti.cu: the basins that it joins, and the turn of the way between them.
+// The path along an edge of a forest (betti.cu): the basins that it joins, and the turn between them.
 struct Way {
     int from, to;
     Turn turn;
@@ -91,7 +93,7 @@ struct Way {
     }
 };
 
-// Lists the ways along some edges: two basins and a turn.
+// Lists the paths along some edges, each as two basins and a turn.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_ways(const Volume volume, const int* labels, const int* edges, const long long* chosen,
               const unsigned count, int* ways) {
@@ -106,8 +108,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     to[4] = way.turn.x;
 }
 
-// Lowers for each node and axis the key from which on its component winds around the axis, if an edge
-// closes a loop that does. `turns` are those of the ways from nodes to others along a spanning forest.
+// Lowers for each node and axis the key from which on its component winds around the axis, where an edge closes
+// a loop that does. `turns` are those of the paths from nodes to their roots along a spanning forest.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     find_windings(const Volume volume, const int* labels, const int* edges, const unsigned count,
                   const int* turns, const unsigned nodes, int* keys) {

@@ -46,13 +46,13 @@ ECC_THREE(float, "f", multiply_add_down, "fma.rm.f32")
 ECC_THREE(float, "f", multiply_add_down_saturated, "fma.rm.sat.f32")
 
 ECC_CONVERT(double, "=d", float, "f", to_double, "cvt.f64.f32")
-ECC_CONVERT(float, "=f", double, "d", to_float_down, "cvt.rm.f32.f64")  // subnormals stay
+ECC_CONVERT(float, "=f", double, "d", to_float_down, "cvt.rm.f32.f64")  // keeps subnormals
 ECC_CONVERT(float, "=f", double, "d", to_float_up, "cvt.rp.f32.f64")
 ECC_CONVERT(float, "=f", unsigned short, "h", half_to_float, "cvt.f32.f16")
 ECC_CONVERT(unsigned short, "=h", float, "f", to_half, "cvt.rn.f16.f32")  // rounded to nearest
 ECC_CONVERT(unsigned short, "=h", float, "f", to_bfloat, "cvt.rn.bf16.f32")
 
-// The sign of a difference is exact, infinities included.
+// Compares by the sign of the difference, which is exact, infinities included.
 ECC_DEVICE bool is_less(float a, float b) {
     return (int)__float_as_uint(subtract_floats(a, b)) < 0;
 }
@@ -61,7 +61,7 @@ ECC_DEVICE bool is_less(T a, T b) {
     return a < b;
 }
 
-// Bits shifted up by one, with 1 in the lowest if a < b.
+// Returns bits shifted up by one, with 1 in the lowest if a < b.
 ECC_DEVICE unsigned shift_in_less(unsigned bits, unsigned a, unsigned b) {
     unsigned result;
     asm("{ .reg .u32 sum; add.cc.u32 sum, %1, %2; addc.u32 %0, %3, %3; }"  // b - a - 1 without borrow
@@ -70,7 +70,7 @@ ECC_DEVICE unsigned shift_in_less(unsigned bits, unsigned a, unsigned b) {
     return result;
 }
 
-// A number, less one if a < b.
+// Returns a number, or the number minus one if a < b.
 ECC_DEVICE unsigned one_less(unsigned number, float a, float b) {
     return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);
 }
@@ -88,7 +88,7 @@ ECC_TWO(pair, "r", larger_pair, "max.f16x2")
 ECC_TWO(pair, "r", smaller_pair, "min.f16x2")
 ECC_TWO(pair, "r", add_pairs, "add.rn.f16x2")
 
-// Which lanes of the warp have a < b in their low halves, and in their high halves.
+// Finds the lanes of the warp that have a < b in their low halves, and in their high halves.
 ECC_DEVICE void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     asm volatile(
         "{ .reg .pred p, q; setp.lt.f16x2 p|q, %2, %3; vote.sync.ballot.b32 %0, p, 0xFFFFFFFF;"
@@ -97,14 +97,14 @@ ECC_DEVICE void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
         : "r"(a), "r"(b));
 }
 
-// Rounded towards zero.
+// Returns two numbers as a pair, rounded towards zero.
 ECC_DEVICE pair to_pair(float low, float high) {
     pair result;
     asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
     return result;
 }
 
-// out = a b + c on the tensor cores: matrices of 16 x 16 and 16 x 8, spread over the lanes of a warp.
+// Computes out = a b + c on the tensor cores; a is 16 x 16 and b 16 x 8, spread over the lanes of a warp.
 ECC_DEVICE void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, pair b1,
                                   const float (&c)[4]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -114,7 +114,7 @@ ECC_DEVICE void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, 
           "f"(c[2]), "f"(c[3]));
 }
 
-// Bytes of `a` and `b` as __byte_perm selects them. Where 8 is added to a number of the selector, the
+// Returns bytes of `a` and `b` as __byte_perm selects them. Where 8 is added to a number of the selector, the
 // byte becomes eight copies of its highest bit.
 template <unsigned selector>
 ECC_DEVICE unsigned permute(unsigned a, unsigned b) {
@@ -123,7 +123,7 @@ ECC_DEVICE unsigned permute(unsigned a, unsigned b) {
     return result;
 }
 
-// Bit by bit any function of three bits, as lop3 numbers them.
+// Applies any function of three bits, as lop3 numbers them, to each bit.
 template <unsigned table>
 ECC_DEVICE unsigned logic(unsigned a, unsigned b, unsigned c) {
     unsigned result;
@@ -131,7 +131,7 @@ ECC_DEVICE unsigned logic(unsigned a, unsigned b, unsigned c) {
     return result;
 }
 
-// Bits of `a` where `mask` has ones, else those of `b`.
+// Returns the bits of `a` where `mask` has ones, else those of `b`.
 template <unsigned mask>
 ECC_DEVICE unsigned select_bits(unsigned a, unsigned b) {
     unsigned result;
@@ -139,7 +139,7 @@ ECC_DEVICE unsigned select_bits(unsigned a, unsigned b) {
     return result;
 }
 
-// The sum of the products of four bytes, which may be signed, and four unsigned weights.
+// Adds the products of four bytes, which may be signed, and four unsigned weights to a sum.
 template <bool is_signed>
 ECC_DEVICE unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
     unsigned result;
@@ -158,12 +158,13 @@ ECC_THREE(unsigned, "r", dot_high_bytes, "dp2a.hi.u32.u32")
 // a * b + c by a single instruction, which the compiler cannot replace by shifts.
 ECC_THREE(unsigned, "r", multiply_add_words, "mad.lo.u32")
 
-// Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
+// Returns the 32-bit address of a place in shared memory, so that generic pointers are not converted at
+// every use.
 ECC_DEVICE unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
-// Reads a value that another stream may change, in a way that the compiler cannot read it again.
+// Reads a value that another stream may change, such that the compiler cannot read it a second time.
 template <class T>
 ECC_DEVICE T load_once(const T* address) {
     if constexpr (sizeof(T) == 8) {
@@ -188,7 +189,7 @@ ECC_LOAD(unsigned, "r", shared_byte, "ld.shared.u8")
 ECC_LOAD(unsigned short, "h", shared_short, "ld.shared.u16")
 ECC_LOAD(long long, "l", shared_long, "ld.shared.s64")
 
-// A key in shared memory, of the type of the second argument.
+// Returns a key in shared memory, of the type of the second argument.
 ECC_DEVICE float shared_key(unsigned address, float) { return shared_float(address); }
 ECC_DEVICE int shared_key(unsigned address, int) { return __float_as_int(shared_float(address)); }
 ECC_DEVICE long long shared_key(unsigned address, long long) { return shared_long(address); }
@@ -231,7 +232,7 @@ ECC_DEVICE void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
 
-// Adds if `given` holds, without a branch.
+// Adds an amount if `given` holds, without a branch.
 ECC_DEVICE void shared_add_if(bool given, unsigned address, int amount) {
     asm volatile(
         "{ .reg .pred given; setp.ne.u32 given, %0, 0; @given red.shared.add.s32 [%1], %2; }" ::"r"(
@@ -254,24 +255,24 @@ ECC_DEVICE void shared_store_unless_finite(unsigned address, float value) {
         : "memory");
 }
 
-// How far the highest bit is from the sign; `bits` are not zero.
+// Returns by how much a left shift brings the highest 1 to the sign; the argument is not zero.
 ECC_CONVERT(int, "=r", unsigned, "r", shift_to_sign, "bfind.shiftamt.u32")
 
-// All 64 bits of a product, by one instruction.
+// Returns all 64 bits of a product, by one instruction.
 ECC_DEVICE long long product(int a, int b) {
     long long result;
     asm("mul.wide.s32 %0, %1, %2;" : "=l"(result) : "r"(a), "r"(b));
     return result;
 }
 
-// The lane, which is read again each time, so that values computed from it need not stay in registers.
+// Returns the lane, which is read again each time, so that values computed from it need not stay in registers.
 ECC_DEVICE int lane_index() {
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
 }
 
-// The same value, whose origin the compiler does not know, so it cannot compute it in parts.
+// Returns the same value such that the compiler does not know its origin, and cannot split its computation.
 ECC_DEVICE unsigned computed_once(unsigned value) { return __shfl_xor_sync(0xFFFFFFFFu, value, 0); }
 
 // Starts an asynchronous copy of 4, 8 or 16 bytes to shared memory. After wait_for_copy, a lane sees its
@@ -285,7 +286,7 @@ ECC_DEVICE void copy_ahead(void* to, const void* from) {
 
 ECC_DEVICE void end_of_copy() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until at most `copies` of the latest groups of copies are still on their way.
+// Waits until at most `copies` of the latest groups of copies have not arrived.
 template <int copies>
 ECC_DEVICE void wait_for_copy() {
     asm volatile("cp.async.wait_group %0;" ::"n"(copies) : "memory");

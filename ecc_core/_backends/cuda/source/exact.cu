@@ -8,10 +8,10 @@
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kFew = 64;  // events of a warp that its lanes write one by one
+constexpr int kFew = 64;  // below so many events of a warp, each lane writes its own one by one
 constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
 
-// The place of the 32 bits of a float, or of an integer; `flip` makes signed integers unsigned.
+// Returns the place of a float or an integer of 32 bits; `flip` makes signed integers unsigned.
 ECC_DEVICE unsigned place_of(unsigned bits, unsigned flip) {
     if (!kFloat) return bits ^ flip;
     if (bits == 0x80000000u) bits = 0;  // -0
@@ -22,14 +22,14 @@ ECC_DEVICE unsigned value_at(unsigned place, unsigned flip) {
     return place >> 31 ? place ^ 0x80000000u : ~place;
 }
 
-// As in coefficients.py. Zero at launch of find_events.
+// As in coefficients.py; zero at the launch of find_events.
 struct Found {
-    unsigned long long buckets[kBuckets];  // events in each
-    unsigned long long events;             // all of them
-    long long flag;  // a copy of the one given, for the host to read both at once
+    unsigned long long buckets[kBuckets];  // the number of events in each bucket
+    unsigned long long events;             // the number of all events
+    long long flag;                        // a copy of `flag`, so that the host reads both at once
 };
 
-// The number of bytes that are not zero.
+// Returns the number of bytes that are not zero.
 ECC_DEVICE int events_of(unsigned word) {
     return __popc((((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word) & 0x80808080u);
 }
@@ -72,11 +72,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         value[4 * k] = four.x, value[4 * k + 1] = four.y;
         value[4 * k + 2] = four.z, value[4 * k + 3] = four.w;
     }
-    int count = 0;  // of the thread, then of the warp
+    int count = 0;  // the events of the thread, then those of the warp
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
         count += events_of(word[k]);
-        if (!word[k]) continue;  // in smooth images nearly all
+        if (!word[k]) continue;  // as for nearly all words of smooth images
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             value[4 * k + i] = place_of(value[4 * k + i], flip);
@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // As in coefficients.py.
 struct Buckets {
-    long long starts[kBuckets + 1];  // of each bucket in the list of events, and its end
+    long long starts[kBuckets + 1];  // where each bucket begins in the list of events; its end
 };
 
 // Writes each event to its bucket; `taken` are zero at launch.
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         place[k] = at < size ? places[at] : 0u;
         amount[k] = at < size ? amounts[at] : 0;
     }
-    int counted = 0;  // by the warp so far, of the bucket that is this lane's number
+    int counted = 0;  // events of the warp so far, of the bucket of this lane's number
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         unsigned same = __ballot_sync(kWarp, amount[k] != 0), lanes = same;
@@ -184,13 +184,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Consecutive events. A run is a group of equal values, and ends with the last of them.
+// Sums over consecutive events. A run is a group of events of equal values, and ends with the last of them.
 template <class Sum>
 struct Piece {
     Sum sum;   // of all coefficients
     Sum head;  // up to the first end of a run
     Sum tail;  // after the last end of a run, or `sum` without one
-    Sum kept;  // levels at which the sum changes, without that of the first end
+    Sum kept;  // number of levels at which the sum changes, without that of the first end
     int ends;  // whether a run ends
 };
 
@@ -212,8 +212,8 @@ ECC_DEVICE Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
             __shfl_up_sync(kWarp, a.ends, step)};
 }
 
-// What precedes a thread in its block; `whole` becomes the whole block. A piece without events is all
-// zeros.
+// Returns the events that precede a thread in its block; `whole` becomes those of the whole block. A piece
+// without events is all zeros.
 template <class Sum>
 __device__ Piece<Sum> before_thread(const Piece<Sum>& own, Piece<Sum>& whole) {
     __shared__ Piece<Sum> warps[kWarps];
@@ -236,7 +236,7 @@ __device__ Piece<Sum> before_thread(const Piece<Sum>& own, Piece<Sum>& whole) {
     return lane ? follow(before, left) : before;
 }
 
-// Sixteen events of a thread, and which of them end a run.
+// The events of a thread, and which of them end a run.
 struct Own {
     unsigned place[kEach];
     int amount[kEach];
@@ -299,7 +299,7 @@ struct Own {
     }
 };
 
-// The sums of each tile of events.
+// Writes the sums of each tile of events.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sum_tiles(const unsigned* events, const Buckets buckets, Piece<int>* tiles) {
     Piece<int> whole;
@@ -307,17 +307,17 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (threadIdx.x == 0) tiles[blockIdx.x] = whole;
 }
 
-// All events before a tile.
+// Sums over all events before a tile.
 struct Before {
-    long long sum, tail;  // of coefficients; of the run that has not ended yet
-    long long levels;     // at which the sum changes
+    long long sum, tail;  // of all coefficients; of those of the run that has not ended yet
+    long long levels;     // the number of levels at which the sum changes
 
     ECC_DEVICE explicit Before(const Piece<long long>& a)
         : sum(a.sum), tail(a.tail), levels(a.kept + (a.ends && a.head != 0)) {}
 };
 
-// What comes before each tile, and in the last place all events. One block, of which each thread takes
-// some consecutive tiles.
+// Writes the sums before each tile, and in the last place those of all events. The kernel has one block, of
+// which each thread takes some consecutive tiles.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     add_tiles(const Piece<int>* tiles, int count, Before* before) {
     const int each = (count + kThreads - 1) / kThreads;
@@ -334,26 +334,26 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (threadIdx.x == 0) before[count] = Before(whole);
 }
 
-// The levels of each tile at which sums change, and the sums there.
+// Writes the levels of each tile at which sums change, and the sums there.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_levels(const unsigned* events, const Buckets buckets, const Before* tiles, unsigned flip,
                 unsigned* levels, long long* values, int superlevel) {
     __shared__ unsigned found[kTile];
-    __shared__ int sums[kTile];  // of coefficients of the tile
+    __shared__ int sums[kTile];  // coefficients of the tile, up to each level
     __shared__ long long first_run;
     if (threadIdx.x == 0) first_run = 0;
     const Own own(events, buckets);
     Piece<int> whole;
     const Piece<int> before = before_thread(own.piece(), whole);
     const Before tile = tiles[blockIdx.x], next = tiles[blockIdx.x + 1];
-    const bool changes = before.ends && tile.tail + before.head != 0;  // at the first end
+    const bool changes = before.ends && tile.tail + before.head != 0;  // at the first end of a run
     int at = before.kept + changes, sum = before.sum, run = before.tail;
     bool first = !before.ends;
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         sum += own.amount[k], run += own.amount[k];
         if (!(own.ends >> k & 1u)) continue;
-        const long long earlier = first ? tile.tail : 0;  // of the run, in tiles before
+        const long long earlier = first ? tile.tail : 0;  // the run's part in tiles before
         if (earlier + run != 0) {
             found[at] = value_at(own.place[k], flip);
             sums[at] = superlevel ? sum - run : sum;  // superlevel: before the run

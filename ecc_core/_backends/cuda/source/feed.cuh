@@ -1,15 +1,16 @@
-// How the rows of a warp that scans through a volume come to shared memory.
+// Copies the rows of a warp that scans through a volume to shared memory.
 #pragma once
 #include "pairs.cuh"
 
 constexpr int kSpan = 32 / kFold;  // lanes of a row
 
-// Of a row.
+// Returns the number of the lane among those of a row.
 ECC_DEVICE int lane_of_row() { return kFold > 1 ? lane_index() % kSpan : lane_index(); }
 
 // A unit of sixteen rows.
 struct PairUnit : Unit {
-    int rows_before;  // rows above, which other warps own: more than `y` where the last rows are repeated
+    // The number of rows above, which other warps own; `y` is less where the warp would go beyond the image.
+    int rows_before;
 
     ECC_DEVICE PairUnit(const Image& image, const Tiling& tiling, int index)
         : Unit(tiling, index, kFold * kPairRows),
@@ -22,13 +23,13 @@ struct PairUnit : Unit {
 // row below: item i is rows i - 1 and i + 7.
 constexpr int kItems = kPairRows8 + 2;
 
-// Items that shared memory has room for.
+// The number of items that shared memory has room for.
 constexpr int kRing = sizeof(Quad) < 16 ? kItems : kItems / 2;
 
 // A row of a warp in shared memory: the first quad of each lane, then the other ones.
 constexpr int kRowQuads = 32 * kStep;
 
-// The samples of a lane whose first quad in shared memory is given.
+// Returns the samples of a lane whose first quad in shared memory is given.
 ECC_DEVICE Quad samples_of(const Quad* lane) {
     if (kStep == 1) return *lane;
     union {
@@ -42,21 +43,20 @@ ECC_DEVICE Quad samples_of(const Quad* lane) {
 
 // Copies rows up to a slice ahead.
 struct Feed {
-    static constexpr int kMasks =
-        kRing * 2 * kRowQuads * sizeof(Quad);  // bytes before the rows of masks
-    static constexpr int kBytes =
-        kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
+    // Bytes of the rows of samples of a warp, behind which the rows of masks lie, and of both.
+    static constexpr int kMasks = kRing * 2 * kRowQuads * sizeof(Quad);
+    static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);
 
     const Columns* columns;  // where samples are copied one by one
     Quad* ring;
-    const char* next;           // of the slice asked for: the lane's first row and column
-    const unsigned char* mask;  // kMask: of the same place
+    const char* next;           // the lane's first row and column in the slice that is asked for
+    const unsigned char* mask;  // kMask: the same place in the mask
     int row;                    // bytes from row to row
     int first, last;            // bytes from `next` to the first row, and to the last one
     long long slice;            // bytes from slice to slice
-    int slices;                 // that may still be asked for
+    int slices;                 // the number of slices that may still be asked for
 
-    // `index`: of the image in its batch.
+    // `index` is that of the image in its batch.
     ECC_DEVICE Feed(const Image& image, const PairUnit& unit, int index, void* ring,
                     const Columns& columns)
         : columns(&columns),
@@ -86,7 +86,7 @@ struct Feed {
         }
     }
 
-    // The lane's bytes of the mask; `place` is 32 for the second row of an item.
+    // Returns where the lane's bytes of the mask are; `place` is 32 for the second row of an item.
     ECC_DEVICE unsigned* shown(int i, int place) const {
         return (unsigned*)((char*)ring + kMasks) + i % kRing * 64 + place + lane_index();
     }
@@ -94,8 +94,8 @@ struct Feed {
         copy_ahead<4>(shown(i, place), mask + offset / (int)sizeof(Element));
     }
 
-    // Starts to copy item `i` of a slice, without row 7 of the first item and row 8 of the last one,
-    // which other items have. After the last item follows the next slice.
+    // Starts to copy item `i` of a slice, without row 7 of the first item and row 8 of the last one, which
+    // other items have. After the last item, moves on to the next slice.
     ECC_DEVICE void ask(int i) {
         Quad* const to = ring + i % kRing * 2 * kRowQuads;
         const bool at_end = i == kItems - 1;
@@ -107,8 +107,8 @@ struct Feed {
         if (kMask && i > 0) copy_mask(i, 32, high);
         if (kVector || kMask) end_of_copy();
         if (at_end) {
-            // What is added is chosen, not whether to add: before CUDA 13.4 the compiler may spill a
-            // pointer only where it was changed, and then reload an older one (docs/design/cuda.md).
+            // The code chooses what is added rather than whether to add: before CUDA 13.4 the compiler may
+            // spill a pointer only where it was changed, and then reload an older one (docs/design/cuda.md).
             const long long step = --slices > 0 ? slice : 0;
             next += step;
             if (kMask) mask += step / (int)sizeof(Element);
@@ -121,8 +121,8 @@ struct Feed {
         for (int i = 0; i < kRing - 1; ++i) ask(i);
     }
 
-    // Returns the lane's samples of item `i`, of which the second row is kRowQuads after the first.
-    // Items are taken in order, and each call starts to copy another one.
+    // Returns the lane's samples of item `i`, of which the second row is kRowQuads after the first. Items are
+    // taken in order, and each call starts to copy another one.
     ECC_DEVICE const Quad* take(int i) {
         if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);
@@ -135,8 +135,8 @@ struct Feed {
 struct ChannelFeed {
     static constexpr int kSlice = kItems * kCacheRow, kBytes = kChannels * kSlice;  // of a warp
 
-    unsigned next;  // shared address of the lane's pairs of the slice to be taken next
-    int slices;     // that may still be taken
+    unsigned next;  // shared address of the lane's pairs in the slice to be taken next
+    int slices;     // the number of slices that may still be taken
 
     // Writes the codes of all slices to shared memory, in items like those of Feed; both rows of the last
     // item are the row below the unit. The first and the last row of the image stand for those beyond it.

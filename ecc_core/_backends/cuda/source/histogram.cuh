@@ -1,10 +1,10 @@
-// The signed histogram of a block, which is added to that of the image, and the curve as its running
-// sum.
+// Counts samples by bin, with their coefficients, in a block, adds its counts to those of the image, and
+// writes the curve as their running sum.
 #pragma once
 #include "bins.cuh"
 
-// The word of a bin. If many blocks add their counts, four bins share a cache line, since a line takes
-// one addition at a time.
+// Returns the word of a bin. If many blocks add their counts, only four bins share a cache line, since
+// additions to a line wait for each other.
 ECC_DEVICE int place_of(int bin, bool accumulate) {
     return accumulate ? (bin & ~3) * 4 + (bin & 3) : bin;
 }
@@ -21,12 +21,13 @@ struct Result {
     int copies;                   // of every bin, a power of two
     int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
-};  // Counts and tickets are zero at launch. With `accumulate` they are zero again at the end.
-// Without it the kernel only counts, and `not_finite` is zero at launch, too.
+};
+// Counts and tickets are zero at launch. With `accumulate` they are zero again at the end. Without it the
+// kernel only counts, and `not_finite` is zero at launch, too.
 
 // Every addition to `counts` includes 2^kArrivalBit if the last block writes the curve. The sum of all
-// words then tells whether all additions have arrived, so that no block waits for its own. Sums of
-// coefficients stay below half of this number.
+// words then tells whether all additions have arrived, so that no block has to wait until its own have. The
+// sizes of sums of coefficients stay below half of this number.
 constexpr int kArrivalBit = 40;
 
 // Whether several codes may stand for one bin.
@@ -42,7 +43,7 @@ struct Histogram {
     int* counts;                 // shared memory
     unsigned long long* global;  // this image's bins
     int bins, copies, lane_copy;
-    int codes;         // by which samples are counted in units of 1/16
+    int codes;         // the number of codes, by which samples are counted in units of 1/16
     const int* table;  // the bin of each code (kTable, kCells and kPieces)
 
     ECC_DEVICE void clear() const {
@@ -54,20 +55,22 @@ struct Histogram {
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
-    // The sum of all copies of a code, without its unit. For batches, the copies are then zero again.
+    // Returns the sum of all copies of a code in units of 1. For batches, the copies are then zero again.
     ECC_DEVICE int total(int index) const {
         const int first = index * copies;
         int sum = 0;
 #pragma unroll 4
         for (int k = 0; k < copies; ++k) {
-            int& count = counts[first + ((k + (first >> 5)) & (copies - 1))];  // each lane its bank
+            // Lanes begin with different copies, so that they read different banks.
+            int& count = counts[first + ((k + (first >> 5)) & (copies - 1))];
             sum += count;
             if (kBatch) count = 0;
         }
         return sum >> 4;
     }
 
-    // Adds up the counts of codes in bins behind them. A code 0 that never enters is left out.
+    // Adds up the counts of codes in bins, which lie behind them in memory. Code 0 is left out if it never
+    // enters.
     ECC_DEVICE void fold() const {
         const int first = kManyToOne ? 0 : 1;
         for (int i = first + threadIdx.x; i < codes; i += blockDim.x)
@@ -98,12 +101,12 @@ struct Histogram {
         }
     }
 
-    // Additions of a block to the image's counts.
+    // Returns how many additions a block makes to the image's counts.
     ECC_DEVICE int arrivals() const { return folds() ? bins : codes; }
 };
 
-// Where things are in the shared memory of a block, behind what the kernel itself needs: the lines of
-// pieces, the thresholds of codes and the counts. The table is in global memory, but for kTable.
+// Addresses in the shared memory of a block, behind what the kernel itself needs: the lines of pieces, the
+// thresholds of codes and the counts. The table is in global memory, except with kTable.
 struct SharedLayout {
     const Key* thresholds;
     const int* table;
@@ -134,7 +137,7 @@ ECC_DEVICE SharedLayout lay_out(void* memory, const Bins& bins) {
     return {(const Key*)to, codes, (int*)end, memory};
 }
 
-// What a block counts in shared memory, which begins with `warp_bytes` for each warp.
+// The counts of a block in shared memory, which begins with `warp_bytes` for each warp.
 struct BlockCounts {
     Histogram histogram;
     SharedLayout layout;
@@ -163,7 +166,7 @@ ECC_DEVICE long long without_arrivals(long long sum) {
 // their sum. The curve does not depend on the last bin. A thread takes `each` bins at a time.
 template <class Sum, int each, class Load>
 __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long long* values) {
-    __shared__ Sum sums[32];  // of warps
+    __shared__ Sum sums[32];  // one of each warp
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     Sum before = 0;
     for (int begin = 0; begin < count; begin += each * blockDim.x) {
@@ -175,7 +178,7 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
             own += kept[i];
         }
         const Sum inclusive = running_sum(own, lane);
-        __syncthreads();  // sums of the last time have been read
+        __syncthreads();  // all threads have read the sums of the bins before
         if (lane == 31) sums[warp] = inclusive;
         __syncthreads();
         const Sum others = running_sum(lane < warps ? sums[lane] : 0, lane);

@@ -1,11 +1,11 @@
-// Sample types, each with a key that orders exactly as the samples do; the image in memory, and how a lane
+// Types of samples, each with keys in exactly the order of the samples; the image in memory, and how a lane
 // reads four consecutive samples.
 #pragma once
 #include "narrow.cuh"
 #include "options.cuh"
 
 struct Bool {
-    unsigned char byte;  // true: anything but 0
+    unsigned char byte;  // true unless it is 0
 };
 typedef ECC_ELEMENT Element;
 
@@ -43,7 +43,7 @@ ECC_DEVICE double to_double(Bool v) { return v.byte != 0; }
 ECC_DEVICE double to_double(Half v) { return to_double(widen(v)); }
 ECC_DEVICE double to_double(BFloat v) { return to_double(widen(v)); }
 
-// The key of a point that never enters: last in the order of the filtration.
+// Returns the key of a point that never enters, the last in the order of the filtration.
 ECC_DEVICE float never(float) { return __uint_as_float(kSuper ? 0xFF800000u : 0x7F800000u); }
 ECC_DEVICE double never(double) { return (double)never(0.0f); }
 ECC_DEVICE int never(int) { return kSuper ? (-2147483647 - 1) : 2147483647; }
@@ -56,7 +56,7 @@ ECC_DEVICE bool is_nan(T v) {
     return v != v;
 }
 
-// The later of two points in the order of the cells.
+// Returns the key of the sample that owns the cells of two samples.
 ECC_DEVICE float later(float a, float b) {
     if (kNan == kNanReport) return kDown ? smaller_or_nan(a, b) : larger_or_nan(a, b);
     return kDown ? smaller(a, b) : larger(a, b);
@@ -86,7 +86,7 @@ struct Image {
     int depth, height, width;
     const unsigned char* mask;  // kMask: of the same strides
 
-    // Where the mask has the place of a sample.
+    // Returns the place of a sample in the mask.
     ECC_DEVICE const unsigned char* shown(const Element* sample) const {
         return mask + (sample - data);
     }
@@ -99,7 +99,7 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];
 };
 
-// What lies in memory from the first sample of a lane on.
+// The memory from the first sample of a lane to its last.
 struct __align__(kStep * sizeof(Quad) < 16 ? kStep * sizeof(Quad) : 16) Span {
     Element v[kStep * kLaneWidth];
 
@@ -111,7 +111,7 @@ struct __align__(kStep * sizeof(Quad) < 16 ? kStep * sizeof(Quad) : 16) Span {
     }
 };
 
-// The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, `at`
+// The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, and `at`
 // from `first`.
 struct Columns {
     unsigned first, at[kLaneWidth];

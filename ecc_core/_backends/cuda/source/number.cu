@@ -1,24 +1,23 @@
 // The Euler characteristic of images of bytes at one threshold. Points are bits, and a cell is in the
 // complex if all of its vertices (V), or any of the cubes that contain it (T), are in the set.
 //
-// A lane has 16 columns of kTall rows, and in volumes goes from slice to slice; a 2-D image is one
-// slice. Each point counts the cells that reach from it back to the points before it. With T there are
-// also cells beyond the last points of each axis. Along that axis they equal these points and have the
-// opposite sign, so the last points are left out instead where no lane, row or slice lies beyond.
+// A lane has 16 columns of kTall rows, and in volumes goes from slice to slice; a 2-D image is one slice.
+// Each point counts the cells that reach from it back to the points before it. T also has cells beyond the
+// last points of each axis. Each of these is in the set if its point or cell at the end of the axis is, and
+// has the opposite sign: both are left out, where no lane, row or slice lies beyond to count them.
 #include "common.cuh"
 #include "options.cuh"
 
 constexpr bool kFlat = ECC_FLAT;
 constexpr bool kSigned = (ECC_ELEMENT)-1 < 0;
-constexpr int kRows =
-    ECC_ROWS;  // words of a lane in a slice: the bits of row r and of row r + kRows
-constexpr int kTall = 2 * kRows;  // rows
+constexpr int kRows = ECC_ROWS;   // words of a lane in a slice, with bits of rows r and r + kRows
+constexpr int kTall = 2 * kRows;  // rows of a lane
 
 // As in scan.py.
 struct Bytes {
     const unsigned char* data;
-    unsigned long long* sums;  // (images,), zero at launch; with a reply, one word that is `start`
-    long long* reply;          // in host memory: where the number of a single image goes, or null
+    unsigned long long* sums;  // (images,), 0 at launch; with a reply one word, `start` at launch
+    long long* reply;          // where the number of a single image goes in host memory, or null
     unsigned long long start;
     long long batch, slice, row;
     int images, depth, height, width;
@@ -38,9 +37,9 @@ struct Word {
 ECC_DEVICE unsigned join(unsigned a, unsigned b) { return kCubes ? a | b : a & b; }
 ECC_DEVICE Word join(Word a, Word b) { return {join(a.own, b.own), join(a.along, b.along)}; }
 
-// Bit 7 of each byte tells whether it is in the set: whether it is at least the least byte, or with
-// `flip` (all ones) whether it is not. `least` has 128 less the last seven bits of the least byte, in
-// each byte, and `high` is all ones if the least byte is below 128.
+// Returns in bit 7 of each byte whether the sample is in the set: whether it is at least a least byte, or with
+// `flip` (all ones) whether it is less. Each byte of `least` is 128 minus the last seven bits of the least
+// byte, and `high` is all ones if the least byte is below 128.
 ECC_DEVICE unsigned compare(const Bytes& image, unsigned four) {
     const unsigned low = (four & 0x7F7F7F7Fu) + image.least;
     const unsigned own = kSigned ? ~four : four;
@@ -48,7 +47,7 @@ ECC_DEVICE unsigned compare(const Bytes& image, unsigned four) {
     return (reached ^ image.flip) & 0x80808080u;
 }
 
-// The bits of 16 bytes, times 128.
+// Returns the bits of 16 bytes, times 128.
 ECC_DEVICE unsigned bits_of(const Bytes& image, uint4 bytes) {
     unsigned low = __dp4a(compare(image, bytes.x), 0x08040201u, 0u);
     unsigned high = __dp4a(compare(image, bytes.z), 0x08040201u, 0u);
@@ -57,8 +56,8 @@ ECC_DEVICE unsigned bits_of(const Bytes& image, uint4 bytes) {
     return low + (high << 8);
 }
 
-// Bytes of a slice: those of the row above the lane's rows and of these, and the byte to the left of
-// the warp's columns in the row of the lane's number.
+// Bytes of a slice: the row above the lane's rows and these rows, and one byte to the left of the warp's
+// columns, of which lane i loads that in row i - 1.
 struct Loaded {
     uint4 rows[kTall + 1];
     unsigned char left;
@@ -84,9 +83,9 @@ struct NumberLane {
     const unsigned char* data;  // the lane's first column and row
     const unsigned char* left;  // the byte to the left of the warp's columns, or null
     bool above, first;       // whether there is a row above; whether the lane is the first of a row
-    int rows;                // in the image, of the lane's
+    int rows;                // rows from the lane's first one to the end of the image
     unsigned inside[kRows];  // points in the image
-    unsigned kept, last_kept;  // points that are not left out: of a row, and of all rows at the end
+    unsigned kept, last_kept;  // points that are not left out at the end of rows, and of columns
 
     ECC_DEVICE NumberLane(const Bytes& image, int index, int across, int down) : image(image) {
         const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
@@ -116,7 +115,7 @@ struct NumberLane {
         loaded.left = left ? left[s * image.slice] : 0;
     }
 
-    // With the cells along x; `before` has the bits to the left of the warp.
+    // Returns points with the cells along x; `before` has the bits to the left of the warp.
     ECC_DEVICE Word word(unsigned own, unsigned before) const {
         unsigned carry = __shfl_up_sync(0xFFFFFFFFu, own, 1) >> 15;
         if (first) carry = before;
@@ -160,7 +159,7 @@ struct NumberLane {
     }
 };
 
-// The sum over slices from `begin` to `end`.
+// Returns the sum over slices from `begin` to `end`.
 ECC_DEVICE int sum_slices(const NumberLane& lane, int begin, int end) {
     Loaded loaded;
     lane.load(loaded, begin);

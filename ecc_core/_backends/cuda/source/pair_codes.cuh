@@ -1,6 +1,6 @@
-// Samples as codes of 16 bits, two of them in a register. A curve depends on the bins of its samples only,
-// so a code stands for a bin. Codes increase or decrease in the order of the filtration; samples of one
-// bin may come in any order that stays the same.
+// Samples as codes of 16 bits, two of them in a register. A curve depends only on the bins of its samples, so
+// that a code stands for a bin. Codes increase or decrease in the order of the filtration; samples of one bin
+// may have any order among each other, as long as all comparisons use the same.
 #pragma once
 #include "histogram.cuh"
 #include "tiling.cuh"
@@ -15,7 +15,7 @@ constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
 
-// Notices NaN. Infinities and very large products raise the same flag, so the host looks again.
+// Notices NaN. Infinities and very large products look the same here, so that the host then looks again.
 struct PairCheck {
     float sum = 0.0f;
 
@@ -25,7 +25,7 @@ struct PairCheck {
     ECC_DEVICE bool failed() const { return sum - sum != 0.0f; }
 };
 
-// kBytes: whether they are signed.
+// Whether values are signed bytes.
 template <class T>
 __device__ constexpr bool is_signed(T) {
     return false;
@@ -33,7 +33,7 @@ __device__ constexpr bool is_signed(T) {
 __device__ constexpr bool is_signed(signed char) { return true; }
 constexpr bool kSigned = is_signed(Element());
 
-// The key from which kAffine and kComplement compute the code.
+// Returns the key from which kAffine and kComplement compute the code.
 template <class T>
 ECC_DEVICE Key code_key(T sample) {
     return to_key(sample);
@@ -45,7 +45,8 @@ ECC_DEVICE float code_key(short sample) {
     return to_key((short)(kBins == kComplement ? ~sample : sample));
 }
 
-// kFound: the line that guesses follow, which a kernel has found and put behind the table.
+// Returns the bins, with kFound those with the line that guesses follow, which a kernel has found and written
+// behind the table (even.cu).
 ECC_DEVICE Bins with_line(Bins bins) {
     if (kFound) {
         const float* const line = (const float*)bins.table + bins.count + 1;
@@ -54,24 +55,25 @@ ECC_DEVICE Bins with_line(Bins bins) {
     return bins;
 }
 
-// From samples to codes. All rules but kTable and kAffine guess a code and look up its threshold; the
-// code of a sample that does not reach it is one less. No threshold is between two of the same guess.
+// Turns samples into codes. All rules but kTable, kAffine and kComplement guess a code and look up its
+// threshold; the code of a sample that does not reach it is one less. No two different
+// thresholds have the same guess.
 // kUniform: the guess of bins.cuh. Keys other than float32 are only compared with thresholds of their
 //   own type.
 // kCells: the sum of two guesses, one over the range of all thresholds, and one where they are dense.
 // kPieces: the first line guesses a piece of the range, and each piece has a line of its own.
 // Samples that reach no threshold have the guess 0, and so does NaN.
 //
-// Lanes look up different entries, which takes a turn for each entry of the same bank. The table is
-// therefore repeated kTableCopies times, entry by entry, and a lane always reads the same copy. So are
-// lines of pieces, up to 16 times.
+// Lanes look up different entries, and entries of one bank are read one after the other. Each entry of the
+// table is therefore repeated kTableCopies times, and a lane always reads the same copy. The lines of pieces
+// are repeated up to 16 times.
 struct Encoder {
     const Bins& bins;
     unsigned table;  // shared address of the threshold of the guess 0
     unsigned lines;  // kPieces: shared address of the line of the first piece
 
-    static constexpr unsigned kStep =
-        (unsigned)sizeof(Key) * kTableCopies;  // bytes from code to code
+    // Bytes from code to code in the table, and from piece to piece in the lines.
+    static constexpr unsigned kStep = (unsigned)sizeof(Key) * kTableCopies;
     static constexpr unsigned kLineStep = 8u * kLineCopies;
 
     ECC_DEVICE Encoder(const Bins& bins, const SharedLayout& layout)
@@ -85,7 +87,7 @@ struct Encoder {
                                   kLineStep * kGuess);
     }
 
-    // The code of a key, in the low half.
+    // Returns the code of a key in the low half.
     ECC_DEVICE unsigned code(Key key) const {
         const unsigned near =
             kBins == kPieces ? guess_by_piece((float)key) : guess_code((float)key);
@@ -119,13 +121,13 @@ struct Encoder {
         return to_pair(affine(code_key(low)), affine(code_key(high)));
     }
 
-    // The code as a number, or with kManyCodes a number of which it is the last 16 bits.
+    // Returns the code as a number, or with kManyCodes a number whose last 16 bits are the code.
     ECC_DEVICE float affine(float key) const {
         const float unit = multiply_add_down_saturated(key, bins.scale, bins.low);
         return multiply_add_down(unit, bins.last, kManyCodes ? 8388608.0f + kCodeZero : 1024.0f);
     }
 
-    // The codes of two rows of a lane.
+    // Writes the codes of two rows of a lane.
     template <class Check>
     ECC_DEVICE void operator()(const Quad* low, const Quad* high, pair (&out)[kLaneWidth],
                                Check& check) const {

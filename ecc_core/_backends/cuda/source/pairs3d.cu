@@ -23,8 +23,8 @@ struct BorderFeed {
     const unsigned char* mask;  // kMask: of the same place as `next`
     bool left_shown, right_shown;
     long long slice;
-    int width,
-        slices;  // samples to the column right of the warp; slices that may still be asked for
+    int width;   // samples from `next` to the column right of the warp
+    int slices;  // the number of slices that may still be asked for
     Outside outside;
     static constexpr int kApart = kChannels * kStep;  // samples from column to column
 
@@ -68,8 +68,8 @@ struct BorderFeed {
 struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
     static constexpr int kFree = kSide - 4;  // offset of a word that is not used
-    unsigned
-        address;  // shared address of the items of the first column; those of the last one follow
+    // The shared address of the items of the first column; those of the last column follow.
+    unsigned address;
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
     ECC_DEVICE pair columns(const pair (&p)[kItems][kLaneWidth]) const {

@@ -1,12 +1,12 @@
-// The smallest and the largest finite value of images, and whether a NaN is among them, in one pass.
+// Finds the smallest and the largest finite value of images, and whether they have a NaN, in one pass.
 #pragma once
 #include "samples.cuh"
 
-// Values are kept as integers in their order, from 0 on.
+// The range of values, as unsigned integers in their order.
 struct Range {
-    unsigned long long least, largest;  // the complement of the smallest value; the largest one
+    unsigned long long least, largest;  // the complement of the smallest value; the largest value
     unsigned long long some, nan;       // whether there is a finite value, and a NaN
-    unsigned long long blocks;          // that are done
+    unsigned long long blocks;          // the number of blocks that are done
 };
 constexpr unsigned long long kSign = 1ull << 63;
 
@@ -15,13 +15,13 @@ ECC_DEVICE bool is_finite(double key) { return key - key == 0.0; }
 ECC_DEVICE bool is_finite(int) { return true; }
 ECC_DEVICE bool is_finite(long long) { return true; }
 
-// Whether all of four keys are finite, by fewer instructions than one by one.
+// Returns whether all of four keys are finite; of floats, by fewer instructions than one by one.
 template <class T>
 ECC_DEVICE bool are_finite(const T (&keys)[4]) {
     return is_finite(keys[0]) && is_finite(keys[1]) && is_finite(keys[2]) && is_finite(keys[3]);
 }
 ECC_DEVICE bool are_finite(const float (&keys)[4]) {
-    float sum = 0.0f;  // NaN, once a product is
+    float sum = 0.0f;  // becomes NaN if a product is NaN
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum = multiply_add(keys[i], 0.0f, sum);
     return sum == 0.0f;
@@ -43,12 +43,12 @@ ECC_DEVICE Ordinal largest_of_warp(Ordinal value) {
     return value;
 }
 
-// The range of the samples of a block, in its first thread.
+// Returns the range of the samples of a block in its first thread.
 ECC_DEVICE Range range_of_block(const Samples& samples) {
     __shared__ Range block;
     if (threadIdx.x == 0) block = Range();
     __syncthreads();
-    Key least = 0, largest = 0;  // once there are `some`
+    Key least = 0, largest = 0;  // without meaning until there are `some`
     bool some = false, nan = false;
     const auto widen = [&](Key key) {
         least = some ? smaller(least, key) : key;

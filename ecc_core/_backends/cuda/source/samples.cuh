@@ -1,5 +1,5 @@
-// Images of any strides, one sample at a time: what reads them with a mask, a NaN policy or a
-// direction. Images of fewer axes have size 1 along the first ones.
+// Reads images of any strides with masks, NaN policies and directions, sample by sample. Images of fewer axes
+// have size 1 along the first ones.
 #pragma once
 #include "bins.cuh"
 
@@ -10,10 +10,10 @@ struct Samples {
     double scale;           // kDirectional
     long long strides[4], mask_strides[4];  // image, slice, row, column; in samples
     int images, depth, height, width;
-    int lanes, padding;  // of a row in visit_samples, a power of two
+    int lanes, padding;  // threads that share a row in visit_samples, a power of two
 };
 
-// Samples along a row, at the index of their slice and row.
+// The samples along a row.
 struct SampleRow {
     const Samples& samples;
     const Element* data;
@@ -34,7 +34,7 @@ struct SampleRow {
     ECC_DEVICE Element load(int x) const { return data[x * samples.strides[3]]; }
     ECC_DEVICE bool shown(int x) const { return !kMask || mask[x * samples.mask_strides[3]]; }
 
-    // image + scale * height, in the order in which it is computed elsewhere.
+    // Returns sample + scale * height, rounded in the order in which the other backends compute it.
     ECC_DEVICE Key key(Element sample, int x) const {
 #if ECC_DIRECTIONAL
         const double across = samples.heights[samples.depth + samples.height + x];
@@ -45,14 +45,14 @@ struct SampleRow {
     }
 };
 
-// Four samples of a row, at columns x, x + step and so on: with kVector next to each other. Beyond
-// the row the last one is repeated.
+// Four samples of a row, at columns x, x + step and so on, with kVector next to each other. The last sample
+// of the row stands for those beyond it.
 struct FourSamples {
     Element sample[4];
     bool shown[4];
     int x, step;
 
-    // kInside: it is known that none are beyond the row, or they are not looked at.
+    // kInside: no samples are beyond the row, or the caller does not look at these.
     template <bool kInside = false>
     ECC_DEVICE void load(const SampleRow& row, int first, int apart) {
         const Samples& samples = row.samples;
@@ -78,15 +78,15 @@ struct FourSamples {
     }
 };
 
-constexpr int kPiece =
-    1 << 14;  // samples of a row that a thread helps with at a time, as in samples.py
+// Rows are cut into pieces of so many samples, which the threads of a row visit one by one, as in samples.py.
+constexpr int kPiece = 1 << 14;
 
 // Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be
 // more than there are samples, unless kInside.
 template <bool kInside = false, class Visit>
 ECC_DEVICE void visit_samples(const Samples& samples, int depth, int height, int width,
                               const Visit& visit) {
-    constexpr int kGroups = 4;  // loads on their way
+    constexpr int kGroups = 4;  // groups of four samples that are loaded before the first is used
     const int pieces = (width + kPiece - 1) / kPiece;
     const long long lines = (long long)samples.images * depth * height * pieces;
     const int lanes = samples.lanes, rows = blockDim.x / lanes, span = 4 * lanes;
@@ -112,7 +112,7 @@ ECC_DEVICE void visit_samples(const Samples& samples, int depth, int height, int
     }
 }
 
-// Integers in the order of the keys; 0 and -0 are one.
+// Returns an integer in the order of the keys, the same for 0 and -0.
 ECC_DEVICE int ordinal(float key) {
     const int bits = __float_as_int(subtract_floats(key, -0.0f));
     return bits ^ (bits >> 31 & 0x7FFFFFFF);
@@ -126,7 +126,7 @@ ECC_DEVICE T ordinal(T key) {
     return key;
 }
 
-// The key of an ordinal; the second argument only gives its type.
+// Returns the key of an ordinal; the second argument only gives its type.
 ECC_DEVICE float key_of(int ordinal, float) {
     return __int_as_float(ordinal ^ (ordinal >> 31 & 0x7FFFFFFF));
 }
@@ -139,5 +139,5 @@ ECC_DEVICE T key_of(T ordinal, T) {
 }
 
 typedef decltype(ordinal(Key())) Ordinal;
-// Whether there are integers beyond those of all keys.
+// Whether there are integers beyond those of all keys, as for floats.
 constexpr bool kSpareOrdinals = (Key)0.5f != (Key)0;

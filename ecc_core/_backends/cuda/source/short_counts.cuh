@@ -4,15 +4,16 @@
 // Whether a block has sums of its own in shared memory.
 constexpr bool kCounts = ECC_COUNTS;
 
-// Sums of a block, two in a word of shared memory. What would take a sum beyond kMost is added in global
-// memory instead. Until a thread has taken it back here, it adds nothing else.
+// The sums of a block, two in a word of shared memory. A thread that takes a sum beyond kMost subtracts its
+// amount again, before it adds anything else, and adds it in global memory instead. So sums never exceed
+// kMost by more than one amount of each thread.
 struct ShortCounts {
     static constexpr unsigned kZero = 0x8000u;
     static constexpr int kMost = 1 << 14;
     static_assert(kMost + 8 * ECC_THREADS < (int)kZero, "sums do not fit");
     unsigned* words;
     unsigned long long* counts;
-    int last;  // bin
+    int last;  // the last bin
 
     // Called by all threads, like `flush`.
     ECC_DEVICE ShortCounts(void* memory, unsigned long long* counts, int last)
@@ -35,7 +36,7 @@ struct ShortCounts {
         atomicAdd(counts + bin, (unsigned long long)(long long)amount);
     }
 
-    // At the end.
+    // Adds the sums to those in global memory, at the end.
     ECC_DEVICE void flush() const {
         if (!kCounts) return;
         __syncthreads();

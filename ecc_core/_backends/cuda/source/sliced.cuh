@@ -13,8 +13,8 @@ constexpr int kRows = 32, kRowBytes = kWarpWidth * kChannels, kBlockBytes = kRow
 constexpr int kLaneBytes = kLaneWidth * kChannels;
 constexpr int kCopyBytes = kWide ? 16 : 4;  // bytes that a lane copies at a time
 constexpr int kCopyLanes = kWarpWidth / kCopyBytes, kCopyRows = 32 / kCopyLanes;
-// Shared memory of a warp: a row that is never written, and a block of rows for two slices, or one for all
-// channels.
+// Shared memory of a warp: a row that is never written, then a block of rows for each of two slices, or one
+// block for all channels.
 constexpr int kPad = kRowBytes, kWarpBytes = kPad + (kChannels > 1 ? 1 : 2) * kBlockBytes;
 constexpr bool kSigned = Element(-1) < Element(0);
 
@@ -23,7 +23,7 @@ struct Column {
     unsigned bit[kBits];
 };
 
-// Where b owns what a and b share.
+// Returns where b owns the cells that a and b share.
 ECC_DEVICE plane owned_by_second(const Column& a, const Column& b) {
     const Column &low = kDown ? b : a, &high = kDown ? a : b;
     plane less = ~low.bit[0] & high.bit[0];
@@ -39,7 +39,7 @@ ECC_DEVICE Column choose(plane second, const Column& a, const Column& b) {
     return chosen;
 }
 
-// Each sample's neighbour in the next row. The last one is in the first row of `after`.
+// Returns each sample's neighbour in the next row. That of the last row is in the first row of `after`.
 ECC_DEVICE Column next_row(const Column& a, const Column& after) {
     Column next;
 #pragma unroll
@@ -58,7 +58,7 @@ ECC_DEVICE Column next_row(const Column& a, NoRows) {
     return next;
 }
 
-// The first column of the next lane.
+// Returns the first column of the next lane.
 ECC_DEVICE Column next_lane(const Column& first) {
     Column next;
 #pragma unroll
@@ -66,8 +66,8 @@ ECC_DEVICE Column next_lane(const Column& first) {
     return next;
 }
 
-// A step of the transposition of eight words, in each of their bytes: exchanges bits between words
-// whose indices differ in the bit `distance`.
+// Does a step of the transposition of the bits of eight words, in each of their bytes: exchanges bits between
+// words whose indices differ in the bit `distance`.
 template <int distance>
 ECC_DEVICE void exchange(unsigned (&words)[8]) {
     constexpr unsigned low = distance == 4   ? 0x0F0F0F0Fu
@@ -82,7 +82,7 @@ ECC_DEVICE void exchange(unsigned (&words)[8]) {
     }
 }
 
-// A lane's 32 rows of four columns, from shared memory.
+// Loads a lane's 32 rows of four columns from shared memory.
 ECC_DEVICE void load_columns(unsigned address, Column (&out)[kLaneWidth]) {
     unsigned part[4][8];  // eight rows each, from the last row to the first
 #pragma unroll
@@ -111,8 +111,8 @@ ECC_DEVICE void load_columns(unsigned address, Column (&out)[kLaneWidth]) {
     }
 }
 
-// The selector of byte permutation k = 1, 2, ... that gathers the four samples of a channel from the words
-// of a lane: it adds those in word k, and the first one also takes those in word 0.
+// Returns the selector of byte permutation k = 1, 2, ... of those that gather the four samples of a channel
+// from the words of a lane. It adds the samples in word k; the first one also takes those in word 0.
 __device__ constexpr unsigned selector_of(int channel, int k) {
     unsigned selector = 0;
     for (int x = 0; x < kLaneWidth; ++x) {
@@ -141,7 +141,7 @@ ECC_DEVICE void separate_channels(unsigned address) {
     }
 }
 
-// Comparisons with the right neighbours.
+// Compares samples with their right neighbours.
 ECC_DEVICE void compare_right(const Column (&p)[kLaneWidth], plane (&right)[kLaneWidth]) {
     const Column next = next_lane(p[0]);
 #pragma unroll
@@ -149,8 +149,8 @@ ECC_DEVICE void compare_right(const Column (&p)[kLaneWidth], plane (&right)[kLan
         right[x] = owned_by_second(p[x], x < kLaneWidth - 1 ? p[(x + 1) % kLaneWidth] : next);
 }
 
-// Comparisons with the row below, and those of the maxima of both rows with their right neighbours.
-// `after`: the rows after these; `bottom`: the last row of the image.
+// Compares samples with the row below, and the maxima of both rows with their right neighbours. `after` are
+// the rows after these, and `bottom` is the last row of the image.
 template <class Rows>
 ECC_DEVICE void compare_below(const Column (&p)[kLaneWidth], const Rows& after, plane bottom,
                               plane (&below)[kLaneWidth], plane (&right)[kLaneWidth]) {
@@ -170,10 +170,10 @@ ECC_DEVICE void compare_below(const Column (&p)[kLaneWidth], const Rows& after, 
     right[kLaneWidth - 1] = owned_by_second(before, first_of_next);
 }
 
-// Position of a warp in the image.
+// The position of a warp in the image.
 struct SlicedPlace {
     plane top, bottom;  // the first and the last row of the image
-    bool last;          // whether the lane has the last column, of the warp or of the image
+    bool last;          // whether the lane has the last column of the warp or of the image
     bool inside;        // whether the lane has any columns of the image
 
     // `rest`: rows from the first one of the warp to the last one of the image.
@@ -186,8 +186,8 @@ struct SlicedPlace {
     }
 };
 
-// Coefficients in 2-D, from the comparisons. `above`: what the rows above give to the first row, in the
-// last bit; on return, what these rows give to the next ones.
+// Computes coefficients in 2-D from the comparisons. `above` is what the rows above give to the first row, in
+// the last bit; on return it is what these rows give to the next ones.
 ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
                         const plane (&below)[kLaneWidth], Sides sides, Sides maxima_sides,
                         const SlicedPlace& place, Trits (&above)[kLaneWidth],
@@ -215,14 +215,13 @@ ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
 
 // Copies the rows of a warp to shared memory.
 struct SlicedFeed {
-    const unsigned char *next, *left,
-        *right;                        // of the rows to ask for: the first row in the warp's
-                                       // columns, and in the columns beside the warp
+    // The first of the rows to ask for, in the warp's columns and in the columns beside it.
+    const unsigned char *next, *left, *right;
     int row, rest;                     // bytes from row to row; rows down to the last one
-    int last_column;                   // the last at which a copy may begin, in bytes
+    int last_column;                   // the last byte of a row at which a copy may begin
     unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
 
-    // From row `y` of a slice on, for a warp whose first column is `first`.
+    // Begins at row `y` of a slice, for a warp whose first column is `first`.
     ECC_DEVICE SlicedFeed(const Image& image, const Element* slice, int first, int y)
         : row((int)image.row), rest(image.height - 1 - y) {
         const auto from = (const unsigned char*)slice + product(y, row);
@@ -257,12 +256,12 @@ struct SlicedFeed {
     ECC_DEVICE void advance(long long bytes) { next += bytes, left += bytes, right += bytes; }
 };
 
-// Half-precision codes, as in pair_codes.cuh.
+// Returns half-precision codes as in pair_codes.cuh.
 ECC_DEVICE pair codes(unsigned low, unsigned high) {
     return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
 }
 
-// The borders of rows that have arrived, at shared address `rows`; lane i has row 31 - i. The outer
+// Returns the borders of rows that have arrived at the shared address `rows`; lane i has row 31 - i. The outer
 // columns are those that were loaded last.
 ECC_DEVICE Border border_of(const SlicedFeed& feed, unsigned rows) {
     const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
@@ -271,7 +270,7 @@ ECC_DEVICE Border border_of(const SlicedFeed& feed, unsigned rows) {
     return {__byte_perm(outer, inner, 0x7610), __byte_perm(inner, outer, 0x7610)};
 }
 
-// All bits of a side where the image has no column.
+// Returns all bits of a side where the image has no column.
 ECC_DEVICE Sides outside(int left, int width) {
     return {left == 0 ? ~0u : 0u, left + kWarpWidth >= width ? ~0u : 0u};
 }
@@ -282,7 +281,7 @@ ECC_DEVICE Sides sides(Border border, Sides outside) {
             force(found.right, outside.right)};
 }
 
-// The row below, which for the last row is the first one of `after`.
+// Returns the row below, which for the last row is the first one of `after`.
 ECC_DEVICE Border next_row(Border p, Border after) {
     if (lane_index() == 31) p = after;
     const int lane = (lane_index() + 31) & 31;
@@ -292,8 +291,8 @@ ECC_DEVICE Border next_row(Border p) {
     return {__shfl_up_sync(kWarp, p.a, 1), __shfl_up_sync(kWarp, p.b, 1)};
 }
 
-// Shared memory of a warp: two blocks of rows, of which the second one is on its way while the
-// first one is in use, or one block that has all channels.
+// Shared memory of a warp: two blocks of rows, of which the second one is copied while the first one is in
+// use, or one block that has all channels.
 struct Room {
     char* memory;
     unsigned here, there;  // shared addresses of the lane's columns

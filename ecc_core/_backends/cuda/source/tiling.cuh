@@ -1,10 +1,10 @@
-// What all scanning kernels share: units of work, and the borders of the image.
+// Shared by all kernels that scan: units of work, and the borders of the image.
 #pragma once
 #include "planes.cuh"
 
 constexpr int kWarpWidth = 32 * kLaneWidth;
 
-// The same in every lane, in a way that the compiler sees.
+// Returns a value that is the same in every lane, such that the compiler knows it.
 ECC_DEVICE int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
 
 // How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the
@@ -13,12 +13,12 @@ struct Tiling {
     int across;       // units along x
     int down;         // 3-D: units along y
     int chunk;        // 2-D: rows, a multiple of those of a step; 3-D: slices
-    int first, last;  // the rows or slices that count; those beyond are there as neighbours only
+    int first, last;  // the rows or slices that are counted; others are only their neighbours
     int images;
 };
 
-// A comparison with the sample beyond the border, as the construction has it: V has no such cell,
-// and T's outer faces belong to the border.
+// Sets comparisons with samples beyond the border as the construction needs them: V has no such cells, and
+// T's outer faces belong to the samples at the border.
 ECC_DEVICE plane force(plane bits, plane border) { return kCubes ? bits & ~border : bits | border; }
 
 // A part of a column of slices of a volume.
@@ -26,7 +26,7 @@ struct Unit {
     int left, y;            // first column and row
     int begin, end, start;  // slices that it owns, and the first one that it reads
 
-    // `rows`: from one unit to the unit below.
+    // `rows` is the distance from one unit to the unit below.
     ECC_DEVICE Unit(const Tiling& tiling, int index, int rows)
         : left(index % tiling.across * kWarpWidth),
           y(index / tiling.across % tiling.down * rows),
@@ -37,19 +37,19 @@ struct Unit {
     // Whether there is work.
     ECC_DEVICE bool some() const { return begin < end; }
 
-    // The first slice, of an image of a batch.
+    // Returns the first slice of an image of a batch.
     ECC_DEVICE const Element* data(const Image& image, int index) const {
         return image.data + index * image.batch + start * image.slice;
     }
 };
 
-// Whether a cell belongs to its point of the largest code. Codes of images of bytes are values.
+// Whether a cell belongs to its point of the largest code. Codes of images of bytes are their values.
 constexpr bool kLargest = (kBins == kTable && !kSuper) != kCubes;
 
 ECC_DEVICE pair owner(pair a, pair b) { return kLargest ? larger_pair(a, b) : smaller_pair(a, b); }
 
-// Codes of the columns on both sides of a warp's two borders: `a` is left of a border, `b` right of it.
-// The low halves are those of the left border. Each lane has a row.
+// Codes of the columns on both sides of a warp's two borders: `a` is left of a border, `b` right of it. Low
+// halves belong to the left border, and high halves to the right one. Each lane has a row.
 struct Border {
     pair a, b;
 };

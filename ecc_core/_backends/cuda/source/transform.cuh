@@ -10,7 +10,7 @@ struct Vector {
     double z, y, x;
 };
 
-// The part of a height that all points of a row have in common.
+// Returns the part of a height that all points of a row have in common.
 ECC_DEVICE double row_height(const Vector& u, double z, double y) {
     return __dadd_rn(__dmul_rn(u.z, z), __dmul_rn(u.y, y));
 }
@@ -32,24 +32,24 @@ struct Grid {
     Axis z, y, x;
 };
 
-// Directions of one orthant that a block counts together: from `first` up to but without `last`.
+// Directions of one orthant that a block counts together: from `first` to before `last`.
 struct Job {
     int first, last, orthant;
 };
 
 struct Sampling {
     const Vector* directions;  // sorted by orthant
-    const double* levels;      // sorted
-    const int* rows;           // of each direction in the result
+    const double* levels;      // in increasing order
+    const int* rows;           // the row of each direction in the result
     const Job* jobs;
     int count;             // levels, at least one
     int directions_count;  // rows of the result
     double origin, scale;  // level k is near origin + k / scale, unless scale is 0
 };
 
-// The number of levels below a height. level(k) is level k, in the unit of `height`; `measure` is the
-// height in the unit of the sampling. The host has checked that evenly spaced levels lie within a
-// quarter of a step of their places, so the guess is the bin or the one before it.
+// Returns the number of levels below a height. level(k) is level k in the unit of `height`; `measure` is the
+// height in the unit of the sampling. The host has checked that evenly spaced levels lie within a quarter of a
+// step of their places, so that the guess is the bin or the one before it.
 template <class Level>
 ECC_DEVICE int place(double height, double measure, const Sampling& sampling, const Level& level) {
     if (sampling.scale > 0) {
@@ -64,7 +64,7 @@ ECC_DEVICE int place(double height, const Sampling& sampling, const double* leve
     return place(height, height, sampling, [levels](int i) { return levels[i]; });
 }
 
-// Sums of 64 bits. Unsigned integers wrap as signed ones do.
+// Sums of 64 bits, which are unsigned so that they wrap.
 typedef unsigned long long Sum;
 
 // The two points along an axis that a cell spans, as offsets: its owner, and the other point. In the
@@ -86,9 +86,10 @@ struct Owner {
         : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
 };
 
-// The planes of a mask: words of 32 pixels, or of their complement if `outside` is all ones, with a border that is
-// outside. Word w of row y of a slice is bits[((slice * tiles + y / 32) * words + w) * 32 + y % 32], so
-// that the words of 32 rows lie next to each other.
+// The planes of a mask, with a border that is outside. A word has the bits of 32 points, or those of their
+// complement if `outside` is all ones. Word w of row y of a slice is at
+// bits[((slice * tiles + y / 32) * words + w) * 32 + y % 32], so that the words of 32 rows lie next to each
+// other.
 struct Planes {
     unsigned* bits;
     int deep;  // slices of the border on each side; rows and words have one on each side
