@@ -30,10 +30,10 @@ ECC_DEVICE long long to_integer(T key) {
 
 typedef decltype(to_integer(Key())) Integer;
 
-// Guesses of bins, in the low 23 bits of a float. They are monotonic in the key, and the host computes those
-// of all thresholds by the same arithmetic (rules.py). kUniform: the guess of threshold k is k, so that the
-// guess of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a cell,
-// and the key is compared with the thresholds of this cell.
+// Guesses of bins, in the low 23 bits of a float. They are monotonic in the key, and the host computes
+// those of all thresholds by the same arithmetic (rules.py). kUniform: the guess of threshold k is k, so
+// that the guess of any key is off by at most one, and one exact comparison corrects it. kCells: the guess
+// is a cell, and the key is compared with the thresholds of this cell.
 constexpr unsigned kGuess = 0x4B000000u;
 ECC_DEVICE unsigned guess(Key key, const Bins& bins) {
     const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);

@@ -2,25 +2,25 @@
 // recoded (recode.cu). A group is a set of corners of a unit cube, a bit for each corner; corners
 // are numbered by the sum of 1 for a step along the columns, 2 along the rows, 4 along the slices.
 //
-// A thread takes four places of the cube and moves from slice to slice. It adds 1 without using the
-// result, which the compiler turns into an instruction that combines lanes of the same address.
+// A thread takes four neighbouring cubes of a row and moves from slice to slice. It adds 1 without using
+// the result, which the compiler turns into an instruction that combines lanes of the same address.
 //
-// Boxes of one or two points along each axis come in pairs of kinds, without and with an extent along
-// the columns. They are points and pairs of neighbours of one row, that of the greater (T: smaller) codes
-// of up to four rows. A pair belongs to the point by which it enters, so one addition counts a point in
-// the low half of a word, and its pairs in the high half.
+// kPaired: boxes of one or two points along each axis come in pairs of kinds, with one point and with two
+// along the columns. Of the rows of a box, of which there are up to four, the greater (T: smaller) codes
+// form one row, in which the boxes are points and pairs of neighbours. A pair belongs to the point by which
+// it enters, so that one addition counts a point in the low half of a word, and its pairs in the high half.
 #include "codes.cuh"
 #include "device.cuh"
 
 typedef ECC_LABEL Label;
 typedef unsigned long long Count;
 
-constexpr bool kLast = ECC_LAST;      // groups enter with the last of their points, or the first
+constexpr bool kLast = ECC_LAST;      // groups enter with the last of their points, else the first
 constexpr bool kSuper = ECC_SUPER;    // the largest codes enter first
 constexpr bool kShared = ECC_COPIES;  // whether counts are in shared memory
 constexpr bool kLabelled = ECC_LABELLED;
 constexpr bool kPaired = ECC_PAIRED;  // whether words have two kinds
-constexpr int kShift = ECC_SHIFT;     // from what is in memory to codes
+constexpr int kShift = ECC_SHIFT;     // added to values in memory, which gives codes
 constexpr int kPlaces = 4;
 
 struct Cells {
@@ -31,11 +31,11 @@ struct Cells {
     unsigned long long most;  // the largest label in `regions`
     long long batch, slice, row, labels_slice;  // steps between codes, and between slices of labels
     int depth, height, width;
-    // Range of places of the highest corner of the cube, along slices, rows and columns.
+    // The range of the highest corner of the cube, along slices, rows and columns.
     int first[3], last[3];
-    int wraps[3];  // whether opposite sides touch, likewise
+    int wraps[3];  // whether opposite sides touch, along the same axes
     int bins, never_enters, chunk, across, blocks;
-    int spill;  // kPaired: units after which a word may overflow
+    int spill;  // kPaired: number of units after which a word may overflow
 };
 
 template <unsigned... groups>
@@ -52,13 +52,13 @@ struct Groups {
 typedef Groups<ECC_GROUPS> All;
 
 constexpr bool kRows = All::all & 0xCC, kSlices = All::all & 0xF0;
-constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // of a bin
+constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // words of a bin
 constexpr int kPitch = (kWords | 1) * ECC_COPIES;              // words from bin to bin
 
 ECC_DEVICE int later(int a, int b) { return kSuper ? min(a, b) : max(a, b); }
 ECC_DEVICE int owner(int a, int b) { return kLast ? later(a, b) : kSuper ? max(a, b) : min(a, b); }
 
-// The first corner of a group.
+// Returns the first corner of a group.
 ECC_DEVICE constexpr int lowest(unsigned group) {
     int i = 0;
     while (!(group >> i & 1)) ++i;
@@ -74,18 +74,18 @@ struct CellRow {
     int code[kPlaces + 1], region[kLabelled ? kPlaces + 1 : 1];
 };
 
-// The index of a place along an axis, or -1 outside the image.
+// Returns the index of a place along an axis, or -1 outside the image.
 ECC_DEVICE int index_of(int wraps, int place, int size) {
     if (wraps && place == size) return 0;
     return place < size ? place : -1;
 }
 
-// Reads the row at one height in slice after slice, from column `x` on.
+// Reads a row in one slice after another, from column `x` on.
 struct Line {
-    const Code* codes;  // of the next slice, at the first column of the row
+    const Code* codes;  // the first column of the row in the next slice
     const Label* labels;
-    int x, place;  // place: of the next slice
-    bool inside, whole;
+    int x, place;        // place: the index of the next slice
+    bool inside, whole;  // whether the row is in the image; whether four codes are read at once
 
     ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place) : x(x), place(place) {
         y = index_of(cells.wraps[1], y, cells.height);
@@ -180,7 +180,7 @@ struct Visit {
     }
 };
 
-// Adds two kinds of boxes at four places, or only at those that count unless `every` does.
+// Adds two kinds of boxes at four places, or unless `every` only at those that count.
 constexpr int kPair = 0x10000;
 template <bool every>
 struct VisitBoxes {
@@ -269,7 +269,7 @@ ECC_DEVICE void spill(const Cells& cells, int* shared, Count* counts) {
     __syncthreads();
 }
 
-// The cells of a unit of work: four places of a line, in some slices.
+// Counts the cells of a unit of work: four places of a line, in some slices.
 ECC_DEVICE void count_unit(const Cells& cells, const CellCounter& counter, int image,
                            long long unit) {
     const int down = cells.last[1] - cells.first[1];

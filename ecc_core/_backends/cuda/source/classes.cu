@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (basin >= 0) of_minima[basin] = entry_of(keys, (unsigned)i);
 }
 
-// Writes the places of minima, and edges, in the order of their entries; the numbers that edges (`ranks`) and
-// basins (`ages`) have in it; and a forest without any of these edges.
+// Writes the places of minima, and edges, in the order of their entries; the numbers that edges (`ranks`)
+// and basins (`ages`) have in it; and a forest without any of these edges.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     number_entries(const Ordered order, const Edge* edges, const unsigned* firsts,
                    const int* labels, long long* minima, Edge* ordered, Word* joined,

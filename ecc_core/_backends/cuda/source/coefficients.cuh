@@ -1,5 +1,5 @@
-// Shared by coefficients2d.cu and coefficients3d.cu, which write the coefficient of every sample, or add it to
-// the bin of the sample.
+// Shared by coefficients2d.cu and coefficients3d.cu, which write the coefficient of every sample, or add it
+// to the bin of the sample.
 //
 // Ties go to the first sample in C order. So a cell along x belongs to its second column only where
 // that comes strictly after the first, and a cell of more axes to its second row (slice) only where the
@@ -30,15 +30,16 @@ struct Coefficients {
 
 constexpr int kOwnWidth = 30 * kLaneWidth;
 
-// Notices NaN, and infinities too, of which the product with zero is NaN as well: the host then looks again.
+// Notices NaN, and infinities too, of which the product with zero is NaN as well: the host then looks
+// again.
 struct FiniteCheck {
     float sum = 0.0f;
     ECC_DEVICE void see(Key v) { sum = multiply_add((float)v, 0.0f, sum); }
     ECC_DEVICE bool failed() const { return sum != sum; }
 };
 
-// Four samples of a row as they are in memory, so that samples that are loaded ahead take few registers, and
-// with kMask a byte for each, whether it is shown.
+// Four samples of a row as they are in memory, so that samples that are loaded ahead take few registers,
+// and with kMask a byte for each, whether it is shown.
 struct Quadruple {
     Element sample[kLaneWidth];
     unsigned shown;

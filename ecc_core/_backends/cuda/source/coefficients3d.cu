@@ -1,5 +1,5 @@
-// The coefficient of every sample of volumes. A warp moves through some slices. The first of its eight rows is
-// the last one of the warp above, which owns it.
+// The coefficient of every sample of volumes. A warp moves through some slices. The first of its eight rows
+// is the last one of the warp above, which owns it.
 #include "coefficients.cuh"
 
 constexpr int kRows = kLaneRows + 1;  // rows that are read

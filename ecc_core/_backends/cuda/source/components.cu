@@ -5,14 +5,15 @@
 
 constexpr Word kNever = ~0ull;
 
-// Returns the root of a node's component after the first `edges` edges, by the links of a forest (betti.cu).
+// Returns the root of a node's component after the first `edges` edges, by the links of a forest
+// (betti.cu).
 __device__ unsigned root_after(const Word* joined, unsigned node, unsigned edges) {
     for (Word link = joined[node]; link >> 32 < edges; link = joined[node]) node = (unsigned)link;
     return node;
 }
 
-// Writes for each point its root in the upper half and its key in the lower half, or kNever. `edges` has the
-// number of edges up to each key.
+// Writes for each point its root in the upper half and its key in the lower half, or kNever. `edges` has
+// the number of edges up to each key.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     enter_points(const Volume volume, const int* labels, const Word* joined, const unsigned* edges,
                  const long long size, Word* entries) {
@@ -46,15 +47,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     atomicMin(of_roots + root_after(joined, nodes[i], edges[key]), key);
 }
 
-// How often a path crosses the sides of a torus along each axis: upwards from the last point minus downwards
-// from the first one.
+// How often a path crosses the sides of a torus along each axis: upwards from the last point minus
+// downwards from the first one.
 struct Turn {
     int z, y, x;
 
     // Returns how often a step crosses the side of an axis, to a point that may be beyond the image.
     static __device__ int out(int at, int length) { return at < 0 ? -1 : at >= length ? 1 : 0; }
-    // Returns the same of a step between neighbours in the image. As in betti.cu, a step along an axis of two
-    // points never crosses its side.
+    // Returns the same of a step between neighbours in the image. As in betti.cu, a step along an axis of
+    // two points never crosses its side.
     static __device__ int between(int from, int to) {
         return to - from > 1 ? -1 : from - to > 1 ? 1 : 0;
     }
@@ -108,8 +109,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     to[4] = way.turn.x;
 }
 
-// Lowers for each node and axis the key from which on its component winds around the axis, where an edge closes
-// a loop that does. `turns` are those of the paths from nodes to their roots along a spanning forest.
+// Lowers for each node and axis the key from which on its component winds around the axis, where an edge
+// closes a loop that does. `turns` are those of the paths from nodes to their roots along a spanning
+// forest.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     find_windings(const Volume volume, const int* labels, const int* edges, const unsigned count,
                   const int* turns, const unsigned nodes, int* keys) {

@@ -1,9 +1,9 @@
-// Adds the coefficients of samples to the bins of their values, of any number.
+// Adds the coefficients of samples to the bins of their values, of which there may be any number.
 #include "bins.cuh"
 #include "samples.cuh"
 #include "short_counts.cuh"
 
-// 1-D images, whose coefficients follow from the samples beside each one; of others they are given.
+// Whether images are 1-D. Then coefficients follow from the samples beside each one; else they are given.
 constexpr bool kLine = ECC_LINE;
 
 struct Counts {
@@ -13,16 +13,18 @@ struct Counts {
     unsigned long long* ticket;       // kLine, kNanReport: as `report` takes it, or null
 };
 
-// The samples along a line that enter at all.
+// The samples along a line.
 struct LineOfSamples {
     const SampleRow& row;
 
+    // Returns whether there is a sample that enters, and its key.
     ECC_DEVICE bool has(int x, Key& key) const {
         if (x < 0 || x >= row.samples.width || !row.shown(x)) return false;
         key = row.key(row.load(x), x);
         return kNan == kNanNone || !is_nan(key);
     }
-    // A pair belongs to its sample that enters last, of equal ones to the second.
+    // Returns 1 minus the number of pairs that belong to a sample. A pair belongs to its sample that enters
+    // last, or if both enter together to the second one.
     ECC_DEVICE int coefficient(int x, Key own) const {
         Key other;
         const bool before = has(x - 1, other) && !passes(own, other);
@@ -33,7 +35,7 @@ struct LineOfSamples {
     }
 };
 
-// kCounts: each image has blocks of its own, in a row of the grid.
+// With kCounts, each image has blocks of its own, in a row of the grid.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     count(const Samples given, const Counts counts, const Bins bins) {
     extern __shared__ uint4 memory[];

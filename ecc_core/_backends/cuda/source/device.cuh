@@ -114,8 +114,8 @@ ECC_DEVICE void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, 
           "f"(c[2]), "f"(c[3]));
 }
 
-// Returns bytes of `a` and `b` as __byte_perm selects them. Where 8 is added to a number of the selector, the
-// byte becomes eight copies of its highest bit.
+// Returns bytes of `a` and `b` as __byte_perm selects them. Where 8 is added to a number of the selector,
+// the byte becomes eight copies of its highest bit.
 template <unsigned selector>
 ECC_DEVICE unsigned permute(unsigned a, unsigned b) {
     unsigned result;
@@ -265,7 +265,8 @@ ECC_DEVICE long long product(int a, int b) {
     return result;
 }
 
-// Returns the lane, which is read again each time, so that values computed from it need not stay in registers.
+// Returns the lane, which is read again each time, so that values computed from it need not stay in
+// registers.
 ECC_DEVICE int lane_index() {
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -4,12 +4,13 @@
 // Even thresholds for the kernels of pairs (pair_codes.cuh, kUniform).
 struct Even {
     double* thresholds;  // (count,)
-    float* table;  // (count + 3,): rounded to the type of the image, in the order of codes; then
-                   // `low` and `scale`, by which values find their codes
+    // (count + 3,): a key that never enters, the thresholds rounded to float32 in the order of codes, and
+    // then `low` and `scale`, by which values find their codes.
+    float* table;
     long long count;
 };
 
-// The thresholds, also as keys: rounded to the type of the image.
+// Even thresholds, also as keys, which are rounded to the type of the image.
 struct Spread : EvenThresholds {
     using EvenThresholds::EvenThresholds;
     ECC_DEVICE float key(int k) const {
@@ -17,8 +18,9 @@ struct Spread : EvenThresholds {
     }
 };
 
-// The last block prepares the thresholds. `reply` gets the sum of 1 if there is a finite value, 2 if there
-// is a NaN, and 4 if guesses find the codes of all thresholds, so that the curve is right.
+// Finds the range; the last block then prepares the thresholds. `reply` gets the sum of 1 if there is a
+// finite value, 2 if there is a NaN, and 4 if guesses find the codes of all thresholds, so that the curve
+// is right.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     find_even(const Samples samples, Range* range, volatile long long* reply, const Even even) {
     __shared__ Range found;

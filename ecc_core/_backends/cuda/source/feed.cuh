@@ -9,7 +9,8 @@ ECC_DEVICE int lane_of_row() { return kFold > 1 ? lane_index() % kSpan : lane_in
 
 // A unit of sixteen rows.
 struct PairUnit : Unit {
-    // The number of rows above, which other warps own; `y` is less where the warp would go beyond the image.
+    // The number of rows above, which other warps own; `y` is less where the warp would go beyond the
+    // image.
     int rows_before;
 
     ECC_DEVICE PairUnit(const Image& image, const Tiling& tiling, int index)
@@ -108,7 +109,8 @@ struct Feed {
         if (kVector || kMask) end_of_copy();
         if (at_end) {
             // The code chooses what is added rather than whether to add: before CUDA 13.4 the compiler may
-            // spill a pointer only where it was changed, and then reload an older one (docs/design/cuda.md).
+            // spill a pointer only where it was changed, and then reload an older one
+            // (docs/design/cuda.md).
             const long long step = --slices > 0 ? slice : 0;
             next += step;
             if (kMask) mask += step / (int)sizeof(Element);
@@ -121,8 +123,8 @@ struct Feed {
         for (int i = 0; i < kRing - 1; ++i) ask(i);
     }
 
-    // Returns the lane's samples of item `i`, of which the second row is kRowQuads after the first. Items are
-    // taken in order, and each call starts to copy another one.
+    // Returns the lane's samples of item `i`, of which the second row is kRowQuads after the first. Items
+    // are taken in order, and each call starts to copy another one.
     ECC_DEVICE const Quad* take(int i) {
         if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);

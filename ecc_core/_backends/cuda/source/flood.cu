@@ -1,17 +1,17 @@
 // Labels of the components that last, which spread from minima to all points that enter later.
 //
 // A point gets the least label of the neighbours that enter before it, and a minimum whose component does
-// not last that of the point where it dies (docs/design/betti.md). Labels only shrink, so that the order
-// in which threads write them has no influence on what is left when no label changes any more.
+// not last gets that of the point where it dies (docs/design/betti.md). Labels only decrease, so that the
+// order in which threads write them does not change the labels in the end, when no label changes any more.
 //
-// Points are visited in chunks, one for each thread of a block, of those chunks beside which a label has
-// changed. These are listed for the next pass.
+// A pass visits only chunks of points, one point for each thread of a block, in which or next to which a
+// label has changed in the pass before; these are listed.
 
 #include "device.cuh"
 #include "volume.cuh"
 
 constexpr unsigned kEnds = kSpace & (ECC_WIDE ? kCube : kFaces);  // neighbours that are connected
-constexpr int kRounds = 8;         // in which labels spread within a chunk
+constexpr int kRounds = 8;         // the most rounds in which labels spread within a chunk
 constexpr int kNone = 0x7FFFFFFF;  // a label that points keep unless they can be reached
 
 // Chunks to be visited: whether each is listed, and the lists of a pass and of the next one.
@@ -21,7 +21,7 @@ struct Chunks {
     int* next;
     const int* count;
     int* next_count;
-    int size;  // of all chunks
+    int size;  // the number of all chunks
 
     __device__ void add(long long place) const {
         const long long chunk = place / kThreads;
@@ -30,7 +30,7 @@ struct Chunks {
     }
 };
 
-// Whether some of the places around a point of a torus are at the other side.
+// Returns whether some neighbours of a point of a torus are at the other side.
 __device__ bool is_at_side(const Volume& volume, int place) {
     const Point point(volume, place);
     return point.z == 0 || point.z == volume.depth - 1 || point.y == 0 ||
@@ -89,7 +89,7 @@ __device__ void add_beside(const Volume& volume, const Chunks& chunks, int place
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     spread_labels(const Volume volume, const Chunks chunks, const unsigned* earlier,
                   const long long size, volatile int* labels) {
-    __shared__ int steps[27];  // to the places around a point
+    __shared__ int steps[27];  // from a point to the places around it
     if (threadIdx.x < 27)
         steps[threadIdx.x] = ((int)threadIdx.x / 9 - 1) * volume.height * volume.width +
                              ((int)threadIdx.x / 3 % 3 - 1) * volume.width + (int)threadIdx.x % 3 -
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     for (int i = blockIdx.x; i < *chunks.count; i += gridDim.x) {
         const int chunk = chunks.now[i];
         if (threadIdx.x == 0) atomicExch(chunks.listed + chunk, 0);
-        // What changes from here on lists the chunk again.
+        // Labels that change from here on list the chunk again.
         __threadfence();
         __syncthreads();
         const long long begin = (long long)chunk * kThreads, place = begin + threadIdx.x;

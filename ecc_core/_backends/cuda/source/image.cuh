@@ -111,8 +111,8 @@ struct __align__(kStep * sizeof(Quad) < 16 ? kStep * sizeof(Quad) : 16) Span {
     }
 };
 
-// The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, and `at`
-// from `first`.
+// The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, and
+// `at` from `first`.
 struct Columns {
     unsigned first, at[kLaneWidth];
 

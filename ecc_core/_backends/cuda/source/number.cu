@@ -37,9 +37,9 @@ struct Word {
 ECC_DEVICE unsigned join(unsigned a, unsigned b) { return kCubes ? a | b : a & b; }
 ECC_DEVICE Word join(Word a, Word b) { return {join(a.own, b.own), join(a.along, b.along)}; }
 
-// Returns in bit 7 of each byte whether the sample is in the set: whether it is at least a least byte, or with
-// `flip` (all ones) whether it is less. Each byte of `least` is 128 minus the last seven bits of the least
-// byte, and `high` is all ones if the least byte is below 128.
+// Returns in bit 7 of each byte whether the sample is in the set: whether it is at least a least byte, or
+// with `flip` (all ones) whether it is less. Each byte of `least` is 128 minus the last seven bits of the
+// least byte, and `high` is all ones if the least byte is below 128.
 ECC_DEVICE unsigned compare(const Bytes& image, unsigned four) {
     const unsigned low = (four & 0x7F7F7F7Fu) + image.least;
     const unsigned own = kSigned ? ~four : four;

@@ -7,16 +7,17 @@
 constexpr bool kDown = ECC_DOWN;
 // Points are closed cubes (T-construction), and borders own their outer faces; else vertices.
 constexpr bool kCubes = ECC_CUBES;
-// Which thresholds admit a value: those above it (sublevel) or those below it (superlevel).
+// Which thresholds admit a value: those from the value up (sublevel), or those up to the value
+// (superlevel).
 constexpr bool kSuper = ECC_SUPER;
 
 enum NanPolicy { kNanNone = 0, kNanReport = 1, kNanOmit = 2 };
 constexpr int kNan = ECC_NAN;
 constexpr bool kMask = ECC_MASK;
 
-// Four samples at a time; needs aligned rows whose length is a multiple of four.
+// Whether samples are read four at a time, which needs aligned rows whose length is a multiple of four.
 constexpr bool kVector = ECC_VECTOR;
-// 2: and rows are multiples of 16 bytes.
+// Whether rows are also multiples of 16 bytes.
 constexpr bool kWide = ECC_VECTOR > 1;
 
 // How a value finds its bin (see bins.cuh).
@@ -27,17 +28,19 @@ enum BinRule {
     kTable = 3,
     kAffine = 4,
     kCells = 5,
-    kComplement = 6,  // kAffine, of the complements of 16-bit integers
+    kComplement = 6,  // as kAffine, for the complements of 16-bit integers
     kPieces = 7,
 };
 constexpr int kBins = ECC_BINS;
 constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
-constexpr bool kLooksUp =
-    !kIsAffine && kBins != kTable;  // pairs: codes are corrected by thresholds
-// Whether the thresholds and the table of kCells are copied to shared memory (unless pairs are scanned).
+// pairs2d.cu, pairs3d.cu: whether codes are guessed, and corrected by thresholds.
+constexpr bool kLooksUp = !kIsAffine && kBins != kTable;
+// Whether the thresholds and the table of kCells are copied to shared memory; not used where pairs are
+// scanned.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
-// Pairs: whether there are more codes than 1025, and how often the table of thresholds is repeated.
+// pairs2d.cu, pairs3d.cu: whether there are more codes than 1025, and how often the table of thresholds is
+// repeated.
 #ifndef ECC_MANY_CODES
 #define ECC_MANY_CODES 0
 #define ECC_TABLE_COPIES 1
@@ -47,7 +50,7 @@ constexpr bool kSharedTable = ECC_SHARED_TABLE;
 #endif
 constexpr bool kManyCodes = ECC_MANY_CODES;
 constexpr int kTableCopies = ECC_TABLE_COPIES;
-constexpr bool kFound = ECC_FOUND;  // kUniform: guesses follow a line that is in memory
+constexpr bool kFound = ECC_FOUND;  // kUniform: a kernel has written the line that guesses follow
 constexpr int kLineCopies = kTableCopies < 16 ? kTableCopies : 16;
 
 // samples.cuh: values are those along a direction, in double precision.
@@ -59,7 +62,8 @@ constexpr bool kDirectional = ECC_DIRECTIONAL;
 // pairs2d.cu: a block takes one image of a batch after the other, and a warp spans the whole width.
 constexpr bool kBatch = ECC_BATCH;
 
-// pairs2d.cu: the rows of images of a few long ones, of which a warp takes several tiles at once; else 0.
+// pairs2d.cu: the number of rows of images of a few long rows, of which a warp takes several tiles at once;
+// else 0.
 #ifndef ECC_LINES
 #define ECC_LINES 0
 #endif

@@ -1,6 +1,6 @@
-// Samples as codes of 16 bits, two of them in a register. A curve depends only on the bins of its samples, so
-// that a code stands for a bin. Codes increase or decrease in the order of the filtration; samples of one bin
-// may have any order among each other, as long as all comparisons use the same.
+// Samples as codes of 16 bits, two of them in a register. A curve depends only on the bins of its samples,
+// so that a code stands for a bin. Codes increase or decrease in the order of the filtration; samples of
+// one bin may have any order among each other, as long as all comparisons use the same.
 #pragma once
 #include "histogram.cuh"
 #include "tiling.cuh"
@@ -45,8 +45,8 @@ ECC_DEVICE float code_key(short sample) {
     return to_key((short)(kBins == kComplement ? ~sample : sample));
 }
 
-// Returns the bins, with kFound those with the line that guesses follow, which a kernel has found and written
-// behind the table (even.cu).
+// Returns the bins, with kFound those with the line that guesses follow, which a kernel has found and
+// written behind the table (even.cu).
 ECC_DEVICE Bins with_line(Bins bins) {
     if (kFound) {
         const float* const line = (const float*)bins.table + bins.count + 1;
@@ -56,8 +56,8 @@ ECC_DEVICE Bins with_line(Bins bins) {
 }
 
 // Turns samples into codes. All rules but kTable, kAffine and kComplement guess a code and look up its
-// threshold; the code of a sample that does not reach it is one less. No two different
-// thresholds have the same guess.
+// threshold; the code of a sample that does not reach it is one less. No two different thresholds have the
+// same guess.
 // kUniform: the guess of bins.cuh. Keys other than float32 are only compared with thresholds of their
 //   own type.
 // kCells: the sum of two guesses, one over the range of all thresholds, and one where they are dense.
@@ -65,8 +65,8 @@ ECC_DEVICE Bins with_line(Bins bins) {
 // Samples that reach no threshold have the guess 0, and so does NaN.
 //
 // Lanes look up different entries, and entries of one bank are read one after the other. Each entry of the
-// table is therefore repeated kTableCopies times, and a lane always reads the same copy. The lines of pieces
-// are repeated up to 16 times.
+// table is therefore repeated kTableCopies times, and a lane always reads the same copy. The lines of
+// pieces are repeated up to 16 times.
 struct Encoder {
     const Bins& bins;
     unsigned table;  // shared address of the threshold of the guess 0

@@ -135,8 +135,8 @@ ECC_DEVICE double block_sum(double value) {
     return total;
 }
 
-// Returns the sum of the slopes that are linked at a point, and adds the errors of the classes that are born
-// there. The sum has the order of entries; each is searched in the list, since lists are short.
+// Returns the sum of the slopes that are linked at a point, and adds the errors of the classes that are
+// born there. The sum has the order of entries; each is searched in the list, since lists are short.
 ECC_DEVICE double sum_at(const Links& links, int head, double& error) {
     double slope = 0;
     for (int last = -1;;) {

@@ -1,9 +1,9 @@
-// Two samples in a register, as codes of 16 bits (pair_codes.cuh): which of them owns a cell, planes of
-// comparisons, coefficients, and the events that are counted.
+// Works on two samples in a register, as codes of 16 bits (pair_codes.cuh): finds which of them owns a
+// cell, planes of comparisons and coefficients, and counts the events.
 #pragma once
 #include "pair_codes.cuh"
 
-// 1 where b owns the cells that a and b share, else 0.
+// Returns 1 where b owns the cells that a and b share, else 0.
 ECC_DEVICE pair owns_shared(pair a, pair b) {
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
 }
@@ -33,16 +33,16 @@ struct Rows {
     static constexpr float kHigh = kLow + (with_above ? kHalvesLift : kLift);
     float column[4] = {kLow, kLow, kHigh, kHigh};
 
-    // By multiply-adds, since the other units have more to do.
+    // Combines numbers by multiply-adds, since the other units have more to do.
     ECC_DEVICE static plane words(const float (&number)[4]) {
         return {__float_as_uint(number[2]) * 0x10000u + __float_as_uint(number[0]),
                 __float_as_uint(number[3]) * 0x10000u + __float_as_uint(number[1])};
     }
 
-    // The planes as seen from the rows that follow, before the last row is added.
+    // Returns the planes as the rows that follow see them, before the last row is added.
     ECC_DEVICE plane before() const { return words(column); }
 
-    // The planes after all rows have been added.
+    // Returns the planes after all rows have been added.
     ECC_DEVICE plane own() const {
         if (!with_above) return words(column);
         constexpr float low = kNumber - kHalves, high = low + kLift - kHalvesLift;
@@ -58,14 +58,14 @@ struct Rows {
 struct RowWeights {
     pair even, odd;
 
-    // The weights of the first two rows, 1 and 256. With a row above, these are that row and row 7, of
-    // weights 1/2 and 128.
+    // Begins with the weights of the first two rows, 1 and 256. With a row above, the first two rows are
+    // that row and row 7, of weights 1/2 and 128.
     ECC_DEVICE explicit RowWeights(int lane, bool with_above = false) {
         const pair first = with_above ? 0x58003800u : 0x5C003C00u;
         even = lane >> 2 == 2 * (lane & 3) ? first : 0u;
         odd = lane >> 2 == 2 * (lane & 3) + 1 ? first : 0u;
     }
-    // The same with zero for the other row of each pair.
+    // Return the same weights with zero for the other row of each pair.
     ECC_DEVICE RowWeights low() const { return masked(0xFFFFu); }
     ECC_DEVICE RowWeights high() const { return masked(0xFFFF0000u); }
     ECC_DEVICE RowWeights masked(unsigned bits) const {
@@ -83,13 +83,13 @@ struct RowWeights {
     }
 };
 
-// The high half of `a` as the low one, and the low half of `b` as the high one.
+// Returns the high half of `a` as the low one, and the low half of `b` as the high one.
 ECC_DEVICE pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
 
-// Puts codes that never enter where the mask is 0. `low` and `high` are four bytes of it, for the two rows
-// of the pairs.
+// Writes the code that never enters where the mask is 0. `low` and `high` are four bytes of the mask, for
+// the two rows of the pairs.
 ECC_DEVICE void mask_codes(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
-    constexpr unsigned rest = 0x7F7F7F7Fu;  // the sign of a byte becomes whether it is not 0
+    constexpr unsigned rest = 0x7F7F7F7Fu;  // adding it sets the sign of each byte that is not 0
     low |= (low & rest) + rest, high |= (high & rest) + rest;
     const pair shown[kLaneWidth] = {permute<0xCC88>(low, high), permute<0xDD99>(low, high),
                                     permute<0xEEAA>(low, high), permute<0xFFBB>(low, high)};
@@ -98,8 +98,9 @@ ECC_DEVICE void mask_codes(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
         p[x] = (p[x] & shown[x]) | (kCodeZero * 0x10001u & ~shown[x]);
 }
 
-// Which columns beside a warp the image does not have. V has no such cells, and T's outer faces belong
-// to the border: so V takes them for larger than any other, T for smaller, in the order of ownership.
+// Which columns beside a warp the image does not have. V has no cells there, and T's outer faces belong to
+// the samples at the border. So in the order of ownership, V takes these columns for larger than any other,
+// and T for smaller.
 struct Outside {
     bool left, right;
     ECC_DEVICE Outside(int first, int width)
@@ -109,7 +110,7 @@ struct Outside {
 // Coefficients of rows without the rows beside them.
 struct Steps : Trits {
     ECC_DEVICE Steps(plane plus, plane minus) : Trits{plus, minus} {}
-    // What is taken away where these rows are maxima.
+    // Returns what is subtracted where these rows are maxima.
     ECC_DEVICE Trits taken(plane where) const { return {minus & where, plus & where}; }
 };
 
@@ -124,14 +125,14 @@ struct Place {
           last_lane(lane == 31 || (kVector && x + kLaneWidth >= width) ? 0xFFFF0000u : 0u),
           last_column(kVector ? kNone : column_bits(width - x) & ~column_bits(width - 1 - x)) {}
 
-    // The samples that lie in the image.
+    // Returns the samples that lie in the image.
     ECC_DEVICE static plane columns(int x, int width) {
         if (!kVector) return column_bits(width - x);
         return x < width ? kAll : kNone;
     }
 
-    // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
-    // or 16 for the rows before.
+    // Returns the coefficients of rows by themselves, from comparisons with the right neighbours. `shift`
+    // is 15, or 16 for planes that begin with the row above.
     ECC_DEVICE Steps steps(plane bits, Sides sides, int shift) const {
         bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
         if (!kVector && !kLines) bits = force(bits, last_column);  // lines go on in the next tile
@@ -141,7 +142,7 @@ struct Place {
     }
 };
 
-// The row below; lane i holds row i - 1 of the warp's rows.
+// Returns the row below; lane i holds row i - 1 of the warp's rows.
 ECC_DEVICE Border next_row(Border p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
@@ -165,7 +166,7 @@ constexpr unsigned kDense = 8;
 constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 constexpr int kCacheBytes = kPairRows8 * kCacheRow;        // of all rows of a warp
 
-// The columns of one word of planes, then of the other.
+// Stores a row in the order of planes: the columns of the first word, then those of the second.
 ECC_DEVICE void keep(unsigned address, const pair (&p)[kLaneWidth]) {
     shared_store(address, {p[0], p[2], p[1], p[3]});
 }
@@ -190,8 +191,8 @@ ECC_DEVICE Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned
     return {half, amount};
 }
 
-// The four planes of a word as eight words: word r holds in its bytes the coefficients of rows r
-// and r + 8 of its first column, then of its second.
+// Writes the four planes of a word as eight words: word r has in its bytes the coefficients of rows r and
+// r + 8 of its first column, then those of its second.
 ECC_DEVICE void spread_rows(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                             unsigned (&rows)[8]) {
     unsigned words[4];

@@ -8,8 +8,8 @@
 // holds a row and the eighth below it in one register. The grid is (blocks, images).
 //
 // kLines: images of a few long rows are cut into tiles of 128 columns, and the sixteen rows are those of as
-// many tiles as fit. Row r of a step is row r % kHeight of its tile r / kHeight. What is left behind the last
-// whole tile is counted sample by sample.
+// many tiles as fit. Row r of a step is row r % kHeight of its tile r / kHeight. Samples behind the last
+// whole tile are counted one by one.
 #define ECC_PAIRS
 #include "rows2d.cuh"
 
@@ -21,7 +21,7 @@ constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 ECC_DEVICE bool on_the_left() { return lane_index() < 16; }
 
-// The warp's own first or last column, once all its rows are kept.
+// Returns the warp's own first or last column, once all its rows are in shared memory.
 ECC_DEVICE pair inner_code(const PairCounter& count) {
     const int lane = lane_index();
     const unsigned warp = count.cache - lane * (kLaneWidth * sizeof(pair));
@@ -30,13 +30,13 @@ ECC_DEVICE pair inner_code(const PairCounter& count) {
     return shared_short(warp + (lane & 7) * kCacheRow + (lane >> 3 & 1) * 2 + column);
 }
 
-// The code of the row below. The row below the last one is the first of `next`, in lanes 0 and 16.
+// Returns the code of the row below. That of the last row is the first one of `next`, in lanes 0 and 16.
 ECC_DEVICE pair code_below(pair code, pair next) {
     const int lane = lane_index();
     return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));
 }
 
-// Comparisons across the sides; bit i of each is row i.
+// Compares across the sides; bit i of each is row i.
 ECC_DEVICE Sides sides(pair outer, pair inner) {
     const pair owned = on_the_left() ? owns_shared(outer, inner) : owns_shared(inner, outer);
     const unsigned both = __ballot_sync(kWarp, owned & 0xFFFFu);
@@ -56,14 +56,15 @@ struct PairStrip {
     const Columns& columns;
     int left, lane;
 
-    // kLines: the tile of row `r` of the step at `y`, or the last one, and the number of whole tiles.
+    // kLines: returns the tile of row `r` of the step at `y`, at most the last one.
     ECC_DEVICE int tile(int y, int r) const {
         const int tile = (y / kPairRows + r / kPairRows) * kTiles + r % kPairRows / kHeight;
         return min(min(tile, (y / kPairRows + r / kPairRows + 1) * kTiles - 1), tiles() - 1);
     }
+    // Returns the number of whole tiles.
     ECC_DEVICE int tiles() const { return image.width / kWarpWidth; }
 
-    // Row `r` of the step at `y`. The distance between rows in bytes fits in 32 bits, which the host ensures.
+    // Returns row `r` of the step at `y`. The host ensures that the bytes between rows fit in 32 bits.
     ECC_DEVICE const Element* row(int y, int r) const {
         if (kLines) {
             const long long own = min(r % kPairRows, kTiles * kHeight - 1) % kHeight;
@@ -73,11 +74,11 @@ struct PairStrip {
         return (const Element*)((const char*)data + product(min(y + r, image.height - 1), bytes));
     }
 
-    // Rows r and r + 8 of the step at `y`.
+    // Starts to copy rows r and r + 8 of the step at `y`.
     ECC_DEVICE void ask(const RowQueue& queue, int y, int r) const {
         queue.ask(r, row(y, r), row(y, r + kPairRows8), columns, image);
     }
-    // Whether the image has no sample beside the warp in row `r`, on the side of this lane.
+    // Returns whether the image has no sample beside the warp in row `r`, on the side of this lane.
     ECC_DEVICE bool ends(int y, int r) const {
         if (kLines) {
             const bool last = tile(y, r) + 1 == tiles() && image.width % kWarpWidth == 0;
@@ -85,16 +86,16 @@ struct PairStrip {
         }
         return on_the_left() ? left == 0 : left + kWarpWidth >= image.width;
     }
-    // That sample, or another one.
+    // Returns the sample beside the warp in row `r`, or if there is none another one.
     ECC_DEVICE Outer outer(int y, int r) const {
         const int inner = on_the_left() ? 0 : min(kWarpWidth, image.width - left) - 1;
         const int beside = inner + (ends(y, r) ? 0 : on_the_left() ? -1 : 1);
         const Element* const at = row(y, r) + (beside - (int)columns.first) * kStep;
         return {*at, !kMask || *image.shown(at)};
     }
-    // The same for the rows of the step at `y`, of which each lane takes one.
+    // Returns the same of the rows of the step at `y`, of which each lane takes one.
     ECC_DEVICE Outer outer_rows(int y) const { return outer(y, lane_index() & 15); }
-    // The code of the sample beside the warp.
+    // Returns the code of the sample beside the warp.
     ECC_DEVICE pair code(Outer outer, const Encoder& encode, int y, int r) const {
         const bool outside = ends(y, r);
         const pair code = outside ? kOutside : encode(outer.sample, outer.sample);
@@ -103,20 +104,21 @@ struct PairStrip {
     ECC_DEVICE pair code_of_rows(Outer outer, const Encoder& encode, int y) const {
         return code(outer, encode, y, lane_index() & 15);
     }
-    // The samples of the step at `y` that count, of rows up to `end`.
+    // Returns the samples of the step at `y` that count, of rows up to `end`.
     ECC_DEVICE plane own(int y, int end) const {
         if (!kLines) return column_bits(image.width - left - lane * kLaneWidth) & row_bits(end - y);
         return row_bits(min(kTiles, tiles() - y / kPairRows * kTiles) * kHeight);
     }
 };
 
+// Comparisons of a step: `g` and `m` of samples and of the maxima of two rows with their right neighbours,
+// and `below` where the row below owns the cells that both rows share.
 struct PairPlanes2 {
     plane g, m, below;
-};  // g, m as above; below: whether the row below owns what both share
+};
 
-// Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
-// y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
-// `after`.
+// Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows y + 16 and y + 24 on
+// return; the queue holds the rows after these. The next step is at row `y_after` of `after`.
 ECC_DEVICE PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
                                const PairStrip& after, int y_after, const RowQueue& queue,
                                const Encoder& encode, const PairCounter& count, PairCheck& check) {
@@ -157,8 +159,8 @@ ECC_DEVICE PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWid
     return {g.own(), m.own(), below.own()};
 }
 
-// What the row above gives to the first row, both in low halves. At the upper `border` of the image, which
-// matters for T only, the first row is also the row above, and gives everything.
+// Returns what the row above gives to the first row, both in low halves. At the upper `border` of the
+// image, which matters for T only, the first row is also the row above, and gives everything.
 ECC_DEVICE Trits given_to(bool border, const pair (&up)[kLaneWidth], const pair (&p)[kLaneWidth],
                           const Place& place, Sides m_sides, RowWeights weights) {
     pair both[kLaneWidth], owned[kLaneWidth];
@@ -181,7 +183,7 @@ struct Start {
     unsigned shown[3];  // kMask
     Outer outer_up, outer;
 
-    // kBatch: a row of the lane in shared memory.
+    // kBatch: returns a row of the lane in shared memory.
     ECC_DEVICE Quad* waiting(int row) const {
         return of_lane(rows + row * 32 * (int)sizeof(Quad), lane_index());
     }
@@ -201,7 +203,8 @@ struct Start {
         }
     }
 
-    // Called when nothing but the rows in the queue is still on its way.
+    // Takes the rows. Only the kCopies groups of the queue, which were asked for later, may still be
+    // copied.
     ECC_DEVICE void take(const Encoder& encode, pair (&p)[kLaneWidth], pair (&row_up)[kLaneWidth],
                          PairCheck& check) const {
         if (kBatch && kVector) wait_for_copy<kCopies>();
@@ -214,7 +217,8 @@ struct Start {
     }
 };
 
-// The sides of the maxima of the row above (`up`) and the first row (`p`), as lanes 0 and 31 see them.
+// Returns the sides of the maxima of the row above (`up`) and the first row (`p`), as lanes 0 and 31 see
+// them.
 ECC_DEVICE Sides sides_above(const pair (&up)[kLaneWidth], const pair (&p)[kLaneWidth],
                              pair outer_up, pair outer) {
     constexpr int end = kLaneWidth - 1;
@@ -224,8 +228,8 @@ ECC_DEVICE Sides sides_above(const pair (&up)[kLaneWidth], const pair (&p)[kLane
     return {found.left, found.right >> 15};
 }
 
-// kLines: the coefficients of a step. In T, the first row of a tile is also the row above it, and the last one
-// the row below it.
+// kLines: returns the coefficients of a step. In T, the first row of a tile is also the row above it, and
+// the last row is also the row below it.
 ECC_DEVICE Numbers4 coefficients_of_tiles(const PairPlanes2& w, const Place& place, Sides g_sides,
                                           Sides m_sides) {
     constexpr plane first = {kFirstRows, kFirstRows}, last = {kLastRows, kLastRows};
@@ -272,7 +276,7 @@ ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* 
             next.data = after, then = begin;
             start.ask(next, then);
         }
-        Outer coming;  // beside the next step's rows
+        Outer coming;  // samples beside the rows of the next step
         if (!kBatch) coming = next.outer_rows(then);
         if (!kLines && row == begin && (kCubes || row > 0)) {
             const Sides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
@@ -317,13 +321,14 @@ struct Remainder {
         const Element* const at = data + y * image.row + (long long)x * kStep;
         return !kMask || *image.shown(at) ? encode(*at, *at) : kCodeZero * 0x10001u;
     }
-    // Of a row, or of what row `y` and the one below share.
+    // Returns the code of a sample, or with `shared` that of the owner of what it shares with the row
+    // below.
     ECC_DEVICE pair code(int y, int x, bool shared) const {
         return shared ? owner(code(y, x), code(y + 1, x)) : code(y, x);
     }
     ECC_DEVICE static int owns_second(pair a, pair b) { return (owns_shared(a, b) & 0xFFFFu) != 0; }
 
-    // The coefficient of a column of a row by itself.
+    // Returns the coefficient of a sample in its row by itself.
     ECC_DEVICE int alone(int y, int x, bool shared) const {
         const pair own = code(y, x, shared);
         return owns_second(own, code(y, x + 1, shared)) - owns_second(code(y, x - 1, shared), own);
@@ -370,10 +375,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const RowQueue queue = {of_lane(room + kCacheBytes, lane)};
     Start start;
     start.rows = room + kCacheBytes + RowQueue::kBytes;
-    if (begin < end) {  // on their way while counts are cleared
+    if (begin < end) {  // the copies run while counts are cleared
         start.ask(strip, begin);
         if (kBatch && kVector) end_of_copy();
-        __syncwarp();  // keeps the compiler from asking for the others first
+        __syncwarp();  // keeps the compiler from asking for the rows of the queue first
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);
     }

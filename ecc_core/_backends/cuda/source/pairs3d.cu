@@ -146,8 +146,8 @@ struct Combiner {
     }
 };
 
-// Notices the same as PairCheck, and stores it at once: the compiler would put off a sum over many rows, and
-// keep their samples until then, for which there are too few registers.
+// Notices the same as PairCheck, and stores it at once: the compiler would put off a sum over many rows,
+// and keep their samples until then, for which there are too few registers.
 struct VolumeCheck {
     unsigned seen;  // shared address of a word of the warp: not zero once something was noticed
 

@@ -37,8 +37,8 @@ struct Points {
     long long label_strides[3];   // slice, row, column
     int steps;                    // slices of a warp
     int rows;                     // kRegions: labels counted in shared memory, a power of two or 0
-    // kRegions: what `write_regions` writes, by the last block that finishes, after which all that is zero at
-    // launch is zero again, as is `ticket`. Null if another kernel writes it.
+    // kRegions: what `write_regions` writes, by the last block that finishes, after which all that is zero
+    // at launch is zero again, as is `ticket`. Null if another kernel writes it.
     volatile long long* reply;
     Label* ids;
     long long* values;
@@ -198,8 +198,8 @@ struct RegionCounts {
     }
 
     // Writes the regions in the last block, which reads all counts, so that regions must be few; called by
-    // all threads of all blocks after `finish`. Every row that was counted is marked, even if another stream
-    // has written to the labels in between, so that all counts become zero again.
+    // all threads of all blocks after `finish`. Every row that was counted is marked, even if another
+    // stream has written to the labels in between, so that all counts become zero again.
     ECC_DEVICE void write_regions() const {
         __shared__ bool is_last;
         __threadfence();
@@ -233,8 +233,8 @@ struct RegionCounts {
         }
     }
 
-    // Writes the regions that are marked in one word of each lane, behind `before` regions of earlier words.
-    // A warp writes some of them. Returns their number.
+    // Writes the regions that are marked in one word of each lane, behind `before` regions of earlier
+    // words. A warp writes some of them. Returns their number.
     ECC_DEVICE int write_marked(unsigned own, int first_word, long long before) const {
         const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
         const int through = running_sum(__popc(own), lane);

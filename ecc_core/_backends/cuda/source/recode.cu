@@ -5,9 +5,9 @@
 #include "codes.cuh"
 #include "samples.cuh"
 
-// Whether codes of a row of samples are next to each other in memory.
+// Whether the codes of a row of samples lie next to each other in memory.
 constexpr bool kAlongRows = ECC_ALONG_ROWS;
-// What is written beyond the image: its last samples once more (true), or points that never enter.
+// Whether the last samples are repeated beyond the image; else points that never enter are written there.
 constexpr bool kRepeat = ECC_REPEAT;
 
 struct Codes {
@@ -34,7 +34,7 @@ struct Recoder {
         return shown ? bin : (Code)(kSuper ? 0 : bins.count);
     }
 
-    // `inside`: whether the slice and the row are in the image.
+    // `inside` tells whether the slice and the row are in the image.
     ECC_DEVICE FourCodes four_codes(const SampleRow& row, const FourSamples& four, bool inside) {
         FourCodes found;
 #pragma unroll

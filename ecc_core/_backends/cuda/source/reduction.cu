@@ -3,10 +3,10 @@
 
 #include "columns.cuh"
 
-constexpr int kMerged = ECC_MERGED;  // rows of a sum of columns in local memory
+constexpr int kMerged = ECC_MERGED;  // the most rows of a sum of columns in local memory
 
-// The rows of a column, which is immutable once it is in memory. Reading is volatile: other processors
-// write beside.
+// The rows of a column, which do not change once they are in memory. Reads are volatile, since other
+// processors write next to them.
 struct Listed {
     const volatile int* rows;
     int count;
@@ -18,7 +18,7 @@ struct Listed {
     }
 };
 
-// The symmetric difference of two increasing lists, or -1 if there is no room.
+// Writes the symmetric difference of two increasing lists. Returns its size, or -1 if there is no room.
 __device__ int add_rows(const volatile int* a, int size, Listed b, int* sum, int room) {
     int i = 0, k = 0, count = 0;
     while (i < size || k < b.count) {
@@ -33,7 +33,7 @@ __device__ int add_rows(const volatile int* a, int size, Listed b, int* sum, int
     return count;
 }
 
-// A column that is reduced: its rows, which are those in memory or not.
+// A column that is reduced, and its rows: those in memory, or `changed` ones that are not yet there.
 struct Reduced {
     int column;
     const volatile int* rows;
@@ -68,7 +68,7 @@ __device__ void reduce(const Columns& columns, int* owners, int first, int* sum,
     Reduced own(columns, first);
     while (own.count > 0) {
         const int pivot = own.rows[0], owner = ((volatile int*)owners)[pivot];
-        __threadfence();  // before the owner's rows are read
+        __threadfence();  // so that the owner's rows are read after its number
         const bool earlier = owner >= 0 && owner < own.column;
         if (earlier) {
             own.count = add_rows(own.rows, own.count, Listed(columns, owner), sum, room);
@@ -82,7 +82,7 @@ __device__ void reduce(const Columns& columns, int* owners, int first, int* sum,
             return;
         }
         if (earlier) continue;
-        __threadfence();  // after they are written
+        __threadfence();  // so that the rows are in memory before the column owns its pivot
         if (atomicCAS(owners + pivot, owner, own.column) != owner) continue;
         if (owner < 0) return;
         own = Reduced(columns, owner);
@@ -96,10 +96,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (column < columns.count) reduce(columns, owners, column, sums[0], sums[1], kMerged);
 }
 
-// The rows of a column as bits in memory, which are 0 between columns; by all threads of a block.
+// The rows of a column as bits in memory. All bits are 0 between columns. Called by all threads of a block.
 struct RowSet {
     unsigned* words;
-    int low, high;  // words: those before are 0, and those behind
+    int low, high;  // the words before `low` and those after `high` are 0
 
     // Adds the rows of a column, or removes those that are there.
     __device__ void toggle(const Listed& other) {
@@ -114,7 +114,7 @@ struct RowSet {
         return index <= high ? ((volatile unsigned*)words)[index] : 0;
     }
 
-    // The first row, or -1. Sets `low` to its word.
+    // Returns the first row, or -1, and sets `low` to its word.
     __device__ int first_row() {
         __shared__ int found;
         for (; low <= high; low += ECC_THREADS) {

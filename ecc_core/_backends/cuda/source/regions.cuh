@@ -30,7 +30,8 @@ ECC_DEVICE void write_region_curve(const Count* counts, int bins, long long* val
     }
 }
 
-// Tells the host the number of regions, the largest label without a row of counts and whether there is a NaN.
+// Tells the host the number of regions, the largest label without a row of counts and whether there is a
+// NaN.
 ECC_DEVICE void reply_regions(volatile long long* reply, long long regions,
                               unsigned long long largest, long long nan) {
     reply[0] = regions;

@@ -1,4 +1,4 @@
-// The rows of a 2-D image on their way to a warp of pairs2d.cu: a queue of copies to shared memory.
+// Copies the rows of a 2-D image to shared memory for a warp of pairs2d.cu, in a queue.
 #pragma once
 #include "pairs.cuh"
 
@@ -52,10 +52,10 @@ ECC_DEVICE void write_lane(Quad* to, const Quad& samples) {
     }
 }
 
-constexpr int kHeight = kLines ? ECC_LINES : 1;  // of the image
-constexpr int kTiles = kPairRows / kHeight;      // of a step
+constexpr int kHeight = kLines ? ECC_LINES : 1;  // rows of the image
+constexpr int kTiles = kPairRows / kHeight;      // tiles of a step
 
-// A bit for each row of a step, in both halves: the first rows of tiles, or the last ones.
+// Returns the rows at a place in their tiles as bits, one for each row of a step, in both halves.
 __device__ constexpr unsigned rows_at(int place) {
     unsigned rows = 0;
     for (int r = 0; r < kPairRows; ++r)
@@ -84,7 +84,7 @@ struct PairQueue {
     ECC_DEVICE Quad* slot(int i, int row = 0) const {
         return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Span));
     }
-    // The lane's bytes of the mask.
+    // Returns where the lane's bytes of the mask are.
     ECC_DEVICE unsigned* shown(int i) const {
         const int own = lane_index();
         return (unsigned*)((char*)lane - own * kPart + kMasks) + own + i % copies * 64;
@@ -111,6 +111,7 @@ struct PairQueue {
     }
 };
 
-// Pairs of rows in the queue. It divides their number in a step, so that each always has the same slot.
+// Pairs of rows in the queue. It divides the number of pairs in a step, so that each pair of a step always
+// has the same slot.
 constexpr int kCopies = sizeof(Key) < 8 ? 4 : 2;
 typedef PairQueue<kCopies> RowQueue;

@@ -1,5 +1,5 @@
-// Reads images of any strides with masks, NaN policies and directions, sample by sample. Images of fewer axes
-// have size 1 along the first ones.
+// Reads images of any strides with masks, NaN policies and directions, sample by sample. Images of fewer
+// axes have size 1 along the first ones.
 #pragma once
 #include "bins.cuh"
 
@@ -78,7 +78,8 @@ struct FourSamples {
     }
 };
 
-// Rows are cut into pieces of so many samples, which the threads of a row visit one by one, as in samples.py.
+// Rows are cut into pieces of so many samples, which the threads of a row visit one by one, as in
+// samples.py.
 constexpr int kPiece = 1 << 14;
 
 // Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be

@@ -27,9 +27,9 @@ ECC_DEVICE bool is_same(const Row& a, const Row& b) {
     return same;
 }
 
-// The places in a table, whose entries are a power of two, that a row may take, one after another. The first
-// ones are near those of rows with neighbouring first points, which kernels read at about the same time.
-// If these are taken, as for a point of many simplices, the others are anywhere.
+// The places in a table, whose entries are a power of two, that a row may take, one after another. The
+// first ones are near those of rows with neighbouring first points, which kernels read at about the same
+// time. If these are taken, as for a point of many simplices, the others are anywhere.
 struct Places {
     unsigned near, far, mask;
     int tried = 0;

@@ -12,8 +12,8 @@ struct Histogram {
     int orders, bins;
 };
 
-// Tells the host whether kernels before found anything wrong: then `wrong` differs from `right`, to which it
-// is set again. Called at the beginning of a kernel, so that the host need not wait for its end.
+// Tells the host whether kernels before found anything wrong: then `wrong` differs from `right`, to which
+// it is set again. Called at the beginning of a kernel, so that the host need not wait for its end.
 ECC_DEVICE void answer(unsigned long long* wrong, unsigned long long right,
                        volatile long long* reply) {
     if (!reply || threadIdx.x || blockIdx.x || blockIdx.y) return;

@@ -66,8 +66,8 @@ ECC_DEVICE Column next_lane(const Column& first) {
     return next;
 }
 
-// Does a step of the transposition of the bits of eight words, in each of their bytes: exchanges bits between
-// words whose indices differ in the bit `distance`.
+// Does a step of the transposition of the bits of eight words, in each of their bytes: exchanges bits
+// between words whose indices differ in the bit `distance`.
 template <int distance>
 ECC_DEVICE void exchange(unsigned (&words)[8]) {
     constexpr unsigned low = distance == 4   ? 0x0F0F0F0Fu
@@ -186,8 +186,8 @@ struct SlicedPlace {
     }
 };
 
-// Computes coefficients in 2-D from the comparisons. `above` is what the rows above give to the first row, in
-// the last bit; on return it is what these rows give to the next ones.
+// Computes coefficients in 2-D from the comparisons. `above` is what the rows above give to the first row,
+// in the last bit; on return it is what these rows give to the next ones.
 ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
                         const plane (&below)[kLaneWidth], Sides sides, Sides maxima_sides,
                         const SlicedPlace& place, Trits (&above)[kLaneWidth],
@@ -261,8 +261,8 @@ ECC_DEVICE pair codes(unsigned low, unsigned high) {
     return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
 }
 
-// Returns the borders of rows that have arrived at the shared address `rows`; lane i has row 31 - i. The outer
-// columns are those that were loaded last.
+// Returns the borders of rows that have arrived at the shared address `rows`; lane i has row 31 - i. The
+// outer columns are those that were loaded last.
 ECC_DEVICE Border border_of(const SlicedFeed& feed, unsigned rows) {
     const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
     const pair outer = codes(feed.outer_left, feed.outer_right),

@@ -1,8 +1,8 @@
-// Counting of the samples of 8-bit images whose coefficient is not zero.
+// Counts the samples of 8-bit images whose coefficient is not zero.
 #pragma once
 #include "sliced.cuh"
 
-// If some column of a warp has more events than this, taking all samples is faster.
+// If some column of a warp has more events than this, it is faster to count every sample.
 constexpr unsigned kDense = 8;
 
 // Counts samples whose coefficient is not zero. Counts are by value, in units of 1/16.
@@ -16,8 +16,8 @@ struct SlicedCounter {
         if (kSigned) counts += 128 * step;
     }
 
-    // Counts the next event of a column. If there is none, zero is added to the bin of what the row
-    // before the first one holds, so lanes do not diverge.
+    // Counts the next event of a column. If there is none, adds zero to the bin of whatever the row before
+    // the first one holds, so that lanes do not diverge.
     ECC_DEVICE void one(unsigned rows, const Numbers4& c, plane& events) const {
         const plane bit = events & (0u - events);
         const unsigned value = shared_byte(rows + shift_to_sign(bit) * kRowBytes);
@@ -27,7 +27,7 @@ struct SlicedCounter {
         events ^= bit;
     }
 
-    // Counts events one by one, in all lanes at a time, `most` in each column.
+    // Counts up to `most` events in each column one by one, in all lanes at the same time.
     ECC_DEVICE void sparse(unsigned rows, const Numbers4 (&c)[kLaneWidth],
                            plane (&events)[kLaneWidth], unsigned most) const {
         for (unsigned k = 0; k < most; ++k) {
@@ -36,7 +36,8 @@ struct SlicedCounter {
         }
     }
 
-    // Adds the samples of the row of bit 8 * byte + t. Their coefficients are upper halves of bytes.
+    // Adds the samples of the row whose bit is 8 * byte + t. Their coefficients are the upper halves of
+    // bytes.
     template <int byte>
     ECC_DEVICE void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
                             const unsigned (&weights)[4]) const {
@@ -48,7 +49,7 @@ struct SlicedCounter {
                        (int)permute<selector>(amounts[x], 0));
     }
 
-    // Counts all samples, in all lanes at a time.
+    // Counts all samples, in all lanes at the same time.
     ECC_DEVICE void dense(unsigned rows, const Numbers4 (&c)[kLaneWidth],
                           const plane (&events)[kLaneWidth]) const {
         const unsigned weights[4] = {step, step << 8, step << 16, step << 24};
@@ -71,7 +72,8 @@ struct SlicedCounter {
         }
     }
 
-    // `rows`: shared address of the lane's columns in the first row; `own`: the rows that count.
+    // Counts the samples of the rows `own`. `rows` is the shared address of the lane's columns in the first
+    // row.
     ECC_DEVICE void operator()(unsigned rows, const Numbers4 (&c)[kLaneWidth], plane own) const {
         plane events[kLaneWidth];
         int most = 0;

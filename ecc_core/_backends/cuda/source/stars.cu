@@ -1,16 +1,17 @@
-// Stars of the points of a complex of edges and triangles: the neighbours of each, and the triangles at it.
+// Counts by the stars of the points of a complex of edges and triangles, which are the neighbours of each
+// point and its triangles.
 //
 // Whether a point is the last one of its simplices depends on which of its neighbours come before it. So
 // the signs that belong to a point are summed in registers, by one comparison with each neighbour in each
 // order, and only sums that are not 0, of which smooth meshes have few, are added to histograms.
 #include "simplicial.cuh"
 
-constexpr int kEntries = 16;  // of a list: the number of entries that follow, and these
+constexpr int kEntries = 16;  // words of a list: the number of entries that follow, and these
 constexpr unsigned kHalfBits = ECC_PACKED ? ~0u : 0xFFFFu;
 
 struct Stars {
     const int* neighbours;      // lists of points
-    const unsigned* triangles;  // lists of the bits of two neighbours, in each half of a word
+    const unsigned* triangles;  // lists of two neighbours as bits, repeated in each half of a word
     long long points;
     const unsigned* codes;  // (groups, points, kLanes)
     unsigned long long* wrong;
@@ -18,7 +19,7 @@ struct Stars {
     volatile long long* reply;
 };
 
-// Appends to a list; the lists are full if there is no room.
+// Appends to a list; `full` becomes 1 if there is no room.
 template <typename Entry>
 ECC_DEVICE void append(Entry* list, Entry entry, int* full) {
     const int place = (int)atomicAdd(list, (Entry)1) + 1;
@@ -59,9 +60,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// The codes of a point in the orders of a lane, and which neighbours come before it in each: bit
-// kEntries - 1 - place of a half. Halves of words have codes of 15 bits, so that both are compared by one
-// subtraction, which leaves the upper bit of a half where the other code is not greater.
+// The codes of a point in the orders of a lane, and which neighbours and triangles come before it in each,
+// by bit kEntries - 1 - place of a half. Halves of words have codes of 15 bits, so that one subtraction
+// compares both: it leaves the upper bit of a half where the other code is not greater.
 struct Star {
     static constexpr unsigned kUpper = ECC_PACKED ? 0x80008000u : 0x8000u;
     static constexpr unsigned kOne = ECC_PACKED ? 0x00010001u : 1u;
@@ -75,7 +76,7 @@ struct Star {
         return ECC_PACKED ? own >> 16 * half & 0xFFFF : own;
     }
 
-    // Of points with equal codes that with the lower number comes before.
+    // Compares a neighbour. Of points with equal codes, that with the lower number comes before.
     ECC_DEVICE void compare(int place, int other, unsigned word) {
         const bool before_equal = other < point;
         unsigned found;
@@ -86,7 +87,8 @@ struct Star {
         before |= (found & kUpper) >> place;
     }
 
-    // `both` are the bits of two neighbours in each half. What is left of them there is less unless it is both.
+    // Adds a triangle if both neighbours come before. `both` are their bits in each half; the sum has the
+    // upper bit of a half only where neither bit is missing.
     ECC_DEVICE void add_triangle(int place, unsigned both) {
         const unsigned sum = (before & both) + (kUpper - both);
         triangles |= (sum & kUpper) >> place;

@@ -107,8 +107,8 @@ ECC_DEVICE int signs(unsigned others) {
     return sum;
 }
 
-// For each cube around a cell, the cubes that do not come after it by their first ranks, and by their second
-// ranks, as bits.
+// For each cube around a cell, the cubes that do not come after it by their first ranks, and by their
+// second ranks, as bits.
 struct Orders {
     unsigned first[kCorners], second[kCorners];
 };

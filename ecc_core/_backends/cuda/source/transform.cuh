@@ -47,9 +47,9 @@ struct Sampling {
     double origin, scale;  // level k is near origin + k / scale, unless scale is 0
 };
 
-// Returns the number of levels below a height. level(k) is level k in the unit of `height`; `measure` is the
-// height in the unit of the sampling. The host has checked that evenly spaced levels lie within a quarter of a
-// step of their places, so that the guess is the bin or the one before it.
+// Returns the number of levels below a height. level(k) is level k in the unit of `height`; `measure` is
+// the height in the unit of the sampling. The host has checked that evenly spaced levels lie within a
+// quarter of a step of their places, so that the guess is the bin or the one before it.
 template <class Level>
 ECC_DEVICE int place(double height, double measure, const Sampling& sampling, const Level& level) {
     if (sampling.scale > 0) {

@@ -23,9 +23,9 @@ struct Places {
 };
 
 // Computes the places of a tile's points in a direction: first() plus the products of `steps` and a point's
-// column and row, and of `step_z` and its slice. Steps are rounded to 16 bits, so that a place may be off by
-// less than `window`, which is added to every place. If any of the bits `sure` is set, the place is further
-// than that from the limits of its row, which is then right.
+// column and row, and of `step_z` and its slice. Steps are rounded to 16 bits, so that a place may be off
+// by less than `window`, which is added to every place. If any of the bits `sure` is set, the place is
+// further than that from the limits of its row, which is then right.
 struct MaskLane {
     unsigned steps, step_z, window, sure;
 

@@ -11,7 +11,8 @@ ECC_DEVICE unsigned pack_word(const unsigned char* source, int count) {
         const unsigned four[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
         for (int i = 7; i >= 0; --i) {
-            // The highest bit of each byte that is not 0; the product has the four from bit 28 on.
+            // `set` has the highest bit of each byte that is not 0; the product has the four bits from bit
+            // 28 on.
             const unsigned set = (((four[i] & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | four[i]) & 0x80808080u;
             plane = __funnelshift_l(set * 0x00204081u, plane, 4);
         }
@@ -21,7 +22,8 @@ ECC_DEVICE unsigned pack_word(const unsigned char* source, int count) {
     return plane;
 }
 
-// A block packs 32 rows of 6 words, so that rows of 128, 512 or 2048 points fill blocks, with the border.
+// A block packs 32 rows of kWords words, which are 6 so that rows of 128, 512 or 2048 points fill blocks,
+// with a word of the border on each side.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pack(const unsigned char* pixels, const Planes planes, int slices, int rows, int columns) {
     __shared__ unsigned packed[kRows][kWords + 1];

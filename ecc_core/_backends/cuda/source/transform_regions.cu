@@ -111,8 +111,8 @@ struct Measures {
     int cubes;
 };
 
-// Returns the coordinate, from the centre of the box, of the owner in a window: the point furthest along the
-// direction (V), or the middle of the window (T). `twice` is twice its distance in steps, an integer.
+// Returns the coordinate, from the centre of the box, of the owner in a window: the point furthest along
+// the direction (V), or the middle of the window (T). `twice` is twice its distance in steps, an integer.
 ECC_DEVICE double centred(int place, const int* box, bool negative, bool cubes, double spacing) {
     const int twice = 2 * place - (box[0] + box[1]) + (cubes ? 1 : negative ? 0 : 2);
     return __dmul_rn(twice * 0.5, spacing);

@@ -14,17 +14,19 @@ constexpr int kParts = ECC_PARTS;     // integers of a sum
 constexpr bool kShared = ECC_SHARED;  // whether levels and bins are in shared memory
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kRows = kWarps;    // rows that a block takes at a time
-constexpr int kColumns = 256;    // and columns of these
-constexpr int kDirections = 32;  // of a job, at most
-constexpr int kLevels = 31;      // that a warp takes at a time, beside the one before them
+constexpr int kColumns = 256;    // columns of these rows
+constexpr int kDirections = 32;  // the most directions of a job
+constexpr int kLevels = 31;      // levels that a warp takes at a time, besides the one before them
 constexpr int kOfLane = kColumns / 32;
-constexpr double kSlack = 1e-6;  // in steps between points: a level at a point includes it
+// In steps between points; it is added so that a level at the height of a point includes this point.
+constexpr double kSlack = 1e-6;
 
 ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
 
-// Weights (V) or minus the weights (T), with one more point on both sides of rows, of columns and, if
-// the image has them, of slices. Points that do not belong to the complex have the value `absent`,
-// negated for T. There it is never a maximum; in V it is the maximum wherever points do not form a cell.
+// Weights (V) or negated weights (T), with one more point on both sides of rows, of columns and, if the
+// image has them, of slices. Points that do not belong to the complex have the value `absent`, also negated
+// for T. In V it is thus the maximum wherever points do not form a cell, and in T it never is a maximum of
+// points of which some belong to the complex.
 struct Weights {
     const Weight* padded;
     int rows, columns;  // with the padding
@@ -38,7 +40,7 @@ ECC_DEVICE Weight cell(const Weights& image, Weight weight) {
     return (weight < 0 ? -weight : weight) < image.absent ? weight : 0;
 }
 
-// The part of a coefficient within a slice: two points of the row and two of the row beside it.
+// Returns the part of a coefficient within a slice, of two points of the row and two of the row beside it.
 ECC_DEVICE Weight in_slice(const Weights& image, Weight here, Weight far, Weight below,
                            Weight far_below) {
     const Weight x = larger(here, far), y = larger(here, below),
@@ -49,7 +51,7 @@ ECC_DEVICE Weight in_slice(const Weights& image, Weight here, Weight far, Weight
 // The four rows that contain the cells of a row of points.
 struct WeightLines {
     const Weight *here, *below, *behind, *below_behind;
-    Pair pair;  // of columns
+    Pair pair;  // the columns that a cell spans
     bool deep;
 
     ECC_DEVICE WeightLines(const Weights& image, const Grid& grid, const Owner& owner, int z, int y)
@@ -64,7 +66,7 @@ struct WeightLines {
         below_behind = behind + down;
     }
 
-    // Operations are in the order of the CPU.
+    // Adds weights in the order in which the CPU does, so that sums are rounded alike.
     ECC_DEVICE Weight coefficient(const Weights& image, int x) const {
         const int near = x + pair.here, side = x + pair.far;
         const Weight w = here[near], far = here[side], down = below[near], far_down = below[side];
@@ -127,8 +129,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// The running sums of a row: entry i is the sum of the first i + 1 points in order of height. The
-// entries of a lane are next to each other, and those of its neighbours in other banks.
+// The running sums of a row: entry i is the sum of the first i + 1 points in order of height. The entries
+// of a lane are next to each other, and lanes read different banks.
 struct RunningSums {
     Sum part[kParts][kColumns + kColumns / kOfLane];
 
@@ -154,7 +156,7 @@ struct Span {
     ECC_DEVICE int column(int i) const { return first + step * i; }
 };
 
-// Called by a warp.
+// Writes the running sums of a row. Called by a warp.
 ECC_DEVICE void fill(const Weights& image, const Grid& grid, const Owner& owner, int z, int y,
                      const Span& span, RunningSums& row) {
     const int lane = threadIdx.x & 31;
@@ -195,7 +197,7 @@ struct PartBins {
                 if (sum.part[i]) atomicAdd(own, sum.part[i]);
                 continue;
             }
-            // Shared memory adds 32 bits at a time. Carries may arrive in any order.
+            // Shared memory adds 32 bits at a time; the carry may be added after sums of other threads.
             const unsigned low = (unsigned)sum.part[i];
             const unsigned before = low ? atomicAdd((unsigned*)own, low) : 0;
             const unsigned high = (unsigned)(sum.part[i] >> 32) + (before + low < low);
@@ -204,19 +206,19 @@ struct PartBins {
     }
 };
 
-// A direction in a unit of work: what the rows contribute to heights, and the levels between the
-// lowest and the highest point of all rows.
+// A direction in a unit of work: what the rows contribute to heights, and the levels from `begin` to `end`
+// between the lowest and the highest point of all rows.
 struct Run {
     double bases[kRows];
-    double inverse;  // points in a unit of height
+    double inverse;  // number of points in a unit of height
     int begin, end;
     bool dense;  // whether levels are closer together than points
 
-    // The number of tasks for a warp, each 31 levels or a row.
+    // Returns the number of tasks for warps, each of which is 31 levels or a row.
     ECC_DEVICE int tasks() const { return dense ? kRows : (end - begin + kLevels) / kLevels; }
 };
 
-// Counts rows in a direction. Heights do not decrease along a row.
+// Counts the points of rows in a direction, in which heights do not decrease along a row.
 struct RowCounts {
     const Sampling& sampling;
     const double* levels;
@@ -234,7 +236,7 @@ struct RowCounts {
         return count ? rows[row].at(count - 1) : Parts{};
     }
 
-    // The sum of the points at or below a level, in all rows. Their number in each row is guessed;
+    // Returns the sum of the points at or below a level in all rows. Their number in each row is guessed;
     // `missed` is set if a guess is wrong.
     ECC_DEVICE Parts guess(double level, bool& missed) const {
         const double lowest = beyond(0);

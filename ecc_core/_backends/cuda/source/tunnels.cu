@@ -1,24 +1,26 @@
 // Tunnels of volumes: rows and columns of the boundary matrix, which reduction.cu reduces.
 //
-// Points are vertices, and `before` another one in the order of the narrow forest, in which points along
-// axes are adjacent: with `kComplement` that of the complement, whose frame comes before every point. A
-// cell belongs to its last vertex. The ends of a point are the lower ones of its six neighbours along the
-// axes, where v and 5 - v are opposites; between two of them there may be a square. The ends and squares
-// are a graph whose components are those of the lower link. A forest of that graph has all ends: an edge
-// of the point to an end that is no root is matched with the square to its parent. A *row* is the edge to
-// a root that closes a loop when it enters. Paths of the discrete gradient lead from the squares around a
-// hole of a lower link, a *column*, to rows. docs/design/betti.md has the whole method.
+// Points are vertices. They come one before the other in the order of the narrow forest, in which points
+// along axes are adjacent; with `kComplement` this is the forest of the complement, whose frame comes
+// before every point. A cell belongs to its last vertex. The ends of a point are those of its six
+// neighbours along the axes that come before it, where v and 5 - v are opposites; between two ends there
+// may be a square. Ends and squares form a graph whose components are those of the lower link. A forest of
+// that graph has all ends: the edge of the point to an end that is no root is matched with the square to
+// its parent. A *row* is the edge to a root that closes a loop when it enters. Paths of the discrete
+// gradient lead from the squares around a hole of a lower link, a *column*, to rows. docs/design/betti.md
+// has the whole method.
 
 #include "columns.cuh"
 #include "volume.cuh"
 
 constexpr bool kComplement = ECC_COMPLEMENT;
 constexpr int kHeap = ECC_HEAP;  // entries of a heap in local memory
-constexpr int kRows = 64;        // of a column that is traced, in local memory
+constexpr int kRows = 64;        // the most rows of a column that is traced in local memory
 
-// Three bits for each end: its parent, itself if it is the root of a row, or one of these.
+// Forests have three bits for each end: its parent, the end itself if it is the root of a row, or one of
+// these.
 constexpr unsigned kRoot = 6, kAbsent = 7;
-constexpr unsigned kLinks = 1u << 18;  // sets of the neighbours that share a square with a point
+constexpr unsigned kLinks = 1u << 18;  // sets of the neighbours that share squares with a point
 
 __device__ int axis_of(int v) { return v < 3 ? v : 5 - v; }
 __device__ int sign_of(int v) { return v < 3 ? -1 : 1; }
@@ -28,7 +30,7 @@ __device__ int bit_of(int v) {  // among the 27 places of a cube
 }
 __device__ int cube_bit(int v) { return v < 3 ? 0 : 4 >> axis_of(v); }
 
-// The 18 bits of the neighbours that share a square with a point, of the 27 bits of its cube.
+// Returns the 18 bits of the neighbours that share a square with a point, of the 27 bits of its cube.
 __device__ unsigned link_of(unsigned cube) {
     return (cube >> 1 & 0x1) | (cube >> 2 & 0xE) | (cube >> 3 & 0x10) | (cube >> 4 & 0x1E0) |
            (cube >> 5 & 0x1E00) | (cube >> 6 & 0x2000) | (cube >> 7 & 0x1C000) |
@@ -54,7 +56,7 @@ __device__ void each_square(const Visit& visit) {
 // The ends of the twelve squares, four bits each.
 constexpr Word kFirstEnds = 0x433221110000, kSecondEnds = 0x554545324321;
 
-// The squares whose three other vertices are in a set of the cube.
+// Returns the squares whose three other vertices are in a set of the cube.
 __device__ unsigned squares_of(unsigned cube) {
     unsigned squares = 0;
     each_square([&](int s, int v, int w) {
@@ -140,21 +142,21 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     atomicAdd(grown + place, (unsigned)(root - (int)kRoot) << 3 * root);
 }
 
-// The point at an end of another one.
+// Returns the neighbour of a point at its end v.
 __device__ Point towards(const Volume& volume, const Point& point, int v) {
     return point.beside(bit_of(v)).at_home(volume);
 }
 
-// Edges to which an odd number of paths has come, the last one of the filtration first. An entry has the
-// key and the place of the point of an edge, in the order of the forest, and in three bits its end.
-// Those of one edge cancel when they are taken out.
+// A heap of the edges to which paths have come, from which the last one of the filtration is taken first.
+// An entry has the key and the place of the point of an edge, in the order of the forest, and in three bits
+// its end. Two entries of one edge cancel when they are taken out.
 struct Heap {
     Word* entries;
     long long size, room;
 
     __device__ __noinline__ void add(Word entry) {
         if (size == room) {
-            ++size;  // remembered
+            ++size;  // so that `trace` sees that there is no room
             return;
         }
         if (size > room) return;
@@ -201,7 +203,7 @@ struct Paths {
     // Goes on from the edge between two points, of which one comes from the other towards v.
     __device__ void go_to_edge(Point from, Point to, int v) {
         const bool starts = from.inside(volume), stops = to.inside(volume);
-        if (!starts && !stops) return;  // in the frame
+        if (!starts && !stops) return;  // the edge lies in the frame
         if (!stops) return go(from.place(volume), v);
         const int place = to.place(volume);
         if (!starts) return go(place, 5 - v);
@@ -221,8 +223,8 @@ struct Paths {
     }
 };
 
-// The squares around the hole of a lower link in which one of 27 places lies: those of the star with the
-// cubes of the hole on one side.
+// Returns the squares around the hole of a lower link in which one of 27 places lies: the squares that have
+// cubes of the hole on one side only.
 __device__ unsigned cycle_around(unsigned squares, int member) {
     const int high_z = member / 9 == 2, high_y = member / 3 % 3 == 2, high_x = member % 3 == 2;
     unsigned hole = 1u << (4 * high_z + 2 * high_y + high_x), before = 0;
@@ -245,7 +247,7 @@ __device__ unsigned cycle_around(unsigned squares, int member) {
     return cycle;
 }
 
-// The neighbours of a point that come before it.
+// Returns the neighbours of a point that come before it.
 __device__ unsigned cube_at(const Volume& volume, int place) {
     const Point point(volume, place);
     const unsigned own = volume.codes[place];
@@ -312,8 +314,8 @@ __device__ Word take_room(Word* taken, Word rows) {
     return __shfl_sync(kWarp, base, 31) + sum - rows;
 }
 
-// Lists the rows of columns. One of `spread` lanes has a column: where columns are few, or differ much, the
-// others would only wait for each other.
+// Lists the rows of columns. Only one of `spread` lanes has a column: where columns are few or differ much,
+// lanes with other columns would only wait for each other.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     trace_columns(const Volume volume, const unsigned* grown, const Row* rows, const int row_count,
                   const int* first_rows, const Columns columns, const int place_bits,
@@ -325,7 +327,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     Paths paths = {volume, grown, place_bits, {own_heap, 0, kHeap}};
     int* listed = own_rows;
     int room = kRows;
-    if (columns.memory) {  // of which a third is for rows
+    if (columns.memory) {  // two thirds are for the heap, and a third is for rows
         Word* const given = columns.memory + own * columns.own_room;
         paths.heap = {given, 0, columns.own_room * 2 / 3};
         listed = (int*)(given + paths.heap.room);

@@ -15,7 +15,7 @@ struct Volume {
     const Code* codes;
     int depth, height, width;
     unsigned top;
-    float scale;  // of ranks
+    float scale;  // of keys to ranks (betti.cu)
 };
 
 __device__ unsigned key_of(const Volume& volume, unsigned code) {
@@ -32,13 +32,14 @@ constexpr unsigned kCorners =
     1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 | 1u << 24 | 1u << 26;
 constexpr unsigned kSpace = kCube & ~kCenter & (kPlanar ? ~(kLowY | kHighY) : kCube);
 
-// Those at the ends of one axis, of so many points, at one of its points.
+// Returns which of the places around a point are beyond the ends of one axis: `low` beyond the first point
+// and `high` beyond the last, for the point `at` of `length`.
 __device__ unsigned beyond_ends(int at, int length, unsigned low, unsigned high) {
     if (kTorus) return length == 1 ? low | high : 0;
     return (at == 0 ? low : 0) | (at == length - 1 ? high : 0);
 }
 
-// The places of a cube around a point that are not in the image.
+// Return the places of the cube around a point that are not in the image.
 __device__ unsigned beyond_row(const Volume& volume, int y, int x) {
     return beyond_ends(x, volume.width, kLowX, kHighX) |
            beyond_ends(y, volume.height, kLowY, kHighY);
@@ -47,8 +48,8 @@ __device__ unsigned beyond_image(const Volume& volume, int z, int y, int x) {
     return beyond_row(volume, y, x) | beyond_ends(z, volume.depth, kLowZ, kHighZ);
 }
 
-// The places whose points come before a point of a torus in raster order, by what comes before it along
-// each axis.
+// Returns the places whose points come before a point of a torus in raster order, from the places that come
+// before it along each axis.
 __device__ unsigned earlier_ends(int at, int length, unsigned low, unsigned high) {
     return (at > 0 ? low : 0) | (at == length - 1 && length > 1 ? high : 0);
 }
@@ -60,8 +61,8 @@ __device__ unsigned earlier_places(const Volume& volume, int z, int y, int x) {
     return slices | (in_slice & ~(kLowZ | kHighZ));
 }
 
-// The index along an axis of a point that may be beyond an end, where a torus goes on, and other images
-// repeat the last point.
+// Returns the index along an axis of a point that may be beyond an end: a torus goes on there at the other
+// end, and other images repeat their last point.
 __device__ int index_inside(int at, int length) {
     if (at < 0) return kTorus ? length - 1 : 0;
     if (at >= length) return kTorus ? 0 : length - 1;
@@ -79,7 +80,7 @@ struct Point {
         z = row / volume.height;
         y = row - z * volume.height;
     }
-    // The point at one of the 27 places around this one.
+    // Returns the point at one of the 27 places around this one.
     __device__ Point beside(int i) const {
         return {z + i / 9 - 1, y + i / 3 % 3 - 1, x + i % 3 - 1};
     }
@@ -87,7 +88,7 @@ struct Point {
         return (unsigned)z < (unsigned)volume.depth && (unsigned)y < (unsigned)volume.height &&
                (unsigned)x < (unsigned)volume.width;
     }
-    // The same point of a torus in the image; others stay where they are.
+    // Returns the same point of a torus inside the image. Points of other images stay where they are.
     __device__ Point at_home(const Volume& volume) const {
         if (!kTorus) return *this;
         return {index_inside(z, volume.depth), index_inside(y, volume.height),
@@ -98,14 +99,15 @@ struct Point {
     }
 };
 
-// The place of the point at one of the 27 places around a point, which is in the image.
+// Returns the place of the point at one of the 27 places around a point; it must be in the image.
 __device__ int place_beside(const Volume& volume, int place, int i) {
     if (!kTorus)
         return place + ((i / 9 - 1) * volume.height + i / 3 % 3 - 1) * volume.width + i % 3 - 1;
     return Point(volume, place).beside(i).at_home(volume).place(volume);
 }
 
-// The codes of the 3 x 3 points of a slice around a point; those beyond an end are those inside.
+// The codes of the 3 x 3 points of a slice around a point. Points beyond an end have those of
+// `index_inside`.
 struct Slice {
     unsigned codes[9];
 
