@@ -1,1 +1,1 @@
-"""Differentiable curves and transforms as PyTorch operators."""
+"""Differentiable curves and transforms, as operators of PyTorch."""

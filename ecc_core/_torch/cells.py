@@ -29,7 +29,10 @@ def filtration(
 
 
 def spread(direction_terms: Tensor, shape: torch.Size) -> Tensor:
-    """Add up, at each point of a grid of this shape, the terms along the axes."""
+    """Return for each point of a grid of this shape the sum of its terms along the axes.
+
+    `direction_terms` (sum of the lengths,) are those of the first axis, then of the others.
+    """
     total: Tensor | None = None
     along_axes = torch.split(direction_terms, list(shape))
     for axis in reversed(range(len(along_axes))):
@@ -52,7 +55,7 @@ def cell_values(
     sign = 1.0 if connectivity == 1 else -1.0
     for extent, grid, size in _kinds(sign * values, connectivity):
         counts = _counts(grid, size)
-        if 0 in counts:  # an axis of one point has no cells along it
+        if 0 in counts:  # No cell extends along an axis of one point.
             yield extent, grid.new_zeros((grid.shape[0], *counts))
         elif ties == "raster":
             pool = POOLS[len(size) - 1]
@@ -62,7 +65,7 @@ def cell_values(
 
 
 def coefficients_of(values: Tensor, connectivity: int, ties: Ties) -> Tensor:
-    """Coefficients of the points, as a tensor of the shape and dtype of `values`.
+    """Return the coefficients of the points, in a tensor of the shape and dtype of `values`.
 
     A cell belongs to the first point in raster order that has its value (`ties` "raster") or is
     split evenly among all of them.
@@ -90,7 +93,7 @@ def coefficients_of(values: Tensor, connectivity: int, ties: Ties) -> Tensor:
 
 
 def _kinds(grid: Tensor, connectivity: int) -> Iterator[tuple[tuple[int, ...], Tensor, list[int]]]:
-    """Yield the extent of each kind of cell, the points, and how many of them a cell has per axis.
+    """Yield for each kind of cell its extent, the grid of points, and how many a cell has per axis.
 
     Where points are closed cubes (connectivity not 1) the grid is padded with -inf on both sides of
     the axes along which the cell does not extend.
@@ -104,12 +107,12 @@ def _kinds(grid: Tensor, connectivity: int) -> Iterator[tuple[tuple[int, ...], T
 
 
 def _counts(grid: Tensor, size: list[int]) -> list[int]:
-    """Number of cells along each axis if a cell has `size` points along it."""
+    """Return the number of cells along each axis if a cell has `size` points along it."""
     return [max(n - s + 1, 0) for n, s in zip(grid.shape[1:], size, strict=True)]
 
 
 def _points_of_cells(grid: Tensor, size: list[int]) -> list[Tensor]:
-    """Views of the grid, one for each position of a point within a cell."""
+    """Return views of the grid, one for each position of a point within a cell."""
     counts = _counts(grid, size)
     views = []
     for start in itertools.product(*map(range, size)):

@@ -38,7 +38,10 @@ def weighted_curves(images: SoftImages, coefficients: Tensor) -> tuple[Tensor, T
 
 
 def _sums(values: Array, weights: Array, images: SoftImages) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves of values with coefficients, and their derivatives by threshold and sharpness."""
+    """Return the curves, and their derivatives by threshold and by sharpness.
+
+    `values` are those of the sublevel filtration and `weights` the coefficients of the points.
+    """
     levels = _doubles(images.thresholds)
     slope = _checked(levels, images.sharpness, "thresholds")
     sign = -1 if images.superlevel else 1
@@ -62,11 +65,11 @@ def gradient(
     dtype: torch.dtype,
     double: bool,
 ) -> Tensor:
-    """Gradient of the images.
+    """Return the gradient of the images.
 
     That of a point is its coefficient times the sum of upstream * sharpness * s'(z) over the
-    levels. `double` asks for sums in double precision, for gradients of directions, whose terms
-    cancel.
+    levels. With `double`, sums are in double precision: gradients of directions need it, because
+    their terms cancel.
     """
     values = _values(images)
     weights = coefficients.contiguous().numpy()
@@ -135,14 +138,17 @@ def _projection(given: Projected) -> Projection:
 
 @lru_cache(maxsize=4)
 def _places(grid: tuple[int, ...]) -> Floats:
-    """Positions (d, points) of a grid relative to its centre; layers ask for the same again."""
+    """Return the positions (d, points) of a grid, relative to its centre.
+
+    They are cached because a layer needs the same ones in every step.
+    """
     places = np.indices(grid, np.float64).reshape(len(grid), -1)
     places -= places[:, -1:] / 2
     return places
 
 
 def _values(images: SoftImages) -> Array:
-    """Values (batch, *spatial) of the sublevel filtration, of the levels' dtype."""
+    """Return values (batch, *spatial) of the sublevel filtration, in the dtype of the levels."""
     terms = images.direction_terms
     if terms is not None and not bool(terms.isfinite().all()):
         raise ValueError(
@@ -154,12 +160,12 @@ def _values(images: SoftImages) -> Array:
 
 
 def _points(values: Array) -> Array:
-    """Values (batch, points) of images."""
+    """Return the values of images as (batch, points)."""
     return values.reshape(len(values), math.prod(values.shape[1:]))
 
 
 def _coefficients(values: Array, connectivity: int) -> Array:
-    """Coefficients (batch, points); those of points at +inf are undefined."""
+    """Return the coefficients (batch, points); those of points at +inf are undefined."""
     spatial = values.shape[1:]
     filtration = Filtration(len(spatial), connectivity)
     try:
@@ -180,6 +186,7 @@ def _doubles(numbers: Tensor) -> Floats:
 
 
 def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:
+    """Return the sharpness as a float; refuse levels that are NaN and a wrong sharpness."""
     if np.isnan(levels).any():
         raise ValueError(f"`{name}` must not contain NaN, got NaN")
     slope = float(sharpness)

@@ -1,6 +1,6 @@
-"""Soft curves and transforms on CUDA devices: kernels, or for float64 operators of torch.
+"""Soft curves and transforms on CUDA devices, by kernels; those of float64 images by torch.
 
-Curves of plain tensors take a shorter path around the operator.
+For plain tensors, `fused_curve` computes curves without the operator, in fewer launches.
 """
 
 import math
@@ -30,7 +30,10 @@ from ecc_core._torch.transform import add_heights, unit
 
 
 def arguments(images: SoftImages, fill: bool = False) -> Arguments:
-    """Arguments of the kernels; with `fill`, points that the mask hides are infinite instead."""
+    """Return the arguments of the kernels.
+
+    With `fill`, or for float64, points outside the mask are infinite, and there is no mask.
+    """
     image, levels, sharpness, terms, mask, connectivity, superlevel = images
     fill = fill or image.dtype == torch.float64
     values, shown = soft.values(image, terms, mask, superlevel, fill)
@@ -68,10 +71,10 @@ def gradient(
     dtype: torch.dtype,
     double: bool,
 ) -> Tensor:
-    """Gradient of the images, in `dtype`."""
+    """Return the gradient of the images, in `dtype`."""
     given = arguments(images, fill=split)
     values = given.values
-    if split:  # cells are divided between points of equal values
+    if split:
         wide = values if values.dtype == torch.float64 else values.float()
         signed = -wide if given.superlevel else wide
         weights = coefficients_of(signed, given.connectivity, "split")
@@ -106,8 +109,8 @@ def simplicial_gradients(
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     """Whether `fused_curve` takes these arguments of the operator of `curve.py`.
 
-    It does not take float64, empty tensors, negated views or split ties. Compiled graphs,
-    `torch.func` and subclasses do not come here.
+    It does not take float64, empty tensors, negated views or split ties. The caller has excluded
+    compiled graphs, `torch.func` and tensor subclasses.
     """
     exact = image.dtype == torch.float64
     empty = not (image.numel() and thresholds.numel())
@@ -120,10 +123,10 @@ def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
 
 
 def fused_curve(*args: Any) -> Tensor:
-    """Curves (..., n) of images (..., spatial), with gradients, in as few launches as possible.
+    """Return the curves (..., n) of images (..., spatial), in as few launches as possible.
 
-    The arguments are those of the operator of `curve.py`, for which `fuses` is true, and then the
-    number of spatial axes.
+    The arguments are those of the operator of `curve.py`, for which `fuses` is true, followed by
+    the number of spatial axes. The curves have gradients.
     """
     tensors = args[:5]
     options = args[5:]
@@ -139,6 +142,8 @@ def fused_curve(*args: Any) -> Tensor:
 
 
 class _Fused(torch.autograd.Function):
+    """Curves of a batch of images, whose forward pass is `_compute`."""
+
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         *tensors, options = args
@@ -179,7 +184,12 @@ class _Fused(torch.autograd.Function):
 def _compute(
     tensors: Sequence[Any], options: tuple[Any, ...], keeps: bool = False
 ) -> tuple[Any, ...]:
-    """The curves, and with `keeps` the flat batch, its values, other memory, and its sizes."""
+    """Return the curves in a tuple.
+
+    With `keeps`, the tuple has also what the backward pass needs: the images with one batch axis,
+    the values of their filtration, and memory of windows, slopes, spreads and coefficients, with
+    the sizes of its parts.
+    """
     (image, *others), (*flags, _, keep, n_spatial) = tensors, options
     batch = image.shape[:-n_spatial]
     flat = image
@@ -194,7 +204,8 @@ def _compute(
         return (curve,)
     windows = window_words(levels)
     rows = curve.numel()
-    words = ceil_div(flat.numel(), 4) if keep else 0  # of coefficients, which are bytes
+    # Four coefficients, which are bytes, fit into a word.
+    words = ceil_div(flat.numel(), 4) if keep else 0
     memory = torch.empty(windows + 2 * rows + words, dtype=torch.float32, device=device)
     sizes = windows, rows, words
     soft.curves(given, _forward(curve.data_ptr(), memory, sizes))
@@ -202,7 +213,7 @@ def _compute(
 
 
 def _forward(curve: int, kept: Tensor, sizes: tuple[int, int, int]) -> Forward:
-    """The addresses of the curve and of the parts of what is kept for the backward pass."""
+    """Return the addresses of the curve, and of the parts of the memory for the backward pass."""
     windows, rows, words = sizes
     start = kept.data_ptr()
     slopes = start + 4 * windows
@@ -211,7 +222,7 @@ def _forward(curve: int, kept: Tensor, sizes: tuple[int, int, int]) -> Forward:
 
 
 def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Tensor, ...]:
-    """Slopes, spreads and coefficients, as the operator returns them."""
+    """Return slopes, spreads and coefficients, as the operator returns them."""
     windows, rows, words = sizes
     _, slopes, spreads, packed = torch.split_with_sizes(kept, [windows, rows, rows, words])
     images = image.shape[0]
@@ -221,7 +232,10 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
 
 
 def adds_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool:
-    """Whether `with_heights` takes these: not empty, and floats of one type on one device."""
+    """Whether `with_heights` takes these arguments.
+
+    They must be float32 or float64 of one dtype on one device, and neither empty nor negated views.
+    """
     tensors = images, directions, log_scales
     place = images.get_device()
     if images.dtype not in (torch.float32, torch.float64) or not images.numel():
@@ -236,16 +250,19 @@ def adds_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool
 def with_heights(
     images: Tensor, directions: Tensor, log_scales: Tensor, spacing: tuple[float, ...]
 ) -> Tensor:
-    """Images (..., k, spatial): images (..., spatial) and their heights, with gradients.
+    """Return images (..., k, spatial), the sums of images (..., spatial) and heights of points.
 
     Heights are those along directions (k, d), times scales (k,), which are given by their
-    logarithms. Compiled graphs, `torch.func` and subclasses do not come here.
+    logarithms. The sums have gradients. The caller has excluded compiled graphs, `torch.func` and
+    tensor subclasses.
     """
     found: Tensor = _WithHeights.apply(images, directions, log_scales, spacing)  # type: ignore[no-untyped-call]
     return found
 
 
 class _WithHeights(torch.autograd.Function):
+    """The function of `with_heights`, by kernels."""
+
     @staticmethod
     def forward(
         ctx: Any, images: Tensor, directions: Tensor, log_scales: Tensor, spacing: Any

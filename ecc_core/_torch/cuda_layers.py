@@ -1,7 +1,8 @@
 """Layers of curves of small images on CUDA devices, as one function of autograd.
 
-Thresholds, sharpness and vectors follow from parameters, and images get heights or are cut into
-windows, by kernels of the same pass, so that a training step has few launches and few nodes.
+The kernels of a pass also compute thresholds, sharpness and vectors from the parameters of the
+layer, and add heights to images or cut them into windows. So a training step has few launches of
+kernels and few nodes of autograd.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Parameters(NamedTuple):
     """Parameters of a layer of curves."""
 
     levels: Tensor
-    """Thresholds (n,), or with a step the free numbers that increasing thresholds follow from."""
+    """Thresholds (n,), or with a step the free numbers from which they are computed."""
     step: Tensor | None
     log_sharpness: Tensor
     directions: Tensor | None
@@ -46,11 +47,11 @@ def layer_curves(
     spacing: tuple[float, ...],
     cut: Cut | None = None,
 ) -> Tensor | None:
-    """Curves of images (..., spatial), with gradients, or None where there are no kernels for them.
+    """Return the curves of images (..., spatial), or None if there are no kernels for them.
 
-    They are (..., n), or (..., k, n) along directions. Those of windows are (..., channel * n,
-    *positions) for images (..., channel, spatial). Compiled graphs, `torch.func` and subclasses do
-    not come here.
+    They are (..., n), or (..., k, n) along directions, and have gradients. Those of windows are
+    (..., channel * n, *positions) for images (..., channel, spatial). The caller has excluded
+    compiled graphs, `torch.func` and tensor subclasses.
     """
     levels, step, _, directions, _ = parameters
     given = image, *parameters
@@ -73,7 +74,7 @@ def layer_curves(
 
 @programs.plan
 def _plan(kind: Kind, shape: tuple[int, ...], place: int, device: int) -> Step | None:
-    """Return what is computed of images, or None where there are no kernels."""
+    """Return the plan of layers of this kind for images of a shape, or None without kernels."""
     if kind.directions > MOST_DIRECTIONS or 0 in (*shape, kind.levels):
         return None
     steps = plan_layer(kind, shape, place, device)
@@ -83,7 +84,7 @@ def _plan(kind: Kind, shape: tuple[int, ...], place: int, device: int) -> Step |
 
 
 def _shape(shape: tuple[int, ...], kind: Kind) -> tuple[int, ...]:
-    """The shape of the curves of images."""
+    """Return the shape of the curves of images of this shape."""
     batch = shape[: -kind.n_spatial]
     if kind.cut is not None:
         *lead, channels = batch

@@ -1,7 +1,7 @@
 """A loss of curves of small images on CUDA devices, as one function of autograd.
 
-The forward pass computes the gradient, too: nothing depends on the gradient of the loss but a
-factor.
+The forward pass computes the gradient of the images, too. The backward pass multiplies it by the
+gradient of the loss.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ def curve_loss(
     kind: Kind,
     usual: Callable[[Tensor], Tensor],
 ) -> Tensor | None:
-    """The loss of images (..., spatial), or those (...) of each, or None where kernels have none.
+    """Return the loss of images (..., spatial), or None if there are no kernels for them.
 
-    `usual` computes the same of images in operators of torch, which are recorded. Compiled graphs,
-    `torch.func` and subclasses do not come here.
+    It is a number if `kind` reduces it, otherwise there is one (...) for each image. `usual` is a
+    function that computes the same loss of images by operators of torch, for gradients that are
+    recorded. The caller has excluded compiled graphs, `torch.func` and tensor subclasses.
     """
     place = images.get_device()
     if targets.dtype not in TARGETS:
@@ -51,6 +52,8 @@ def curve_loss(
 
 
 class _Loss(torch.autograd.Function):
+    """The function of `curve_loss`, by kernels."""
+
     @staticmethod
     def forward(
         ctx: Any,

@@ -19,13 +19,13 @@ FLOATS = torch.float32, torch.float64
 
 
 class Numbers(NamedTuple):
-    """What directions, levels and steps follow from."""
+    """The arguments of a transform besides the shapes: directions, levels and sharpness."""
 
     directions: Tensor
     """(k, d), of any length."""
     scale: Tensor
     levels: Tensor
-    """(n,), or with a step the free numbers that increasing levels follow from."""
+    """(n,), or with a step the free numbers from which increasing levels are computed."""
     step: Tensor | None
     sharpness: Tensor
 
@@ -34,14 +34,14 @@ class Complexes(NamedTuple):
     """A batch of shapes."""
 
     batch: Tensor
-    """The shape of each point, int64."""
+    """The number of the shape of each point, int64."""
     shapes: int
-    """Number of shapes."""
+    """The number of shapes."""
     simplices: Sequence[Tensor]
-    """int64."""
+    """The points of the simplices of each dimension, (simplices, points of each), int64."""
 
     def at(self, points: Tensor) -> Shapes:
-        """Return addresses and sizes, with those of points."""
+        """Return the addresses and sizes of these tensors and of the points."""
         rows = tuple([part.data_ptr() for part in self.simplices])
         counts = tuple([part.shape[0] for part in self.simplices])
         own = points.data_ptr(), self.batch.data_ptr()
@@ -51,12 +51,12 @@ class Complexes(NamedTuple):
 def fused_shapes(
     points: Tensor, complexes: Complexes, numbers: Numbers, is_logarithm: bool
 ) -> Tensor | None:
-    """Transforms (shapes, k, n) of points (m, d), with gradients, or None.
+    """Return the transforms (shapes, k, n) of points (m, d), or None if there are no kernels.
 
-    None stands for what kernels do not take: dtypes that differ, points that are not in the order
-    of their shapes, and arguments with an error. With `is_logarithm` scale and sharpness are given
-    by their logarithms. Waits for the device to check the arguments. Compiled graphs, `torch.func`
-    and subclasses do not come here.
+    There are none for dtypes that differ, for points that are not in the order of their shapes, and
+    for arguments with an error; the call waits for the device, which checks them. With
+    `is_logarithm`, scale and sharpness are given by their logarithms. The transforms have
+    gradients. The caller has excluded compiled graphs, `torch.func` and tensor subclasses.
     """
     if is_current_stream_capturing() or not _are_alike(points, complexes, numbers):
         return None
@@ -82,7 +82,7 @@ def fused_shapes(
 
 
 def _are_alike(points: Tensor, complexes: Complexes, numbers: Numbers) -> bool:
-    """Whether these are contiguous on one device, not negated, and floats of one dtype."""
+    """Whether these are contiguous on one device, and the floats of one dtype and not negated."""
     place = points.get_device()
     dtype = points.dtype
     if dtype not in FLOATS:
@@ -102,7 +102,10 @@ BEFORE_SIMPLICES = len(("points", *Numbers._fields, "kept", "batch"))
 
 
 class _Call:
-    """What autograd does not see of a call."""
+    """The plan and the complexes of a call, and the reply of the device to its checks.
+
+    Autograd sees it as one argument that has no gradient.
+    """
 
     reply: Any
 
@@ -112,6 +115,8 @@ class _Call:
 
 
 class _Shapes(torch.autograd.Function):
+    """The function of `fused_shapes`, by kernels."""
+
     @staticmethod
     def forward(ctx: Any, points: Tensor, *given: Any) -> Tensor:
         *tensors, call = given
@@ -169,7 +174,7 @@ def _addresses(tensors: Sequence[Tensor | None]) -> tuple[int, ...]:
 
 
 def _by_operators(points: Tensor, numbers: Numbers, complexes: Complexes, kind: Kind) -> Tensor:
-    """The same by operators, which can be batched."""
+    """Return the transforms by operators of torch, whose gradients can be batched and recorded."""
     directions, scale, levels, step, sharpness = numbers
     if step is not None:
         levels = increasing_in_torch(levels, step)

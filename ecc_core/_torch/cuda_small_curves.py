@@ -1,7 +1,7 @@
 """Soft curves of small images on CUDA devices, with few steps in Python in each pass.
 
-Those of the backward pass take two or three times as long as others, since autograd's thread finds
-no caches filled.
+A step in Python takes two or three times as long in the backward pass as elsewhere, because
+autograd runs it in a thread of its own, for which the caches of the processor are cold.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from ecc_core._torch.operators import is_plain
 
 
 def passes_of(*args: Any) -> CurvePasses | None:
-    """Return the passes for arguments of `fused_curve`, or None if there are none for them."""
+    """Return the plan of both passes for arguments of `fused_curve`, or None if there is none."""
     image, thresholds, _, terms, mask, connectivity, superlevel, _, _, n_spatial = args
     if terms is not None or mask is not None:
         return None
@@ -28,13 +28,15 @@ def passes_of(*args: Any) -> CurvePasses | None:
 
 
 def small_curve(passes: CurvePasses, *args: Any) -> Tensor:
-    """Curves (..., n) of images (..., spatial), with gradients."""
+    """Return the curves (..., n) of images (..., spatial), with gradients."""
     image, thresholds, sharpness, _, _, *flags, ties, keep, _ = args
     found: Tensor = _Small.apply(image, thresholds, sharpness, passes, (*flags, ties), keep)  # type: ignore[no-untyped-call]
     return found
 
 
 class _Small(torch.autograd.Function):
+    """The function of `small_curve`, by kernels."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -89,7 +91,7 @@ def _address(tensor: Tensor | None) -> int:
 
 
 def _by_operators(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-    """Gradients that are recorded, or of mapped gradients, by operators of torch."""
+    """Return the gradients by operators of torch, which can be recorded and batched."""
     image, thresholds, sharpness, kept = ctx.saved_tensors
     steps = ctx.passes.steps
     images = steps.shape[0]

@@ -1,8 +1,8 @@
 """Layers on CUDA devices as one function of autograd, from parameters to curves.
 
-Python takes longer than kernels in a training step of small images, most of all in the backward
-pass, since autograd's thread finds no caches filled. What can be found once for a shape is
-therefore found once: see `Step`.
+In a training step of small images Python takes longer than the kernels, most of all in the backward
+pass: autograd runs it in a thread of its own, for which the caches of the processor are cold. So
+everything that depends on the shape only is computed once and kept in a `Step`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from ecc_core._torch.operators import gradients_in_torch, is_plain
 
 
 class Step(NamedTuple):
-    """What is computed of tensors of one shape."""
+    """The plan of a layer for tensors of one shape."""
 
     steps: Steps
+    """The launches of kernels in each pass."""
     shape: tuple[int, ...]
-    """Of the curves."""
+    """The shape of the curves."""
     by_operators: Callable[..., Tensor]
-    """Computes the same of the tensors by operators, which can be batched and are recorded."""
+    """Computes the curves by operators of torch, whose gradients can be batched and recorded."""
 
 
 def are_alike(tensors: Sequence[Tensor | None]) -> bool:
@@ -46,13 +47,15 @@ def are_alike(tensors: Sequence[Tensor | None]) -> bool:
 def curves(tensors: Sequence[Tensor | None], step: Step) -> Tensor:
     """Compute the curves of tensors that are alike, with gradients.
 
-    Compiled graphs, `torch.func` and subclasses do not come here.
+    The caller has excluded compiled graphs, `torch.func` and tensor subclasses.
     """
     found: Tensor = _Curves.apply(*tensors, step)  # type: ignore[no-untyped-call]
     return found
 
 
 class _Curves(torch.autograd.Function):
+    """The function of `curves`, by kernels."""
+
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
         *tensors, step = args

@@ -1,6 +1,7 @@
-"""Soft transforms on CUDA devices: plain tensors of float32 in few launches.
+"""Soft transforms of plain float32 tensors on CUDA devices, in few launches of kernels.
 
-Levels and sharpness may be given by the parameters of a layer, so that a step of it is one node.
+The kernels can compute levels and sharpness from the parameters of a layer, so that its forward
+pass is one node of autograd.
 """
 
 from functools import partial
@@ -19,11 +20,12 @@ from ecc_core._torch.transform import Transformed, transform
 def fused_transform(
     given: Transformed, step: Tensor | None = None, is_logarithm: bool = False
 ) -> Tensor | None:
-    """Transforms (..., k, n) of weights (..., spatial), with gradients, in few launches, or None.
+    """Return the transforms (..., k, n) of weights (..., spatial), or None without kernels.
 
-    None stands for what kernels do not take: empty or negated tensors, and others than float32 on
-    one device. With a step, heights are free numbers of increasing levels; the sharpness may be a
-    logarithm. Compiled graphs, `torch.func` and subclasses do not come here.
+    There are none for empty or negated tensors, for other dtypes than float32, and for several
+    devices. With a step, `heights` are the free numbers from which increasing levels are computed.
+    With `is_logarithm`, the sharpness is given by its logarithm. The transforms have gradients. The
+    caller has excluded compiled graphs, `torch.func` and tensor subclasses.
     """
     weights, directions, heights, sharpness = given[:4]
     tensors = (
@@ -50,7 +52,7 @@ def _plan(
     form: tuple[bool, bool],
     device: int,
 ) -> Step | None:
-    """Return what is computed of weights with the options of `Transformed`; None if it is empty."""
+    """Return the plan for weights of a shape and the options of `Transformed`; None if empty."""
     if 0 in (*shape, directions, levels):
         return None
     connectivity, extension, spacing = options

@@ -1,7 +1,7 @@
 """The operator of soft curves and its derivatives.
 
-The forward operator also returns the derivatives by thresholds and sharpness, which cost next to
-nothing along with the curve. A second operator computes the gradient of the image.
+The forward operator also returns the derivatives by thresholds and sharpness, which take hardly any
+time in addition to the curve. A second operator computes the gradient of the image.
 """
 
 import math
@@ -44,7 +44,7 @@ def _plain(
     ties: Ties,
     keep: bool,
 ) -> tuple[Tensor, ...]:
-    """The curve alone, as a sum over the cells."""
+    """Return the curve without its derivatives, as a sum over the cells."""
     values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel)
     levels = -thresholds if superlevel else thresholds
     curve = torch.zeros_like(levels)
@@ -64,7 +64,7 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
 def gradients_of(
     needed: tuple[bool, ...], saved: tuple[Any, ...], options: tuple[Any, ...], gradient: Tensor
 ) -> tuple[Any, ...]:
-    """Gradients of the arguments of the operator, from the tensors that it saves."""
+    """Return the gradients of the arguments of the operator, from the tensors that it saves."""
     needs_image, needs_thresholds, needs_sharpness, needs_terms = needed[:4]
     if needs_terms:
         wanted = "wide"
@@ -84,7 +84,7 @@ def gradients_of(
 
 
 def by_direction_terms(by_image: Tensor, dtype: torch.dtype) -> Tensor:
-    """The gradient of the terms along each axis, summed in float64 since terms cancel."""
+    """Return the gradient of the terms along each axis, summed in float64 because terms cancel."""
     axes = range(1, by_image.dim())
     sums = []
     for axis in axes:
@@ -110,7 +110,7 @@ def pushed(
     saved: tuple[Any, ...],
     options: tuple[Any, ...],
 ) -> Tensor:
-    """Tangent (batch, n) of the curves for those of the images, thresholds and sharpness."""
+    """Return the tangent (batch, n) of the curves for those of images, thresholds and sharpness."""
     slopes, spreads = saved[:2]
     total = torch.zeros_like(slopes)
     if by_image is not None:
@@ -123,7 +123,11 @@ def pushed(
 
 
 def _pushed_by_images(change: Tensor, saved: tuple[Any, ...], options: tuple[Any, ...]) -> Tensor:
-    """Tangent (batch, n) of the curves for that of the filtration, from the gradient by level."""
+    """Return the tangent (batch, n) of the curves for a change of the filtration.
+
+    It is the product with the gradient of the filtration, which is computed for one level at a
+    time.
+    """
     slopes, spreads, coefficients, image, thresholds, *others = saved
     change = change.to(slopes.dtype)
     each = []
@@ -159,7 +163,7 @@ def soft_curve(
     """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
     `thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for
-    any other. With `keep` the coefficients (batch, points) are returned too, so that the backward
+    all others. With `keep` the coefficients (batch, points) are returned too, so that the backward
     pass does not compute them again.
     """
     given = SoftImages(
@@ -213,7 +217,7 @@ def soft_curve_backward(
     ties: str,
     wanted: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the images, and for each image of thresholds (batch, n) and sharpness (batch,).
+    """Gradients of images, and for each of them, of thresholds (batch, n) and sharpness (batch,).
 
     `wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in
     their dtype), or "wide" (in float32 for images of a narrower dtype).

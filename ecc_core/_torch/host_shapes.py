@@ -52,7 +52,7 @@ def simplicial_gradients(
 
 
 def raise_for_values(given: SoftShapes) -> None:
-    """Raise the error of values that kernels must not take; they are copied to the host."""
+    """Copy values that kernels have refused to the host, where the check raises the error."""
     weights = given.weights
     host = SoftShapes(
         points=given.points.cpu(),
@@ -68,7 +68,7 @@ def raise_for_values(given: SoftShapes) -> None:
 
 
 def _complexes(given: SoftShapes) -> SoftComplexes:
-    """Return what kernels take, with checked values; tensors must be on the CPU."""
+    """Return checked arrays for the kernels; tensors must be on the CPU."""
     points = _array(given.points)
     weights = None if given.weights is None else _array(given.weights)
     vectors = _array(given.vectors)
@@ -90,7 +90,7 @@ def _complexes(given: SoftShapes) -> SoftComplexes:
     if not increasing:
         order = levels.argsort()
         levels = levels[order]
-    # Infinite levels are put beyond all heights.
+    # Infinite levels become finite ones so far from all heights that steps are 0 or 1 there.
     beyond = highest + 2 * DOUBLE_REACH / sharpness
     np.clip(levels, -beyond, beyond, out=levels)
     members = np.arange(len(shapes)) if in_order else np.argsort(shapes, kind="stable")

@@ -1,4 +1,4 @@
-"""Increasing levels from numbers without constraints, by kernels on CUDA devices."""
+"""Increasing levels, which are computed from free numbers; by kernels on CUDA devices."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from ecc_core._torch.operators import bypasses_torch, is_plain
 
 
 def increasing(free: Tensor, step: Tensor) -> Tensor:
-    """Add up a first number and the softplus of all others, in units of `step`."""
+    """Return cumulative sums of the first number and the softplus of the others, times `step`."""
     by_kernels = (
         free.is_cuda
         and free.dtype in (torch.float32, torch.float64)
         and free.is_contiguous()
         and bypasses_torch((free, step))
     )
-    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
+    # `has_kernels` comes last, because torch.compile cannot trace it.
+    if by_kernels and has_kernels("cuda"):
         found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
         return found
     return increasing_in_torch(free, step)
 
 
 def increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
-    """Add up the same by operators of torch."""
+    """Return the levels of `increasing` by operators of torch."""
     return step * torch.cat([free[:1], torch_functional.softplus(free[1:])]).cumsum(0)
 
 
 class _Increasing(torch.autograd.Function):
-    """Increasing numbers by one kernel forward and one backward, where torch needs thirteen."""
+    """Increasing levels by one kernel in each pass; torch launches thirteen in all."""
 
     @staticmethod
     def forward(ctx: Any, free: Tensor, step: Tensor) -> Tensor:
@@ -54,7 +55,7 @@ class _Increasing(torch.autograd.Function):
 
 
 def free_increasing(values: Tensor, step: Tensor) -> Tensor:
-    """Inverse of :func:`increasing`."""
+    """Return the free numbers of which `values` are the increasing levels."""
     scaled = values / step
     gaps = scaled.diff()
     return torch.cat([scaled[:1], gaps + torch.log(-torch.expm1(-gaps))])

@@ -1,7 +1,7 @@
 """Operators on batches of images: registration with torch, derivatives and vmap rules.
 
-Implementations are registered with the functions of `torch.library`, since `custom_op` would check
-in every call that no result shares memory with an argument, which takes longer than the kernels.
+`torch.library.custom_op` is not used, because it would check in every call that no result shares
+memory with an argument, which takes longer than the kernels.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ DEVICES = ("cpu", "cuda")
 
 
 def _save_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Set up derivatives that only raise an error."""
+    """Save nothing for derivatives that only raise an error."""
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -39,14 +39,14 @@ def operator(
     push: Callable[..., Any] | None = None,
     plain: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as an operator of torch, and return what calls it.
+    """Register a function as an operator of torch, and return a function that calls it.
 
     `fake` returns empty results, and `plain` the same results in operators of torch, for models
     that are exported to ONNX. `stacked` are the positions of the arguments with a leading batch
     axis, which all results have. `backward` takes the gradients of the results, and `push` the
-    tangents of the arguments. Both find all results but the first, and then the arguments that may
-    be tensors, among the saved tensors, and the other arguments, which come last, as `options`.
-    Without `push`, `backward` raises an error for both.
+    tangents of the arguments. In the context of both, `saved_tensors` are all results but the first
+    and then the arguments that may be tensors, and `options` are the other arguments, which come
+    last. Without `push`, `backward` must be a function that raises an error, and serves for both.
     """
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def operator(
 
 
 def no_second_derivatives(results: str) -> Callable[..., Any]:
-    """Make the derivatives of an operator that has none."""
+    """Return a function that raises an error in the place of derivatives of the `results`."""
 
     def refuse(ctx: Any, *gradients: Any) -> Any:
         raise RuntimeError(f"{results} have no second derivatives")
@@ -92,15 +92,18 @@ def _differentiable(
 ) -> Callable[..., Any]:
     """Make an operator differentiable by `torch.func` and in forward mode.
 
-    Neither uses the formulas of `torch.library.register_autograd`, which serve compiled graphs and
-    tensor subclasses. Calls with plain tensors bypass the registered formulas too, which is faster.
+    The formulas of `torch.library.register_autograd` serve only compiled graphs and tensor
+    subclasses. Calls with plain tensors bypass them, which is faster.
     """
 
     def run(*args: Any) -> Any:
-        first = args[0]  # in a backward pass what `is_grads_batched` maps
+        # The first argument of a backward operator is the gradient, which may be batched by
+        # `is_grads_batched`.
+        first = args[0]
         mapped = torch._C._functorch.is_legacy_batchedtensor(first)
         if first.device.type in DEVICES and not mapped:
-            # The dispatcher takes as long as some kernels. It would resolve negated views.
+            # The dispatcher takes as long as some kernels, and is left out. It would also resolve
+            # negated views, which is done here.
             plain = [a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
             return implementation(*plain)
         with torch._C._AutoDispatchBelowAutograd():
@@ -139,22 +142,25 @@ def _is_traced() -> bool:
 
 
 def _is_transformed() -> bool:
-    """Whether `torch.func` or forward mode need to see the operator."""
+    """Whether a transform of `torch.func` or differentiation in forward mode is active."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
 def bypasses_torch(args: tuple[Any, ...]) -> bool:
-    """Whether a call with these arguments needs nothing of torch but gradients in reverse mode."""
+    """Whether a call needs nothing of torch but gradients in reverse mode.
+
+    It does not if it is neither traced nor transformed and its tensors are no subclasses.
+    """
     if _is_traced() or _is_transformed() or torch._C._len_torch_dispatch_stack():
         return False
-    for arg in args:  # noqa: SIM110, faster than a generator
+    for arg in args:  # noqa: SIM110, because a loop is faster than a generator.
         if isinstance(arg, Tensor) and type(arg) not in PLAIN:
             return False
     return True
 
 
 def is_plain(gradient: Tensor) -> bool:
-    """Whether kernels can read a gradient, and nothing records how it is used."""
+    """Whether kernels can read a gradient, and no operations on it are recorded."""
     return not (
         torch.is_grad_enabled()
         or gradient.is_neg()
@@ -165,7 +171,7 @@ def is_plain(gradient: Tensor) -> bool:
 def gradients_in_torch(
     values: Tensor, tensors: Sequence[Tensor], needed: Sequence[bool], gradient: Tensor
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of tensors by operators, which can be batched and are recorded."""
+    """Return the gradients of tensors by operators of torch, which are recorded."""
     wanted = [tensor for tensor, is_needed in zip(tensors, needed, strict=True) if is_needed]
     found = iter(torch.autograd.grad(values, wanted, gradient, create_graph=True))
     gradients = [next(found) if is_needed else None for is_needed in needed]
@@ -173,7 +179,7 @@ def gradients_in_torch(
 
 
 def _vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:
-    """Make the vmap rule of an operator on batches.
+    """Return the vmap rule of an operator on batches.
 
     If only arguments with a batch axis have the mapped axis, it is merged with the batch axis.
     Otherwise the operator is called for each index along the mapped axis.

@@ -1,8 +1,8 @@
 """Soft curves and transforms in operators of torch, for devices without kernels.
 
-Sums are taken over points and levels at once, as many levels as fit into a bounded memory. They
-need neither kernels nor a compiler, and take longer than kernels, which visit only the levels near
-a point.
+Every point is summed at every level, for as many levels at once as fit into a bounded memory. This
+needs neither kernels nor a compiler, and takes longer than kernels, which visit only the levels
+near the value of a point.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from ecc_core._torch.cells import Ties, coefficients_of, filtration
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 
 TERMS_AT_ONCE = 1 << 24
-"""Points times levels whose logistic functions are in memory together."""
+"""The number of logistic functions, points times levels, that are in memory together."""
 
 Sums = tuple[Tensor, Tensor, Tensor]
-"""Curves, and their derivatives by the level and by the sharpness."""
+"""Curves, and their derivatives by level and by sharpness."""
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -33,7 +33,7 @@ def weighted_curves(images: SoftImages, coefficients: Tensor) -> Sums:
 
 
 def _curves_of(values: Tensor, coefficients: Tensor, images: SoftImages) -> Sums:
-    """Curves of values of the sublevel filtration whose coefficients are known."""
+    """Return the sums for values of the sublevel filtration and their coefficients."""
     sign = -1 if images.superlevel else 1
     levels = sign * images.thresholds
     found = sums(values.flatten(1), coefficients[:, None], levels, images.sharpness)
@@ -49,7 +49,7 @@ def gradient(
     dtype: torch.dtype,
     double: bool,
 ) -> Tensor:
-    """Gradient of the images; sums of float32 are in float32, `double` or not."""
+    """Return the gradient of the images. `double` is ignored: sums are in the dtype of values."""
     image_values = _values(images)
     weights = coefficients
     if split or not coefficients.shape[1]:
@@ -98,11 +98,12 @@ def projection_gradients(
 
 
 def sums(values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor) -> Sums:
-    """Sums (rows, sets, n) of weight * s(z), z = sharpness * (level - value), and derivatives.
+    """Return the sums (rows, sets, n) of weight * s(z), and their derivatives.
 
-    Values are (rows, points) and weights (rows, sets, points). Points at -inf have entered at every
-    level and points at +inf never enter. Neither contributes to the derivatives. For NaN, and a
-    sharpness that is not positive and finite, sums are NaN.
+    Here z is sharpness * (level - value), and s is the logistic function. Values are (rows, points)
+    and weights (rows, sets, points). Points at -inf have entered at every level and points at +inf
+    never enter. Neither contributes to the derivatives. For NaN, and a sharpness that is not
+    positive and finite, sums are NaN.
     """
     dtype = values.dtype
     sharpness = torch.where((sharpness > 0) & sharpness.isfinite(), sharpness, torch.nan)
@@ -123,7 +124,10 @@ def sums(values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor) -> 
 
 
 def sums_of_slopes(values: Tensor, upstream: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
-    """Sums (rows, sets, points) over the levels of upstream (rows, sets, n) * sharpness * s'(z)."""
+    """Return the sums (rows, sets, points) of upstream * sharpness * s'(z) over the levels.
+
+    `upstream` is (rows, sets, n).
+    """
     values = _finite(values)
     total = values.new_zeros((*upstream.shape[:2], values.shape[1]))
     for some in _levels_at_once(values, levels):
@@ -133,7 +137,7 @@ def sums_of_slopes(values: Tensor, upstream: Tensor, levels: Tensor, sharpness: 
 
 
 def _sums_of_steps(values: Tensor, upstream: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
-    """Sums (rows, sets, points) over the levels of upstream (rows, sets, n) * s(z)."""
+    """Return the sums (rows, sets, points) of upstream (rows, sets, n) * s(z) over the levels."""
     total = values.new_zeros((*upstream.shape[:2], values.shape[1]))
     for some in _levels_at_once(values, levels):
         s = torch.sigmoid(sharpness * _distances(values, levels[some]))
@@ -142,19 +146,20 @@ def _sums_of_steps(values: Tensor, upstream: Tensor, levels: Tensor, sharpness: 
 
 
 def _product(first: Tensor, second: Tensor) -> Tensor:
-    """The matrix product in the dtype of its factors, where autocast would round them, too."""
+    """Return the matrix product in the dtype of its factors, which autocast would round."""
     with torch.autocast(first.device.type, enabled=False):
         return first @ second
 
 
 def _levels_at_once(values: Tensor, levels: Tensor) -> Iterator[slice]:
+    """Yield slices of the levels, each of as many as fit into the bounded memory."""
     step = max(1, TERMS_AT_ONCE // max(values.numel(), 1))
     for first in range(0, levels.numel(), step):
         yield slice(first, first + step)
 
 
 def _distances(values: Tensor, levels: Tensor) -> Tensor:
-    """Level less value, (rows, points, n)."""
+    """Return the differences of level and value, (rows, points, n)."""
     return levels - values[:, :, None]
 
 
@@ -163,23 +168,23 @@ def _finite(values: Tensor) -> Tensor:
 
 
 def _weights(values: Tensor, weights: Tensor) -> Tensor:
-    """The weights of points, without those of infinite points, which have no derivatives."""
+    """Return the weights of points; those of infinite points become 0."""
     return weights * values.isfinite()
 
 
 def _values(images: SoftImages) -> Tensor:
-    """Values (batch, *spatial) of the sublevel filtration, of the levels' dtype."""
+    """Return values (batch, *spatial) of the sublevel filtration, in the dtype of the levels."""
     image = images.image.to(images.thresholds.dtype)
     return filtration(image, images.direction_terms, images.mask, images.superlevel)
 
 
 def _coefficients(values: Tensor, images: SoftImages, ties: Ties) -> Tensor:
-    """Coefficients (batch, points) of values; those of points at +inf are undefined."""
+    """Return the coefficients (batch, points) of values; those of points at +inf are undefined."""
     return coefficients_of(values, images.connectivity, ties).flatten(1)
 
 
 def _projected(given: Projected) -> tuple[Tensor, Tensor]:
-    """Heights (k, points) of a grid along each vector, and weights (k, batch, points)."""
+    """Return heights (k, points) of a grid along each vector, and weights (k, batch, points)."""
     heights = _product(given.vectors, positions(given.weights.shape[2:], given.vectors))
     own = given.weights.flatten(2).index_select(1, orthants_of(given.vectors))
     return heights, own.transpose(0, 1)

@@ -39,7 +39,7 @@ def _plain(
     count: int,
     simplices: Sequence[Tensor],
 ) -> Tensor:
-    """The curves as sums over the simplices."""
+    """Return the curves as sums over the simplices."""
     heights = points @ (unit(directions) * scale).T
     found = heights.new_zeros((count, directions.shape[0], levels.shape[0]))
     for rows in [torch.arange(len(points), device=points.device)[:, None], *simplices]:
@@ -59,7 +59,8 @@ def _backward(ctx: Any, gradient: Tensor | None) -> tuple[Any, ...]:
     all_arguments = needed[1] or needed[4] or needed[5]
     found = soft_simplices_backward(gradient, *ctx.saved_tensors, *ctx.options, all_arguments)
     used = [part if need else None for part, need in zip(found, needed, strict=False)]
-    # torch.library wants the structure of the arguments, and torch.autograd.Function does not.
+    # `simplices` is a sequence: torch.library expects a list of its gradients, and
+    # torch.autograd.Function a single None.
     of_simplices = needed[8]
     none = [None] * len(of_simplices) if isinstance(of_simplices, list | tuple) else None
     return *used, None, None, none
@@ -77,7 +78,7 @@ def soft_simplices(
     count: int,
     simplices: Sequence[Tensor],
 ) -> Tensor:
-    """Curves (count, k, n) of shapes."""
+    """Curves (count, k, n) of `count` shapes along k directions."""
     given = SoftShapes(
         points=points,
         weights=weights,
@@ -145,7 +146,8 @@ def soft_simplices_backward(
     )
     find_gradients = soft_curves(points.device.type).simplicial_gradients
     found = find_gradients(given, gradient.detach(), all_arguments)
-    # Of the gradient of a vector, a change of its direction feels what is perpendicular to it.
+    # A vector is scale * direction / |direction|, so that its derivative by the direction is
+    # perpendicular to the vector.
     along = (found.vectors * units).sum(dim=1, keepdim=True)
     by_directions = (found.vectors - along * units) * (scale / lengths)
     others = [

@@ -1,4 +1,4 @@
-"""How many threads of the CPU serve a call."""
+"""The number of threads of a call on the CPU."""
 
 import torch
 
@@ -6,5 +6,5 @@ from ecc_core._request.resources import AtMost
 
 
 def threads() -> int:
-    """Use at most as many threads as torch."""
+    """Return a number of threads that is at most that of torch."""
     return AtMost(torch.get_num_threads())

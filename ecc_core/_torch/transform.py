@@ -1,6 +1,7 @@
 """The operator of soft transforms: curves of weighted points over their heights.
 
-A vertex has one weight for each orthant of the direction, which decides a cell's highest vertex.
+A vertex has one weight for each orthant of directions, because the orthant determines which vertex
+of a cell is the highest.
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,13 @@ from ecc_core._torch.operators import bypasses_torch, is_plain, no_second_deriva
 
 
 class Transformed(NamedTuple):
-    """Weights (..., spatial), and how they are transformed, all of which has been checked."""
+    """The checked arguments of a transform.
+
+    `weights` are (..., spatial), and `directions` (k, d) may have any length.
+    """
 
     weights: Tensor
-    directions: Tensor  # (k, d), of any length
+    directions: Tensor
     heights: Tensor
     sharpness: Tensor
     connectivity: int
@@ -34,7 +38,7 @@ def shape_of(given: Transformed) -> tuple[int, ...]:
 
 
 def transform(given: Transformed) -> Tensor:
-    """Transforms (..., k, n), by operators."""
+    """Return transforms (..., k, n), by operators."""
     vectors = scaled(unit(given.directions), given.spacing)
     flat = given.weights.reshape(-1, *given.weights.shape[-len(given.spacing) :])
     owned = orthant_coefficients(flat, given.connectivity, given.extension)
@@ -44,12 +48,12 @@ def transform(given: Transformed) -> Tensor:
 
 
 def unit(directions: Tensor) -> Tensor:
-    """Unit vectors along directions (..., d)."""
+    """Return unit vectors along directions (..., d)."""
     return unit_and_length(directions)[0]
 
 
 def unit_and_length(directions: Tensor) -> tuple[Tensor, Tensor]:
-    """Unit vectors along directions (..., d), and the lengths (..., 1) of the directions.
+    """Return unit vectors along directions (..., d), and the lengths (..., 1) of the directions.
 
     Directions are divided by their largest component first, so that no square overflows or
     vanishes. This changes neither the unit vectors nor their derivatives.
@@ -61,9 +65,10 @@ def unit_and_length(directions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    """Sum the signed weights of the cells of which each vertex is the highest, for each orthant.
+    """Return for each orthant and vertex the sum of the signed weights of the cells that it owns.
 
-    Weights of shape (batch, *spatial) give (batch, 2**d, *grid). The vertices are the points
+    A vertex owns the cells of which it is the highest vertex in directions of the orthant. Weights
+    of shape (batch, *spatial) give (batch, 2**d, *grid). The vertices are the points
     for connectivity 1 and otherwise the corners of their cubes. Orthants are numbered as in
     :func:`orthants_of`.
     """
@@ -74,7 +79,7 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
 
 
 class _Orthants(torch.autograd.Function):
-    """The same by kernels, which take a fifth of the time of operators of torch or less."""
+    """The sums by kernels, which take a fifth of the time of operators of torch or less."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, *options: Any) -> Tensor:
@@ -95,14 +100,17 @@ class _Orthants(torch.autograd.Function):
 
 
 def scaled(vectors: Tensor, spacing: Sequence[float]) -> Tensor:
-    """Multiply the components (k, d) of vectors by the spacing, without copies to a device."""
+    """Multiply the components of vectors (k, d) by the spacing, without a copy to the device."""
     if all(step == 1 for step in spacing):
         return vectors
     return torch.stack([vectors[:, axis] * step for axis, step in enumerate(spacing)], 1)
 
 
 def add_heights(images: Tensor, units: Tensor, scales: Tensor, spacing: Sequence[float]) -> Tensor:
-    """Images (..., k, spatial): images (..., spatial) and their heights along unit vectors."""
+    """Return images (..., k, spatial), the sums of images (..., spatial) and heights of points.
+
+    Heights are those along unit vectors (k, d), times scales (k,).
+    """
     shape = images.shape[images.dim() - len(spacing) :]
     vectors = units * scales[:, None]
     heights = scaled(vectors, spacing)[:, :, None] * positions(shape, vectors)
@@ -117,7 +125,7 @@ def _fake(weights: Tensor, vectors: Tensor, heights: Tensor, *_: Any) -> tuple[T
 def _plain(
     weights: Tensor, vectors: Tensor, heights: Tensor, sharpness: Tensor
 ) -> tuple[Tensor, ...]:
-    """The curves alone, as sums over the points."""
+    """Return the curves without their derivatives, as sums over the points."""
     tops = vectors @ positions(weights.shape[2:], vectors)
     z = sharpness * (heights - tops.unsqueeze(2))  # (k, points, n)
     own = weights.flatten(2).index_select(1, orthants_of(vectors))  # (batch, k, points)
@@ -158,9 +166,9 @@ def soft_projection(
     heights: Tensor,
     sharpness: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, k, n) of weights (batch, orthants, *grid), and derivatives.
+    """Curves (batch, k, n) of weights (batch, orthants, *grid), with derivatives.
 
-    The derivatives are those by the height and by the sharpness.
+    The derivatives are those by height and by sharpness.
     """
     given = Projected(weights, vectors, heights, sharpness)
     if not (weights.numel() and vectors.numel() and heights.numel()):
@@ -194,7 +202,7 @@ def soft_projection_backward(
     of_weights: bool,
     of_sharpness: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of the weights, and for each image of vectors, heights and sharpness.
+    """Gradients of the weights, and for each image, of vectors, heights and sharpness.
 
     Those of the weights are undefined unless `of_weights`, and those of the sharpness zero unless
     `of_sharpness`.

@@ -9,8 +9,9 @@ from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.curve import gradients_of, pushed
 from ecc_core._torch.operators import operator
 
+# Options of soft curves that have no effect if coefficients are given.
 TERMS = None
-CONNECTIVITY = 1  # as the ties, without effect where the coefficients are given
+CONNECTIVITY = 1
 TIES = "raster"
 
 
@@ -29,7 +30,7 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
 
 
 def _saved(ctx: Any) -> tuple[Any, ...]:
-    """The saved tensors in the order of those of soft curves."""
+    """Return the saved tensors in the order of those of soft curves."""
     slopes, spreads, image, coefficients, thresholds, sharpness, mask = ctx.saved_tensors
     return slopes, spreads, coefficients, image, thresholds, sharpness, TERMS, mask
 
@@ -57,8 +58,8 @@ def weighted_soft_curve(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
-    The coefficients are (batch, points) of int8. `thresholds` and `sharpness` are float64 for a
-    float64 image and float32 for any other.
+    The coefficients are (batch, points), int8. `thresholds` and `sharpness` are float64 for a
+    float64 image and float32 for all others.
     """
     given = SoftImages(
         image=image,

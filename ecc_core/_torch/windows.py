@@ -1,4 +1,4 @@
-"""Windows of images, each an image of its own: by kernels on CUDA devices, else by views."""
+"""Windows of images as images of their own, by kernels on CUDA devices, otherwise by views."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,17 +19,17 @@ def windows(
     side: int,
     stride: int,
 ) -> Tensor:
-    """Windows (..., *positions, *window) of images (..., *spatial), each an image of its own.
+    """Return the windows (..., *positions, *window) of images (..., *spatial).
 
-    The last axes are padded with a value, by as many points as `before` and `after` tell for each
-    of them; negative numbers crop them.
+    Spatial axes are first padded with `value`, by as many points as `before` and `after` have for
+    each of them; negative numbers crop them.
     """
     if torch.onnx.is_in_onnx_export() and torch._C._get_tracing_state() is not None:
         raise RuntimeError(
             "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"
         )
     real = image.dtype in (torch.float32, torch.float64)
-    # torch.compile can trace neither `is_neg` nor `has_kernels`, and gets no further than this.
+    # torch.compile can trace neither `is_neg` nor `has_kernels`; `bypasses_torch` is false for it.
     if image.is_cuda and real and bypasses_torch((image,)) and not image.is_neg():
         lengths = image.shape[image.dim() - len(before) :]
         spans = [sum(three) for three in zip(before, lengths, after, strict=True)]
@@ -44,7 +44,7 @@ def windows(
 def cut_in_torch(
     image: Tensor, before: Sequence[int], after: Sequence[int], value: float, side: int, stride: int
 ) -> Tensor:
-    """Return the same as `windows`, by views of a padded image."""
+    """Return windows as `windows` does, as views of a padded image."""
     sides = zip(reversed(before), reversed(after), strict=True)
     image = pad(image, [n for pair in sides for n in pair], value=value)
     for axis in range(image.dim() - len(before), image.dim()):
@@ -53,7 +53,7 @@ def cut_in_torch(
 
 
 class _Windows(torch.autograd.Function):
-    """The same by one kernel each way, where torch needs about four and as many nodes."""
+    """Windows by one kernel in each pass; torch needs about four, and as many nodes of autograd."""
 
     @staticmethod
     def forward(ctx: Any, image: Tensor, *options: Any) -> Tensor:
@@ -73,7 +73,7 @@ class _Windows(torch.autograd.Function):
             found = soft_windows.gradients(gradient.contiguous(), ctx.shape, ctx.cut)
             return found, *[None] * 6
         before, after, _, value, side, stride = ctx.options
-        # The gradient may be mapped by `is_grads_batched`, and `new_zeros` of it would be, too.
+        # The gradient may be batched by `is_grads_batched`, and so would be its `new_zeros`.
         dtype = gradient.dtype
         device = gradient.device
         with torch.enable_grad():
