@@ -139,10 +139,13 @@ def _unit_vectors(array: Array) -> Floats:
         i = int(bad[0])
         raise ValueError(f"`directions` must be finite and not zero, got {array[i]} in row {i}")
     largest = np.abs(vectors).max(axis=1, keepdims=True)
-    scaled = vectors / 2.0 ** np.frexp(largest)[1]  # exact; squares neither overflow nor vanish
-    norm = np.linalg.norm(scaled, axis=1, keepdims=True) * 2.0 ** np.frexp(largest)[1]
-    unit = np.abs(norm - 1) <= 4 * np.finfo(np.float64).eps
-    return np.where(unit, vectors, scaled / np.linalg.norm(scaled, axis=1, keepdims=True))
+    # A power of 2 scales exactly, and squares of components of at most 1 do not overflow.
+    exponents = np.frexp(largest)[1]
+    scaled = np.ldexp(vectors, -exponents)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        is_unit = np.abs(np.ldexp(lengths, exponents) - 1) <= 4 * np.finfo(np.float64).eps
+    return np.where(is_unit, vectors, scaled / lengths)
 
 
 def parse_heights(given: Any, bounds: Any, *, name: str = "heights") -> tuple[Floats | None, int]:
