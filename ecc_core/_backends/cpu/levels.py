@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,23 @@ COEFFICIENT_OFFSET = 128
 SHIFT = np.uint64(COEFFICIENT_BITS)
 KEY_SIZE = 4  # Blocks are cut as for keys of so many bytes.
 
+
+class _Pair(NamedTuple):
+    """Two floats of one size, as integers of their bits and as floats."""
+
+    bits: Struct
+    floats: Struct
+    sign: int
+    """The bit of the sign."""
+    every: int
+    """All bits."""
+
+
+_PAIRS = {
+    2: _Pair(Struct("=2H"), Struct("=2e"), 1 << 15, (1 << 16) - 1),
+    4: _Pair(Struct("=2I"), Struct("=2f"), 1 << 31, (1 << 32) - 1),
+    8: _Pair(Struct("=2Q"), Struct("=2d"), 1 << 63, (1 << 64) - 1),
+}
 BYTES = token_of(np.dtype(np.uint8))
 NO_BOX = (0, (0, 0), (0, 0, 0))
 
@@ -268,12 +286,10 @@ def _finite_range(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     if dtype.kind != "f":
         return (bool(low), bool(high)) if dtype == np.bool_ else (low, high)
     # `values_of` does the same for arrays, but takes longer for two keys.
-    bits = 8 * dtype.itemsize
-    sign = 1 << (bits - 1)
-    negative = (1 << bits) - 1
-    keys = [int(key) ^ (sign if key & sign else negative) for key in (int(low), int(high))]
-    first, last = np.array(keys, unsigned(dtype)).view(dtype).tolist()
-    return first, last
+    pair = _PAIRS[dtype.itemsize]
+    first = low ^ (pair.sign if low & pair.sign else pair.every)
+    last = high ^ (pair.sign if high & pair.sign else pair.every)
+    return pair.floats.unpack(pair.bits.pack(first, last))
 
 
 @lru_cache(maxsize=16)

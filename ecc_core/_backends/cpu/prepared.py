@@ -7,7 +7,7 @@ scan and sum, and one more for the range of the values where thresholds depend o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from ecc_core._backends.cpu.levels import range_at
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, cut, kept_arrays, lay_out
 from ecc_core._backends.cpu.scans.stacks import cumulate, parts_of, spatial_order
-from ecc_core._backends.cpu.sources import Block, Box, Source
+from ecc_core._backends.cpu.sources import Block, Box, Source, address_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
 from ecc_core._request.thresholds import Thresholds
@@ -27,6 +27,7 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
+KEPT_RANGES = 4  # Images often come again, or share the range of their type.
 NO_PLACE = (0, 0, 0)  # Stands for the place of coefficients, which are not written here.
 
 
@@ -73,23 +74,27 @@ def plan(
 
         forest = OneForest(prepared.block, dtype, filtration)
 
+    @lru_cache(maxsize=KEPT_RANGES)
+    def over(bounds: tuple[Any, Any]) -> tuple[Array, Sequence[Plan]]:
+        """Return the thresholds over a range of values, and the plans at them."""
+        spread = levels.over(lambda: bounds, geometry.spatial)
+        return spread, plans_at(spread)
+
     def run(image: Array) -> Any:
         box, _values = prepared.box(image)  # The values must live as long as their address is used.
-        find = partial(prepared.value_range, box)
         now = at
         known = plans
         if levels.needs_range:
-            now = levels.over(find, geometry.spatial)
-            known = plans_at(now)
+            now, known = over(prepared.value_range(box))
         result = np.zeros((1, now.size), np.int64)
         prepared.add(box, known, result)
         if kind == "number":
             return int(result.item())
         values = result[0] if forest is None else forest.curves(box, now, result[0])
-        levels.warn_if_missed(now, values, find, "image")
+        levels.warn_if_missed(now, values, partial(prepared.value_range, box), "image")
         if levels.array is not None:
             return None, values
-        return (now if levels.needs_range else now.copy()), values
+        return now.copy(), values
 
     return run
 
@@ -113,12 +118,12 @@ class OneBlock:
         self.scan = kernels.scan_3d if scanner.ndim == 3 else kernels.scan_2d
         closed = scanner.closed_sides(self.layout)
         self.sides = self.layout.geometry, kernels.Borders(*closed, scanner.cubes)
-        (address, *where), _ = source.box(self.block)
-        self.where = where  # strides and extents
+        (address, self.strides, self.extents), _ = source.box(self.block)
         self.offset = address - images.ctypes.data if source.direct else None
         contiguous = not source.direct or images.flags.c_contiguous
         size = images.size
-        self.memory = ((size, size), (1, 1, size)) if contiguous else where
+        in_one_row = (size, size), (1, 1, size)
+        self.memory = in_one_row if contiguous else (self.strides, self.extents)
 
     @classmethod
     def of(
@@ -134,8 +139,8 @@ class OneBlock:
     def box(self, image: Array) -> tuple[Box, Array]:
         """Return an image as loaders read it, and the array that owns the memory."""
         if self.offset is not None:
-            address = image.__array_interface__["data"][0] + self.offset
-            return (address, *self.where), image
+            address = address_of(image) + self.offset
+            return (address, self.strides, self.extents), image
         images = self.geometry.stack(image)
         _, source, _ = next(parts_of(images, None, *self.order, self.dtype.itemsize))
         return source.box(self.block)

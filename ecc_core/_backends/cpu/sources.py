@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -80,6 +81,32 @@ class _Scratch(threading.local):
             self._buffers[name] = buffer
         view = self._views[name] = buffer[:size].view(dtype)
         return view
+
+
+class _ArrayStruct(ctypes.Structure):
+    """What the attribute ``__array_struct__`` of an array points to, by NumPy's array interface."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("kind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+    )
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def address_of(array: Array) -> int:
+    """Return ``array.ctypes.data``, in half the time, which counts for small images."""
+    struct = _ArrayStruct.from_address(_pointer_of(array.__array_struct__, None))
+    return struct.data or 0
 
 
 @lru_cache(maxsize=64)
