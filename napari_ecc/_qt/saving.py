@@ -107,11 +107,13 @@ class Setting(NamedTuple):
 
 def _settings(panel: Any) -> dict[str, Setting]:
     """The settings by name: what the forms show, but for layers and what is in them."""
-    found = {name: Setting(panel.model, check) for name, check in panel.more_settings.items()}
+    found = {}
     for form in panel.findChildren(Form):
         own = {k: model for k, model in form.models.items() if k not in form.offered}
         found |= {name: Setting(model, form.checked) for name, model in own.items()}
-    return found
+    # Columns can be set before objects are measured, when a form has none to choose from
+    more = {name: Setting(panel.model, check) for name, check in panel.more_settings.items()}
+    return found | more
 
 
 def save_settings(panel: Any, path: str) -> None:
@@ -124,7 +126,10 @@ def save_settings(panel: Any, path: str) -> None:
 def load_settings(panel: Any, path: str) -> None:
     """Read settings of a dock; a ValueError says what is wrong with them, and none is set."""
     known = _settings(panel)
-    values = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: this must be a file of settings, as JSON: {error}") from None
     if not isinstance(values, dict) or values.pop("dock", None) != panel.title:
         raise ValueError(f"{path}: these are not settings of the dock {panel.title}")
     unknown = sorted(set(values) - set(known))

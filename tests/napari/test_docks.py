@@ -25,7 +25,7 @@ import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.canvas import Plot
 from napari_ecc._qt.colours import colours_of
-from napari_ecc._qt.saving import errors_shown, load_settings
+from napari_ecc._qt.saving import errors_shown, load_settings, save_settings
 
 
 def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, qtbot):
@@ -237,6 +237,35 @@ def test_values_of_settings_are_checked(open_panel, tmp_path, messages, dock):
             changed[name] = value
     assert said == [f"{path}: `{name}` must be {words}" for name, _, words in WRONG[dock]]
     assert changed == {}
+
+
+def test_gates_are_loaded_before_objects_are_measured(open_panel, tmp_path):
+    """Though there are no columns yet to choose the axes from."""
+    path = str(tmp_path / "settings.json")
+    _, panel = open_panel("Objects")
+    gate = ((0.0, 1.0), (2.0, 1.0), (1.0, 3.0))
+    panel.model.first = "area"
+    panel.model.gate = gate
+    save_settings(panel, path)
+    panel.model.first = "ecc_pc1"
+    panel.model.gate = ()
+    load_settings(panel, path)
+    assert panel.model.first == "area"
+    assert panel.model.gate == gate
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b'{"dock": "Com', b"\xff\xfe", b"[" * 100_000, b"1" * 5000],
+    ids=["empty", "cut off", "no text", "deep", "long number"],
+)
+def test_a_damaged_file_of_settings_is_named(open_panel, tmp_path, messages, content):
+    path = tmp_path / "settings.json"
+    path.write_bytes(content)
+    _, panel = open_panel("Compare")
+    with errors_shown():
+        load_settings(panel, str(path))
+    assert messages[-1].startswith(f"{path}: this must be a file of settings, as JSON: ")
 
 
 def test_layers_that_arrive_and_that_are_selected(open_panel, qtbot):
