@@ -1,11 +1,13 @@
 """Forward and backward passes of each layer and loss on a CUDA device, launched from Python.
 
-    python -m benchmarks.cuda_layers [--output benchmarks/results/cuda_layers]
+    python -m benchmarks.cuda_layers [--output benchmarks/results/cuda_layers] [--beside CHECKOUT]
 
 Milliseconds of a pass, the median of turns of 50 passes that follow each other, by turns. "Empty"
 is an operator of the same tensors whose forward and backward passes only allocate results: what
 torch and its thread take. "With launches" besides launches as many kernels as the layer, which do
-nothing. "One thread" is without the thread of autograd (`torch.autograd.set_multithreading_enabled`).
+nothing. "One thread" is without the thread of autograd, by
+`torch.autograd.set_multithreading_enabled(False)`. "Before" is another checkout, by turns, in a
+process of its own as the layers themselves.
 
 Writes OUTPUT.json and OUTPUT.md.
 """
@@ -13,6 +15,7 @@ Writes OUTPUT.json and OUTPUT.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections.abc import Callable
 from functools import cache
@@ -24,6 +27,7 @@ import cupy
 import torch
 from torch import Tensor, nn
 
+from benchmarks.checkouts import REPOSITORY, Checkout, answer_questions
 from benchmarks.meshes import shapes_of
 from benchmarks.pages import markdown_table, paragraph_of
 from benchmarks.step_timing import milliseconds
@@ -38,11 +42,9 @@ from ecc_core.nn.functional import soft_euler_curve
 
 TURNS = 9
 STEPS = 50
-HEAD = (
-    "| layer | ms | empty | with launches | ms / with launches "
-    "| one thread: ms | empty | with launches |"
-)
 KINDS = "ms", "empty", "launching"
+ALONE = "one thread: "
+MODULE = "benchmarks.cuda_layers"  # also where this file is the main module
 NOTHING = 'extern "C" __global__ void nothing() {}'
 Step = Callable[[], None]
 
@@ -61,10 +63,10 @@ def empty_kernel() -> Any:
 
 def launch_nothing(count: int) -> None:
     kernel = empty_kernel().ptr
-    stream = torch.cuda.current_stream().cuda_stream
-    cupy.cuda.runtime.setDevice(torch.cuda.current_device())
+    stream = torch._C._cuda_getCurrentRawStream(0)
+    launch = cupy.cuda.driver.launchKernel
     for _ in range(count):
-        cupy.cuda.driver.launchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
+        launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
 
 
 class _Empty(torch.autograd.Function):
@@ -140,7 +142,7 @@ def steps(
         "empty": step(lambda x: _empty(x, *own, like, None), image, own),
         "launching": step(lambda x: _empty(x, *own, like, launches), image, own),
     }
-    return both | {f"one thread: {kind}": in_one_thread(run) for kind, run in both.items()}
+    return both | {ALONE + kind: in_one_thread(run) for kind, run in both.items()}
 
 
 def loss_steps(loss: EulerCurveLoss, images: Tensor) -> dict[str, Step]:
@@ -205,34 +207,68 @@ def shape_steps() -> dict[str, Step]:
     return steps(lambda x: layer(x, simplices, **given), points, list(layer.parameters()))
 
 
-def row_of(layer: str, ms: dict[str, float]) -> str:
-    threads = [f"{ms[kind]:.3f}" for kind in KINDS]
-    alone = [f"{ms[f'one thread: {kind}']:.3f}" for kind in KINDS]
-    ratio = f"{ms['ms'] / ms['launching']:.1f}"
-    return f"| {' | '.join([layer, *threads, ratio, *alone])} |"
+def serve() -> None:
+    """Answer questions: the number of a case, of which each step is timed once."""
+    every = list(cases().items())
+
+    def answer(asked: dict[str, Any]) -> Any:
+        if asked["case"] >= len(every):
+            return None
+        name, kinds = every[asked["case"]]
+        return {"name": name, "ms": {kind: milliseconds(run, STEPS) for kind, run in kinds.items()}}
+
+    answer_questions(answer)
+
+
+def times_of(checkouts: list[Checkout]) -> list[dict[str, dict[str, float]]]:
+    """Milliseconds of each kind of step of each layer, for each checkout."""
+    found: list[dict[str, list[dict[str, float]]]] = [{} for _ in checkouts]
+    for turn in range(TURNS + 1):
+        for case in itertools.count():
+            answers = [checkout.ask(case=case) for checkout in checkouts]
+            if None in answers:
+                break
+            for own, answer in zip(found, answers, strict=True):
+                rows = own.setdefault(answer["name"], [])
+                if turn:
+                    rows.append(answer["ms"])
+    return [{name: medians_of(rows) for name, rows in own.items()} for own in found]
+
+
+def medians_of(rows: list[dict[str, float]]) -> dict[str, float]:
+    return {kind: median(row[kind] for row in rows) for kind in rows[0]}
+
+
+def table_of(now: dict[str, dict[str, float]], before: dict[str, dict[str, float]]) -> str:
+    has_before = bool(before)
+    columns = [*["before"] * has_before, "ms", "empty", "with launches", "ms / with launches"]
+    columns += ["one thread: " + column for column in columns[:1]] + columns[1:-1]
+    lines = []
+    for layer, ms in now.items():
+        cells = []
+        for prefix in ("", ALONE):
+            if has_before:
+                cells.append(f"{before[layer][prefix + 'ms']:.3f}")
+            cells += [f"{ms[prefix + kind]:.3f}" for kind in KINDS]
+            if not prefix:
+                cells.append(f"{ms['ms'] / ms['launching']:.1f}")
+        lines.append(f"| {' | '.join([layer, *cells])} |")
+    return markdown_table(f"| layer | {' | '.join(columns)} |", lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_layers"))
-    output = parser.parse_args().output
-    found = cases()
-    times: dict[str, dict[str, list[float]]] = {n: {k: [] for k in s} for n, s in found.items()}
-    for turn in range(TURNS + 1):
-        for name, both in found.items():
-            for kind, run in both.items():
-                taken = milliseconds(run, STEPS)
-                if turn:
-                    times[name][kind].append(taken)
-    medians = {
-        name: {kind: median(each) for kind, each in own.items()} for name, own in times.items()
-    }
+    parser.add_argument("--beside", type=Path, help="a checkout to measure by turns")
+    arguments = parser.parse_args()
+    paths = [REPOSITORY] if arguments.beside is None else [REPOSITORY, arguments.beside]
+    now, *others = times_of([Checkout(path, MODULE) for path in paths])
+    before = others[0] if others else {}
     name = torch.cuda.get_device_name(0)
-    rows = [{"layer": layer, **own} for layer, own in medians.items()]
-    report = {"device": name, "torch": torch.__version__, "rows": rows}
+    report = {"device": name, "torch": torch.__version__, "rows": now, "before": before}
+    output = arguments.output
     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    lines = [row_of(layer, own) for layer, own in medians.items()]
-    table = markdown_table(HEAD, lines)
+    table = table_of(now, before)
     text = paragraph_of(__doc__, 2)
     about = f"{name}; torch {torch.__version__}. {text}"
     output.with_suffix(".md").write_text(f"# Layers on a CUDA device\n\n{about}\n\n{table}\n")

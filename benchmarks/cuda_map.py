@@ -21,8 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -34,6 +32,7 @@ from unittest import mock
 import numpy as np
 
 import ecc_core as ecc
+from benchmarks.checkouts import REPOSITORY, Checkout, answer_questions
 from benchmarks.pages import cuda_device, rule
 
 try:
@@ -48,19 +47,10 @@ except ImportError:  # enough for `--picture`
 FIELDS = {"noise": 0, "smooth": 4}
 SMALL = {1: (1 << 16,), 2: (256, 256), 3: (32, 64, 64)}  # images for the time of the host
 TURNS = 2
+MODULE = "benchmarks.cuda_map"  # also where this file is the main module
 LOOPED, SIDES = 32, (64, 128, 256, 512)  # small images in a loop
 PICTURED = ("8192^2", "512^3")  # sizes
 TICKS = (1, 2, 3, 5, 10, 20, 30)  # of the picture
-REPOSITORY = Path(__file__).parents[1]
-# The process of a checkout: its own library, but these benchmarks.
-SERVE = """
-import sys
-sys.path.insert(0, {checkout!r})
-import ecc_core
-sys.path[0] = {repository!r}
-from benchmarks.cuda_map import serve
-serve()
-"""
 
 
 @lru_cache(maxsize=4)
@@ -174,40 +164,21 @@ def small_images() -> list[dict[str, Any]]:
 
 
 def serve() -> None:
-    """Answer questions, a line each: the number of a case, its field, and whether to check it."""
+    """Answer questions: the number of a case, its field, and whether to check it."""
     every = list(cases())
-    for line in sys.stdin:
-        asked = json.loads(line)
+
+    def answer(asked: dict[str, Any]) -> Any:
         try:
             if asked["case"] is None:
-                answer: Any = small_images()
-            else:
-                given = every[asked["case"]], asked["field"], asked["rate"]
-                answer = measure(*given, check=asked["check"])
+                return small_images()
+            given = every[asked["case"]], asked["field"], asked["rate"]
+            return measure(*given, check=asked["check"])
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        cupy.get_default_memory_pool().free_all_blocks()
-        print("answer " + json.dumps(answer), flush=True)
+            return {"error": f"{type(error).__name__}: {error}"}
+        finally:
+            cupy.get_default_memory_pool().free_all_blocks()
 
-
-class Checkout:
-    """A checkout of the repository, whose library runs in a process of its own."""
-
-    def __init__(self, path: Path) -> None:
-        self.name = path.resolve().name
-        code = SERVE.format(checkout=str(path.resolve()), repository=str(REPOSITORY))
-        command = [sys.executable, "-W", "ignore", "-c", code]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
-
-    def ask(self, **question: Any) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(question), file=self._process.stdin, flush=True)
-        for line in self._process.stdout:
-            if line.startswith("answer "):
-                return json.loads(line[len("answer ") :])
-        raise RuntimeError(f"the process of {self.name} ended")
+    answer_questions(answer)
 
 
 def least(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -325,11 +296,11 @@ def main() -> None:
     chosen = [i for i, case in enumerate(cases()) if is_chosen(case.row, arguments.rows)]
     if arguments.warm:
         which, parts = map(int, arguments.share.split("/"))
-        checkout = Checkout(arguments.checkout)
+        checkout = Checkout(arguments.checkout, MODULE)
         for i in chosen[which::parts]:
             checkout.ask(case=i, field="noise", rate=1e12, check=False)
         return
-    checkouts = [Checkout(path) for path in (REPOSITORY, *arguments.beside)]
+    checkouts = [Checkout(path, MODULE) for path in (REPOSITORY, *arguments.beside)]
     rate = read_rate()
     report: dict[str, Any] = {"read_rate": rate, "cases": []}
     report["device"] = cuda_device()
