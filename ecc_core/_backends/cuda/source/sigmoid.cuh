@@ -7,7 +7,7 @@ typedef ECC_REAL Real;
 
 ECC_DEVICE float exponential(float x) { return __expf(x); }
 ECC_DEVICE double exponential(double x) { return exp(x); }
-// Quotients, for denominators below 2^126: beyond it `__fdividef` is 0.
+// Return quotients, for denominators up to 2^126: for greater ones `__fdividef` returns 0.
 ECC_DEVICE float ratio(float a, float b) { return __fdividef(a, b); }
 ECC_DEVICE double ratio(double a, double b) { return a / b; }
 

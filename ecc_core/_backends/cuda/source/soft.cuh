@@ -1,4 +1,4 @@
-// Soft curves: the windows around the levels, curves as sums of moments, and the gradient of an image as a
+// Soft curves: windows around the levels, curves as sums of moments, and the gradient of an image as a
 // function of its values.
 //
 // The logistic function s differs from a step function only where |z| < kReach, with
@@ -17,20 +17,19 @@ constexpr int kMoments = 4;
 
 struct Window {
     float end, high, low;  // the start is high + low
-    int first, bins;       // `first` is the slot of the gap below
+    int first, bins;       // the slot of the gap below the window; the number of its bins
 };
 
 struct Head {
-    int count;  // of windows; negative if an argument is NaN
-    int slots;
+    int count;             // the number of windows; negative if an argument is NaN
+    int slots;             // the number of slots
     float width, per_bin;  // the width of a bin, and its reciprocal
 };
 
-// Words of the windows around so many levels, a multiple of 16 bytes.
+// The number of words that the windows around so many levels take, a multiple of 16 bytes.
 #define ECC_WINDOW_WORDS(levels) (((levels) * 6 + 11) & ~3)
 
-// The layout in memory: head, ends, highs, lows, sorted levels, their indices, offsets.
-
+// The windows in memory: head, ends, highs, lows, sorted levels, their indices, offsets.
 struct Windows {
     Head* head;
     float *ends, *highs, *lows, *sorted;
@@ -50,7 +49,7 @@ struct Windows {
         return {ends[i], highs[i], lows[i], offsets[i], offsets[i + 1] - offsets[i] - 1};
     }
 
-    // The first window whose end is greater than the value.
+    // Returns the first window whose end is greater than the value.
     ECC_DEVICE int find(float value) const {
         return first_failing(head->count, [&](int i) { return ends[i] <= value; });
     }
@@ -65,10 +64,11 @@ struct BinPlace {
 
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
 
-// The integer to which kRound was added. A conversion would take eight times as long.
+// Returns the integer to which kRound was added. A conversion would take eight times as long.
 ECC_DEVICE int to_int(float rounded) { return (int)(__float_as_uint(rounded) - 0x4B400000u); }
 
-// `window` is the first one whose end is greater than the value, or what get() returns if none is.
+// Returns the place of a value. `window` is the first one whose end is greater than the value, or what
+// get() returns if there is none.
 ECC_DEVICE BinPlace locate(float value, const Window& window, const Head& head) {
     const float along = (value - window.high) - window.low;
     const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
@@ -213,7 +213,7 @@ struct Evaluation {
         }
     }
 
-    // The sums of all lanes.
+    // Returns the sums over all lanes.
     ECC_DEVICE Evaluation total() const {
         return {warp_sum(sum), warp_sum(by_level), warp_sum(by_sharpness)};
     }
@@ -238,7 +238,8 @@ struct Curves {
     }
 };
 
-// The sum over the levels of gradient * sharpness * s'(z) at the value x, and its slope times `width`.
+// Returns the sum over the levels of gradient * sharpness * s'(z) at the value x, and its slope by x times
+// `width`.
 ECC_DEVICE float2 response(const Windows& windows, const Upstream& upstream, int image, int levels,
                            float l, double x, float width) {
     const double reach = (double)kReach / l;
@@ -257,10 +258,10 @@ ECC_DEVICE float2 response(const Windows& windows, const Upstream& upstream, int
     return make_float2(l * value, l * l * width * slope);
 }
 
-// The response at the start of a bin, or anything for the slot of a gap.
+// Returns the response at the start of a bin; for the slot of a gap, the result has no meaning.
 ECC_DEVICE float2 response_at(const Windows& windows, const Head& head, const Upstream& upstream,
                               int image, int levels, float l, int slot) {
-    // The last window that starts at or before the slot.
+    // This finds the last window that starts at or before the slot.
     const auto starts = [&](int i) { return windows.offsets[i + 1] <= slot; };
     const Window window = windows.get(first_failing(head.count - 1, starts));
     const double x = (double)window.high + (double)window.low +

@@ -1,5 +1,5 @@
-// The gradient of images: the coefficient times a function of the value, which is interpolated in a
-// table.
+// Writes the gradient of images. At a point it is the coefficient times a function of the value, which is
+// interpolated in a table.
 #include "soft_points.cuh"
 
 typedef ECC_OUT Out;
@@ -10,12 +10,12 @@ constexpr bool kSmall = ECC_SMALL;
 struct GatherWork {
     SoftPoints points;
     float* windows;
-    const float* sharpness;  // used by kSmall
-    const float2* table;     // (images, slots): value and slope per bin at the start of each bin
+    const float* sharpness;  // kSmall
+    const float2* table;     // (images, slots): value, and slope per bin, at the start of each bin
     Out* out;                // (images, points)
     int levels;
-    int slots;   // room for each image
-    int blocks;  // of each image
+    int slots;   // the most slots of an image for which there is room
+    int blocks;  // blocks of each image
     int room;    // words of shared memory for the table
 };
 
@@ -27,12 +27,12 @@ struct Lookup {
     const Windows windows;
     const Head head;
     const Window only;
-    const float2* table;  // null if it does not fit
+    const float2* table;  // kSmall: null if it does not fit
     const Totals& totals;
     float sharpness;
     int image;
 
-    // By cubic Hermite interpolation; zero outside of the windows.
+    // Interpolates by cubic Hermite polynomials. The result is zero outside of the windows.
     ECC_DEVICE float value(float v) const {
         if (kSmall && !table && v == v)
             return response(windows, totals.upstream, image, totals.levels, sharpness, v, 0.0f).x;

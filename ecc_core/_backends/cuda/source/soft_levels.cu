@@ -1,8 +1,8 @@
 // Kernels whose work depends on the levels only.
 #include "soft.cuh"
 
-// Computes the windows, and clears the moments of each image. Block i is that of image i. All blocks
-// write the same windows, so that each can use them without waiting for another.
+// Writes the windows, and clears the moments of each image. Block i is that of image i. All blocks write
+// the same windows, so that each can use them without waiting for another.
 extern "C" __global__ void soft_prepare(const float* thresholds, const float* sharpness,
                                         float* memory, long long* moments, int levels, int room) {
     const Windows windows(memory, levels);
@@ -18,8 +18,8 @@ extern "C" __global__ void soft_prepare(const float* thresholds, const float* sh
     if (threadIdx.x == 0) moments[kMoments * room] = 0;
 }
 
-// A warp for each level: curves and their derivatives from the moments of soft_scan.cu,
-// (images, kMoments * room + 1).
+// Writes curves and their derivatives from the moments of soft_scan.cu, (images, kMoments * room + 1). Each
+// level has a warp.
 extern "C" __global__ void soft_evaluate(const float* thresholds, const float* sharpness,
                                          float* memory, const long long* moments, float* curves,
                                          float* slopes, float* spreads, int levels, int room,

@@ -1,5 +1,5 @@
-// A loss of the curves of images and of their targets: what is compared, the errors, and the gradient of the
-// loss by the curves.
+// Kernels of a loss of the curves of images and of their targets, which write the images that are compared,
+// the losses, and their gradients by the curves.
 #include "soft_windows.cuh"
 
 typedef ECC_TARGET Target;
@@ -15,8 +15,8 @@ struct Compared {
     float sharpness;
 };
 
-// Windows (2, images, positions, window) of images and of targets; points that the mask leaves out never
-// enter superlevel sets. Points outside of images are background. Also writes the sharpness.
+// Writes windows (2, images, positions, window) of images and of targets, and the sharpness. Points that
+// the mask leaves out never enter superlevel sets. Points outside of images are background.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_compared(const Compared given, const WindowGrid grid, float* windows, float* sharpness,
                   long long size) {
@@ -36,9 +36,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 struct Norm {
-    double order;                // of the norm over levels: from 1 to infinity
-    double factor;               // of an error in the loss
-    int levels, rows, reserved;  // curves of one result
+    double order;                // the order of the norm over levels, from 1 to infinity
+    double factor;               // the factor of an error in the loss
+    int levels, rows, reserved;  // rows: the number of curves of a loss
 
     ECC_DEVICE double of(const float* curve, const float* target) const {
         double sum = 0;
@@ -53,7 +53,7 @@ struct Norm {
         return order == 2 ? sqrt(sum) : pow(sum, 1 / order);
     }
 
-    // As in torch, equal maxima share the gradient, and that of the norm 0 is 0.
+    // Writes the gradient. As in torch, equal maxima share it, and the gradient of the norm 0 is 0.
     ECC_DEVICE void write_gradient(const float* curve, const float* target, double norm,
                                    float* out) const {
         int maxima = 0;
@@ -72,8 +72,8 @@ struct Norm {
     }
 };
 
-// Losses, each a sum over rows of curves, and the gradients of the curves, (rows, levels). A block for each
-// loss. `curves` are those of images, then those of targets.
+// Writes losses, each of which is a sum over rows of curves, and the gradients of the curves, (rows,
+// levels). Each loss has a block. `curves` are those of images, then those of targets.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_errors(const Norm norm, const float* curves, float* losses, float* gradients) {
     __shared__ double sums[kThreads / 32];

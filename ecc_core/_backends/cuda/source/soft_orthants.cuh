@@ -1,23 +1,23 @@
 // Weights of vertices by orthant of the direction, which decides a cell's highest vertex, and the
 // gradients of the weights of points.
 //
-// Images of fewer than three axes have leading sides of 1. Vertices are the points, or the corners of
-// their cubes. A cell is its lowest vertex and the axes along which it extends, one bit each, the last
-// axis lowest.
+// Images of fewer than three axes have leading sides of 1. Vertices are the points, or the corners of their
+// cubes. A cell is given by its lowest vertex and its extent: the axes along which it extends, a bit for
+// each, of which that of the last axis is the lowest.
 #pragma once
 
 #include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS;
-constexpr int kExtents = 1 << ECC_AXES,
-              kOrthants = kExtents;  // an orthant's bits: negative components
+constexpr int kExtents = 1 << ECC_AXES;
+constexpr int kOrthants = kExtents;  // the bits of an orthant are the negative components
 
 struct Orthants {
     const Real* weights;       // (images, *sides)
-    long long size, vertices;  // of an image, and of its grid of vertices
+    long long size, vertices;  // the number of points and of vertices of an image
     int sides[3], grid[3];
-    int images, cubes, greatest;  // whether a cell has the weight of its greatest point
+    int images, cubes, greatest;  // greatest: whether a cell has the weight of its greatest point
 
     ECC_DEVICE static int bit(int extent, int axis) { return extent >> (2 - axis) & 1; }
 
@@ -26,7 +26,8 @@ struct Orthants {
         at[1] = index / sides[2] % sides[1];
         at[0] = index / sides[2] / sides[1];
     }
-    // The point whose weight a cell has, the first of equal ones; -1 if the cell is not in the object.
+    // Returns the point whose weight a cell has, the first of equal ones, or -1 if the cell is not in the
+    // object.
     __device__ long long owner(const Real* image, const int* vertex, int extent) const {
         int first[3], last[3];
 #pragma unroll
@@ -70,8 +71,8 @@ ECC_DEVICE void write_orthants(const Orthants& cells, long long index, Real* out
 #pragma unroll
     for (int extent = 0; extent < kExtents; ++extent)
 #pragma unroll
-        for (int upper = 0; upper < kExtents;
-             ++upper) {  // axes along which the vertex is an upper end
+        for (int upper = 0; upper < kExtents; ++upper) {
+            // `upper` are the axes along which the vertex is an upper end of the cell.
             if (upper & ~extent) continue;
             int lowest[3];
 #pragma unroll
@@ -80,7 +81,7 @@ ECC_DEVICE void write_orthants(const Orthants& cells, long long index, Real* out
             const long long owner = cells.owner(weights, lowest, extent);
             if (owner < 0) continue;
             const Real own = weights[owner];
-            const Real value = isinf(own) ? own - own : own;  // NaN, which no sum hides
+            const Real value = isinf(own) ? own - own : own;  // infinities become NaN in all sums
 #pragma unroll
             for (int orthant = 0; orthant < kOrthants; ++orthant)
                 if ((~orthant & extent) == upper)
@@ -104,7 +105,7 @@ ECC_DEVICE void write_weight_gradients(const Orthants& cells, long long index, c
     if (weights[point] != 0)
 #pragma unroll
         for (int extent = 0; extent < kExtents; ++extent) {
-            // Axes along which two cells of this extent have the point.
+            // These are the axes along which two cells of this extent have the point.
             const int choices = cells.cubes ? ~extent & (kExtents - 1) : extent;
 #pragma unroll
             for (int other = 0; other < kExtents; ++other) {

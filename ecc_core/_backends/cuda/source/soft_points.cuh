@@ -1,29 +1,29 @@
-// The points of images, which are contiguous, with coefficients from elsewhere (coefficients.py), and
-// the moments of those whose coefficient is not zero.
+// Reads the points of images, which are contiguous, with coefficients that other kernels have computed
+// (coefficients.py), and adds those whose coefficient is not zero to moments.
 #pragma once
 #include "soft.cuh"
 
 typedef ECC_ELEMENT Element;
 constexpr int kThreads = ECC_THREADS;
-constexpr int kEach = 8, kTurn = kThreads * kEach;  // points of a thread, and of a block, in a turn
+constexpr int kEach = 8, kTurn = kThreads * kEach;  // points of a thread and of a block in a turn
 
 // Points of one image after the other.
 struct SoftPoints {
     const Element* values;
     const signed char* coefficients;
-    long long count;            // of an image
+    long long count;            // points of an image
     const unsigned char* mask;  // or null
 
     ECC_DEVICE SoftPoints of(int image) const {
         const long long first = image * count;
         return {values + first, coefficients + first, count, mask ? mask + first : nullptr};
     }
-    // Of the sublevel filtration.
+    // Returns the value in the sublevel filtration, which is negated for superlevel sets.
     ECC_DEVICE float value(long long i) const {
         const float v = widen(values[i]);
         return kSuper ? -v : v;
     }
-    // The thread's points of a turn.
+    // Returns the index of point `k` of the thread in a turn.
     ECC_DEVICE static long long at(long long turn, int k) {
         return turn * kTurn + k * kThreads + threadIdx.x;
     }
@@ -36,7 +36,7 @@ struct Deposit {
     const Windows windows;
     const Head head;
     const Window only;  // if there is a single window
-    const float scale;  // of the first moment; that of the second is twice as large, and so on
+    const float scale;  // factor of the first moment; that of each next one is twice as large
     const Counts counts;
 
     ECC_DEVICE void point(float v, int c) const {
@@ -64,7 +64,7 @@ struct Deposit {
             nan |= v != v && (!points.mask || points.mask[i]);
             events |= (unsigned)(inside && points.coefficients[i]) << k;
         }
-        // So that the lanes of a warp have an event each, as long as they have any.
+        // Events are taken one by one, so that all lanes of a warp that have any are busy at the same time.
         for (; events; events &= events - 1) {
             const long long i = points.at(turn, __ffs(events) - 1);
             point(points.value(i), points.coefficients[i]);

@@ -1,24 +1,24 @@
-// From images to the moments of their points in the slots of their values (see soft.cuh).
+// Computes the moments of the points of images in the slots of their values (soft.cuh).
 #include "soft_points.cuh"
 
 struct ScanWork {
     SoftPoints points;
     float* windows;
-    long long* moments;  // (images, kMoments * slots + 1), zero at first: moment after moment, and
-                         // whether there is a NaN
+    // (images, kMoments * slots + 1), zero at launch: moment after moment, then whether there is a NaN.
+    long long* moments;
     int levels;
-    int slots;   // room for each image
-    int blocks;  // of each image
+    int slots;   // the most slots of an image for which there is room
+    int blocks;  // blocks of each image
     int room;    // words of shared memory for moments
     int flush;   // turns between two additions to global memory
     float scale;
 };
 
-// In shared memory if all slots fit, and else in global memory.
+// The moments of an image: in shared memory if all slots fit, and else in global memory.
 struct ScanCounts {
     int* counts;
     long long* moments;
-    int slots, room;  // in use, and room for each image in global memory
+    int slots, room;  // the number of slots, and the most for which global memory has room
     bool shared;
 
     ECC_DEVICE bool has(int) const { return true; }

@@ -5,11 +5,11 @@
 
 constexpr int kFinishingThreads = 1024;
 
-// What levels, vectors and the sharpness follow from.
+// The parameters from which levels, vectors and the sharpness follow.
 struct ShapeParameters {
     const Real* directions;      // (directions, axes), of any length
-    const Real* scale;           // of heights
-    const Real *numbers, *step;  // of increasing levels; null if levels are given
+    const Real* scale;           // factor of heights
+    const Real *numbers, *step;  // numbers of increasing levels; null if levels are given
     const Real* sharpness;
     int is_logarithm;  // whether scale and sharpness are given by their logarithms
 
@@ -26,8 +26,8 @@ struct ShapeParameters {
     }
 };
 
-// Writes vectors (directions, axes), levels unless they are given, the sharpness, heights, and 1 as the first
-// coefficients; sets the flags of the arguments in `state`.
+// Writes vectors (directions, axes), levels unless they are given, the sharpness, heights, and 1 as the
+// first coefficients; sets the flags of the arguments in `state`.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     begin_shapes(const SoftShapes given, const ShapeParameters from, Real* vectors, Real* levels,
                  Real* sharpness, int* state) {
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
         const int flags = *state;
         *state = 0;
-        __threadfence_system();  // before the host sees the answer and uses the state again
+        __threadfence_system();  // before the host sees the reply and uses the state again
         *reply = flags;
     }
     const long long size = given.shapes * given.directions * given.levels_count;
@@ -103,9 +103,10 @@ ECC_DEVICE void write_sums(const double* of_warps, int count, double* out) {
     }
 }
 
-// Writes the gradients of points, where they are wanted, by `upstream` (shapes, directions, levels), and
-// a row of sums for each block: gradients of levels, parts of that of the sharpness, and gradients of vectors
-// (directions, axes). A warp takes a point at a time, and its lanes the levels.
+// Writes the gradients of points, where they are wanted, by `upstream` (shapes, directions, levels). Also
+// writes a row of sums for each block: gradients of levels without the factor of the sharpness, parts of
+// the gradient of the sharpness by level, and gradients of vectors (directions, axes). A warp takes a point
+// at a time, and its lanes the levels.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     differentiate_shapes(const SoftShapes given, const Real* upstream, Real* by_points,
                          double* rows) {
@@ -149,14 +150,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     write_sums(of_warps, columns, rows + (long long)blockIdx.x * columns);
 }
 
-// Writes the gradients of levels, the sharpness, directions and the scale, where they are wanted, by the rows of
-// `differentiate_shapes`. One block.
+// Writes the gradients of levels, the sharpness, directions and the scale, where they are wanted, from the
+// rows of `differentiate_shapes`, in one block.
 extern "C" __global__ void __launch_bounds__(kFinishingThreads)
     finish_shapes(const SoftShapes given, const ShapeParameters from, const double* rows,
                   Real* by_levels, Real* by_sharpness, Real* by_directions, Real* by_scale,
                   int count) {
     extern __shared__ uint4 memory[];
-    double* const totals = (double*)memory;  // of the columns, then parts of them by warps
+    double* const totals = (double*)memory;  // (columns,); behind it the parts of warps
     constexpr int kRows = kFinishingThreads / 32;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int levels = given.levels_count, axes = given.axes;
@@ -179,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(kFinishingThreads)
     }
     const double l = *given.sharpness, scale = from.positive(from.scale);
     const double* const by_vector = totals + 2 * levels;
-    double* const along = parts;  // that of each direction, at most as many as there are threads
+    double* const along = parts;  // (directions,), of which there are at most kFinishingThreads
     for (int k = threadIdx.x; k < given.directions; k += kFinishingThreads) {
         const double inverse = from.inverse_length(k, axes);
         double sum = 0;

@@ -1,14 +1,14 @@
-// Batches of simplicial complexes, and what kernels of their soft transforms have in common.
+// Batches of simplicial complexes, and functions that kernels of their soft transforms share.
 //
-// A point has a height and a coefficient in each direction: the signed weights of the simplices that it is
-// the last point of. A curve is a sum over points. Lanes have neighbouring directions. Sums run over
-// all points and levels, without windows or tables.
+// In each direction, a point has a height and a coefficient, which is the sum of the signed weights of the
+// simplices whose last point it is. A curve is a sum over points. Lanes have neighbouring directions. Sums
+// run over all points and levels, without windows or tables.
 #pragma once
 
 #include "sigmoid.cuh"
 
 constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kLevels = 4;  // that a lane sums at a time
+constexpr int kLevels = 4;  // levels that a lane sums at a time
 
 struct SoftShapes {
     const Real* points;   // (count, axes)
@@ -24,12 +24,12 @@ struct SoftShapes {
     int axes, directions, levels_count;
     long long count, shapes;
     Real* heights;       // (count, directions)
-    Real* coefficients;  // likewise
+    Real* coefficients;  // (count, directions)
 
     ECC_DEVICE long long member(long long i) const { return members ? members[i] : i; }
 };
 
-// A thread's items: every so many of those of the grid.
+// The items of a thread: `step` threads take turns.
 struct Items {
     long long at, step;
 
@@ -40,10 +40,10 @@ struct Items {
 
 ECC_DEVICE bool is_finite(Real value) { return value - value == 0; }
 
-// Flags of arguments that kernels must not take, and of points that are not in the order of their shapes.
+// Flags: arguments that kernels must not take, and points that are not in the order of their shapes.
 constexpr int kRefused = 1, kUnsorted = 2;
 
-// The flags of points, shapes and simplices that a thread looks at.
+// Returns the flags of the points, shapes and simplices that a thread looks at.
 ECC_DEVICE int check_complexes(const SoftShapes& given) {
     int found = 0;
     const auto refuse_unless = [&](bool valid) { found |= valid ? 0 : kRefused; };
@@ -70,7 +70,7 @@ ECC_DEVICE int check_complexes(const SoftShapes& given) {
     return found;
 }
 
-// The last point of a simplex in a direction.
+// Returns the last point of a simplex in a direction.
 ECC_DEVICE long long last_point(const SoftShapes& given, const long long* row, int size,
                                 int direction) {
     long long last = row[0];
@@ -84,7 +84,7 @@ ECC_DEVICE long long last_point(const SoftShapes& given, const long long* row, i
     return last;
 }
 
-// The first of the heaviest points of a simplex.
+// Returns the first of the heaviest points of a simplex.
 ECC_DEVICE long long heaviest_point(const SoftShapes& given, const long long* row, int size) {
     long long heaviest = row[0];
     for (int j = 1; j < size; ++j)
@@ -108,7 +108,7 @@ ECC_DEVICE void add_simplices_of(const SoftShapes& given) {
     }
 }
 
-// The number of members whose shape comes before one.
+// Returns the number of points whose shape comes before a shape.
 ECC_DEVICE long long first_member(const SoftShapes& given, long long shape) {
     long long low = 0, high = given.count;
     while (low < high) {
@@ -121,8 +121,8 @@ ECC_DEVICE long long first_member(const SoftShapes& given, long long shape) {
     return low;
 }
 
-// Writes the sums of curves over a chunk of the points of a shape, (shapes, directions, levels).
-// Lanes have neighbouring directions, from a first one on, and warps other levels.
+// Writes the sums of curves over a chunk of the points of a shape, (shapes, directions, levels). Lanes have
+// neighbouring directions, from a first one on, and warps have different levels.
 template <class Number>
 ECC_DEVICE void sum_chunk(const SoftShapes& given, long long shape, int chunk, int chunks,
                           int first_direction, Number* sums) {

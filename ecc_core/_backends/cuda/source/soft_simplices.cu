@@ -1,4 +1,5 @@
-// Soft transforms of batches of simplicial complexes, and their gradients, in steps that torch takes apart.
+// Soft transforms of batches of simplicial complexes, and their gradients, in steps between which torch
+// computes.
 #include "soft_shapes.cuh"
 
 // Sets kRefused in `state` if a kernel must not run with these arguments, and kUnsorted if points are not
@@ -76,9 +77,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Writes sums over a chunk of all points and directions, (chunks, levels, 2): the gradient of a level, and its
-// part of the gradient of the sharpness. `upstream` is that of `differentiate`, and the axes of the grid are
-// chunks and levels.
+// Writes sums (chunks, levels, 2) over a chunk of all points and directions: the gradient of each level,
+// and its part of the gradient of the sharpness. `upstream` is as in `differentiate`, and the axes of the
+// grid are chunks and levels.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     differentiate_levels(const SoftShapes given, const Real* upstream, double* sums) {
     __shared__ double of_warps[kWarps][2];
@@ -98,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         }
         by_level = warp_sum(by_level);
         by_sharpness = warp_sum(by_sharpness);
-        __syncthreads();  // the last level has been written
+        __syncthreads();  // the sums of the last level have been read
         if (!lane) {
             of_warps[warp][0] = by_level;
             of_warps[warp][1] = by_sharpness;

@@ -1,5 +1,5 @@
-// The values of the filtration of images of any strides, with masks and directions, as the other kernels of
-// soft curves read them: contiguous, and infinite at points that never enter.
+// Writes the values of the filtration of images of any strides, with masks and directions, as the other
+// kernels of soft curves read them: contiguous, and infinite at points that never enter.
 #include "samples.cuh"
 
 typedef ECC_VALUE Value;

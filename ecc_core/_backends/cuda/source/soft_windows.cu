@@ -1,9 +1,9 @@
-// Windows of images, each an image of its own, and the gradient of the images.
+// Copies windows of images, each to an image of its own, and computes the gradient of the images.
 #include "soft_windows.cuh"
 
 typedef ECC_REAL Real;
 
-// Windows (images, positions, side to the power of the axes). A thread takes a point of a window.
+// Writes windows (images, positions, side to the power of the axes). A thread takes a point of a window.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     cut_windows(const WindowGrid grid, const Real* images, Real* windows, long long count,
                 double fill) {
@@ -14,14 +14,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     *own = inside ? images[index] : (Real)fill;
 }
 
-// The gradients of images: each point adds up those of all windows that it is in.
+// Writes the gradients of images; each point adds up those of all windows that it is in.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     window_gradients(const WindowGrid grid, const Real* gradients, Real* out, long long count) {
     long long index = (long long)blockIdx.x * ECC_THREADS + threadIdx.x;
     if (index >= count) return;
     Real* const own = out + index;
     int at[kAxes], first[kAxes], last[kAxes];
-    long long total = 1;  // windows
+    long long total = 1;  // the number of windows that have the point
 #pragma unroll
     for (int axis = kAxes - 1; axis >= 0; --axis) {
         at[axis] = grid.split(index, grid.sides[axis]) + grid.before[axis];

@@ -1,4 +1,4 @@
-// How windows lie in images.
+// The places of windows in images.
 #pragma once
 #include "common.cuh"
 
@@ -6,11 +6,11 @@ constexpr int kAxes = ECC_AXES;
 
 struct WindowGrid {
     long long images;
-    int sides[4], positions[4];  // of an image, and the windows along each axis
+    int sides[4], positions[4];  // sides of an image, and the number of windows along each axis
     int before[4];               // how far the first window begins before the image
-    int side, stride;            // of windows
+    int side, stride;            // the side of windows, and the distance from window to window
 
-    // The quotient of an index by a size, which the remainder replaces.
+    // Returns the remainder of an index by a size; the quotient replaces the index.
     static ECC_DEVICE int split(long long& index, int size) {
         const long long rest = index / size;
         const int own = (int)(index - rest * size);
@@ -18,8 +18,8 @@ struct WindowGrid {
         return own;
     }
 
-    // Replaces the index of a point of windows (images, positions, side to the power of the axes) by that of
-    // the point of the images. Returns whether there is one.
+    // Replaces the index of a point of windows (images, positions, side to the power of the axes) by that
+    // of the point of the images. Returns whether there is one.
     ECC_DEVICE bool find_point(long long& index) const {
         int at[kAxes];
 #pragma unroll
