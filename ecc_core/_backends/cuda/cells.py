@@ -29,7 +29,7 @@ from ecc_core._request.levels import reached_at, round_to_levels
 Counts = NDArray[np.int64]
 
 CELLS = Struct("cells.cu", "Cells")
-BYTES = 256  # levels of images that are read directly: every value
+BYTES = 256  # The levels of images that are read directly are all values of 8 bits.
 COLUMNS_A_THREAD = 4
 THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
 COPIES = 32  # The most copies of a bin in shared memory, one for each lane.

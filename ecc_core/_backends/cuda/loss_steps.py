@@ -25,7 +25,7 @@ NORM = Struct("soft_loss.cu", "Norm")
 THREADS = 256
 ALIGNED = 4  # Floats: the images that kernels read begin at a multiple of 16 bytes.
 MOST_ERRORS = 1 << 20  # The most levels of all curves of one loss, which one block adds up.
-CURVES_COMPARED = 2  # of each image: its own and that of the target
+CURVES_COMPARED = 2  # Each image has two curves: its own and that of the target.
 
 
 class Kind(NamedTuple):
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
     window: int | None
     """The side of windows that tile the images."""
     order: float
-    """Of the norm over the levels."""
+    """The order of the norm over the levels."""
     factor: float
     is_reduced: bool
     """Whether there is one loss of all images; otherwise each has its own."""
@@ -46,9 +46,9 @@ class Kind(NamedTuple):
 
 GIVEN = "images", "targets", "mask", "levels"
 WORK = "all_windows", "sharpness", "curves", "own_slopes"
-"""The memory of a pass: windows of images, then those of targets; and slopes of the loss."""
+"""The memory of a pass: windows of images, then those of targets, and slopes of the loss."""
 KEPT = "windows", "slopes", "spreads", "coefficients"
-"""What curves keep."""
+"""The memory that curves write for the backward pass."""
 
 
 class LossSteps:
@@ -59,7 +59,7 @@ class LossSteps:
     work : int
         Floats of memory that the launches need.
     losses : int
-        How many there are: one of all images, or one of each.
+        The number of losses: one of all images, or one of each image.
     is_small : bool
         Whether there are launches for images of this size; otherwise nothing else is planned.
     """
@@ -139,7 +139,7 @@ def _positions(window: int, grid: tuple[int, ...]) -> tuple[int, ...]:
 def _cut(kind: Kind, images: int, grid: tuple[int, ...]) -> tuple[Cut, tuple[int, ...]]:
     """Return the windows, and the shape of the images that they are cut from.
 
-    A whole image is a window along one axis, of which its points are the places.
+    A whole image is a window along a single axis, on which all of its points lie.
     """
     if kind.window is None:
         points = math.prod(grid)

@@ -159,7 +159,8 @@ def _events(
     events = []
     for i in range(len(kinds)):
         births, deaths = forests.pairs(i)
-        # Beyond the last threshold components may end that would not end alone.
+        # Pairs of different regions are those of components that meet beyond the last threshold,
+        # where all points of the sheet have entered; of a region alone they never end.
         deaths = deaths[(deaths >= 0) & (regions[births] == regions[deaths])]
         found = (regions[at].astype(np.int64) * (levels + 1) + flat[at] for at in (births, deaths))
         events.append([*found])

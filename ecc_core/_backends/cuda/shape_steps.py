@@ -40,7 +40,7 @@ class Kind(NamedTuple):
     directions: int
     levels: int
     sizes: tuple[int, ...]
-    """Points of simplices."""
+    """The numbers of points of simplices, of one dimension after another."""
     is_increasing: bool
     """Whether levels are given by free numbers and a step."""
     is_logarithm: bool
@@ -48,7 +48,7 @@ class Kind(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Sums of a backward pass, as in the kernels."""
+        """The number of sums of a backward pass, as in the kernels."""
         return 2 * self.levels + self.directions * self.axes
 
     @property
@@ -75,9 +75,9 @@ class Shapes(NamedTuple):
     rows: tuple[int, ...]
     """Addresses of the simplices of each size."""
     counts: tuple[int, ...]
-    """How many there are."""
+    """The number of simplices of each size."""
     length: int
-    """How many points there are."""
+    """The number of points."""
     shapes: int
 
 

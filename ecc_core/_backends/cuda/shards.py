@@ -149,8 +149,8 @@ def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _S
         with queue.stream:
             queue.stream.wait_event(first_ready)
             queue.stream.wait_event(second_ready)
-            # Two equal slices have the curve of one, so that all windows have two slices: the one
-            # twice, both, and the other twice.
+            # The windows are the one slice twice, both slices, and the other one twice. Two equal
+            # slices have the curve of one, and windows of one size are counted in one launch.
             slices = cupy.empty((4, *first.shape[1:]), first.dtype)
             data = slices.data
             for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):

@@ -17,7 +17,7 @@ from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.calls import Call
 
-MEMORY = 1 << 25  # bytes of moments or tables at once
+MEMORY = 1 << 25  # The most bytes of moments or tables at once.
 
 
 class Arguments(NamedTuple):
@@ -73,7 +73,7 @@ def values(
     found = torch.empty(shape, dtype=dtype, device=image.device)
     shown = None if mask is None else mask.expand(shape)
     heights = None
-    if direction_terms is not None:  # axes that the image does not have have the height 0
+    if direction_terms is not None:  # Heights along axes that the image does not have are 0.
         absent = 4 - len(shape)
         heights = direction_terms.new_zeros(absent + len(direction_terms), dtype=torch.float64)
         heights[absent:] = direction_terms
@@ -234,7 +234,7 @@ def launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
     stream = torch._C._cuda_getCurrentRawStream(device)
     runtime = cupy.cuda.runtime
     if torch._C._cuda_getDevice() == device == runtime.getDevice():
-        runtime.setDevice(device)  # in a thread that has only used torch's memory so far
+        runtime.setDevice(device)  # A thread that has only used torch's memory has no context.
         return _here(device, stream)
     return _entering(device, stream)
 

@@ -25,18 +25,17 @@ SCAN = Struct("soft_scan.cu", "ScanWork")
 SMALL = Struct("soft_small.cu", "SmallWork")
 GATHER = Struct("soft_gather.cu", "GatherWork")
 TOTALS = Struct("soft.cuh", "Totals")
-# As in the kernels.
-MOMENTS = 4
-EACH = 8
+MOMENTS = 4  # As `kMoments` in soft.cuh.
+EACH = 8  # Points of a thread in a turn, as in soft_points.cuh.
 RESIDENT_THREADS = 1024  # Threads on a multiprocessor, whose shared memory its blocks divide.
-EVALUATION_BYTES = 24
+EVALUATION_BYTES = 24  # Bytes of an Evaluation of soft.cuh.
 LEVEL_BYTES = 4
-RESERVED = 1024  # bytes of shared memory that the driver takes from each block
+RESERVED = 1024  # Bytes of shared memory that the driver takes from each block.
 
 WITHOUT_POSITIONS = 1
 """The positions of curves (images, n), which those of windows have at the end."""
 
-FLUSH_POINTS = 1 << 16
+FLUSH_POINTS = 1 << 16  # A block adds its moments to global memory after so many points.
 # An image within these limits is summed by one block.
 SMALL_POINTS = 15 << 10
 SMALL_LEVELS = 128
@@ -55,8 +54,8 @@ def values(
 ) -> tuple[Call, tuple[int, ...]]:
     """Return the launch that writes the values of images of any strides, which are in samples.
 
-    Then follow the places of the addresses of images, masks, heights and values among its words.
-    `places` are the first two modulo 16.
+    The places of the addresses of images, masks, heights and values among its words follow.
+    `places` are the addresses of images and masks modulo 16.
     """
     steps = tuple(step * dtype.itemsize for step in strides)
     images = Placement(shape, steps, places[0], device)
@@ -87,8 +86,8 @@ def coefficients(
 ) -> tuple[Call, int, int, int]:
     """Return the launch that writes the coefficients of contiguous images, int8.
 
-    Then follow the places of the addresses of images, masks and coefficients among its words; the
-    first is `address` modulo 16. NaN is a number like others.
+    The places of the addresses of images, masks and coefficients among its words follow. `address`
+    is that of images modulo 16. The kernel does not treat NaN specially.
     """
     steps = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
     variant = Variant(
@@ -103,7 +102,8 @@ def coefficients(
 
 def table_slots(levels: int) -> int:
     """Return an upper bound of the number of slots in the windows around the levels."""
-    return 238 * levels  # 2 * kReach / (4/5 kStep), the gap, and rounding
+    # A window has at most 2 * kReach / (4/5 * kStep) bins, and slots for the gap and for rounding.
+    return 238 * levels
 
 
 def window_words(levels: int) -> int:
@@ -180,8 +180,8 @@ class Scan(NamedTuple):
 
     call: Call
     small: bool = True
-    moments: int = 0  # their number
-    scale: float = 0  # of the moments
+    moments: int = 0  # the number of moments in global memory
+    scale: float = 0  # the factor of first moments
 
 
 @programs.plan
@@ -190,14 +190,13 @@ def scan(
 ) -> Scan:
     """Return the scan of images of so many points."""
     turn = RESIDENT_THREADS * EACH
-    # Few blocks, each with the same number of turns, since they end by adding their moments.
+    # Blocks end by adding their moments, so there are few, each with the same number of turns.
     turns, blocks = _divide(images, points, turn, processors(device))
     small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
-    resident = 1  # blocks that share a multiprocessor, with a small image each
+    resident = 1  # the number of blocks that share a multiprocessor
     if small and images > processors(device):
-        resident = (
-            2 if points > RESIDENT_THREADS // 4 * EACH else 4
-        )  # with more warps, fewer levels each
+        # Larger images have blocks of more warps, each of which evaluates fewer levels.
+        resident = 2 if points > RESIDENT_THREADS // 4 * EACH else 4
     macros = {"ELEMENT": ELEMENTS[element_of(dtype)], "SUPER": int(superlevel)}
     macros |= {"THREADS": RESIDENT_THREADS // resident, "BLOCKS": resident}
     name = "soft_small" if small else "soft_scan"
@@ -234,7 +233,7 @@ def scan(
 
 
 def _words(found: Any, resident: int, others: int = 0) -> int:
-    """Return the words of shared memory that a block has besides so many bytes."""
+    """Return how many words of shared memory a block has besides `others` bytes."""
     return int(found.max_dynamic_shared_size_bytes // resident - RESERVED - others) // 4
 
 

@@ -21,12 +21,12 @@ THREADS = 256
 
 
 class Cut(NamedTuple):
-    """How windows lie in images (..., *sides)."""
+    """The places of windows in images (..., *sides)."""
 
     before: tuple[int, ...]
     """How far the first window begins before the image, along each axis; negative behind it."""
     positions: tuple[int, ...]
-    """The windows along each axis."""
+    """The number of windows along each axis."""
     side: int
     stride: int
     fill: float

@@ -25,11 +25,11 @@ from ecc_core._partition import Partition
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
-CHUNK_BYTES = 2 << 30  # of the slices of a chunk; larger chunks are read more than once
-COPY_THREADS = 8  # of all devices, from pageable memory; with more, Python becomes the limit
-THREAD_BYTES = 1 << 20  # for which a thread is worth starting
-PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
+SLAB_BYTES = 512 << 20  # Slabs are smaller where the device has less than eight times as much.
+CHUNK_BYTES = 2 << 30  # Larger chunks of slices of the volume are read more than once.
+COPY_THREADS = 8  # Threads that copy from pageable memory; with more, Python becomes the limit.
+THREAD_BYTES = 1 << 20  # A thread is started for so many bytes.
+PIECE_BYTES = 8 << 20  # The most bytes that a thread copies at a time.
 HOST = 1  # cudaMemoryTypeHost
 TO_DEVICE = 1  # cudaMemcpyHostToDevice
 ON_DEVICE = 3  # cudaMemcpyDeviceToDevice
