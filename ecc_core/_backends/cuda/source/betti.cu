@@ -1,32 +1,31 @@
 // Components of the sublevel sets of an image of codes, and of their complements, at all codes.
 //
 // Points come in the order of their keys, and points of equal keys in raster order. For the complement,
-// both orders are reversed, so that what comes before a point in one order comes after it in the other:
-// `follow_neighbours` compares each pair of neighbours once for both. In it, every point that is not a
-// minimum follows a neighbour before it. Edges are listed at points whose lower link has several
-// components, since only these can join basins. `join_basins` finds the minima to which the ends of an
-// edge lead, and adds it to a minimum spanning forest.
+// both orders are reversed, so that what comes before a point in one order comes after it in the other, and
+// `follow_neighbours` compares each pair of neighbours once for both. There, every point that is not a
+// minimum follows a neighbour that comes before it. Edges are listed at points whose lower link has several
+// components, since only these can join basins. `join_basins` finds the minima to which the ends of an edge
+// lead, and adds the edge to a minimum spanning forest.
 
 #include "device.cuh"
 #include "volume.cuh"
 
-constexpr bool kSets = ECC_SETS;  // whether the sets are asked for
-constexpr bool kOutside =
-    ECC_OUTSIDE;                      // whether their complements are, in a frame around the image
-constexpr bool kDiagonal = ECC_WIDE;  // whether diagonal neighbours are connected in the sets
-constexpr bool kCounts = ECC_COUNTS;  // whether blocks count keys in shared memory
-constexpr bool kPairs = ECC_PAIRS;  // whether each basin's end is asked for, and no counts of keys
+constexpr bool kSets = ECC_SETS;        // whether the sets are asked for
+constexpr bool kOutside = ECC_OUTSIDE;  // whether complements are, with a frame around the image
+constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
+constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
+constexpr bool kPairs = ECC_PAIRS;      // whether ends of basins are asked for, not counts of keys
 // Whether it is asked which loops of the complement wind around a torus, which has no frame.
 constexpr bool kTurns = kTorus && kOutside;
 
-// The place of a point, and from the low byte of `ends` on: two of the 27 places around it, and the rank
-// of the key at which they are joined.
+// An edge at a point: the place of the point, and in `ends`, from the low byte on, two of the 27 places
+// around it, and the rank of the key at which they are joined.
 struct RawEdge {
     int place, ends;
 };
 
-// Labels are the place that a point follows, or at minima -1 minus the number of the basin. Basin 0 of
-// a complement is that of the frame. `counts` has the number of edges in its upper half and that of
+// Labels are the place that a point follows, or at minima -1 minus the number of the basin. Basin 0 of a
+// complement is that of the frame. `counts` has the number of edges in its upper half and the number of
 // basins in its lower half; edges beyond `room` are counted, but not written.
 struct Forest {
     int* labels;
@@ -34,12 +33,12 @@ struct Forest {
     long long* histogram;  // minima less edges of the forest, by key
     Word* counts;
     long long room;
-    // For pairs: the numbers of edges and nodes as they enter.
+    // kPairs: the numbers of edges and of nodes in the order in which they enter.
     const unsigned* ranks;
     const unsigned* ages;
 };
 
-// Ranks from 0 to 63 that increase with keys.
+// Returns the rank of a key, from 0 to 63; ranks do not decrease with keys.
 __device__ int rank_of(const Volume& volume, unsigned key) {
     return min((int)(key * volume.scale), 63);
 }
@@ -48,13 +47,13 @@ __device__ unsigned along_x(unsigned set) { return (set & ~kHighX) << 1 | (set &
 __device__ unsigned along_y(unsigned set) { return (set & ~kHighY) << 3 | (set & ~kLowY) >> 3; }
 __device__ unsigned along_z(unsigned set) { return (set << 9 | set >> 9) & kCube; }
 
-// Neighbours that are connected to a point (ends), and all that can connect these to each other.
+// The neighbours to which a point is connected (ends), and all neighbours that can connect these (members).
 template <bool kWide>
 struct Link {
     static constexpr unsigned kEnds = kSpace & (kWide ? kCube : kFaces);
     static constexpr unsigned kMembers = kSpace & (kWide ? kCube : ~kCorners);
 
-    // The set, with all places adjacent to it.
+    // Returns a set with all places adjacent to it.
     static __device__ unsigned dilated(unsigned set) {
         if (!kWide) return set | along_x(set) | along_y(set) | along_z(set);
         set |= along_x(set);
@@ -62,8 +61,8 @@ struct Link {
         return set | along_z(set);
     }
 
-    // The component of a set that contains its first place among the ends, a face if there is one. If
-    // that has all ends, some other members may be missing.
+    // Returns the component of a set that contains the first of its ends, a face if there is one. If it has
+    // all ends of the set, some of its other members may be missing.
     static __device__ unsigned component(unsigned set) {
         const unsigned faces = set & kEnds & kFaces, seeds = faces ? faces : set & kEnds;
         unsigned found = seeds & (0u - seeds), before = 0;
@@ -85,7 +84,8 @@ __device__ void add(int* bins, long long* histogram, unsigned key, int amount) {
         atomicAdd((Word*)histogram + key, (Word)(long long)amount);
 }
 
-// Labels a point whose `link` is what comes before it, and lists its edges; by all lanes of a warp.
+// Labels a point and lists its edges. `link` are the neighbours that come before it. Called by all lanes of
+// a warp.
 template <bool kWide, bool kComplement>
 __device__ void follow(const Volume& volume, const Forest& forest, const int* steps, int* bins,
                        bool there, int place, unsigned key, unsigned link, bool framed) {
@@ -97,7 +97,7 @@ __device__ void follow(const Volume& volume, const Forest& forest, const int* st
     const bool minimum = there && parts == 0;
     Word base = 0;
     if (__any_sync(~0u, there && parts != 1)) {
-        // Each lane writes behind the lanes before it.
+        // Lanes write one behind the other, in their order.
         const Word more = (Word)(there && parts > 1 ? parts - 1 : 0) << 32 | minimum;
         const int lane = threadIdx.x & 31;
         const Word sum = running_sum(more, lane);
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const int size = volume.top + 1;
     int* const bins = reinterpret_cast<int*>(memory);
     int* const outside_bins = bins + size;
-    __shared__ int steps[27];  // to the places around a point
+    __shared__ int steps[27];  // from a point to the places around it
     const int step = threadIdx.x;
     if (!kTorus && step < 27) steps[step] = place_beside(volume, 0, step);
     __syncthreads();
@@ -167,13 +167,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (kOutside) flush(outside_bins, size, outside.histogram);
 }
 
-// The forest: for each node, one that is older and the key at which they are joined, or kRoot. Keys
-// are in the order of the forest, those of complements from the last one on. For pairs, the number of an
-// edge as it enters is its key: that of a link is where a component ends. For counts, which of two nodes
-// is older is arbitrary; an order that has nothing to do with space keeps the forest flat.
+// The forest has a link for each node: an older node, and the key at which they are joined, or kRoot. Keys
+// are in the order of the forest, those of complements from the last one on. With kPairs, the key of an
+// edge is its number in the order in which edges enter, so that a component ends at the edge of its link.
+// Otherwise any of two nodes may be the older one; an order that does not depend on space keeps the forest
+// flat.
 constexpr Word kRoot = ~0ull;
-// The last bits of a node that is older tell across which sides of a torus a path to it leads an odd
-// number of times, one bit for each axis: its turn.
+// On a torus, the last bits of the older node are its turn: one bit for each axis tells whether a path to
+// it crosses the side of the axis an odd number of times.
 constexpr int kNodeBits = kTurns ? 29 : 32;
 
 __device__ unsigned node_of(Word link) {
@@ -186,10 +187,10 @@ __device__ bool is_older(const Forest& forest, unsigned a, unsigned b) {
     return forest.ages[a] < forest.ages[b];
 }
 
-// Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
-// step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
-// 2020), and on a torus the classes of the loops in them. An edge that joins nothing closes a loop, and
-// `loops` become the first key at which there is one of each turn.
+// Adds an edge. If it takes the place of another edge, that one is added next, between the nodes to which
+// both lead. Each step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet
+// merge trees, 2020), and on a torus also the classes of the loops in them. An edge that joins nothing
+// closes a loop; `loops` becomes the first key at which there is a loop of each turn.
 __device__ void join(const Forest& forest, volatile Word* joined, unsigned a, unsigned b,
                      unsigned key, unsigned turn, unsigned* loops) {
     for (;;) {
@@ -223,21 +224,21 @@ __device__ void join(const Forest& forest, volatile Word* joined, unsigned a, un
     }
 }
 
-// The sides that the step to a neighbour crosses: along axes of more than two points, where the indices of
-// both points are not next to each other. Along two points either way leads there, and none need cross.
+// Returns the sides that the step to a neighbour crosses, as bits. It crosses the side of an axis where the
+// indices of both points are not next to each other. Along an axis of two points, steps never need to.
 __device__ unsigned sides_between(const Volume& volume, int from, int to) {
     const Point a(volume, from), b(volume, to);
     return (abs(a.z - b.z) > 1) | (abs(a.y - b.y) > 1) << 1 | (abs(a.x - b.x) > 1) << 2;
 }
 
-// The sides beyond which a point beside one of the image is.
+// Returns the sides beyond which a point lies that is a neighbour of one in the image, as bits.
 __device__ unsigned sides_beyond(const Volume& volume, const Point& point) {
     return ((unsigned)point.z >= (unsigned)volume.depth) |
            ((unsigned)point.y >= (unsigned)volume.height) << 1 |
            ((unsigned)point.x >= (unsigned)volume.width) << 2;
 }
 
-// The basin of one of the 27 places around a point. Adds the sides on the way there to a turn.
+// Returns the basin of one of the 27 places around a point, and adds the sides on the path there to a turn.
 __device__ int basin_of(const Volume& volume, const int* labels, int place, int i, unsigned& turn) {
     const Point beside = Point(volume, place).beside(i);
     if (!kTorus && !beside.inside(volume)) return 0;
@@ -251,9 +252,9 @@ __device__ int basin_of(const Volume& volume, const int* labels, int place, int 
     return -1 - label;
 }
 
-// Adds the edges whose rank is below `end` and was not below `begin`, the end of the call before. A
-// thread looks at `each` edges, at most kMost; those to be added are gathered, so that all threads of a
-// block have some.
+// Adds the edges with ranks from `begin`, the end of the call before, to below `end`. A thread looks at
+// `each` edges, at most kMost. Edges to be added are gathered first, so that all threads of a block have
+// some.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     join_basins(const Volume volume, const Forest forest, const unsigned size, Word* joined,
                 const int begin, const int end, const int each, unsigned* loops) {
@@ -283,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Shortens the ways of later edges, whose rank is not below `end`.
+// Shortens the paths of later edges, whose rank is not below `end`.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     flatten(const Volume volume, const unsigned nodes, volatile Word* joined, const int end) {
     const unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x;
@@ -297,7 +298,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (root != node) joined[node] = own >> 32 << 32 | (kTurns ? turn << kNodeBits : 0) | root;
 }
 
-// Numbers the nodes of a forest as they enter, in `numbered`, and in the labels of the minima at these places.
+// Numbers the nodes of a forest in the order in which they enter, in `numbered` and in the labels of
+// minima. `minima` are the places of the nodes in this order.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     number_nodes(const Forest forest, const long long* minima, const unsigned nodes,
                  const Word* joined, Word* numbered) {

@@ -21,7 +21,8 @@ struct Ordered {
     unsigned nodes, listed, never;
 };
 
-// Increases as points enter: keys in the upper half, and places in the lower half.
+// Returns a number that increases as points enter: the key in the upper half, and the place in the lower
+// half.
 ECC_DEVICE Word entry_of(const Code* keys, unsigned place) {
     const Word entry = (Word)keys[place] << 32 | place;
     return kComplement ? ~entry : entry;

@@ -33,7 +33,7 @@ constexpr int kArrivalBit = 40;
 // Whether several codes may stand for one bin.
 constexpr bool kManyToOne = kBins == kTable || kBins == kCells || kBins == kPieces;
 
-// The number of codes.
+// Returns the number of codes.
 ECC_DEVICE int codes_of(const Bins& bins) {
     if (kBins == kTable) return 256;
     return (int)(kBins == kPieces ? bins.dense_last : bins.last + bins.dense_last) + 1;

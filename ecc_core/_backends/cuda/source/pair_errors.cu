@@ -61,7 +61,7 @@ ECC_DEVICE double value_at(const Batch& batch, int place) {
     return place < 0 ? 0.0 : (double)batch.images[place];
 }
 
-// Decreases with a number, which is not NaN.
+// Returns a word that decreases with a number, which is not NaN.
 ECC_DEVICE Word descending(double number) {
     const Word bits = __double_as_longlong(number + 0.0);  // -0 is 0
     return bits >> 63 ? bits : ~(bits | 1ull << 63);

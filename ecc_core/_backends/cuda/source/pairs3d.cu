@@ -71,7 +71,7 @@ struct Ends {
     // The shared address of the items of the first column; those of the last column follow.
     unsigned address;
 
-    // The first column in low halves, the last one in high halves; lane i has row i - 1.
+    // Returns the first column in low halves, and the last one in high halves; lane i has row i - 1.
     ECC_DEVICE pair columns(const pair (&p)[kItems][kLaneWidth]) const {
         const int own = lane_index();
         const bool first = own < 16;
@@ -139,7 +139,7 @@ struct Combiner {
         return c;
     }
 
-    // The samples that the warp counts.
+    // Returns the samples that the warp counts.
     ECC_DEVICE plane own() const {
         return Place::columns(unit.left + lane_of_row() * kLaneWidth, image.width) &
                ~row_bits(unit.rows_before - unit.y);

@@ -38,13 +38,13 @@ ECC_DEVICE Plane64 next_row(Plane64 bits, Plane64 above) {
 // Returns a plane whose first row is the last row of another.
 ECC_DEVICE Plane64 last_row(Plane64 bits) { return {bits.a >> 15, bits.b >> 15}; }
 
-// Bits of the samples that lie in columns [0, columns) of the lane.
+// Returns the bits of the samples that lie in columns [0, columns) of the lane.
 ECC_DEVICE Plane64 column_bits(int columns) {
     return {(columns > 0 ? 0xFFFFu : 0u) | (columns > 2 ? 0xFFFF0000u : 0u),
             (columns > 1 ? 0xFFFFu : 0u) | (columns > 3 ? 0xFFFF0000u : 0u)};
 }
 
-// Bits of the samples that lie in rows [0, rows) of the lane.
+// Returns the bits of the samples that lie in rows [0, rows) of the lane.
 ECC_DEVICE Plane64 row_bits(int rows) {
     const unsigned column = rows <= 0 ? 0u : rows >= kPairRows ? 0xFFFFu : (1u << rows) - 1u;
     return {column * 0x00010001u, column * 0x00010001u};
@@ -68,7 +68,7 @@ ECC_DEVICE Plane32 left_of(Plane32 bits, Plane32 shifted) {
 // Returns at each sample the bit of the row above it; the first row gets the low four bits of `above`.
 ECC_DEVICE Plane32 next_row(Plane32 bits, Plane32 above) { return (bits >> 4) | (above << 28); }
 
-// Bits of the samples that lie in columns [0, columns) of the lane.
+// Returns the bits of the samples that lie in columns [0, columns) of the lane.
 ECC_DEVICE Plane32 column_bits(int columns) {
     const Plane32 nibble = columns <= 0            ? 0u
                            : columns >= kLaneWidth ? 0xFu
@@ -76,7 +76,7 @@ ECC_DEVICE Plane32 column_bits(int columns) {
     return nibble * 0x11111111u;
 }
 
-// Bits of the samples that lie in rows [0, rows) of the lane.
+// Returns the bits of the samples that lie in rows [0, rows) of the lane.
 ECC_DEVICE Plane32 row_bits(int rows) {
     return rows <= 0 ? 0u : rows >= kLaneRows ? 0xFFFFFFFFu : ~(0xFFFFFFFFu >> (4 * rows));
 }

@@ -127,10 +127,10 @@ ECC_DEVICE unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
 __device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // of Around
 __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // the sides of a corner
 
-// The sums of the signs of the cells that samples own, with the signs of V; those of T are the opposite.
-// A cell that spans two slices has the opposite sign of its face in the sample's own slice. Bits of the 14
-// negative terms are inverted, which adds 14, and one more bit of weight two is set: the result is the sum
-// plus 16. The last of `ones` is the cell that is the sample itself.
+// Returns the sums of the signs of the cells that samples own, with the signs of V; those of T are
+// opposite. A cell that spans two slices has the opposite sign of its face in the sample's own slice. Bits
+// of the 14 negative terms are inverted, which adds 14, and one more bit of weight two is set: the result
+// is the sum plus 16. The last of `ones` is the cell that is the sample itself.
 ECC_DEVICE Numbers4 coefficients(const Around& before, const Around& same, const Around& after) {
     unsigned ones[27], twos[15], fours[7], eights[3], rest[1];
     unsigned faces[3][4];

@@ -53,8 +53,8 @@ struct Point {
     int group;     // kGroups: 0 where there is no sample, else its label or 1
 };
 
-// What stands for samples that do not exist. In V it has the largest rank, and owns cells that are not
-// counted. In T it has the smallest rank, as outer faces belong to the samples at the border.
+// Returns what stands for samples that do not exist. In V it has the largest rank, and owns cells that are
+// not counted. In T it has the smallest rank, as outer faces belong to the samples at the border.
 ECC_DEVICE Point nothing() {
     constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
     return {kCubes ? (Ordinal)~most : most, 0};

@@ -2,8 +2,9 @@
 
 typedef ECC_CODE Code;
 
-// A row of `boxes` has the number of a region, the first index and the length of its box along each
-// axis, and the row and the column of the sheet at which it begins. The blocks of a column share a box.
+// Copies boxes. A row of `boxes` has the number of a region, the first index and the length of its box
+// along each axis, and the row and the column of the sheet at which it begins. The blocks of a column share
+// a box.
 extern "C" __global__ void lay_out(const Code* codes, const int* numbers, const int height,
                                    const int width, const int* boxes, Code* sheet, int* regions,
                                    const int rows, const int columns) {

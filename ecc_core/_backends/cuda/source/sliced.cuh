@@ -176,7 +176,7 @@ struct SlicedPlace {
     bool last;          // whether the lane has the last column of the warp or of the image
     bool inside;        // whether the lane has any columns of the image
 
-    // `rest`: rows from the first one of the warp to the last one of the image.
+    // `rest` is the number of rows from the first one of the warp to the last one of the image.
     ECC_DEVICE SlicedPlace(int y, int rest, int left, int width) {
         const int columns = width - left - lane_index() * kLaneWidth;
         top = y == 0 ? 0x80000000u : 0u;

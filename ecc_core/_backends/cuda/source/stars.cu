@@ -161,8 +161,8 @@ ECC_DEVICE Star star_of(const Stars& stars, long long point, const unsigned* cod
     return star;
 }
 
-// A block takes `each` points side by side, `together` at a time, whose neighbours are near each other.
-// Groups of orders are the second axis of the grid.
+// Counts the simplices at points. A block takes `each` points side by side, `together` at a time, since
+// their neighbours are near each other. Groups of orders are the second axis of the grid.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     count_stars(const Stars stars, int each, const Histogram histogram) {
     answer(stars.wrong, stars.right, stars.reply);

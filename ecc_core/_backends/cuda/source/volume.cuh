@@ -157,7 +157,8 @@ struct Column {
         return rows[1] + columns[1] + z * volume.height * volume.width;
     }
 
-    // The neighbours that come before the point in the order of keys; equal ones in raster order.
+    // Returns the neighbours that come before the point in the order of keys, those of equal keys in raster
+    // order.
     __device__ unsigned before(const Volume& volume, int z) const {
         const unsigned own = key();
         unsigned before = 0;
