@@ -24,7 +24,7 @@ Call = Callable[[], np.ndarray]
 
 
 def counted(diagrams: list[np.ndarray], at: np.ndarray) -> np.ndarray:
-    """Betti numbers at thresholds from births and deaths."""
+    """Return Betti numbers at thresholds, from births and deaths."""
     found = []
     for diagram in diagrams:
         births, deaths = np.sort(diagram[:, :2], axis=0).T
@@ -34,7 +34,7 @@ def counted(diagrams: list[np.ndarray], at: np.ndarray) -> np.ndarray:
 
 
 def gudhi(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
-    """`CubicalPersistence`, the fastest way of GUDHI to diagrams of 2-D images."""
+    """Return a call of `CubicalPersistence`, the fastest way of GUDHI for images in 2-D."""
     from gudhi.sklearn.cubical_persistence import CubicalPersistence
 
     kind = "vertices" if connectivity == 1 else "top_dimensional_cells"
@@ -50,7 +50,7 @@ def gudhi(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
 
 
 def cripser(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
-    """CubicalRipser."""
+    """Return a call of CubicalRipser."""
     import cripser as library
 
     values = image.astype(np.float64)
@@ -66,7 +66,7 @@ def cripser(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
 
 
 def labels(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
-    """`scipy.ndimage.label` of three of the sets."""
+    """Return a call that labels three of the sets with `scipy.ndimage.label`."""
     structure = generate_binary_structure(image.ndim, connectivity)
     sets = [image <= t for t in np.quantile(image, (0.25, 0.5, 0.75))]
 
@@ -84,7 +84,7 @@ def compared(
     peers: dict[str, tuple[Callable[..., Call], str]],
     most: str = "",
 ) -> Iterator[Row]:
-    """Our curves against peers, each with its bar, and nanoseconds a point with theirs."""
+    """Yield our times against those of peers, each with its bar, and nanoseconds a point."""
     for connectivity in (1, image.ndim):
         calls: dict[str, Call] = {
             str(workers): lambda workers=workers, connectivity=connectivity: (
@@ -144,7 +144,7 @@ def large(quick: bool) -> Iterator[Row]:
     seconds = timed["2"].seconds
     yield Row(case, 3, 2, seconds * 1e3, "seconds", 0.0, timed["2"].turns, seconds, "<= 2")
     yield row(case, 3, 2, timed["2"], ("one worker", timed["1"]), ">= 1.7", faster=True)
-    call = threading.Thread(target=calls["2"])  # a new thread keeps nothing of others
+    call = threading.Thread(target=calls["2"])  # A new thread has no buffers yet.
     tracemalloc.start()
     call.start()
     call.join()

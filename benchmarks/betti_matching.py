@@ -19,11 +19,11 @@ import ecc_core as ecc
 SHAPES = [(512, 512), (64, 64, 64), (128, 128, 128)]
 KINDS = ("noise", "probabilities", "masks")
 TURNS = 5
-LONG = 20  # seconds after which a turn is not repeated
+LONG = 20  # seconds; longer turns are not repeated
 
 
 def images(shape, kind):
-    """A prediction and its target, in which objects are 0 and the background is 1."""
+    """Return a prediction and its target, in which objects are 0 and the background is 1."""
     rng = np.random.default_rng(0)
     if kind == "noise":
         return rng.random((2, *shape))
@@ -42,7 +42,7 @@ def seconds(function):
 
 
 def compare(peer, shape, kind):
-    """Times of both, and matches by dimension, theirs without the oldest component."""
+    """Return the times and the numbers of matches of both; the peer's lack the oldest component."""
     prediction, target = images(shape, kind)
     own = tuple(image.astype(np.float32) for image in (prediction, target))
     ecc.betti_matching(*(image[..., :8] for image in own), connectivity=1)  # compiles

@@ -36,8 +36,8 @@ from ecc_core.quantities.euler import CurveValues
 SIDE = 10_000
 GROUP = 16
 COLUMN = 26
-SMALL = 4  # points along each side of the blocks that cost nothing
-THREADS = 2  # of a worker
+SMALL = 4  # points along each side of blocks whose computation takes hardly any time
+THREADS = 2  # of each worker
 
 
 class Read(NamedTuple):
@@ -65,7 +65,7 @@ class Cluster:
     def __init__(self, threads: int, costs: dict[str, float], scheduling: float) -> None:
         self.costs = costs
         self.scheduling = scheduling
-        self.free = [0.0] * threads  # when each thread is
+        self.free = [0.0] * threads  # The time from which on each thread is free.
         self.scheduled = self.now = self.busy = 0.0
         self.tasks = 0
         self.ahead = window.AHEAD_A_THREAD_OF_CLUSTER * threads
@@ -117,7 +117,7 @@ def simulate(side: int, workers: int, costs: dict[str, float], scheduling: float
 
 
 def costs_of(side: int) -> dict[str, float]:
-    """Processor seconds of a task on this machine, for smoothed noise in compressed chunks."""
+    """Return the processor seconds of a task, for smoothed noise in compressed chunks."""
     rng = np.random.default_rng(0)
     noise = ndimage.gaussian_filter(rng.normal(size=(side,) * 3).astype(np.float32), 1)
     points = np.clip(noise * 200 + 128, 0, 255).astype(np.uint8)
@@ -127,7 +127,7 @@ def costs_of(side: int) -> dict[str, float]:
 
 
 def costs_of_tasks(work: Work) -> dict[str, float]:
-    """Processor seconds of the tasks of the first block."""
+    """Return the processor seconds of the tasks of the first block."""
     seconds: dict[str, float] = {}
 
     def timed(function: Any, *given: Any) -> Any:
@@ -146,14 +146,14 @@ def costs_of_tasks(work: Work) -> dict[str, float]:
 
 
 def scheduling_of(blocks: int) -> float:
-    """Processor seconds of client and scheduler for a task, with very small blocks."""
+    """Return the processor seconds of client and scheduler for a task, with very small blocks."""
     from distributed import LocalCluster
 
     work = work_of(SMALL, blocks, np.zeros((SMALL,) * 3, np.uint8))
     groups = work.groups(GROUP, side=COLUMN)
     counted = Counter[str]()
     with LocalCluster(1, processes=True, threads_per_worker=2, dashboard_address=None) as cluster:
-        start = time.process_time()  # of this process; the worker has one of its own
+        start = time.process_time()  # The worker is another process.
         found = window.sums_of_groups(
             work, groups, range(len(groups)), scheduler=cluster.scheduler_address
         )
@@ -163,7 +163,7 @@ def scheduling_of(blocks: int) -> float:
 
 
 def graph_of(blocks: int, *, optimized: bool = True) -> list[Any]:
-    """What the graph of the dask function takes, which has all blocks at once."""
+    """Return the cost of the graph of the dask function, which has all blocks at once."""
     volume = da.zeros((SMALL * blocks,) * 3, chunks=SMALL, dtype=np.uint8)
     before = peak_memory()
     start = time.process_time()

@@ -64,7 +64,7 @@ def compare_betti(volume: Any, at: Any, connectivity: int, name: str) -> None:
     """Print the times of both for one volume."""
     options: dict[str, Any] = {"connectivity": connectivity, "workers": 2}
     small = volume[:24, :24, :24].copy()
-    for function in (ecc.component_curves, ecc.betti_curves):  # kernels are loaded
+    for function in (ecc.component_curves, ecc.betti_curves):  # This loads the kernels.
         function(small, at, **options)
     forget_peak()
     before = in_memory("VmRSS")

@@ -44,7 +44,7 @@ PEER_BARS = {
 
 
 def field(shape: tuple[int, ...], sigma: float) -> np.ndarray:
-    """Uniform noise in [0, 1], or smoothed noise stretched to it; float32."""
+    """Return uniform noise in [0, 1], or smoothed noise stretched to it; float32."""
     image = np.random.default_rng(7).random(shape, dtype=np.float32)
     if sigma:
         gaussian_filter(image, sigma, output=image, mode="wrap")
@@ -72,7 +72,7 @@ def read(image: np.ndarray) -> Any:
 def large(
     shape: tuple[int, ...], sigma: float, dtypes: dict[str, dict[str, str]], turns: int
 ) -> Iterator[Row]:
-    """Our curves of an image against copying and reading it; bars by dtype and other."""
+    """Yield our times against copying and reading an image; `dtypes` has the bars of each dtype."""
     smooth = field(shape, sigma)
     for dtype, bars in dtypes.items():
         image = as_dtype(smooth, dtype)
@@ -111,7 +111,7 @@ def large(
 
 
 def memory(case: str, image: np.ndarray, at: np.ndarray, connectivity: int) -> Row:
-    """Peak memory of a call in a new thread, which has no buffers yet, by that of the image."""
+    """Return the peak memory of a call, in a new thread without buffers, divided by the image's."""
     call = threading.Thread(
         target=ecc.euler_curve,
         args=(image, at),

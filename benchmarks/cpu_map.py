@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-if "--workers" not in sys.argv:  # one thread for the calls without `workers`, too
+if "--workers" not in sys.argv:  # Calls without `workers` use one thread, too.
     os.environ["NUMBA_NUM_THREADS"] = "1"
 
 import numpy as np
@@ -32,7 +32,7 @@ TURNS = 5
 
 
 def thread_time(call: Callable[[], Any]) -> float:
-    """The least processor time of calls that follow each other for 20 ms."""
+    """Return the least processor time of calls that follow each other for 20 ms."""
     best = float("inf")
     spent = 0.0
     while spent < A_TURN:
@@ -45,7 +45,7 @@ def thread_time(call: Callable[[], Any]) -> float:
 
 
 def measure(case: Case, against: tuple[Callable[[int], Any], int] | None) -> dict[str, Any]:
-    """Times of a case and of what it is compared with, both with one worker."""
+    """Return the times of a case and of the call it is compared with, both with one worker."""
     one_thread = partial(case.call, 1)
     one_thread()
     one = paved = float("inf")
@@ -67,13 +67,13 @@ def measure(case: Case, against: tuple[Callable[[int], Any], int] | None) -> dic
 
 
 def gain(case: Case) -> float:
-    """How many times as fast a case is with two workers."""
+    """Return how many times as fast a case is with two workers."""
     timed = in_turns({"one": lambda: case.call(1), "two": lambda: case.call(2)}, TURNS)
     return timed["one"].seconds / timed["two"].seconds
 
 
 def table(report: dict[str, Any]) -> str:
-    """The report as a table a group."""
+    """Return the report as one table for each group."""
     of = report["machine"]
     lines = ["# Ordinary calls on the CPU", "", f"{of['cpu']}, {of['cores']} cores.", ""]
     lines += [
@@ -98,7 +98,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def picture(report: dict[str, Any], path: Any) -> None:
-    """One bar a call."""
+    """Draw one bar for each call."""
     from matplotlib import pyplot as plt
 
     entries = [e for group in report["groups"].values() for e in group if e["unit"] == "x"]
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--only", choices=GROUPS, help="measure one group")
     parser.add_argument("--workers", action="store_true", help="measure two workers, too")
     arguments = parser.parse_args()
-    side = 4096 if arguments.workers else 2048  # two workers are for images of 10^7 points
+    side = 4096 if arguments.workers else 2048  # Two workers pay off for 10^7 points.
     images = Images(512 if arguments.quick else side)
     against = measures(images)
     report: dict[str, Any] = {"machine": machine(), "groups": {}}

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-if "--workers" not in sys.argv:  # one thread for the calls without `workers`, too
+if "--workers" not in sys.argv:  # Calls without `workers` use one thread, too.
     os.environ["NUMBA_NUM_THREADS"] = "1"
 
 import numpy as np
@@ -255,7 +255,7 @@ GROUPS = {
 
 
 def measures(images: Images) -> dict[str, tuple[Callable[[int], Any], int]]:
-    """The calls that others are compared with, and their points."""
+    """Return the calls that others are compared with, and their points."""
     calls = {}
     for ndim in (2, 3):
         for kind in ("noise", "smooth"):

@@ -50,7 +50,7 @@ def filtration_of(images: Any, cubes: bool, nan: str) -> Filtration:
 
 
 def check(image: Any, dtype: str, cubes: bool) -> bool:
-    """Equality with the CPU backend on a corner of the first images."""
+    """Whether results are equal to the CPU backend's on a corner of the first images."""
     from ecc_core._backends.cpu import launch as cpu
 
     side = slice(0, 1100 if image.ndim == 3 else 150)
@@ -93,7 +93,7 @@ def measure(shape: tuple[int, ...], dtype: str, images: int, rate: float) -> lis
 
 
 def whole_calls() -> dict[str, float]:
-    """Microseconds of a call from Python, device array in, device array out."""
+    """Return the microseconds of a call from Python with arrays on the device."""
     image = field((1024, 1024), 2, "float32")
     thresholds = levels("float32")
     result = {}
@@ -119,7 +119,7 @@ def name(row: dict[str, Any]) -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
-    """A line for each image and type: the slower connectivity, in microseconds and floors."""
+    """Return a line for each image and dtype, with the time of the slower connectivity."""
     worst: dict[tuple[str, str], dict[int, tuple[float, float]]] = {}
     for row in rows:
         times = worst.setdefault((name(row), row["dtype"]), {})

@@ -27,7 +27,7 @@ HEAD = "| case | connectivity | device ms | Euler ms | one core ms | core / devi
 
 
 def field(n: int, sigma: float, dtype: str) -> Any:
-    """Noise, or smooth noise, over all values of the type."""
+    """Return noise or smooth noise over all values of the dtype."""
     values = cupy.random.default_rng(0).random((n,) * 3, dtype=cupy.float32)
     if sigma:
         values = gaussian_filter(values, sigma)
@@ -36,7 +36,7 @@ def field(n: int, sigma: float, dtype: str) -> Any:
 
 
 def measure(n: int, sigma: float, dtype: str, connectivity: int) -> dict[str, Any]:
-    """One row of the table."""
+    """Return one row of the table."""
     image = field(n, sigma, dtype)
     at = np.arange(256) if dtype == "uint8" else np.linspace(0, 1, 256)
     options: dict[str, Any] = {"connectivity": connectivity}

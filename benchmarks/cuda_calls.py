@@ -50,7 +50,7 @@ def by_clock(call: Call, image: Any) -> float:
 
 
 def cases() -> Iterator[tuple[str, Call, Any, Callable[..., float]]]:
-    """Titles, calls, images, and how they are timed."""
+    """Yield titles, calls, images, and functions that time a call."""
     at = np.linspace(0, 1, 256)
     given = cupy.asarray(at)
     for n in (128, 1024):

@@ -56,7 +56,7 @@ def milliseconds(call: Callable[[], Any]) -> float:
 
 
 def measure(name: str, compute: Compute, side: int, dtype: str, sigma: float) -> dict[str, Any]:
-    """One row of the table."""
+    """Return one row of the table."""
     (image,) = field((side,) * 3, sigma, dtype)
     part = cupy.ascontiguousarray(image[: side // 2, : side // 2, : side // 2])
     host = part.get()

@@ -41,16 +41,16 @@ try:
     from benchmarks.cuda_map_cases import Case, cases, shape_of
     from benchmarks.cuda_timing import field, read_rate, replay
     from ecc_core._backends.cuda import launch
-except ImportError:  # enough for `--picture`
+except ImportError:  # `--picture` needs no CuPy.
     pass
 
 FIELDS = {"noise": 0, "smooth": 4}
-SMALL = {1: (1 << 16,), 2: (256, 256), 3: (32, 64, 64)}  # images for the time of the host
+SMALL = {1: (1 << 16,), 2: (256, 256), 3: (32, 64, 64)}  # shapes of images for the time of the host
 TURNS = 2
 MODULE = "benchmarks.cuda_map"  # also where this file is the main module
-LOOPED, SIDES = 32, (64, 128, 256, 512)  # small images in a loop
-PICTURED = ("8192^2", "512^3")  # sizes
-TICKS = (1, 2, 3, 5, 10, 20, 30)  # of the picture
+LOOPED, SIDES = 32, (64, 128, 256, 512)  # numbers and sides of small images in a loop
+PICTURED = ("8192^2", "512^3")  # sizes of images in the picture
+TICKS = (1, 2, 3, 5, 10, 20, 30)  # of the axis of the picture
 
 
 @lru_cache(maxsize=4)
@@ -59,7 +59,7 @@ def a_field(shape: tuple[int, ...], sigma: float) -> Any:
 
 
 def clock(call: Callable[[], Any]) -> float:
-    """Seconds until the device is done, the least of several calls."""
+    """Return the seconds until the device has finished, the least of several calls."""
     best = float("inf")
     spent = 0.0
     while spent < 0.1:
@@ -73,7 +73,7 @@ def clock(call: Callable[[], Any]) -> float:
 
 
 def host_time(call: Callable[[], Any], calls: int = 300) -> float:
-    """Seconds until a call returns, the least of many, on a device that has nothing to do."""
+    """Return the seconds until a call returns, the least of many, on an idle device."""
     best = float("inf")
     with one_core():
         for _ in range(calls):
@@ -115,7 +115,7 @@ def on_host(array: Any) -> Any:
 
 
 def small_shape(case: Case) -> tuple[int, ...]:
-    """The shape of a case's image, cut to a small one; channels are kept."""
+    """Return a small shape like that of a case's image, with as many channels."""
     shape = shape_of(case)
     most = SMALL[len(shape)]
     if min(shape) <= 5:
@@ -124,7 +124,7 @@ def small_shape(case: Case) -> tuple[int, ...]:
 
 
 def measure(case: Case, name: str, rate: float, *, check: bool) -> dict[str, Any]:
-    """Times of the device in ms, of the host in microseconds, and whether the result is right."""
+    """Return milliseconds of the device, microseconds of the host, and whether both agree."""
     small = case.image(a_field(small_shape(case), FIELDS[name]))
     given = case.others(small)
     host = host_time(partial(case.call, small, *given))
@@ -143,7 +143,7 @@ def measure(case: Case, name: str, rate: float, *, check: bool) -> dict[str, Any
 
 
 def small_images() -> list[dict[str, Any]]:
-    """Microseconds an image in a loop over small images, and in one batch."""
+    """Return the microseconds for each of many small images, in a loop and in one batch."""
     even = np.linspace(0, 1, 256)
     found = []
     for side in SIDES:
@@ -182,7 +182,7 @@ def serve() -> None:
 
 
 def least(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The shortest times of several turns of a case."""
+    """Return the shortest times of several turns of a case."""
     found = rows[0] | {"equal": rows[0].get("equal")}
     for key in ("ms", "ratio", "host_us"):
         found[key] = min(row[key] for row in rows)
@@ -252,7 +252,7 @@ def _host(rows: list[dict[str, Any]]) -> str:
 
 
 def picture(report: dict[str, Any], file: Path) -> None:
-    """Bars of the multiples, on a logarithmic axis, for an image and a volume side by side."""
+    """Draw the multiples of an image and of a volume side by side, on a logarithmic axis."""
     import matplotlib.pyplot as plt
 
     figure, panes = plt.subplots(1, len(PICTURED), figsize=(12, 7), sharey=True, sharex=True)

@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 
 def to_type(dtype: str, top: int | None = None) -> Call:
-    """A field in [0, 1] as a type, stretched to its range or to `top`."""
+    """Return a conversion of fields in [0, 1] to a dtype, stretched to its range or to `top`."""
 
     def convert(image: Any) -> Any:
         if np.dtype(dtype).kind == "f":
@@ -65,7 +65,7 @@ def to_type(dtype: str, top: int | None = None) -> Call:
 
 
 def curve(thresholds: Any, **given: Any) -> Call:
-    """The values of a curve; with a mask where one is given."""
+    """Return a function of an image, and perhaps a mask, that computes the values of a curve."""
 
     def call(image: Any, mask: Any = None) -> Any:
         return ecc.euler_curve(image, thresholds, mask=mask, **given).values
@@ -74,13 +74,13 @@ def curve(thresholds: Any, **given: Any) -> Call:
 
 
 def a_mask(image: Any) -> tuple[Any, ...]:
-    """Four of five samples, in one piece or scattered."""
+    """Return a random mask of four points of five."""
     rng = cupy.random.default_rng(3)
     return (rng.random(image.shape, dtype=cupy.float32) < 0.8,)
 
 
 def some_labels(count: int) -> Callable[[Any], tuple[Any, ...]]:
-    """Squares or cubes as labels, with background between them."""
+    """Return a function of an image that labels squares or cubes, with background between them."""
 
     def labels(image: Any) -> tuple[Any, ...]:
         a_side = round(count ** (1 / image.ndim))
@@ -133,7 +133,7 @@ def even_on_the_device(_: Any) -> tuple[Any, ...]:
 
 
 def everyday(size: str) -> Iterator[Case]:
-    """What is measured on a large image and on a volume."""
+    """Yield the cases of a large image or of a volume."""
     even = np.linspace(0, 1, 256)
     rounded = np.linspace(0.03, 0.97, 256, dtype=np.float32)
     flat = size == "8192^2"

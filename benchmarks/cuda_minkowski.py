@@ -30,7 +30,7 @@ HEAD = "| case | connectivity | estimator | ms | `euler_curve` ms | ratio |"
 
 
 def in_turns(calls: list[Callable[[], Any]]) -> list[float]:
-    """The least milliseconds of each call."""
+    """Return the least milliseconds of each call."""
     least = [np.inf] * len(calls)
     for turn in range(TURNS + 1):
         for i, call in enumerate(calls):
@@ -44,7 +44,7 @@ def in_turns(calls: list[Callable[[], Any]]) -> list[float]:
 
 
 def measure(image: Any, case: str, default: bool, connectivity: int, estimator: str) -> Any:
-    """One row of the table."""
+    """Return one row of the table."""
     at: Any = 256
     if not default:
         at = np.arange(256) if image.dtype == np.uint8 else np.linspace(0, 1, 256)

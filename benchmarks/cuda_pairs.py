@@ -60,7 +60,7 @@ def digest(pairs: Any) -> str:
 
 
 def field(shape: tuple[int, ...], sigma: float) -> Any:
-    """Noise, or smooth noise."""
+    """Return noise, or smooth noise."""
     values = cupy.random.default_rng(0).random(shape, dtype=cupy.float32)
     return gaussian_filter(values, sigma) if sigma else values
 
@@ -128,14 +128,14 @@ class _Host:
 
 
 def probabilities(count: int, side: int) -> torch.Tensor:
-    """Smooth images (count, 1, side, side) between 0 and 1."""
+    """Return smooth images (count, 1, side, side) between 0 and 1."""
     smooth = cupy.stack([field((side, side), 4) for _ in range(count)])
     smooth -= smooth.min()
     return torch.from_dlpack(smooth / smooth.max())[:, None]
 
 
 def batch_row(count: int, side: int) -> dict[str, Any]:
-    """The time of the pairs of a batch, as layers find them."""
+    """Return the time of the pairs of a batch, as layers find them."""
     images = probabilities(count, side)[:, 0]
     found = classes_of(images, None, connectivity=2, superlevel=True)
     taken = seconds(lambda: classes_of(images, None, connectivity=2, superlevel=True))
@@ -144,7 +144,7 @@ def batch_row(count: int, side: int) -> dict[str, Any]:
 
 
 def loss_row(count: int, side: int) -> dict[str, Any]:
-    """The time of a loss of smooth probabilities against masks, forward and backward."""
+    """Return the time of a loss of smooth probabilities against masks, forward and backward."""
     images = probabilities(count, side).requires_grad_()
     targets = (images.detach() > 0.5).float()
     loss = PersistenceLoss()

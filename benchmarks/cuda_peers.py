@@ -29,14 +29,14 @@ from benchmarks.pages import cuda_device, rule
 
 LEVELS = np.arange(peers.LEVELS)
 SHAPES = [(1024, 1024), (8192, 8192), (128, 128, 128), (512, 512, 512)]
-SOME = [60, 110, 128, 200]  # thresholds at which one-threshold peers are measured
+SOME = [60, 110, 128, 200]  # thresholds of peers that take one at a time
 FEW_SECONDS = 3.0
 
 Call = Callable[[], Any]
 
 
 def seconds(call: Call, repeats: int) -> float:
-    """The least time of a call, until the device has finished; slow ones are repeated less."""
+    """Return the least time until the device has finished; slow calls are repeated less."""
     call()
     best = total = float("inf")
     for _ in range(repeats):
@@ -65,7 +65,7 @@ def images(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
 
 
 def by_cucim(image: np.ndarray, connectivity: int) -> Call:
-    """256 / 4 times the time of 4 thresholds."""
+    """Return a call at 4 of the 256 thresholds."""
     from cucim.skimage.measure import euler_number
 
     device = cupy.asarray(image)
@@ -79,7 +79,7 @@ def by_cucim(image: np.ndarray, connectivity: int) -> Call:
 
 
 def on_device(image: np.ndarray, connectivity: int) -> dict[str, Call]:
-    """Calls on images that are on the device."""
+    """Return calls on images that are on the device."""
     device = cupy.asarray(image)
     floats = cupy.asarray(image.astype(np.float32))
     calls: dict[str, Call] = {
@@ -99,7 +99,7 @@ def on_device(image: np.ndarray, connectivity: int) -> dict[str, Call]:
 
 
 def end_to_end(image: np.ndarray, connectivity: int) -> dict[str, Call]:
-    """Calls from a host array to a host array."""
+    """Return calls from a host array to a host array."""
     options = {"connectivity": connectivity}
 
     def streamed() -> Any:
@@ -142,7 +142,7 @@ def measure(shape: tuple[int, ...], name: str, image: np.ndarray) -> list[dict[s
                 try:
                     found = call()
                     taken = 1e3 * times * seconds(call, 10)
-                except (MemoryError, RuntimeError) as error:  # a peer's, out of memory
+                except (MemoryError, RuntimeError) as error:  # A peer may run out of memory.
                     print(f"{peer}: {error}"[:200])
                     continue
                 found = found.get() if hasattr(found, "get") else found
@@ -173,7 +173,7 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def _time(row: dict[str, Any], name: str) -> str:
-    """The cell of a library: its milliseconds, with a star if its curve differs."""
+    """Return the cell of a library: its milliseconds, with a star if its curve differs."""
     if name not in row["ms"]:
         return "-"
     star = "" if row["equal"][name] else " *"

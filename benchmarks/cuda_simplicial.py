@@ -34,7 +34,7 @@ HEIGHTS = 128
 SIZES = [(100, 50), (1000, 500), (3000, 1500)]
 REPEATS = 20
 SHARPNESS = 8.0
-STEPS = 32  # directions and heights of soft transforms
+STEPS = 32  # number of directions and of heights of soft transforms
 Call = Callable[[], Any]
 
 
@@ -48,7 +48,7 @@ def finished(call: Call) -> Call:
 
 
 def by_pyect(mesh: Mesh, directions: np.ndarray) -> Call | None:
-    """The transform of pyECT in float32, where it can be imported."""
+    """Return the transform of pyECT in float32, where it can be imported."""
     if find_spec("pyect") is None:
         return None
     from pyect import WECT
@@ -117,7 +117,7 @@ def measure(rows: int, columns: int, kernels: bool) -> dict[str, Any]:
 
 
 def soft(name: str) -> dict[str, Any]:
-    """Forward and backward, with gradients of points and directions."""
+    """Return the times of both passes, with gradients of points and directions."""
     shapes = shapes_of(name)
     points = shapes.points.cuda().requires_grad_()
     simplices = [rows.cuda() for rows in shapes.simplices]

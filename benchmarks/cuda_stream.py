@@ -42,12 +42,12 @@ SHARDED = [
     ((4096, 2048, 2048), "float32"),
 ]
 LARGE = [((4096, 4096, 4096), "uint8"), ((4096, 4096, 4096), "float32")]
-PERIOD = 64  # points along each axis, of large volumes
-REST = 0.05  # seconds after which a device that was busy has its full clock again
+PERIOD = 64  # points along each axis
+REST = 0.05  # seconds after which a busy device has its full clock rate again
 
 
 def seconds(call: Callable[[], Any], repeats: int = 3, rest: float = 0) -> float:
-    """The least time of a call; the processor stays awake while the devices rest."""
+    """Return the least time of a call; between calls devices rest, and the processor is busy."""
     call()
     best = float("inf")
     for _ in range(repeats):
@@ -61,7 +61,7 @@ def seconds(call: Callable[[], Any], repeats: int = 3, rest: float = 0) -> float
 
 
 def copy_only(volume: np.ndarray, devices: Sequence[int]) -> None:
-    """The same bytes by the same copies, without computing."""
+    """Copy the volume as the curve does, without computing."""
     cuts = np.linspace(0, len(volume), len(devices) + 1)
     bounds = cuts.astype(int).tolist()
 
@@ -86,7 +86,7 @@ def levels_of(dtype: str) -> np.ndarray:
 
 
 def noise(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> list[Any]:
-    """Parts of a volume along its first axis, one on each device."""
+    """Return parts of a volume along its first axis, one on each device."""
     depth = shape[0] // len(devices)
     parts = []
     for device in devices:
@@ -110,7 +110,7 @@ def period(dtype: str) -> np.ndarray:
 
 
 def repeated(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> list[Any]:
-    """Parts of a volume that repeats one period along all axes."""
+    """Return parts of a volume that repeats one period along all axes."""
     depth = shape[0] // len(devices)
     split = [count for length in (depth, *shape[1:]) for count in (length // PERIOD, PERIOD)]
     parts = []
@@ -124,7 +124,7 @@ def repeated(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> list
 
 
 def expected(shape: tuple[int, ...], dtype: str, compute: Callable[[np.ndarray], Any]) -> Any:
-    """What is known of a repeated volume, from those of 1 or 2 periods along each axis.
+    """Return the numbers of a repeated volume, from those of 1 or 2 periods along each axis.
 
     A number of cells that add up is a polynomial of the numbers of periods, linear in each of them.
     """
@@ -138,7 +138,7 @@ def expected(shape: tuple[int, ...], dtype: str, compute: Callable[[np.ndarray],
 
 
 def shards(parts: list[Any], levels: np.ndarray, known: Any = None) -> dict[str, float]:
-    """Milliseconds for a volume of which each device holds its part: a call, and its replay.
+    """Return milliseconds of a call, and of its replay, for parts that are on the devices.
 
     Both wait for the curve, and begin after a rest.
     """
@@ -175,7 +175,7 @@ def shards(parts: list[Any], levels: np.ndarray, known: Any = None) -> dict[str,
 
 
 def large(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
-    """The row of a large volume, or one with why there is none."""
+    """Return the row of a large volume, or one that says why there are no times."""
     row = {"shape": shape, "dtype": dtype, "devices": 2, "equal_to_periods": True}
     levels = levels_of(dtype)
     known = expected(shape, dtype, lambda volume: ecc.euler_curve(volume, levels).values)
@@ -191,7 +191,7 @@ def large(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
 
 
 def streamed(size: int) -> dict[str, Any]:
-    """Rates in GB/s of a volume of bytes in pinned memory that streams through two devices."""
+    """Return rates in GB/s of a volume in pinned memory that is streamed through two devices."""
     one = period("uint8")
     volume = cupyx.empty_pinned((size,) * 3, np.uint8)
     slabs = np.tile(one, (1, size // PERIOD, size // PERIOD))
@@ -217,7 +217,7 @@ COMPUTES: dict[str, Callable[[Any, np.ndarray], Any]] = {
 
 
 def lazy(size: int, dtype: str, name: str) -> dict[str, Any]:
-    """Milliseconds for an array on one device, a dask array of its halves, and of two devices.
+    """Return milliseconds of an array on a device, and of dask arrays of its halves, on one or two.
 
     "dask" is what the same graph takes for two chunks of a few points, so without any work for the
     devices.

@@ -10,7 +10,7 @@ from cupyx.scipy.ndimage import gaussian_filter
 
 
 def field(shape: tuple[int, ...], sigma: float, dtype: str, images: int = 1) -> Any:
-    """Uniform noise in [0, 1], or smoothed noise stretched to it; integers fill their range."""
+    """Return uniform or smoothed noise, stretched to [0, 1]; integers fill their range."""
     rng = cupy.random.default_rng(7)
     image = rng.random((images, *shape), dtype=cupy.float32)
     if sigma:
@@ -24,14 +24,14 @@ def field(shape: tuple[int, ...], sigma: float, dtype: str, images: int = 1) -> 
 
 
 def read_rate() -> float:
-    """Bytes a second of a max-reduction of 4 GiB."""
+    """Return the bytes a second of a max-reduction of 4 GiB."""
     data = cupy.zeros(1 << 30, np.float32)
     data += 1
     return data.nbytes / events(lambda: cupy.max(data), 10)
 
 
 def events(call: Any, repeats: int) -> float:
-    """Seconds a call, the least of several repeats."""
+    """Return the seconds of a call, the least of several repeats."""
     call()
     best = float("inf")
     start = cupy.cuda.Event()
@@ -46,8 +46,8 @@ def events(call: Any, repeats: int) -> float:
 
 
 def replay(call: Any, times: int = 200, calls: int = 1) -> float:
-    """Seconds a call in a CUDA graph."""
-    cupy.cuda.Device().synchronize()  # its arrays may not be there yet
+    """Return the seconds of a call in a CUDA graph."""
+    cupy.cuda.Device().synchronize()  # The arguments may still be computed.
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         call()

@@ -33,8 +33,8 @@ from benchmarks.pages import cuda_device
 DIRECTIONS = 64
 HEIGHTS = 256
 SHAPES = [(512, 512), (2048, 2048), (128, 128, 128), (512, 512, 512)]
-CPU_SECONDS = 0.5  # after which calls on the CPU are not repeated
-MOST_CUPY = 1 << 24  # points for which plain CuPy has enough memory and patience
+CPU_SECONDS = 0.5  # Longer calls on the CPU are not repeated.
+MOST_CUPY = 1 << 24  # points; plain CuPy takes too long for more
 
 Call = Callable[[], Any]
 
@@ -45,7 +45,7 @@ def masks(shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def by_cupy(mask: Any, directions: np.ndarray, heights: np.ndarray) -> Call:
-    """V-construction: coefficients of each orthant by slicing, `searchsorted` and `bincount`."""
+    """Return a transform (V) by slices for each orthant, `searchsorted` and `bincount`."""
     ndim = mask.ndim
     levels = cupy.asarray(heights)
 
@@ -84,7 +84,7 @@ def by_cupy(mask: Any, directions: np.ndarray, heights: np.ndarray) -> Call:
 
 
 def by_pyect(mask: Any, directions: np.ndarray) -> Call | None:
-    """The WECT of the cubical complex; 2-D, where pyECT can be imported."""
+    """Return the WECT of the cubical complex in 2-D, if pyECT can be imported."""
     if mask.ndim != 2 or find_spec("pyect") is None or find_spec("trimesh") is None:
         return None
     import pyect
@@ -164,7 +164,7 @@ def measure(shape: tuple[int, ...], name: str, mask: Any) -> list[dict[str, Any]
 
 
 def regions(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Cells of 16 pixels that touch."""
+    """Return the row of labels: squares of 16 x 16 pixels that touch."""
     side = 16
     count = int(np.prod([n // side for n in shape]))
     ids = cupy.arange(1, count + 1, dtype=np.int32).reshape([n // side for n in shape])

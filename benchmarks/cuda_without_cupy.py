@@ -67,7 +67,7 @@ def without_cupy() -> Iterator[None]:
     remembered = registry.is_usable, fallback._in_torch
     modules: dict[str, Any] = sys.modules
     cupy = modules["cupy"]
-    modules["cupy"] = None  # not by `patch.dict`, which forgets what is imported meanwhile
+    modules["cupy"] = None  # `patch.dict` would forget later imports.
     for function in remembered:
         function.cache_clear()
     try:
@@ -81,7 +81,7 @@ def without_cupy() -> Iterator[None]:
 
 
 def step(module: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
-    """The gradient of the image."""
+    """Return the gradient of the image."""
     image = given[0].detach().requires_grad_()
     module.zero_grad()
     loss = module(image, *given[1:]).square().sum()
@@ -91,7 +91,7 @@ def step(module: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
 
 
 def measured(module: nn.Module, given: tuple[Tensor, ...]) -> tuple[float, float, Tensor]:
-    """Milliseconds, MiB and the gradient of a step."""
+    """Return the milliseconds, the MiB and the gradient of a step."""
     gradient = step(module, given)
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()

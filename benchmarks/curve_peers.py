@@ -33,7 +33,7 @@ import ecc_core as ecc
 
 HERE = Path(__file__).parent
 LEVELS = np.arange(256)
-CUT = 128  # of the single set that the plugins of ImageJ see
+CUT = 128  # threshold of the one set that is given to the plugins of ImageJ
 ABOUT = """uint8, 256 levels, one thread, smooth noise; all numbers are equal. The plugins of ImageJ
 compute the Euler number of one set, so that a curve takes them 256 times as long as the time here;
 ours is that of the whole curve. euchar is measured in 2-D: in 3-D it needs a table of 2^26 changes,
@@ -50,7 +50,7 @@ def smooth(shape: tuple[int, ...]) -> Any:
 
 
 def by_euler_curves(image: Any) -> Any:
-    with contextlib.redirect_stdout(io.StringIO()):  # it reports its progress
+    with contextlib.redirect_stdout(io.StringIO()):  # The peer prints its progress.
         found = dict(ECC_from_bitmap().fit_transform(image.astype(float)))
     values = [found.get(level) for level in LEVELS]
     for level in range(1, 256):
@@ -86,7 +86,7 @@ def python_peers(shape: tuple[int, ...]) -> list[Row]:
     for name, peer in peers.items():
         np.testing.assert_array_equal(peer(), ours(), err_msg=name)
     best = best_times({"ours": ours}, 25)["ours"]
-    took = in_turns(peers, 5)  # by the wall clock: pyEulerCurves works in a process of its own
+    took = in_turns(peers, 5)  # in wall time, because pyEulerCurves starts a process
     return [
         row(image, name, connectivity=image.ndim, ours=best, peer=took[name].seconds, sets=256)
         for name in peers
@@ -94,7 +94,7 @@ def python_peers(shape: tuple[int, ...]) -> list[Row]:
 
 
 def mean_over_mirrors(mask: Any) -> float:
-    """Half of a face, a quarter of an edge of the image: BoneJ's correction at the border."""
+    """Return BoneJ's number: half of each face and a quarter of each edge of the image count."""
     mirrored = [np.flip(mask, axes) for n in range(4) for axes in combinations(range(3), n)]
     numbers = [ecc.euler_number(one, boundary="half-open") for one in mirrored]
     return float(np.mean(numbers))

@@ -60,7 +60,7 @@ def hidden_share(step: Callable[[], Any]) -> float:
     total = sum(end - start for start, end in averaging)
     hidden = 0.0
     for start, end in averaging:
-        done = start  # what begins before has been counted
+        done = start  # Everything before has been counted.
         for first, last in sorted(others):
             hidden += max(0.0, min(end, last) - max(done, first))
             done = max(done, min(end, last))
@@ -140,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/distributed"))
     output = parser.parse_args().output
-    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # needs rights that containers do not have
+    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # It needs rights that containers lack.
     count = 2
     if torch.cuda.device_count() < count:
         parser.error("needs two CUDA devices")

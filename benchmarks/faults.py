@@ -23,9 +23,9 @@ from benchmarks.scale import assert_true, known, prepared
 
 PARTS = 4
 RESULTS = Path(__file__).parent / "results" / "faults.md"
-LONGEST = 4.0  # seconds before a kill
-SIDE = 125  # of shards, each of which is a block
-DAMAGED = (7, 7, 7)  # a shard
+LONGEST = 4.0  # most seconds before a kill
+SIDE = 125  # points along the sides of shards, each of which is a block
+DAMAGED = (7, 7, 7)  # index of the damaged shard
 SMALL = ["--max-memory", "12M", "--workers", "1"]
 """So that there are several groups of blocks in a part."""
 
@@ -49,7 +49,7 @@ def kill(volume: Path, kept: Path, kills: int, rng: np.random.Generator) -> list
             process.wait()
             groups = len(list(kept.glob("*.parts/*.npy")))
             states.append(f"part {number}, {groups} groups of blocks kept")
-        out.unlink(missing_ok=True)  # so that there is something to kill
+        out.unlink(missing_ok=True)  # A completed part has nothing to be killed.
     return states
 
 
@@ -57,8 +57,8 @@ def damaged(volume: Path, kept: Path) -> str:
     """Damage a shard, compute its part, and repair it; return what was said."""
     file = volume.joinpath("c", *map(str, DAMAGED))
     good = file.read_bytes()
-    file.unlink()  # which is a link to other shards
-    file.write_bytes(b"damaged" + good[7:])  # the head of a chunk
+    file.unlink()  # The file is a link: other shards must stay as they are.
+    file.write_bytes(b"damaged" + good[7:])  # This is the header of a chunk.
     out = kept / f"part-{PARTS}.npz"
     done = subprocess.run(command(volume, PARTS, out), capture_output=True, text=True, check=False)
     file.write_bytes(good)

@@ -29,9 +29,9 @@ RESULTS = Path(__file__).parent / "results" / "faults_of_objects.md"
 SIDE = 128
 PERIODS = (2, 2, 1)
 CHUNK = 32
-DAMAGED = (1, 1, 0)  # a shard
+DAMAGED = (1, 1, 0)  # index of the damaged shard
 SHORTEST = 0.2
-LONGEST = 4.0  # seconds before a kill
+LONGEST = 4.0  # most seconds before a kill
 FULL = "3M"
 """The size of the file system that is too small."""
 
@@ -69,7 +69,7 @@ def kill(volume: Path, out: Path, kills: int, rng: np.random.Generator) -> list[
         if process.is_alive():
             process.kill()
             states.append(f"after {seconds:.1f} s, {kept(out)} arrays kept")
-        else:  # so that there is something to kill
+        else:  # The run was complete before it was killed.
             shutil.rmtree(f"{out}.zarr")
             Path(f"{out}.csv").unlink()
         process.join()
@@ -93,7 +93,7 @@ def with_fault(
     """Change a shard, see how the command ends, repair it, and go on; return what was said."""
     file = volume.joinpath("c", *map(str, DAMAGED))
     good = file.read_bytes()
-    file.unlink()  # which is a link to other shards
+    file.unlink()  # The file is a link: other shards must stay as they are.
     bad = fault(good)
     if bad is not None:
         file.write_bytes(bad)

@@ -59,7 +59,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def bars_of(rows: Iterable[dict[str, Any]], connectivity: int) -> list[Bar]:
-    """The peers of a table, the fastest first."""
+    """Return the peers of a table, the fastest first."""
     found = []
     for row in rows:
         name, slash, _ = row["ratio_of"].partition(" / time")
@@ -70,12 +70,12 @@ def bars_of(rows: Iterable[dict[str, Any]], connectivity: int) -> list[Bar]:
 
 
 def rounded(ratio: float) -> str:
-    """Two significant digits, with commas."""
+    """Return a ratio as text, with two significant digits."""
     return f"{float(f'{ratio:.2g}'):,g}{TIMES}"
 
 
 def draw_bars(ax: Axes, title: str, bars: list[Bar], widest: float) -> None:
-    """Times as multiples of ours, on a logarithmic axis that begins at 1."""
+    """Draw times as multiples of ours, on a logarithmic axis that begins at 1."""
     names = ["ecc_core", *(bar.name for bar in bars)]
     ax.barh(names, [1.08, *(bar.ratio for bar in bars)], 0.62, color=[BLUE] + [GRAY] * len(bars))
     for place, bar in enumerate(bars, start=1):
@@ -89,7 +89,7 @@ def draw_bars(ax: Axes, title: str, bars: list[Bar], widest: float) -> None:
 
 
 def draw_panels(panels: list[tuple[str, list[Bar]]]) -> Figure:
-    """One panel below the other, with bars of one thickness and one axis."""
+    """Draw one panel below another, with bars of one thickness and one axis."""
     panels = [(title, bars) for title, bars in panels if bars]
     heights = [len(bars) + 2.2 for _, bars in panels]
     widest = max(bar.ratio for _, bars in panels for bar in bars)
@@ -102,7 +102,7 @@ def draw_panels(panels: list[tuple[str, list[Bar]]]) -> Figure:
 
 
 def peers_on_the_cpu() -> Figure:
-    """Curves, Betti curves and transforms on one core, against other libraries."""
+    """Draw times of other libraries on one core, for curves, Betti curves and transforms."""
     curves = read("libraries")["sections"]
     betti = read("betti")["sections"]
     minkowski = read("minkowski")["sections"]
@@ -127,7 +127,7 @@ def peers_on_the_cpu() -> Figure:
 
 
 def peers_on_a_device() -> Figure:
-    """Curves of images that are on the device already."""
+    """Draw times of other libraries for curves of images that are on the device."""
     panels = []
     report = read("cuda_peers")
     for shape in ([8192, 8192], [128, 128, 128]):
@@ -147,7 +147,7 @@ def peers_on_a_device() -> Figure:
 
 
 def floor_on_a_device() -> Figure:
-    """Times of the kernels as multiples of the time to read the image once."""
+    """Draw times of the kernels as multiples of the time to read the image once."""
     kernels = [
         row
         for row in read("cuda")["kernels"]

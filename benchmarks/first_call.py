@@ -51,7 +51,7 @@ KEPT_TURNS = 3
 
 
 def first_call(call: str, cache: str) -> float:
-    """Seconds of a call in a process with this folder as its cache."""
+    """Return the seconds of a call in a process with this folder as its cache."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     command = [sys.executable, "-c", PROGRAM, call]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

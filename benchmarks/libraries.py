@@ -40,7 +40,7 @@ def against(image: np.ndarray, case: str) -> Iterator[Row]:
     for connectivity in (1, image.ndim):
         made = {name: make(image, connectivity) for name, make in PEERS.items()}
         calls: dict[str, Any] = {name: call for name, call in made.items() if call}
-        curve(image, connectivity)  # compile it first
+        curve(image, connectivity)  # This compiles the kernels.
         ours = {"ours": lambda c=connectivity: curve(image, c)}
         times = in_turns(ours | calls, TURNS, process_time)
         for name in calls:
@@ -68,7 +68,7 @@ def volumes(quick: bool) -> Iterator[Row]:
 
 
 def by_eucalc(mask: np.ndarray, directions: np.ndarray, heights: np.ndarray) -> dict[str, Call]:
-    """Cells take the largest weight of the squares that contain them: the closed squares.
+    """Return eucalc's calls; a cell has the largest weight of the squares that contain it.
 
     eucalc's first axis is the last of the array, and its longest axis has the length 1.
     """

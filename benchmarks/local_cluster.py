@@ -46,8 +46,8 @@ class Run(NamedTuple):
     """Seconds of the volume on a cluster."""
 
     wall: float
-    workers: float  # of the processor, by all workers
-    scheduling: float  # of the processor for each task, by client and scheduler
+    workers: float  # seconds of the processor, in all workers
+    scheduling: float  # seconds of the processor for a task, in client and scheduler
 
 
 def work_of(path: Path) -> Work:
@@ -72,12 +72,12 @@ def measured(work: Work, workers: int, expected: np.ndarray) -> Run:
     options = {"threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(workers, processes=True, **options) as cluster, Client(cluster) as client:
         address = cluster.scheduler_address
-        some = range(1)  # so that workers have imported the libraries and loaded their kernels
+        some = range(1)  # Workers import the libraries and load their kernels.
         for _ in range(workers):
             list(window.sums_of_groups(work, groups, some, scheduler=address))
         of_workers = _processor_time(client)
         start = time.perf_counter()
-        processor = time.process_time()  # of this process; workers have their own
+        processor = time.process_time()  # Workers are other processes.
         sums = window.sums_of_groups(work, groups, range(len(groups)), scheduler=address)
         found = sum(values for _, values in sums)
         wall = time.perf_counter() - start

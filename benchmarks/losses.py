@@ -38,7 +38,7 @@ from topological_losses import centreline_dice
 
 TURNS = 5
 WINDOW = 32
-LEVELS = 32  # of layers of curves; layers of lifetimes have half as many classes
+LEVELS = 32  # thresholds of layers of curves; twice the classes of layers of lifetimes
 Loss = Callable[[Tensor, Tensor], Tensor]
 ABOUT = """Forward and backward passes of losses of a batch of four probability maps with one
 channel, on one thread; times of the processor. They answer different questions:
@@ -54,7 +54,7 @@ one for each image or window. Layers that find pairs, `BettiCurveLayer` with 32 
 
 
 def maps(side: int) -> tuple[Tensor, Tensor]:
-    """Probabilities between 0 and 1, and the walls of cells."""
+    """Return probabilities between 0 and 1, and the walls of cells."""
     rng = np.random.default_rng(0)
     smooth = gaussian_filter(rng.standard_normal((4, 1, side, side)), (0, 0, 3, 3))
     target = np.abs(smooth) < 0.3 * smooth.std()
@@ -64,7 +64,7 @@ def maps(side: int) -> tuple[Tensor, Tensor]:
 
 
 def step(loss: Loss, prediction: Tensor, target: Tensor) -> Tensor:
-    """The gradient of a loss."""
+    """Return the gradient of a loss."""
     asked = prediction.clone().requires_grad_()
     loss(asked, target).backward()
     assert asked.grad is not None
@@ -116,7 +116,7 @@ def layers(quick: bool) -> Iterator[Row]:
 
 
 def step_of(layer: nn.Module, image: Tensor) -> Tensor:
-    """The gradient of the sum of squares of what a layer returns."""
+    """Return the gradient of the sum of squares of what a layer returns."""
     asked = image.clone().requires_grad_()
     layer(asked).square().sum().backward()
     assert asked.grad is not None
@@ -124,7 +124,7 @@ def step_of(layer: nn.Module, image: Tensor) -> Tensor:
 
 
 def gudhi_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
-    """TopoLoss with the pairs of GUDHI."""
+    """Return TopoLoss, with the pairs of GUDHI."""
     total = prediction.new_zeros(())
     parts = []
     for given in (prediction, target):
@@ -149,7 +149,7 @@ def gudhi_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
 
 
 def gudhi_pairs(image: NDArray[np.float32]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Points of births and deaths (k, 2), and of births alone, for each dimension."""
+    """Return points of births and deaths (k, 2), and of births alone, for each dimension."""
     cells = gudhi.CubicalComplex(top_dimensional_cells=-image)
     cells.compute_persistence()
     finite, essential = cells.cofaces_of_persistence_pairs()

@@ -13,7 +13,7 @@ class Mesh(NamedTuple):
 
 
 def torus(rows: int, columns: int) -> Mesh:
-    """A bumpy torus of 2 * rows * columns triangles."""
+    """Return a bumpy torus of 2 * rows * columns triangles."""
     long, short = (np.arange(n) * 2 * np.pi / n for n in (rows, columns))
     a, b = np.meshgrid(long, short, indexing="ij")
     radius = 1 + 0.1 * np.sin(5 * a) * np.cos(7 * b)
@@ -42,7 +42,7 @@ class Shapes(NamedTuple):
 
 
 def shapes_of(name: str) -> Shapes:
-    """64 graphs of the size of DECT's letters, or 8 meshes of 4000 triangles."""
+    """Return 64 graphs of the size of DECT's letters, or 8 meshes of 4000 triangles."""
     if name == "letters":
         count = 64
         path = torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4]])
@@ -69,7 +69,7 @@ def direct_sum(
     shapes: int,
     sharpness: float,
 ) -> torch.Tensor:
-    """DECT's published method: one step for each simplex, direction and height."""
+    """Return the transform by DECT's method: a step for each simplex, direction and height."""
     tops = [points @ directions.T]
     tops += [tops[0][rows].amax(dim=1) for rows in simplices]
     owners = [batch, *(batch[rows[:, 0]] for rows in simplices)]

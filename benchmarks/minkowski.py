@@ -66,7 +66,7 @@ def borders(quick: bool) -> Iterator[Row]:
 
 
 def configurations(points: np.ndarray) -> np.ndarray:
-    """Volume, surface, mean breadth and Euler characteristic of the cubes of a set.
+    """Return volume, surface, mean breadth and Euler characteristic of the cubes of a set.
 
     The published method: numbers of the 256 configurations of 2 x 2 x 2 points, and a table.
     """
@@ -85,7 +85,7 @@ def _has_ends(corner: tuple[int, ...], fixed: list[tuple[int, int]]) -> bool:
 
 
 def _table() -> np.ndarray:
-    """What each configuration counts for: its corner's share of the cells around it."""
+    """Return the values of each configuration, the share of its corner in the cells around it."""
     corners = list(itertools.product((0, 1), repeat=3))
     table = np.zeros((4, 256))
     weights = {3: (1, -6, 1.5, -1), 2: (0, 2, -1, 1), 1: (0, 0, 0.5, -1), 0: (0, 0, 0, 1)}
@@ -135,10 +135,10 @@ for _ in range(3):
     start = time.thread_time()
     functionals(points)
     times.append(time.thread_time() - start)
-volume, surface, _, _ = functionals(np.pad(points, 2))  # which the border is not part of
+volume, surface, _, _ = functionals(np.pad(points, 2))  # The border is no part of this set.
 print(version("quantimpy"), min(times), volume, 8 * surface)
 """
-CLOSE = 0.01  # estimates of the surface of a smooth set by quantimpy and by Crofton's formula
+CLOSE = 0.01  # relative difference of surfaces by quantimpy and by Crofton's formula
 
 
 def quantimpy(quick: bool) -> Iterator[Row]:

@@ -20,7 +20,7 @@ def contrast_frame(window: Window, layer: Any, most: float) -> float:
 
 
 def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
-    """Frames of a drag of the threshold, and how many times a contrast drag they take."""
+    """Return times of frames while the threshold is dragged, and ratios to contrast drags."""
     window = Window("Threshold")
     panel = window.panel
     model = window.panel.model
@@ -52,7 +52,7 @@ def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
 
 
 def drag_least(side: int, bar: float) -> list[Row]:
-    """Frames of a drag of the least persistence, and how many times a contrast drag they take."""
+    """Return times of frames while the least persistence is dragged, and ratios to contrast."""
     window = Window("Threshold")
     panel = window.panel
     model = window.panel.model
@@ -61,13 +61,13 @@ def drag_least(side: int, bar: float) -> list[Row]:
     window.until(lambda: model.classes is not None)
     window.settle()
     longest = float(model.classes.persistence[1])
-    model.min_persistence = 0.04 * longest  # what lasts is found once, before the drag
+    model.min_persistence = 0.04 * longest  # Lasting classes are computed before the drag.
     window.settle()
     times = []
     contrasts = []
 
     def leave_out(least: float) -> None:
-        model.min_persistence = least  # the canvas is drawn with what lasts, or not at all
+        model.min_persistence = least  # The canvas may stay as it is.
 
     for share in np.linspace(0.05, 0.5, 40).tolist():
         times.append(window.frame(partial(leave_out, share * longest)))
@@ -80,7 +80,7 @@ def drag_least(side: int, bar: float) -> list[Row]:
 
 
 def drag_volume(side: int, bar: float) -> list[Row]:
-    """Drags over a volume in three dimensions, as times of a contrast drag, and what a set costs.
+    """Return times of drags over a volume in 3-D, ratios to contrast drags, and times of a set.
 
     Times of the GUI thread are compared: without a graphics card a frame is mostly the time of the
     threads that draw, which are compared by themselves, with and without a set.
@@ -107,7 +107,7 @@ def drag_volume(side: int, bar: float) -> list[Row]:
     rows = []
     for what, act in (("threshold", move), ("the least persistence", leave_out)):
         if act is leave_out:
-            leave_out(0.04)  # what lasts is found once, before the drag
+            leave_out(0.04)  # Lasting classes are computed once, before the drag.
             window.settle()
         times = []
         contrasts = []

@@ -70,7 +70,7 @@ viewer.close()
 
 
 def first_use() -> list[Row]:
-    """Times from opening a dock on the coins with an empty cache of compiled kernels."""
+    """Return times since a dock was opened on the coins, with an empty cache of kernels."""
     found = {}
     for dock in ("Threshold", "Objects"):
         with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def first_use() -> list[Row]:
 
 
 def bare(side: int) -> Row:
-    """Drawing the window anew with nothing changed, for comparison."""
+    """Return the time to draw the window again without a change, for comparison."""
     window = Window("Threshold")
     window.viewer.add_image(smooth((side, side), np.uint16), name="image")
     window.settle()
@@ -125,7 +125,7 @@ def first_curve(side: int, bar: float | None) -> Row:
     window.viewer.add_image(smooth((side, side), np.uint16), name="large")
     window.settle()
     shown: list[float] = []
-    # Called after the panel, which draws the plot before it returns
+    # The model calls the panel before, which draws the plot before it returns.
     note_curves(model, shown)
     times = []
     for _ in range(9):
@@ -141,7 +141,7 @@ def first_curve(side: int, bar: float | None) -> Row:
 
 
 def openings(side: int, count: int, bar: float | None) -> list[Row]:
-    """A large image in memory is chosen: when its coarse curve is shown, and how it ends."""
+    """Return times after a large image is chosen until its coarse and its exact curve are shown."""
     window = Window("Threshold")
     model = window.panel.model
     tile = smooth((side // 4, side // 4), np.uint16)
@@ -198,7 +198,7 @@ def turn(shape: tuple[int, ...], bar: float | None) -> Row:
 
 
 def heartbeat(data: Any, case: str, bar: float | None) -> list[Row]:
-    """Longest time that the GUI thread does not react while the curve of a volume is made."""
+    """Return the longest time without a reaction while the curve of a volume is computed."""
     window = Window("Threshold")
     model = window.panel.model
     model.show_set = False
@@ -223,7 +223,7 @@ def heartbeat(data: Any, case: str, bar: float | None) -> list[Row]:
 
 
 def pauses(side: int, bar: float) -> list[Row]:
-    """Longest time that the window does not react while a large image is opened.
+    """Return the longest time without a reaction while a large image is opened.
 
     With napari alone, and with the dock.
     """
@@ -245,7 +245,7 @@ def pauses(side: int, bar: float) -> list[Row]:
 
 
 def groups_of(quick: bool) -> dict[str, Callable[[], list[Row]]]:
-    """What can be measured, by name."""
+    """Return the functions that measure each group, by name."""
     side, plane, cube, volume = (256, 256, 32, 64) if quick else (2048, 1024, 128, 512)
     large, count = (9000, 2) if quick else (10_000, 30)
 

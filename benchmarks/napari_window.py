@@ -93,7 +93,7 @@ class Window:
             QApplication.processEvents(wait)
 
     def frame(self, act: Callable[[], None], canvas_only: bool = False) -> float:
-        """Milliseconds from an action until the plot and the canvas, or it alone, show it."""
+        """Return milliseconds from an action until plot and canvas, or only this, show it."""
         painted = Painted(self.panel.plot)
         before = self.drawn
         start = time.perf_counter()
@@ -103,13 +103,13 @@ class Window:
         return 1000 * (time.perf_counter() - start)
 
     def busy(self, act: Callable[[], None], canvas_only: bool = False) -> float:
-        """Milliseconds of the GUI thread's processor time in a frame, see `frame`."""
+        """Return the processor time of the GUI thread in a frame, in milliseconds; see `frame`."""
         start = time.thread_time()
         self.frame(act, canvas_only)
         return 1000 * (time.thread_time() - start)
 
     def beats(self, act: Callable[[], None]) -> np.ndarray:
-        """Milliseconds between two beats of the heart from an action until all is computed.
+        """Return the milliseconds between ticks of a timer, from an action until all is computed.
 
         The second row has those of the GUI thread's processor time.
         """

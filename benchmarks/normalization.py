@@ -35,7 +35,7 @@ t-test against no normalization. Written by `python -m benchmarks.normalization`
 
 
 def images(rng: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
-    """Noisy images (count, 1, SIDE, SIDE), and their classes."""
+    """Return noisy images (count, 1, SIDE, SIDE), and their classes."""
     y, x = np.mgrid[:SIDE, :SIDE]
     values = rng.normal(0, 0.3, (count, SIDE, SIDE))
     classes = rng.integers(0, CLASSES, count)

@@ -89,7 +89,7 @@ def main() -> None:
         shards, size = stored(folder, period)
         server._server.app = counted
         out = folder / "curve.csv"
-        block_sizes.BLOCK_BYTES = 1  # so that a block is a shard
+        block_sizes.BLOCK_BYTES = 1  # Each shard becomes a block.
         assert ecc_command(["stack", "s3://bucket/a.zarr", "--out", str(out)]) == 0
         assert_true(out, truth(curve_of, period, PERIODS, "closed"))
     server.stop()

@@ -63,7 +63,7 @@ def measure(what: str, image: Path, out: Path) -> None:
         storage=tiny,
     )
     for other in ("stack", "boxes"):
-        ecc(command(other, small, out.with_name("small"), LITTLE))  # kernels are loaded before
+        ecc(command(other, small, out.with_name("small"), LITTLE))  # This loads the kernels.
     start = time.process_time()
     assert ecc(command(what, image, out, MEMORY[what])) == 0
     print(json.dumps({"cpu": time.process_time() - start, "memory": peak_memory()}))

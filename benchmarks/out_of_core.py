@@ -39,12 +39,12 @@ from ecc_core.quantities.euler import CurveValues
 
 CHUNK = 256
 WORKERS = 2
-DISTINCT = 8  # chunks that differ; the others are links to them
+DISTINCT = 8  # chunks that are stored; the others are links to them
 TOP = {"uint8": 200, "uint16": 6000}
 
 
 def scene(dtype: str, seed: int) -> np.ndarray:
-    """Smoothed noise, blobs, and the noise of a camera."""
+    """Return smoothed noise with blobs and the noise of a camera."""
     rng = np.random.default_rng(seed)
     shape = (CHUNK,) * 3
     background = ndimage.gaussian_filter(rng.normal(size=shape).astype(np.float32), 2, mode="wrap")
@@ -57,7 +57,7 @@ def scene(dtype: str, seed: int) -> np.ndarray:
 
 
 def make(folder: Path, dtype: str, gib: int) -> Path:
-    """A volume of so many GiB in chunks of 256^3, compressed as Zarr does by default."""
+    """Write a volume in chunks of 256^3, compressed as by default, and return its path."""
     count = gib * 2**30 // (CHUNK**3 * np.dtype(dtype).itemsize)
     blocks = [1, 1, 1]
     for i in range(count.bit_length() - 1):
@@ -105,7 +105,7 @@ def measure(what: str, path: str, workers: int) -> None:
 
 
 def peak_memory() -> float:
-    """MiB of this process alone: `ru_maxrss` begins with those of the process that started it."""
+    """Return the peak memory of this process in MiB; `ru_maxrss` includes that of its parent."""
     status = Path("/proc/self/status").read_text()
     _, _, rest = status.partition("VmHWM:")
     kibibytes = rest.split()[0]
@@ -153,7 +153,7 @@ def memory(folder: Path, gib: int) -> None:
 
 
 def throughput(folder: Path, gib: int, rounds: int) -> None:
-    """The best rate of each way in GB/s."""
+    """Print the best rate of each way in GB/s."""
     ways = "sum", "stack", "stack --device cuda"
     print(f"| | threads | {' | '.join(ways)} |\n|---|---|---|---|---|")
     for dtype in TOP:
@@ -169,7 +169,7 @@ def throughput(folder: Path, gib: int, rounds: int) -> None:
 
 
 def window() -> None:
-    """Blocks that wait for others, which do not grow with the depth, and one graph, which does."""
+    """Print how many blocks wait, which does not grow with the depth, and the size of one graph."""
     print(
         "| blocks | of a layer | most that wait | memory, MiB | tasks of one graph | ms a block |"
     )
@@ -214,7 +214,7 @@ def count_blocks(side: int) -> None:
 
 
 def overhead() -> None:
-    """Time of a block of zeros, which takes no reading and least computing."""
+    """Print the time of a block of zeros, which is not read and takes the least computing."""
     print("| chunk | blocks | tasks a block | ms a block |\n|---|---|---|---|")
     for chunk in (64, 128, 256):
         volume = da.zeros((512,) * 3, chunks=chunk, dtype=np.uint8)

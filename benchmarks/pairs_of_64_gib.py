@@ -128,7 +128,7 @@ def measure(what: str, path: Path, out: Path) -> None:
         storage=Storage("auto", 8),
     )
     with dask.config.set(scheduler="threads", num_workers=WORKERS):
-        compute(what, small, out, part="1/1")  # kernels are loaded before
+        compute(what, small, out, part="1/1")  # This loads the kernels.
         wall = time.monotonic()
         processor = time.process_time()
         points = compute(what, path, out, part=f"1/{PARTS}")

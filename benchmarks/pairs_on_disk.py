@@ -67,7 +67,7 @@ def measure(what: str, path: str, out: Path) -> None:
     small = da.zeros((8, 8, 8), chunks=4, dtype=volume.dtype)
     in_memory = "memory" in what
     with dask.config.set(scheduler="threads", num_workers=1):
-        compute(what, small.compute() if in_memory else small)  # kernels are loaded before
+        compute(what, small.compute() if in_memory else small)  # This loads the kernels.
         processor = time.process_time()
         found = compute(what, image.compute() if in_memory else image)
         used = time.process_time() - processor

@@ -19,7 +19,7 @@ LEVELS = 256
 
 
 def numpy_bincount(image: np.ndarray, connectivity: int) -> Call:
-    """The separable signed histogram: maxima of neighbours along every axis, and `np.bincount`."""
+    """Return the signed histogram by maxima of neighbours along each axis, and `np.bincount`."""
     closed = connectivity > 1
 
     def pairs(cells: np.ndarray, axis: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def numpy_bincount(image: np.ndarray, connectivity: int) -> Call:
 
 
 def scikit_image(image: np.ndarray, connectivity: int) -> Call:
-    """`euler_number` at one threshold after the other."""
+    """Return a call of `euler_number` at one threshold after another."""
     from skimage.measure import euler_number
 
     def curve() -> np.ndarray:
@@ -54,14 +54,14 @@ def scikit_image(image: np.ndarray, connectivity: int) -> Call:
 
 
 def _alive(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
-    """Signed histogram of intervals; classes that never die have a death beyond the levels."""
+    """Return the births less the deaths at each level; those that never die have none."""
     dying = deaths[deaths < LEVELS].astype(np.int64)
     born = np.bincount(births.astype(np.int64), minlength=LEVELS)
     return born - np.bincount(dying, minlength=LEVELS)
 
 
 def gudhi(image: np.ndarray, connectivity: int) -> Call:
-    """Persistent homology of a cubical complex: the alternating sum of the classes alive.
+    """Return the curve by persistent homology: the alternating sum of the classes alive.
 
     `CubicalPersistence` has a fast path for images as top-dimensional cells.
     """
@@ -95,7 +95,7 @@ def gudhi(image: np.ndarray, connectivity: int) -> Call:
 
 
 def cripser(image: np.ndarray, connectivity: int) -> Call:
-    """Persistent homology again, by CubicalRipser."""
+    """Return the same by CubicalRipser."""
     import cripser as library
 
     values = image.astype(np.float64)
@@ -113,7 +113,7 @@ def cripser(image: np.ndarray, connectivity: int) -> Call:
 
 
 def pyect(image: np.ndarray, connectivity: int, device: str = "cpu") -> Call | None:
-    """The tensor computation of pyECT, on one thread of a CPU; V-construction only."""
+    """Return the call of pyECT on one thread of a CPU; it has the V-construction only."""
     found = find_spec("pyect")
     if connectivity > 1 or found is None or found.origin is None:
         return None

@@ -34,7 +34,7 @@ class Storage(NamedTuple):
     """How the points of a shard are stored."""
 
     compressors: Any
-    chunk: int  # points along each side
+    chunk: int  # points along each side of a chunk
 
 
 STORAGES = {
@@ -46,7 +46,7 @@ STORAGES = {
 
 
 def scene(side: int = PERIOD) -> np.ndarray:
-    """Smoothed noise, blobs, and the noise of a camera, which go on behind the border."""
+    """Return periodic smoothed noise, with blobs and the noise of a camera."""
     rng = np.random.default_rng(0)
     shape = (side,) * 3
     background = ndimage.gaussian_filter(rng.standard_normal(shape, np.float32), 2, mode="wrap")
@@ -125,7 +125,7 @@ def truth_of_walled(period: np.ndarray, periods: Sequence[int]) -> np.ndarray:
     """Return the Betti numbers of a volume of walled periods from those of one in memory."""
     numbers = ecc.betti_curves(period, 256, range=(0, 255)).values
     apart = math.prod(periods) * numbers
-    apart[:, WALL] = numbers[:, WALL]  # all points have entered, and nothing is apart
+    apart[:, WALL] = numbers[:, WALL]  # All points have entered, and are joined.
     return np.asarray(apart)
 
 

@@ -25,7 +25,7 @@ from scipy import ndimage
 import ecc_core as ecc
 from benchmarks.memory import forget_peak, in_memory
 
-SLAB = 64  # slices of a large volume that are made at once
+SLAB = 64  # slices of a large volume that are computed at once
 
 
 def seconds(call: Callable[..., Any], *args: Any, **options: Any) -> float:
@@ -41,7 +41,7 @@ def diagrams(image: Any, connectivity: int) -> None:
 
 
 def compare(image: Any, connectivity: int, turns: int = 2, *, gudhi: bool = True) -> str:
-    """Times of all dimensions and of tunnels alone, and of the peers, by turns."""
+    """Return a row of times of all dimensions, of tunnels alone, and of the peers, by turns."""
     options = {"connectivity": connectivity, "workers": 1}
     wide = image.astype(np.float64)
     ripser = cripser.computePH if connectivity == 1 else cripser.computePH_T
@@ -62,7 +62,7 @@ def compare(image: Any, connectivity: int, turns: int = 2, *, gudhi: bool = True
 
 
 def main_file(path: str) -> None:
-    """All dimensions of a volume in a file."""
+    """Print the row of all dimensions of a volume in a file."""
     image = np.asarray(nibabel.load(path).dataobj)
     ecc.persistence_pairs(image[:4, :4, :4], workers=1)
     for connectivity in (1, 3):
@@ -71,7 +71,7 @@ def main_file(path: str) -> None:
 
 
 def smooth_volume(side: int, sigma: float) -> Any:
-    """Gaussian noise as float32, made slab by slab."""
+    """Return smoothed Gaussian noise as float32, which is computed slab by slab."""
     margin = int(4 * sigma) + 1
     volume = np.empty((side, side, side), np.float32)
     for first in range(0, side, SLAB):
@@ -84,7 +84,7 @@ def smooth_volume(side: int, sigma: float) -> Any:
 
 
 def main_large(side: int, sigma: float) -> None:
-    """All dimensions of a large volume on two workers, checked against Betti curves."""
+    """Measure all dimensions of a large volume on two workers, and check them with Betti curves."""
     volume = smooth_volume(side, sigma)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
@@ -107,11 +107,11 @@ def main_large(side: int, sigma: float) -> None:
 
 
 def main_memory(side: int, sigma: float, connectivity: int, workers: int) -> None:
-    """The most memory that all dimensions take, beside the image."""
+    """Print the most memory that all dimensions take, beside the image."""
     volume = np.random.default_rng(1).random((side, side, side), np.float32)
     volume = ndimage.gaussian_filter(volume, sigma) if sigma else volume
     options = {"connectivity": connectivity, "workers": workers}
-    ecc.persistence_pairs(volume[:24, :24, :24].copy(), **options)  # kernels are loaded
+    ecc.persistence_pairs(volume[:24, :24, :24].copy(), **options)  # loads the kernels
     before = in_memory("VmRSS")
     forget_peak()
     pairs = ecc.persistence_pairs(volume, **options)
@@ -126,7 +126,7 @@ def main_memory(side: int, sigma: float, connectivity: int, workers: int) -> Non
 
 
 def compare_planar(image: Any) -> str:
-    """Pairs and filtered Betti curves; GUDHI's diagrams are those of connectivity 2."""
+    """Return a row of pairs and filtered Betti curves; GUDHI's diagrams are of connectivity 2."""
     wide = image.astype(np.float64)
     least = float(np.ptp(wide)) / 10
     peer = CubicalPersistence([0, 1], input_type="top_dimensional_cells")

@@ -25,7 +25,7 @@ LEVELS = np.arange(256)
 
 @numba.njit
 def plain_2d(image: Any) -> Any:
-    """Cells between points, each at the largest value of its corners (connectivity 1)."""
+    """Return the changes of the curve of an image in 2-D; a cell enters with its largest corner."""
     changes = np.zeros(256, np.int64)
     rows, columns = image.shape
     for i in range(rows):
@@ -44,15 +44,15 @@ def plain_2d(image: Any) -> Any:
 
 @numba.njit
 def plain_3d(image: Any) -> Any:
-    """The same in 3-D, with the largest values of edges and squares shared."""
+    """Return the changes in 3-D; maxima of edges and squares are used for several cells."""
     changes = np.zeros(257, np.int64)
     planes, rows, columns = image.shape
-    never = 256  # beyond the border
+    never = 256  # the value of points beyond the border
     for i in range(planes):
         for j in range(rows):
             down = i + 1 < planes
             right = j + 1 < rows
-            x = y = z = w = never  # of the column before the first
+            x = y = z = w = never  # values of the column before the first
             for k in range(columns - 1, -1, -1):
                 a = image[i, j, k]
                 b = max(a, image[i, j + 1, k]) if right else never
@@ -74,7 +74,7 @@ def plain_3d(image: Any) -> Any:
 
 
 def measure(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Times on one thread, after checking that the curves are equal."""
+    """Return times on one thread, after checking that the curves are equal."""
     smooth = gaussian_filter(np.random.default_rng(0).standard_normal(shape), 2)
     image = np.interp(smooth, (smooth.min(), smooth.max()), (0, 255)).astype(np.uint8)
     plain = plain_2d if len(shape) == 2 else plain_3d

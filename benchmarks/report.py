@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).parent / "results"
 TURNS = 9
-A_TURN = 0.02  # seconds
+A_TURN = 0.02  # seconds for which a call is repeated
 
 Clock = Callable[[], float]
-Section = Callable[[bool], Iterator["Row"]]  # the argument: whether to be quick
+Section = Callable[[bool], Iterator["Row"]]  # The argument is the flag `quick`.
 
 
 class Row(NamedTuple):
@@ -48,7 +48,7 @@ class Timed(NamedTuple):
 
 
 def least(call: Callable[[], Any], clock: Clock = time.perf_counter) -> tuple[float, Any]:
-    """The least time of repeated calls during 20 ms, and the result."""
+    """Return the least time of calls that are repeated for 20 ms, and the result."""
     best = float("inf")
     spent = 0.0
     while spent < A_TURN:
@@ -63,7 +63,7 @@ def least(call: Callable[[], Any], clock: Clock = time.perf_counter) -> tuple[fl
 def in_turns(
     calls: dict[str, Callable[[], Any]], turns: int, clock: Clock = time.perf_counter
 ) -> dict[str, Timed]:
-    """The least time of each call, all calls taking turns."""
+    """Return the least time of each call, all of which take turns."""
     best: dict[str, Timed] = {}
     for turn in range(turns):
         for name, call in calls.items():
@@ -87,7 +87,7 @@ def row(
     bar: str = "",
     faster: bool = False,
 ) -> Row:
-    """Our time divided by the other's; with `faster`, the other's divided by ours."""
+    """Return our time divided by the other's; with `faster`, the other's divided by ours."""
     name, peer = other
     ratio = peer.seconds / ours.seconds if faster else ours.seconds / peer.seconds
     text = f"{name} / time" if faster else f"time / {name}"
@@ -96,7 +96,7 @@ def row(
 
 
 def machine() -> dict[str, Any]:
-    """The processor and the versions of libraries."""
+    """Return the processor and the versions of libraries."""
     model = platform.processor()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -115,7 +115,7 @@ def machine() -> dict[str, Any]:
 def markdown(
     report: dict[str, Any], title: str, about: str, sections: Mapping[str, Section]
 ) -> str:
-    """The report as tables."""
+    """Return the report as tables in Markdown."""
     of = report["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in of["versions"].items())
     lines = [f"# {title}", "", f"{of['cpu']}, {of['cores']} cores; {versions}.", "", about]
@@ -139,7 +139,7 @@ def markdown(
 
 
 def run(results: str, title: str, about: str, sections: Mapping[str, Section]) -> None:
-    """The command of a benchmark: measure, print, and write `results` with .json and .md."""
+    """Run a benchmark as a command: measure, print, and write `results` with .json and .md."""
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--quick", action="store_true", help="small images; writes nothing")
     parser.add_argument("--only", choices=sections, help="measure one section")

@@ -28,7 +28,7 @@ from ecc_core.nn import BettiCurveLayer, EulerCurveLayer, LifetimeLayer, paramet
 OUTPUT = Path(__file__).parent / "results" / "rings"
 SIDE = 40
 CLASSES = 5
-PLACES = 3  # along each axis
+PLACES = 3  # of rings along each axis
 NOISE = 0.25
 BLURS = 0.7, 1.0, 1.4, 2.0
 # Also written out below.
@@ -54,7 +54,7 @@ Sets = dict[str, tuple[Images, Classes]]
 
 
 def images(rng: np.random.Generator, count: int) -> tuple[Images, Classes]:
-    """Noisy images (count, SIDE, SIDE), and their numbers of whole rings."""
+    """Return noisy images (count, SIDE, SIDE), and their numbers of whole rings."""
     y, x = np.mgrid[:SIDE, :SIDE]
     values = rng.normal(0, NOISE, (count, SIDE, SIDE))
     classes = rng.integers(0, CLASSES, count)
@@ -85,7 +85,7 @@ def drawn(seed: int) -> Sets:
 
 
 def by_forest(curves: Callable[..., NDArray[np.int64]]) -> Callable[[Sets, int], float]:
-    """Accuracy of a forest on exact curves of blurred images."""
+    """Return the accuracy of a forest on exact curves of blurred images."""
 
     def accuracy(sets: Sets, seed: int) -> float:
         best = -1.0
@@ -168,7 +168,7 @@ def with_lifetimes() -> nn.Module:
 
 
 def convolutional() -> nn.Module:
-    """A plain network of 12,000 parameters."""
+    """Return a plain network of 12,000 parameters."""
     steps: list[nn.Module] = []
     before = 1
     for channels in (16, 24, 32):
@@ -180,7 +180,7 @@ def convolutional() -> nn.Module:
 
 
 def by_network(make: Callable[[], nn.Module]) -> Callable[[Sets, int], float]:
-    """Accuracy of a network at the epoch and learning rate that validation chooses."""
+    """Return the accuracy of a network at the epoch and learning rate that validation chooses."""
 
     def accuracy(sets: Sets, seed: int) -> float:
         given = {

@@ -62,8 +62,8 @@ MEASURED = ("volume", "surface", "mean_breadth")
 """Columns of floating-point numbers."""
 WORKERS = 2
 RESULTS = Path(__file__).parent / "results" / "scale.json"
-TOLERANCE = 1e-9  # of sums of floating-point products
-SAMPLE = 10**9  # points whose sum is measured beside each part
+TOLERANCE = 1e-9  # relative, of sums of floating-point products
+SAMPLE = 10**9  # points whose sum is measured after each part
 
 
 class Case(NamedTuple):
@@ -153,7 +153,7 @@ def measure(what: str, path: str, sample: bool) -> None:
     from ecc_core.cli import main as ecc_command
 
     volume = zarr.open_array(path, mode="r")
-    curve_of(np.zeros((8, 8, 8), volume.dtype), "closed")  # kernels are loaded before
+    curve_of(np.zeros((8, 8, 8), volume.dtype), "closed")  # This loads the kernels.
     start = time.perf_counter()
     processor = time.process_time()
     if what == "sum":
@@ -178,7 +178,7 @@ def rows_of_shards(points: da.Array, shards: Sequence[int]) -> da.Array:
 
 
 def peak_memory() -> float:
-    """MiB of this process alone: `ru_maxrss` begins with those of the process that started it."""
+    """Return the peak memory of this process in MiB; `ru_maxrss` includes that of its parent."""
     status = Path("/proc/self/status").read_text()
     _, _, rest = status.partition("VmHWM:")
     kibibytes = rest.split()[0]
@@ -299,7 +299,7 @@ def write_table() -> None:
 
 
 def _order(row: dict[str, Any]) -> tuple[float, int, int]:
-    """The order of rows in the table."""
+    """Return the key by which rows of the table are sorted."""
     codec = list(STORAGES).index(row["codec"])
     what = list(COLUMNS).index(row["what"])
     return float(row["points"]), codec, what

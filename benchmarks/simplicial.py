@@ -29,7 +29,7 @@ from ecc_core.nn.functional import soft_simplicial_transform
 RESULTS = Path(__file__).parent / "results"
 DIRECTIONS = 64
 HEIGHTS = 128
-LONG = 3000  # ms, of calls that are measured once
+LONG = 3000  # milliseconds; longer calls are measured once
 REPEATS = 3
 """Calls of each turn: the first ones bring back to the caches what other libraries displaced."""
 SHARPNESS = 8.0
@@ -38,7 +38,7 @@ Call = Callable[[], Any]
 
 
 def of_ect(mesh: Mesh, directions: np.ndarray, reach: float) -> tuple[Call, Call]:
-    """The transform of ect, and its conversion of the complex, which is a part of it."""
+    """Return calls of the transform of ect, and of its conversion of the complex, a part of it."""
     from ect import ECT, Directions, EmbeddedComplex
 
     graph = EmbeddedComplex()
@@ -63,9 +63,9 @@ def of_pyect(mesh: Mesh, directions: np.ndarray) -> Call:
 
 
 def least_times(calls: dict[str, Call], turns: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """The least processor time of each call in milliseconds, and the results."""
+    """Return the least processor time of each call in milliseconds, and the results."""
     best = dict.fromkeys(calls, np.inf)
-    results = {name: call() for name, call in calls.items()}  # compiles kernels
+    results = {name: call() for name, call in calls.items()}  # This compiles kernels.
     for _ in range(turns):
         for name, call in calls.items():
             if LONG < best[name] < np.inf:
@@ -101,7 +101,7 @@ def exact(rows: int, columns: int, turns: int) -> dict[str, Any]:
 
 
 def soft(name: str, turns: int) -> dict[str, Any]:
-    """Forward and backward, with gradients of points and directions."""
+    """Return the times of both passes, with gradients of points and directions."""
     points, simplices, batch, shapes = shapes_of(name)
     points.requires_grad_()
     unit = torch.tensor(ecc.sample_directions(STEPS, points.shape[1]), dtype=torch.float32)
@@ -152,7 +152,7 @@ class DirectLayer(torch.nn.Module):
 
 
 def layers(name: str, turns: int) -> dict[str, Any]:
-    """Layers forward and backward, with gradients of points and parameters, of a given upstream."""
+    """Return times of both passes of layers, with gradients of points and parameters."""
     given = shapes_of(name)
     points, simplices, batch, shapes = given
     points.requires_grad_()

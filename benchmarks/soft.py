@@ -52,7 +52,7 @@ Step = Callable[[], Any]
 
 
 def smooth(noise: Tensor, sigma: int = 3) -> Tensor:
-    """Gaussian of periodic noise, from 0 to 1."""
+    """Return periodic noise smoothed by a Gaussian and scaled to 0 to 1."""
     for axis in range(1, noise.dim()):
         places = torch.arange(noise.shape[axis], device=noise.device)
         distance = torch.minimum(places, noise.shape[axis] - places)
@@ -76,7 +76,7 @@ def over_cells(image: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
 def over_heights(
     images: Tensor, directions: Tensor, heights: Tensor, sharpness: Tensor | float
 ) -> Tensor:
-    """Transforms as in the DECT paper (arXiv:2310.07630): a sigmoid for each cell and direction.
+    """Return transforms as DECT does (arXiv:2310.07630): a sigmoid for each cell and direction.
 
     The weight of a cell is the least of its vertices.
     """
@@ -100,7 +100,7 @@ def over_heights(
 
 
 def seconds(step: Step, device: str) -> float:
-    """On a device the median of nine, by events; on the CPU one."""
+    """Return the seconds of a step: on a device the median of nine, on the CPU those of one."""
     if device == "cpu":
         begin = time.perf_counter()
         step()
@@ -117,7 +117,7 @@ def seconds(step: Step, device: str) -> float:
 
 
 def interleaved(steps: dict[str, Step], device: str) -> dict[str, float]:
-    """The least time of each step, in nine turns, or three where a turn is nine calls."""
+    """Return the least time of each step, in nine turns, or three where a turn is nine calls."""
     for step in steps.values():
         step()
     turns = 3 if device == "cuda" else 9
@@ -137,7 +137,7 @@ def captured(step: Step) -> Step:
 
 
 def peak(step: Step) -> int:
-    """Bytes of device memory that a step needs at most; what it returns counts."""
+    """Return the most bytes of device memory that a step needs, its results included."""
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
@@ -188,7 +188,7 @@ def measure_curve(
         "plain, cells": over_cells,
     }
     if device == "cpu":
-        del plains["plain, cells"]  # several times slower
+        del plains["plain, cells"]  # It is several times slower.
     for name, compute in plains.items():
         if sharpness > 100:
             break
@@ -219,7 +219,7 @@ class Least(torch.autograd.Function):
 
 
 def by_clock(step: Step, count: int) -> tuple[float, float]:
-    """The median time of a call and of waiting for the device, and the time of successive calls."""
+    """Return the median time of a call and its wait for the device, and of successive calls."""
     times = []
     torch.cuda.synchronize()
     for _ in range(count):
@@ -235,7 +235,7 @@ def by_clock(step: Step, count: int) -> tuple[float, float]:
 
 
 def measure_calls(shape: tuple[int, ...], count: int) -> dict[str, Any]:
-    """Three kinds of steps, of curves and of `Least`: the least of several interleaved turns."""
+    """Return the least times of three kinds of steps of curves and of `Least`, in turns."""
     image = torch.rand(shape, device="cuda").requires_grad_()
     levels = torch.linspace(0, 1, count, device="cuda").requires_grad_()
     numbers = [image, levels, torch.tensor(60.0, device="cuda", requires_grad=True)]
@@ -269,7 +269,7 @@ def measure_calls(shape: tuple[int, ...], count: int) -> dict[str, Any]:
 
 
 def measure_layers() -> list[dict[str, Any]]:
-    """Layers as they are called in training, with the gradients of images and parameters."""
+    """Return the times of layers in training, with gradients of images and parameters."""
 
     def training(layer: torch.nn.Module, image: Tensor, *others: Tensor) -> Step:
         numbers = [image, *layer.parameters()]
@@ -362,7 +362,7 @@ def measure_transform(device: str) -> dict[str, Any]:
 
 
 def read_rate() -> float:
-    """Bytes a second of a reduction of 4 GiB."""
+    """Return the bytes a second at which 4 GiB are reduced."""
     large = torch.rand(1 << 30, device="cuda")
     return large.numel() * large.itemsize / seconds(large.max, "cuda")
 

@@ -36,7 +36,7 @@ def backward(compute: Callable[[Tensor], Tensor], image: Tensor) -> Call:
 
 
 def least(calls: dict[str, Call]) -> dict[str, float]:
-    """The least seconds of each call."""
+    """Return the least seconds of each call."""
     best = dict.fromkeys(calls, float("inf"))
     begin = time.thread_time()
     turns = 0
@@ -50,7 +50,7 @@ def least(calls: dict[str, Call]) -> dict[str, float]:
 
 
 def row(case: str, calls: dict[str, Call]) -> dict[str, Any]:
-    """The first call against the others."""
+    """Return a row that compares the first call with the others."""
     seconds = least(calls)
     first, *others = calls
     return {
@@ -61,7 +61,7 @@ def row(case: str, calls: dict[str, Call]) -> dict[str, Any]:
 
 
 def transforms(images: int, side: int, directions: int, heights: int) -> dict[str, Any]:
-    """The layer against the plain sum, at connectivity 1, with gradients of all arguments."""
+    """Return a row of the layer and the plain sum, at connectivity 1, with all gradients."""
     given = torch.rand(images, side, side).requires_grad_()
     reach = 0.75 * side
     layer = EulerTransformLayer(
@@ -127,7 +127,7 @@ def _directed(directions: int) -> EulerCurveLayer:
 
 
 def windows() -> Iterator[dict[str, Any]]:
-    """Maps of the curves of windows, against the curve of the whole image."""
+    """Yield rows of maps of curves of windows, against the curve of the whole image."""
     large = torch.rand(1, 1, 512, 512).requires_grad_()
     volume = torch.rand(1, 1, 64, 64, 64).requires_grad_()
     for given, window, connectivity, count in (

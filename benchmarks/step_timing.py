@@ -10,7 +10,7 @@ import torch
 
 
 def milliseconds(step: Callable[[], Any], count: int) -> float:
-    """Milliseconds a step, of several that follow each other."""
+    """Return the milliseconds of a step, among several that follow each other."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(count):

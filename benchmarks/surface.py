@@ -22,8 +22,8 @@ COUNT = 64
 
 
 def compared(shape: tuple[int, ...]) -> Iterator[Row]:
-    """Independent fields, rough and smooth, with each connectivity."""
-    for sigma in (0, 3):  # small, so that other work rarely interrupts the fastest call
+    """Yield rows of independent fields, rough and smooth, with each connectivity."""
+    for sigma in (0, 3):  # Other work rarely interrupts short calls.
         both = field((2 * shape[0], *shape[1:]), sigma)
         first = both[: shape[0]]
         second = both[shape[0] :]

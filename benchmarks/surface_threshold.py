@@ -26,14 +26,14 @@ from ecc_core.io import read_mesh
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05
-STEPS = (4, 16)  # of averaging
+STEPS = (4, 16)  # numbers of averaging steps
 TRAINED = 100
 TESTED = 2000
 AT_ONCE = 250
 
 
 def white_surface() -> np.ndarray:
-    """The triangles of the surface."""
+    """Return the triangles of the surface."""
     spec = find_spec("nilearn")
     if spec is None or spec.origin is None:
         raise SystemExit("nilearn is not installed")
@@ -42,7 +42,7 @@ def white_surface() -> np.ndarray:
 
 
 def smoothing(triangles: np.ndarray, steps: int) -> Any:
-    """A matrix that makes white noise smooth, of variance 1 at each point."""
+    """Return a matrix that makes white noise smooth, of variance 1 at each point."""
     count = int(triangles.max()) + 1
     first, second = np.concatenate([triangles[:, pair] for pair in ((0, 1), (1, 2), (2, 0))]).T
     ones = np.ones(len(first))

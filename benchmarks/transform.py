@@ -38,7 +38,7 @@ def photograph(quick: bool) -> np.ndarray:
 
 
 def silhouette(quick: bool) -> np.ndarray:
-    """The dark part of a photograph of 512 x 512 pixels."""
+    """Return the dark part of a photograph of 512 x 512 pixels."""
     image = photograph(quick)
     return image < threshold_otsu(image)
 
@@ -58,7 +58,7 @@ def masks(quick: bool) -> dict[str, np.ndarray]:
 
 
 def by_numpy(mask: np.ndarray, directions: np.ndarray, heights: np.ndarray) -> Call:
-    """Every cell of the V-construction: project the vertices, digitize, bincount."""
+    """Return a transform (V) that projects, digitizes and counts every cell."""
     centred = [np.arange(n) - (n - 1) / 2 for n in mask.shape]
 
     def pairs(cells: np.ndarray, axis: int, join: Any) -> np.ndarray:
@@ -89,7 +89,7 @@ def by_numpy(mask: np.ndarray, directions: np.ndarray, heights: np.ndarray) -> C
 
 
 def by_pyect(mask: np.ndarray, directions: np.ndarray) -> Call | None:
-    """The WECT of the cubical complex, which is made before; None where pyECT is not installed."""
+    """Return the WECT of a complex that is built before, or None without pyECT."""
     if find_spec("pyect") is None or mask.ndim != 2:
         return None
     import pyect
@@ -104,7 +104,7 @@ def by_pyect(mask: np.ndarray, directions: np.ndarray) -> Call | None:
 
 
 def per_orthant(ndim: int) -> np.ndarray:
-    """One direction in each orthant."""
+    """Return one direction in each orthant."""
     signs = np.indices((2,) * ndim).reshape(ndim, -1).T * 2.0 - 1
     return signs * [0.8, 0.6, 0.5][:ndim]
 
@@ -113,7 +113,7 @@ def peers(quick: bool) -> Iterator[Row]:
     """64 directions and 256 heights, against other ways."""
     for case, mask in masks(quick).items():
         directions = ecc.sample_directions(DIRECTIONS, mask.ndim)
-        # pyECT's own range: the largest norm of a vertex of the shape.
+        # pyECT's range of heights ends at the largest norm of a vertex of the shape.
         points = np.argwhere(mask) - (np.array(mask.shape) - 1) / 2
         reach = np.linalg.norm(points, axis=1).max()
         heights = np.linspace(-reach, reach, HEIGHTS)

@@ -31,7 +31,7 @@ from ecc_core._backends.cpu.soft.coefficients import coefficients
 
 EVEN = np.linspace(0, 1, 255)
 TURNS = 5
-CONNECTIVITY = 0  # of a row whose connectivity is the default
+CONNECTIVITY = 0  # stands for the default in a row
 
 
 @contextmanager

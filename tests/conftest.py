@@ -94,22 +94,22 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 def library(request: pytest.FixtureRequest) -> Backend:
     """Every library: tests of what goes in and comes out."""
     found = BACKENDS[request.param]
-    found.asarray(np.zeros(1))  # skips where it is missing
+    found.asarray(np.zeros(1))  # This skips the test if the library is missing.
     return found
 
 
-# numba allocates so many objects while it compiles that Python's default, 700, makes garbage
-# collection a tenth of the time.
+# numba allocates so many objects while it compiles that garbage collection takes a tenth of the
+# time with Python's default, 700.
 gc.set_threshold(20_000, 10, 10)
 
-# numba colours its messages, most of which say within the compiler that a type does not fit.
+# While it compiles, numba raises many errors that it handles itself, and to colour them takes time.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 # Since version 3.11, Python keeps the frames of calls in chunks of 16 KiB. A call across the end of
 # a chunk asks the system for another one and returns it afterwards, which takes up to a fifth of
 # the time of a compilation, depending on how deep the stack is. The chunk of a large frame has room
 # for all that follow.
-LARGE_FRAME = 70_000  # words, of the 131,072 in the smallest chunk that holds it
+LARGE_FRAME = 70_000  # words; the smallest chunk that holds it has 131,072
 
 
 def _call(function: Callable[[], Any]) -> Any:
@@ -171,7 +171,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     return collected
 
 
-@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
+@pytest.hookimpl(tryfirst=True)  # It runs before cases are selected by their marks.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases of sweeps as slow that the others cover, and begin with the longest files."""
     sweeps = defaultdict(list)

@@ -10,14 +10,14 @@ import torch
 from fake_cupy import fake_cupy
 
 import ecc_core._torch
-import ecc_core._torch.curve  # registers the operators once
+import ecc_core._torch.curve  # This registers the operators.
 from ecc_core.nn import loss
 from ecc_core.nn.layers import _calibrated
 from ecc_core.nn.layers import transform as transform_layer
 
 
 def soft_modules(emulator):
-    """The modules of soft curves, for tensors of the CPU."""
+    """Return the modules of soft curves, for tensors of the CPU."""
     parts = "soft_plans", "soft", "soft_parameters", "soft_heights"
     parts = *parts, "soft_transforms", "soft_simplices", "soft_windows"
     parts = *parts, "passes", "steps", "transform_steps", "curve_steps", "layer_steps", "loss_steps"
@@ -68,7 +68,7 @@ def sender(soft, monkeypatch):
 
 
 def drawn(shape, dtype=torch.float32):
-    """Distinct values between 0 and 1."""
+    """Return distinct values between 0 and 1."""
     count = torch.Size(shape).numel()
     order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
     return (order / count).reshape(shape).to(dtype)

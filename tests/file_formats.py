@@ -102,7 +102,7 @@ def liffile(path: Path) -> Array:
 
 
 def read_imaris(path: Path) -> Array:
-    """The dataset, as large as its attributes say."""
+    """Return the dataset, as large as its attributes say."""
     with h5py.File(path) as file:
         group = file["DataSet/ResolutionLevel 0/TimePoint 0/Channel 0"]
         sizes = [int(group.attrs[f"ImageSize{axis}"].tobytes()) for axis in "ZYX"]
@@ -146,7 +146,7 @@ def read_n5(path: Path) -> Array:
 
 
 def read_raw_vti(path: Path) -> Array:
-    """Values behind the size that is written in front of them."""
+    """Return the values, which follow their size."""
     _, _, content = path.read_bytes().partition(b'"raw">\n_')
     return np.frombuffer(content, np.uint8, 600, 4).reshape(VOLUME)
 
@@ -163,7 +163,7 @@ def read_perseus(path: Path) -> Array:
 
 
 def read_amira(path: Path) -> Array:
-    """Bytes behind @1, as many as the lattice has points."""
+    """Return the bytes behind @1, as many as the lattice has points."""
     content = path.read_bytes()
     lengths = re.search(rb"Lattice (\d+) (\d+) (\d+)", content).groups()
     shape = [int(n) for n in lengths][::-1]

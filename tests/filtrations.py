@@ -22,7 +22,7 @@ def connectivities(ndim: int) -> list[int]:
 
 
 def sides(ndim: int) -> list[dict[str, Any]]:
-    """Options of both constructions and both orders."""
+    """Return the options of both constructions and both orders."""
     return [
         {"connectivity": connectivity, "superlevel": superlevel}
         for connectivity in connectivities(ndim)
@@ -31,7 +31,7 @@ def sides(ndim: int) -> list[dict[str, Any]]:
 
 
 def with_connectivities(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
-    """Rows of a shape and each connectivity of its images."""
+    """Return parameters: each shape with each connectivity."""
     return [
         pytest.param(shape, connectivity, id=f"{size_of(shape)}-{connectivity}")
         for shape in shapes
@@ -40,7 +40,7 @@ def with_connectivities(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
 
 
 def with_sides(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
-    """Rows of a shape and each of the sides of its images."""
+    """Return parameters: each shape with each pair of construction and order."""
     return [
         pytest.param(shape, side, id=f"{size_of(shape)}-{name_of(side)}")
         for shape in shapes
@@ -49,32 +49,32 @@ def with_sides(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
 
 
 def cases_of_connectivities(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
-    """The rows of `with_connectivities` as values of one parameter, so that sweeps run them all."""
+    """Return `with_connectivities` as values of one parameter, so that sweeps run them all."""
     return [pytest.param(row.values, id=row.id) for row in with_connectivities(shapes)]
 
 
 def cases_of_sides(shapes: Iterable[tuple[int, ...]]) -> list[Any]:
-    """The rows of `with_sides` as values of one parameter, so that sweeps run them all."""
+    """Return `with_sides` as values of one parameter, so that sweeps run them all."""
     return [pytest.param(row.values, id=row.id) for row in with_sides(shapes)]
 
 
 def size_of(shape: tuple[int, ...]) -> str:
-    """A shape in the name of a case, such as 5x7."""
+    """Return a shape for the name of a case, such as 5x7."""
     return "x".join(map(str, shape))
 
 
 def name_of(side: dict[str, Any]) -> str:
-    """One of the sides in the name of a case, such as 1-super."""
+    """Return options of `sides` for the name of a case, such as 1-super."""
     return f"{side['connectivity']}-{'super' if side['superlevel'] else 'sub'}"
 
 
 def any_side(ndim: int) -> st.SearchStrategy[dict[str, Any]]:
-    """One of them."""
+    """Return a strategy for one of the options of `sides`."""
     return st.sampled_from(sides(ndim)).map(dict)
 
 
 @st.composite
 def omitting(draw: st.DrawFn, image: np.ndarray) -> dict[str, Any]:
-    """One of them, with a mask or none, where points with NaN never enter."""
+    """Draw options of `sides` with a mask or none, where points with NaN never enter."""
     mask = draw(st.none() | strategies.masks(image.shape))
     return {**draw(any_side(image.ndim)), "mask": mask, "nan": "omit"}

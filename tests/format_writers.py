@@ -17,7 +17,7 @@ PAD = 4
 
 
 def characters(text: object) -> np.ndarray:
-    """An attribute of Imaris: an array of single characters."""
+    """Return an attribute as Imaris stores it, an array of single characters."""
     return np.frombuffer(str(text).encode(), "S1")
 
 
@@ -66,7 +66,7 @@ def write_bdv(path: Path, image: np.ndarray, **options: Any) -> None:
 
 
 def vti_text(image: np.ndarray, array: str, rest: str = "", attributes: str = "") -> str:
-    """XML of an image with one array of its points."""
+    """Return the XML of an image with one array of points."""
     extent = " ".join(f"0 {n - 1}" for n in image.shape[::-1])
     kind = {"u": "UInt", "i": "Int", "f": "Float"}[image.dtype.kind] + str(8 * image.itemsize)
     return (
@@ -105,7 +105,7 @@ def write_amira(
     """Write a lattice of bytes, raw or run-length encoded, as one array named Labels."""
     content = image.tobytes()
     if codec == "HxByteRLE":
-        content = b"".join(b"\x01" + bytes([value]) for value in content)  # runs of one value
+        content = b"".join(b"\x01" + bytes([value]) for value in content)  # Each run has one value.
     elif codec == "HxZip":
         content = zlib.compress(content)
     how = f"({codec},{len(content)})" if codec else ""

@@ -9,7 +9,7 @@ def white(lags):
 
 
 def bell(sigma):
-    """Covariance of white noise smoothed by a Gaussian; its moment is 1 / 2 for the width 1."""
+    """Return the covariance of smoothed white noise; for width 1 its moment is 1 / 2."""
     return lambda lags: np.exp(-(lags**2).sum(axis=-1) / (4 * sigma**2))
 
 
@@ -17,7 +17,7 @@ BELL = bell(1)
 
 
 def noise(shape, sigma, count, seed):
-    """Maps of smoothed white noise of variance 1, without the border of the filter."""
+    """Yield maps of smoothed white noise of variance 1, without the border of the filter."""
     cut = int(4 * sigma + 1)
     rng = np.random.default_rng(seed)
     for _ in range(count):
@@ -27,7 +27,7 @@ def noise(shape, sigma, count, seed):
 
 
 def ball(shape):
-    """A ball without one quarter, and with a hole."""
+    """Return a ball without one quarter and with a hole."""
     along = (np.linspace(-1, 1, n) for n in shape)
     grid = np.stack(np.meshgrid(*along, indexing="ij"))
     far = np.linalg.norm(grid, axis=0)

@@ -39,13 +39,13 @@ def noise(*shape: int, dtype: str = "u1", seed: int = 0) -> np.ndarray:
 
 
 def rows_of(table: Path | str) -> list[dict[str, str]]:
-    """The rows of a CSV table, of a file or as printed."""
+    """Return the rows of a CSV table, of a file or as printed."""
     text = table if isinstance(table, str) else table.read_text()
     return list(csv.DictReader(io.StringIO(text)))
 
 
 def columns_of(table: Path) -> dict[str, list[Any]]:
-    """The columns of a table in a file of any type."""
+    """Return the columns of a table in a file of any type."""
     if table.suffix == ".json":
         return json.loads(table.read_text())["columns"]
     read = parquet.read_table if table.suffix == ".parquet" else read_csv
@@ -53,14 +53,14 @@ def columns_of(table: Path) -> dict[str, list[Any]]:
 
 
 def columns(table: Path) -> dict[str, list[float]]:
-    """The numbers of a CSV table, without what says of which image they are, and how computed."""
+    """Return the columns of numbers of a CSV table, without names of images and options."""
     rows = rows_of(table)
     names = [name for name in rows[0] if name not in FACTS]
     return {name: [float(row[name]) for row in rows] for name in names}
 
 
 def curves_in(rows: list[dict[str, str]], at: Sequence[Any] = LEVELS) -> list[list[int]]:
-    """The curves of a table with a row for each image, or for each threshold."""
+    """Return the curves of a table with a row for each image, or for each threshold."""
     if str(at[0]) in rows[0]:
         names = list(map(str, at))
         return [[int(row[name]) for name in names] for row in rows]
@@ -69,7 +69,7 @@ def curves_in(rows: list[dict[str, str]], at: Sequence[Any] = LEVELS) -> list[li
 
 
 def curve_at_levels(image: np.ndarray) -> list[int]:
-    """The curve at the thresholds at which the tests run commands."""
+    """Return the curve at the thresholds at which the tests run commands."""
     return ecc.euler_curve(image, LEVELS).values.tolist()
 
 
@@ -88,7 +88,7 @@ def assert_channels(
 
 
 def assert_refused(path: Path, *words: str, **options: Any) -> None:
-    """Reading fails with one line that names the file and has these words."""
+    """Assert that reading fails with one line that names the file and has these words."""
     with pytest.raises(InputFileError) as caught:
         read_image(path, **options)
     message = str(caught.value)
@@ -136,7 +136,7 @@ def write_ome_zarr(
 
 
 def command_line(folder: Path, *arguments: Any, chunk: int = 0) -> list[str]:
-    """Arguments of a command; arrays are saved as NPY, or as Zarr with chunks of this side."""
+    """Return arguments of a command; save arrays as NPY, or as Zarr with chunks of this side."""
     line = []
     for number, argument in enumerate(arguments):
         if isinstance(argument, np.ndarray) and chunk:
@@ -230,7 +230,7 @@ def write_dicom(path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> Non
 
 
 def czi_library() -> Any:
-    """What writes CZI files, which has no wheels for Python 3.14."""
+    """Return the library that writes CZI files, which has no wheels for Python 3.14."""
     return pytest.importorskip("pylibCZIrw.czi")
 
 
@@ -281,7 +281,7 @@ def write_lif(path: Path, images: Iterable[np.ndarray], axes: str, steps: dict[s
 
 
 def nd2_xml(name: str, value: Any) -> str:
-    """A number, text or mapping as an ND2 file describes it."""
+    """Return the XML of a number, text or mapping in an ND2 file."""
     if isinstance(value, dict):
         inside = "".join(nd2_xml(*item) for item in value.items())
         return f'<{name} runtype="CLxListVariant">{inside}</{name}>'

@@ -93,7 +93,7 @@ CLOSE = [np.geomspace(1e-6, 3, 100), np.array([-TINY, 0, TINY, 1]), np.arange(-9
 
 
 def fields(shape, dtype):
-    """Noise, and a smooth field with few events, of values that repeat."""
+    """Return noise, and a smooth field with few critical points, of values that repeat."""
     rng = np.random.default_rng(2)
     noise = rng.normal(size=shape)
     smooth = ndimage.gaussian_filter(noise, (0, *[2.5] * (len(shape) - 1)))
@@ -104,7 +104,7 @@ def fields(shape, dtype):
             yield field > 0
         else:
             info = np.iinfo(dtype)
-            part = 2 if info.bits == 64 else 1  # float64 cannot tell the last integers from 2**63
+            part = 2 if info.bits == 64 else 1  # float64 rounds the largest integers to 2**63.
             scaled = np.interp(field, (-2.5, 2.5), (info.min // part, info.max // part))
             yield scaled.astype(dtype)
 

@@ -33,12 +33,12 @@ CASES = {
 
 
 def in_double(layer):
-    """A copy of a layer with parameters of float64, on the CPU."""
+    """Return a copy of a layer with parameters of float64, on the CPU."""
     return deepcopy(layer).double().cpu()
 
 
 def step(layer, image, is_needed=True, **backward):
-    """The results of a layer, and the gradients of image and parameters."""
+    """Return the results of a layer, and the gradients of image and parameters."""
     image = image.clone().requires_grad_(is_needed)
     numbers = [tensor for tensor in (image, *layer.parameters()) if tensor.requires_grad]
     found = layer(image)
@@ -49,7 +49,7 @@ def step(layer, image, is_needed=True, **backward):
 
 
 def assert_near(found, known, terms):
-    """`terms` is the sum of the absolute values of terms that may cancel."""
+    """Compare sums; `terms` is the sum of the absolute values of terms that may cancel."""
     assert found.shape == known.shape
     assert (found.double() - known).abs().max() <= 1e-4 * known.abs().max() + 3e-5 * terms
 

@@ -19,7 +19,7 @@ CASES = {
 
 
 def errors(loss, shape, masked, device="cpu", dtype=torch.float32, **backward):
-    """A loss of an image and its gradient by the image, of booleans as a target if `masked`."""
+    """Return a loss and its gradient by the image; if `masked`, the target is boolean."""
     image = draw(shape, dtype, device=device).requires_grad_()
     target = draw(shape, dtype, seed=1, device=device)
     mask = None

@@ -36,7 +36,7 @@ def assert_curve_of(panel, image, **options):
 
 
 def run_copied(viewer, panel):
-    """The names that the code on the clipboard defines."""
+    """Return the names that the code on the clipboard defines."""
     from qtpy.QtWidgets import QApplication
 
     panel.copy_python()
@@ -54,7 +54,7 @@ def save_all(save, *paths, messages):
 
 
 def pixels_of(widget):
-    """The colours of a plot, (height, width, 3), in full depth whatever that of the display is."""
+    """Return the colours of a plot, (height, width, 3), in full depth on any display."""
     from qtpy.QtGui import QImage, QPainter
     from superqt.utils import qimage_to_array
 
@@ -79,7 +79,7 @@ def turn_wheel(widget, at, angle=-120):
 
 
 def colourful(viewer):
-    """Where pixels of the canvas are not gray, (height, width)."""
+    """Return a mask of the pixels of the canvas that are not gray, (height, width)."""
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
     return np.ptp(picture, axis=2) > 40
 
@@ -89,7 +89,7 @@ def canvas_of(viewer):
 
 
 def on_canvas(viewer, point):
-    """Pixel of a world point in the plane through the middle, looked at from the front."""
+    """Return the pixel of a world point in the middle plane, seen from the front."""
     canvas = canvas_of(viewer)
     camera = viewer.scene.camera
     down, across = (np.asarray(point)[-2:] - np.asarray(camera.center)[-2:]) * camera.zoom
@@ -101,7 +101,7 @@ def overlays(viewer):
 
 
 def coloured(overlay, image):
-    """Where the graphics card colours the overlay: as it computes, in float32."""
+    """Return a mask of the points that the graphics card colours; it computes in float32."""
     low, high = (np.float32(limit) for limit in overlay.contrast_limits)
     share = (np.clip(image.astype(np.float32), low, high) - low) / (high - low)
     colours = overlay.colormap.map(share.ravel())
@@ -109,7 +109,7 @@ def coloured(overlay, image):
 
 
 def objects():
-    """An image, and six touching rectangles in it labelled 2, 4, ... 12."""
+    """Return an image, and six touching rectangles in it labelled 2, 4, ... 12."""
     image = gaussian_filter(np.random.default_rng(0).standard_normal((40, 60)), 1.5)
     labels = np.zeros((40, 60), np.int32)
     labels[:36, :54] = 2 * (1 + 3 * (np.arange(36)[:, None] // 18) + np.arange(54) // 18)
@@ -132,6 +132,6 @@ def measure(qtbot, panel):
 
 
 def noise(seed, sigma):
-    """An image of smooth noise, uint8."""
+    """Return an image of smooth noise, uint8."""
     values = gaussian_filter(np.random.default_rng(seed).standard_normal((40, 40)), sigma)
     return (values / values.std() * 20 + 128).astype(np.uint8)

@@ -37,7 +37,7 @@ LAYERS = pytest.mark.parametrize("make", [curve_layer, transform_layer])
 
 
 def take_a_wild_step(layer, rate, seed):
-    """An optimizer step along a random gradient."""
+    """Take an optimizer step along a random gradient."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in layer.parameters():
         parameter.grad = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)

@@ -20,5 +20,5 @@ def components(image: np.ndarray, inside: Any = True) -> list[int]:
 
 
 def points(image: np.ndarray, mask: np.ndarray) -> list[int]:
-    """The points of each sublevel set within a mask."""
+    """Return the number of points of each sublevel set within a mask."""
     return [np.count_nonzero((image <= t) & mask) for t in AT]

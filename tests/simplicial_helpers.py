@@ -4,6 +4,6 @@ import numpy as np
 
 
 def random_simplices(rng: np.random.Generator, points: int, size: int, count: int) -> np.ndarray:
-    """Rows of different points; simplices may share faces, or be equal."""
+    """Return rows of distinct points; simplices may share faces, or be equal."""
     rows = [rng.permutation(points)[:size] for _ in range(count)]
     return np.array(rows)

@@ -12,7 +12,7 @@ from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 def draw(
     shape: tuple[int, ...], dtype: torch.dtype = torch.float32, seed: int = 0, device: str = "cpu"
 ) -> Tensor:
-    """Distinct values between 0 and 1: no ties."""
+    """Return distinct values between 0 and 1, so that there are no ties."""
     count = torch.Size(shape).numel()
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
     return (order.to(dtype) / count).reshape(shape).to(device)
@@ -28,7 +28,7 @@ def gradients(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 
 
 def leaves(numbers: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """Copies that get gradients, and others in float64."""
+    """Return copies that get gradients, in their dtype and in float64."""
     copies = [x.clone().requires_grad_() for x in numbers]
     wide = [x.detach().double() for x in numbers]
     return copies, [x.requires_grad_() for x in wide]
@@ -43,7 +43,7 @@ def plain_curve(
     spacing: float = 1.0,
     **options: Any,
 ) -> Tensor:
-    """The definition, through the reference."""
+    """Return the curve of the oracle, with the arguments of the public function."""
     terms = None
     if direction is not None and scale is not None:
         unit = direction / direction.norm()
@@ -79,14 +79,14 @@ def check_transform(
     assert relative(transform, plain) < tolerances[0]
     pairs = zip(gradients(transform, found), gradients(plain, wanted), strict=True)
     for name, (own, true) in zip(("weights", "u", "t", "l"), pairs, strict=True):
-        if not (ndim == 1 and name == "u"):  # where a direction has one way to go
+        if not (ndim == 1 and name == "u"):  # In 1-D a direction has no derivative.
             assert relative(own, true) < tolerances[1], name
 
 
 def check_windows(
     image: Tensor, thresholds: Tensor, sharpness: float, rtol: float, atol: float
 ) -> None:
-    """Steps so sharp that no value lies in them have no slope but rounding."""
+    """Compare with the oracle; gradients of very sharp steps are rounding errors only."""
     found, wanted = leaves([image, thresholds])
     curve = soft_euler_curve(*found, sharpness=sharpness)
     exact = plain_curve(*wanted, torch.tensor(sharpness).to(wanted[0]), connectivity=2)

@@ -46,7 +46,7 @@ def kill_after(
 
     `delay` are seconds from then on.
     """
-    context = multiprocessing.get_context("forkserver")  # its children need no imports
+    context = multiprocessing.get_context("forkserver")  # Its children import nothing.
     context.set_forkserver_preload(
         ["stack_helpers", "ecc_core._backends.cpu.launch", "zarr", *preload]
     )

@@ -54,7 +54,7 @@ def mapped(array):
 
 
 def odd_bytes(array):
-    """Booleans whose True is any byte but 0, as 1-bit PNGs and views of uint8 have it."""
+    """Return booleans whose True is any byte but 0, as in 1-bit PNGs and views of uint8."""
     if array.dtype != np.bool_:
         return array
     stored = np.arange(array.size, dtype=np.int64).reshape(array.shape) % 255 + 1

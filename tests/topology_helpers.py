@@ -9,17 +9,17 @@ import ecc_core as ecc
 
 
 def touching(periodic, ndim):
-    """Along which axes opposite sides touch: of one flag for all axes, or of those of three."""
+    """Return flags of periodic axes, from one for all axes or from those of three axes."""
     return (periodic,) * ndim if isinstance(periodic, bool) else tuple(periodic)[:ndim]
 
 
 def boundary_of(periodic, ndim):
-    """The argument `boundary` for such flags."""
+    """Return the argument `boundary` for such flags."""
     return tuple("periodic" if touch else "closed" for touch in touching(periodic, ndim))
 
 
 def intervals(image, connectivity, periodic=False):
-    """Births and deaths by GUDHI, for each dimension; classes that never die have infinity.
+    """Return births and deaths by GUDHI for each dimension; infinity if a class never dies.
 
     `periodic` is one flag for all axes, or one for each.
     """
@@ -36,7 +36,7 @@ def intervals(image, connectivity, periodic=False):
 
 
 def alive(parts, at, least=0.0):
-    """Numbers of the intervals of persistence `least` that contain each threshold."""
+    """Return how many intervals of at least this persistence contain each threshold."""
     values = np.zeros((len(parts), len(at)), np.int64)
     for row, part in zip(values, parts, strict=True):
         births, deaths = part[part[:, 1] - part[:, 0] >= least].T
@@ -50,7 +50,7 @@ def assert_diagrams(found, parts):
 
 
 def diagram(image, shown, connectivity, superlevel, dimension, periodic=False):
-    """Births and deaths by GUDHI, sorted, and the births of classes that never die.
+    """Return births and deaths by GUDHI, sorted, and the births of classes that never die.
 
     GUDHI computes with float64, which does not hold all integers. So it gets the ranks of the
     values, and for points that are not shown the rank behind all others.
@@ -67,13 +67,13 @@ def diagram(image, shown, connectivity, superlevel, dimension, periodic=False):
 
 
 def sorted_pairs(births, deaths):
-    """Births and deaths as rows, sorted, in their dtype."""
+    """Return births and deaths as rows, sorted, in their dtype."""
     pairs = np.stack([births, deaths], axis=1)
     return pairs[np.lexsort(pairs.T[::-1])]
 
 
 def reduced_pairs(order, connectivity, periodic=False):
-    """Points of birth and death of all classes, by dimension: a boundary matrix, reduced.
+    """Return the points of birth and death of all classes by reducing the boundary matrix.
 
     `order` has the places of points in the order in which they enter. A cell of the grid of twice
     the size belongs to the last of its vertices, or to the first of the cubes that contain it.
@@ -117,7 +117,7 @@ def reduced_pairs(order, connectivity, periodic=False):
 
 
 def numbers_of(points, shape):
-    """Places of points in the order of memory; -1 where there is no point."""
+    """Return the numbers of points in C order; -1 where there is no point."""
     numbers = np.ravel_multi_index(np.maximum(points.T, 0), shape)
     return np.where(points[:, 0] < 0, -1, numbers)
 
@@ -129,7 +129,9 @@ def check_points(image, shown, connectivity, superlevel, periodic=False):
     options = {"connectivity": connectivity, "superlevel": superlevel, "mask": shown, "axis": axis}
     pairs = ecc.persistence_pairs(image, boundary=boundary, **options)
     values = np.unique(image, return_inverse=True)[1].reshape(image.shape)
-    values = np.where(shown, -values if superlevel else values, image.size)  # excluded: the last
+    values = np.where(
+        shown, -values if superlevel else values, image.size
+    )  # Excluded ones are last.
     order = np.empty(image.size, int)
     order[np.argsort(values, axis=None, kind="stable")] = np.arange(image.size)
     flat = image.ravel()
@@ -144,6 +146,6 @@ def check_points(image, shown, connectivity, superlevel, periodic=False):
     ]
     found = zip(pairs.dimensions.tolist(), pairs.births.tolist(), *places, strict=True)
     circles = zip(image.shape, touching(periodic, image.ndim), strict=True)
-    if (1, True) in circles:  # the product with a circle has its classes in another order
+    if (1, True) in circles:  # A product with a circle has its classes in another order.
         found, expected = ([row[:2] for row in part] for part in (found, expected))
     assert sorted(found) == sorted(expected)

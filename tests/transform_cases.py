@@ -4,7 +4,7 @@ import numpy as np
 
 
 def some_directions(ndim: int, seed: int = 4) -> np.ndarray:
-    """Random ones, those that put many vertices at one height, and one nearly along an axis."""
+    """Return random directions, those with many vertices at one height, and one near an axis."""
     rng = np.random.default_rng(seed)
     special = [np.eye(ndim), -np.eye(ndim), [np.ones(ndim), -np.ones(ndim), np.eye(ndim)[0] + 1e-9]]
     mixed = np.where(rng.random((3, ndim)) < 0.5, 1.0, -1.0)
@@ -12,7 +12,7 @@ def some_directions(ndim: int, seed: int = 4) -> np.ndarray:
 
 
 def some_heights(reach: float) -> list[np.ndarray]:
-    """Evenly spaced, also beyond all points, at vertices or just beside them, uneven, infinite."""
+    """Return heights: even, beyond all points, at vertices or just beside, uneven and infinite."""
     quarters = np.arange(-4, 4.25, 0.25)
     return [
         np.linspace(-reach, reach, 9),

@@ -82,7 +82,7 @@ class Module:
         return count_nodes(self.tree)
 
     def functions(self) -> Iterator[Function]:
-        """Functions that are long enough to have a density."""
+        """Yield the functions that are long enough to have a density."""
         for node in ast.walk(self.tree):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not node.body:
                 continue
@@ -94,7 +94,7 @@ class Module:
                 yield Function(nodes / lines, f"{self.path}:{node.lineno}", node.name)
 
     def statements(self) -> Iterator[Statement]:
-        """Statements other than definitions. Those within another one count on their own."""
+        """Yield statements other than definitions; a statement within another is one of its own."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and not isinstance(node, DEFINITIONS):
                 nesting = max((nesting_of(one) for one in _expressions(node)), default=0)

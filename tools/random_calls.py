@@ -103,7 +103,7 @@ def digest_of(value: Any) -> str:
 
 def fields_of(result: Any) -> dict[str, Any]:
     """Return the fields of a result by name, or what is no dataclass as one."""
-    if isinstance(result, tuple) and len(result) == 1:  # as computed by dask
+    if isinstance(result, tuple) and len(result) == 1:  # dask.compute returns a tuple.
         (result,) = result
     if not dataclasses.is_dataclass(result):
         return {"value": result}

@@ -133,7 +133,7 @@ COUNTS = {"textures": (2, 5), "digits": (2, 10)}  # images of each class
 
 
 def digits(count: int, seed: int) -> Data:
-    """So many training images of each class, or all for the test if `count` is 0."""
+    """Return `count` training images of each class, or if it is 0 all images of the test."""
     found = load_digits()
     images = torch.from_numpy(found.images / 16).float()[:, None]
     classes = torch.from_numpy(found.target)
@@ -154,7 +154,7 @@ def accuracy(
 ) -> float:
     torch.manual_seed(seed)
     model = make()
-    model(shown[0])  # calibrates the layer
+    model(shown[0])  # This calibrates the layer.
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for _ in range(steps):
@@ -184,7 +184,7 @@ SIMPLE = {
 
 
 def linear(task: str, load: Callable[[int, int], Data], unseen: Data, seeds: range) -> Row:
-    """A support vector machine without a network."""
+    """Return the row of a support vector machine without a network."""
     name, features, scaler = SIMPLE[task]
     test = features(unseen[0])
     row: Row = {"network": name, "parameters": ""}

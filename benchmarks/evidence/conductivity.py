@@ -68,7 +68,7 @@ family. All features but the porosity and the share need the distances, whose ti
 addition.
 """
 SIDE = 32
-DEEPEST = 5.0  # points from the border between pores and grains
+DEEPEST = 5.0  # largest distance from the border of pores, in points
 LEVELS = np.linspace(-DEEPEST, DEEPEST, 32)
 SEED = 41
 TRAINING, TEST = 20, 10  # media of each family
@@ -78,7 +78,7 @@ Features = NDArray[np.float64]
 
 
 def nearest(length: float, rng: np.random.Generator, k: int) -> Image:
-    """Distances to the k nearest of random points, `2 * length` apart, some beyond the border."""
+    """Return distances to the k nearest of random points, about `2 * length` apart."""
     sides = SIDE + 4 * length
     points = rng.uniform(-2 * length, SIDE + 2 * length, (round((sides / length / 2) ** 3), 3))
     found = cKDTree(points).query(np.indices((SIDE,) * 3).reshape(3, -1).T, k)[0]
@@ -86,8 +86,8 @@ def nearest(length: float, rng: np.random.Generator, k: int) -> Image:
 
 
 def lines(length: float, rng: np.random.Generator) -> Image:
-    """Distance to the nearest of random lines, whose directions are isotropic."""
-    radius = SIDE * np.sqrt(3) / 2  # of the ball around the box, which every line meets
+    """Return the distance to the nearest of random lines, whose directions are isotropic."""
+    radius = SIDE * np.sqrt(3) / 2  # Every line meets this ball around the box.
     offsets = np.indices((SIDE,) * 3).reshape(3, -1).T - (SIDE - 1) / 2
     best = np.full(len(offsets), np.inf)
     for _ in range(round(np.pi * (radius / length / 2) ** 2)):
@@ -117,13 +117,13 @@ def pores(family: str, rng: np.random.Generator) -> Mask:
 
 
 def spanning(mask: Mask) -> Mask:
-    """The pores in components that reach from one end of the first axis to the other."""
+    """Return the pores in components that reach from one end of the first axis to the other."""
     found = label(mask)[0]
     return np.isin(found, np.setdiff1d(np.intersect1d(found[0], found[-1]), 0))
 
 
 def conductivity(mask: Mask) -> float:
-    """Flow through unit resistors between face neighbours at a unit gradient along axis 0."""
+    """Return the flow through unit resistors between face neighbours, by a unit gradient."""
     flows = spanning(mask)
     if not flows.any():
         return 0.0
@@ -137,7 +137,7 @@ def conductivity(mask: Mask) -> float:
     size = int(flows.sum())
     links = coo_matrix((np.ones(i.size), (i, j)), (size, size))
     links = (links + links.T).tocsr()
-    inlet, outlet = np.zeros(size), np.zeros(size)  # plates, half a step from the first points
+    inlet, outlet = np.zeros(size), np.zeros(size)  # conductances to the plates
     inlet[number[0][flows[0]]] = outlet[number[-1][flows[-1]]] = 2
     total = np.asarray(links.sum(axis=1)).ravel() + inlet + outlet
     potential, failed = cg(
@@ -148,7 +148,7 @@ def conductivity(mask: Mask) -> float:
 
 
 def distances(mask: Mask) -> NDArray[np.float32]:
-    """Distance to the border between pores and grains, negative in the pores."""
+    """Return the distance to the border between pores and grains, negative in the pores."""
     signed = distance_transform_edt(~mask) - distance_transform_edt(mask)
     return np.asarray(signed, np.float32)
 
@@ -168,7 +168,7 @@ def component_curves(image: NDArray[np.float32]) -> Features:
 
 
 def pore_sizes(image: NDArray[np.float32]) -> Features:
-    """Share of the points at most so far inside or outside the pores, without any topology."""
+    """Return the distribution of distances to the border of pores, which knows no topology."""
     return np.searchsorted(np.sort(image.ravel()), LEVELS, "right") / image.size
 
 
@@ -185,18 +185,18 @@ def our_pairs(image: NDArray[np.float32]) -> list[Features]:
 
 
 def persistence_images(diagrams: list[Features]) -> Features:
-    scale = 2 * DEEPEST / 5  # of the values that the images cover
+    scale = 2 * DEEPEST / 5  # a fifth of the range of values
     images = [persistence_image(diagram / scale) for diagram in diagrams]
     return signed_root(np.concatenate(images))
 
 
 def percolation(mask: Mask) -> Features:
-    """Porosity, and the share of the pores that percolate."""
+    """Return the porosity, and the share of the pores that percolate."""
     return np.array([mask.mean(), spanning(mask).sum() / mask.sum()])
 
 
 def describe(mask: Mask) -> dict[str, Features]:
-    """Features of one medium; persistence images by either program are the same."""
+    """Return the features of one medium, after checking that both programs' images are equal."""
     image = distances(mask)
     images = persistence_images(our_pairs(image))
     np.testing.assert_allclose(persistence_images(gudhi_pairs(image)), images, atol=1e-5)
@@ -220,7 +220,7 @@ def medium(family: str, seed: np.random.SeedSequence) -> tuple[dict[str, Feature
 
 
 def model(table: Features) -> GridSearchCV:
-    """Kernel ridge regression, set up by cross-validation within the training set."""
+    """Return a kernel ridge regression, set up by cross-validation within the training set."""
     penalties = {"alpha": np.logspace(-4, 1, 6)}
     widths = np.logspace(-2, 1, 4) / table.shape[1]
     kernels = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": widths}]
@@ -235,7 +235,7 @@ def model(table: Features) -> GridSearchCV:
 
 
 def score(table: Features, target: Features, training: Mask) -> float:
-    """R2 on the test set."""
+    """Return R2 on the test set."""
     table = table / table[training].std()  # for widths that suit features that are left as they are
     order = np.random.default_rng(0).permutation(np.flatnonzero(training))  # families in all folds
     fitted = model(table).fit(table[order], target[order])

@@ -44,7 +44,7 @@ DENSITIES = (("surface", 0.0), ("surface", 1.0), ("mean_breadth", 1.0), ("euler"
 
 
 def ball(ndim: int, radius: float, rng: np.random.Generator) -> Mask:
-    """A disc or ball at a random position."""
+    """Return a disc or ball at a random position."""
     reach = int(radius) + 2
     grid = np.indices((2 * reach + 1,) * ndim) - reach
     offset = rng.uniform(-0.5, 0.5, (ndim,) + (1,) * ndim)
@@ -52,7 +52,7 @@ def ball(ndim: int, radius: float, rng: np.random.Generator) -> Mask:
 
 
 def torus(large: float, small: float, rng: np.random.Generator) -> Mask:
-    """A torus at a random position and orientation."""
+    """Return a torus at a random position and orientation."""
     reach = int(large + small) + 2
     grid = np.indices((2 * reach + 1,) * 3).reshape(3, -1) - reach
     points = grid - rng.uniform(-0.5, 0.5, (3, 1))
@@ -63,7 +63,7 @@ def torus(large: float, small: float, rng: np.random.Generator) -> Mask:
 
 
 def shapes(count: int) -> list[Row]:
-    """Measured by true values, by shape, functional and estimator."""
+    """Return measured over true values, by shape, functional and estimator."""
     rng = np.random.default_rng(0)
     kinds = {
         "discs, r = 10": ([ball(2, 10, rng) for _ in range(count)], {"perimeter": 20 * np.pi}),
@@ -100,7 +100,7 @@ def shapes(count: int) -> list[Row]:
 
 
 def expected(functional: str, level: float, sigma: float) -> float:
-    """The density of the sets above a level."""
+    """Return the density of the sets above a level."""
     moment = 1 / (2 * sigma**2)
     densities = {
         "surface": 2 / np.pi * moment**0.5,
@@ -111,13 +111,13 @@ def expected(functional: str, level: float, sigma: float) -> float:
 
 
 def fields(count: int) -> list[Row]:
-    """Measured by expected densities, by smoothing and border."""
+    """Return measured over expected densities, by smoothing and border."""
     rows: list[Row] = []
     for sigma in (2.0, 4.0):
         ratios: dict[str, list[list[float]]] = {}
         for seed in np.random.SeedSequence(3).spawn(count):
             noise = np.random.default_rng(seed).standard_normal((SIDE,) * 3)
-            # The norm of the continuous kernel, which that of the grid hardly differs from
+            # Divide by the norm of the continuous kernel; that of the grid hardly differs.
             field = gaussian_filter(noise, sigma, mode="wrap") * (4 * np.pi * sigma**2) ** 0.75
             window = field[:WINDOW, :WINDOW, :WINDOW]
             for border, image in (

@@ -12,14 +12,14 @@ Array = NDArray[np.float64]
 
 
 def kernel(sigma: float) -> Array:
-    """A Gaussian cut off at 4 sigma, of unit norm: it takes white noise to variance 1."""
+    """Return a Gaussian cut off at 4 sigma, of unit norm, so that smoothed noise has variance 1."""
     reach = int(np.ceil(4 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     return np.asarray(weights / np.linalg.norm(weights))
 
 
 def gaussian_field(shape: tuple[int, ...], sigma: float, rng: np.random.Generator) -> Array:
-    """White noise smoothed along every axis, stationary up to the border, of variance 1."""
+    """Return white noise smoothed along every axis, stationary up to the border, of variance 1."""
     weights = kernel(sigma)
     reach = weights.size // 2
     field = rng.standard_normal([n + 2 * reach for n in shape])
@@ -31,13 +31,13 @@ def gaussian_field(shape: tuple[int, ...], sigma: float, rng: np.random.Generato
 
 
 def neighbour_correlation(sigma: float) -> float:
-    """Correlation of neighbouring points: along the axes; diagonal ones multiply."""
+    """Return the correlation of neighbours along an axis; those of diagonal ones are products."""
     weights = kernel(sigma)
     return float(weights[1:] @ weights[:-1])
 
 
 def neighbour_covariance(sigma: float) -> Callable[[Array], Array]:
-    """Covariance of points that are at most one point apart along each axis."""
+    """Return the covariance of points that are at most one point apart along each axis."""
     correlation = neighbour_correlation(sigma)
 
     def covariance(lags: Array) -> Array:

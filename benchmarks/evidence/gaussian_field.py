@@ -50,7 +50,7 @@ SHOWN = {2: "2-D, 256 x 256 points", 3: "3-D, 64 x 64 x 64 points"}
 
 
 def measure(setting: Setting, seed: int = 2026) -> dict[int, np.ndarray]:
-    """For each connectivity the curves of the realisations, (realisations, thresholds)."""
+    """Return for each connectivity the curves of the realisations, (realisations, thresholds)."""
     shape, sigma, count = setting
     curves: dict[int, list[np.ndarray]] = {1: [], len(shape): []}
     for realisation in np.random.SeedSequence(seed).spawn(count):
@@ -62,7 +62,7 @@ def measure(setting: Setting, seed: int = 2026) -> dict[int, np.ndarray]:
 
 
 def p_value(curves: np.ndarray, expected: np.ndarray) -> float:
-    """Hotelling's T² test of the mean at the tested thresholds."""
+    """Return the p-value of Hotelling's T² test of the mean at the tested thresholds."""
     some = curves[:, TESTED]
     count, size = some.shape
     off = some.mean(axis=0) - expected[TESTED]

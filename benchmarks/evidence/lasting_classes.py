@@ -58,12 +58,12 @@ Means with 95 % intervals and p-values of paired t-tests over trials, not correc
 of comparisons.
 """
 SHAPE = 20, 48, 48
-CROWD = 14  # nuclei a volume, as far as they have space
+CROWD = 14  # nuclei in a volume, fewer if there is no space
 PSF = 1.5, 1.0, 1.0  # standard deviations of the blur, in points
 SMOOTHINGS = 0.0, 1.0, 2.0
-LEAST = 0.05, 0.1, 0.2, 0.3, 0.45, 0.6  # persistences and heights; a nucleus is about 1
+LEAST = 0.05, 0.1, 0.2, 0.3, 0.45, 0.6  # persistences and heights; that of a nucleus is about 1
 SIZES = 2.0, 3.0, 4.0, 5.0
-NEAR = 4.0  # how far from the centre a marker may be
+NEAR = 4.0  # largest distance of a marker from the centre of its nucleus
 SEED = 41
 Image = NDArray[np.float64]
 Points = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Volume(NamedTuple):
 
 
 def nuclei(noise: float, rng: np.random.Generator) -> Volume:
-    """Ellipsoids that may touch, of unequal size and brightness, uneven light, blur and noise."""
+    """Return ellipsoids of unequal size and brightness that may touch, with blur and noise."""
     grid = np.indices(SHAPE)
     image = np.zeros(SHAPE)
     centres = np.empty((0, 3))
@@ -115,7 +115,7 @@ def maxima(image: Image, distance: float) -> Points:
 
 
 def blobs(image: Image, size: float) -> Points:
-    """Maxima of the Laplacian of Gaussians at the size of nuclei."""
+    """Return the maxima of the Laplacian of Gaussians at the size of nuclei."""
     found = -gaussian_laplace(image, size / np.sqrt(3)) * size**2
     return np.asarray(
         peak_local_max(found, min_distance=2, threshold_rel=0.3, exclude_border=False)
@@ -127,7 +127,7 @@ def components(image: Image, _: float) -> Points:
 
 
 def distances(image: Image, distance: float) -> Points:
-    """The seeds of a watershed: maxima of the distance within Otsu's set."""
+    """Return the seeds of a watershed: maxima of the distance within Otsu's set."""
     inside = distance_transform_edt(image > threshold_otsu(image))
     return maxima(gaussian_filter(inside, 1.0), distance)
 
@@ -146,7 +146,7 @@ FINDERS: dict[str, tuple[Finder, tuple[float, ...], tuple[float, ...]]] = {
 
 
 def agreement(found: Points, centres: Points) -> float:
-    """The F1 score of markers, each near to the centre of another nucleus."""
+    """Return the F1 score of markers, each near to the centre of another nucleus."""
     if not len(found):
         return 0.0
     away = np.linalg.norm(found[:, None] - centres, axis=-1)
@@ -155,7 +155,7 @@ def agreement(found: Points, centres: Points) -> float:
 
 
 def judged(name: str, volumes: list[Volume], sigma: float, parameter: float) -> Points:
-    """Score and error of the count, for each volume; with all markers, and those above Otsu's."""
+    """Return the scores and the errors of counts of volumes, with all markers and with Otsu's."""
     rows = []
     for image, centres in volumes:
         smooth = gaussian_filter(image, sigma) if sigma else image
@@ -170,7 +170,7 @@ def judged(name: str, volumes: list[Volume], sigma: float, parameter: float) -> 
 
 
 def counting(noise: float, each: int, count: int) -> list[Row]:
-    """Settings are chosen on `each` volumes and judged on as many others, of each trial."""
+    """Return rows; each trial chooses settings on `each` volumes and judges on as many others."""
     scores: dict[str, list[float]] = {name: [] for name in FINDERS}
     errors: dict[str, list[float]] = {name: [] for name in FINDERS}
     for seed in np.random.SeedSequence(SEED).spawn(count):
@@ -203,7 +203,7 @@ PERSISTENCES = 0.0, 0.1, 0.25, 0.5, 1.0
 
 
 def classification(noise: float, count: int) -> list[Row]:
-    """Areas under the ROC curve of curves of classes that last, of the map's cells with noise."""
+    """Return areas under the ROC curve for curves of classes that last, with noisy cells."""
     task = Task(noise=noise)
     each = sum(part.size for part in divided(task)) // 2
     scores: dict[str, list[float]] = {}

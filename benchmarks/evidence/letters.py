@@ -67,8 +67,8 @@ LETTERS = "AEFHIKLMNTVWXYZ"
 FONT = "futural"
 DISTORTIONS = {"low": 0.06, "medium": 0.12, "high": 0.18}
 """Standard deviations of each coordinate of a point, in heights of a letter."""
-CHANGED = 0.25  # probability of a missing line, and of one more line
-OF_EACH = 50  # graphs of a letter for training, for validation and for the test
+CHANGED = 0.25  # probability that a line is missing, and that there is another one
+OF_EACH = 50  # graphs of each letter in each of the three sets
 DIRECTIONS = 16
 HEIGHTS = 16
 REACH = 1.1
@@ -121,7 +121,7 @@ class Data(NamedTuple):
 
 
 def prototypes() -> list[Graph]:
-    """The strokes of each letter, whose ends are points, 1 high."""
+    """Return the strokes of each letter as edges between their ends; letters are 1 high."""
     from HersheyFonts import HersheyFonts
 
     font = HersheyFonts()
@@ -306,7 +306,7 @@ def best_of(found: Iterable[Trained]) -> Trained:
 
 
 def by_machine(parts: tuple[Data, Data, Data]) -> Trained:
-    """A support vector machine on exact transforms, with C by the validation set."""
+    """Train a support vector machine on exact transforms; the validation set chooses C."""
     start = time.process_time()
     directions = ecc.sample_directions(DIRECTIONS, 2)
     heights = np.linspace(-REACH, REACH, HEIGHTS)
@@ -349,7 +349,7 @@ def run(quick: bool) -> Outcome:
     rates = RATES[1:] if quick else RATES
 
     def parts_of(deviation: float, seed: int) -> tuple[Data, ...]:
-        """Data for training, validation and the test."""
+        """Return data for training, for validation and for the test."""
         seeds = range(3 * seed, 3 * seed + 3)
         return tuple(make_letters(deviation, of_each, own) for own in seeds)
 

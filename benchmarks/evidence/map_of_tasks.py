@@ -58,18 +58,18 @@ FINE, CELL, GRAIN = 128, 16.0, 4.0  # points a side before averaging, between ce
 SETTINGS = "alone", "smoothed", "bands, width 1"
 SEED = 31
 VALIDATION, TEST = 8, 24  # images of each group
-LEVEL = 0.05  # of the paired test against the best method
+LEVEL = 0.05  # of significance of the paired test against the best method
 Image = NDArray[np.float64]
 
 
 class Task(NamedTuple):
     """What the two groups differ in, and what makes it hard."""
 
-    phases: float = 0.4  # noise of the phases of the first group; the second has random ones
-    grains: float = 0.0  # instead of phases: by how much the grains of the second are larger
+    phases: float = 0.4  # noise of the first group's phases; others are random
+    grains: float = 0.0  # if not 0, how much larger the second group's grains are
     noise: float = 0.2
-    points: int = 8  # between cells
-    images: int = 8  # of each group, to train
+    points: int = 8  # distance of cells
+    images: int = 8  # training images of each group
 
 
 AXES: dict[str, tuple[str, tuple[float, ...]]] = {
@@ -82,7 +82,7 @@ AXES: dict[str, tuple[str, tuple[float, ...]]] = {
 
 
 def radial_power(patch: NDArray[np.float32]) -> Image:
-    """Logarithms of the mean power in rings of frequencies."""
+    """Return logarithms of the mean power in rings of frequencies."""
     n = len(patch)
     power = np.abs(np.fft.fft2(patch)) ** 2
     across = np.fft.fftfreq(n) * n
@@ -105,7 +105,7 @@ FEATURES = {
 
 
 def cells(rng: np.random.Generator) -> Image:
-    """Distances to the closest of random points, periodic."""
+    """Return distances to the closest of random points, periodic."""
     points = rng.uniform(0, FINE, (round((FINE / CELL) ** 2), 2))
     grid = np.indices((FINE, FINE)).reshape(2, -1).T
     distances, _ = cKDTree(points, boxsize=FINE).query(grid)
@@ -113,8 +113,8 @@ def cells(rng: np.random.Generator) -> Image:
 
 
 def with_phases(image: Image, noise: float, rng: np.random.Generator) -> Image:
-    """The image with uniform noise of up to so many half turns in its phases."""
-    turns = np.angle(np.fft.fft2(rng.standard_normal(image.shape)))  # such as a real image has
+    """Return the image with uniform noise in its phases, of up to `noise` half turns."""
+    turns = np.angle(np.fft.fft2(rng.standard_normal(image.shape)))  # as of a real image
     turned = np.fft.fft2(image) * np.exp(1j * noise * turns)
     return np.asarray(np.fft.ifft2(turned).real)
 
@@ -143,16 +143,16 @@ def tables_of(task: Task, each: int, rng: np.random.Generator) -> dict[str, Cand
 
 
 def divided(task: Task) -> Trial:
-    """The first images of each group train, the next validate, the rest test."""
+    """Return a division: the first images of each group train, the next validate, the rest test."""
     cuts = np.cumsum([0, task.images, VALIDATION, TEST])
     parts = [np.arange(a, b) for a, b in pairwise(cuts)]
     of_both_groups = [np.concatenate([part, part + cuts[-1]]) for part in parts]
     return Trial(*of_both_groups)
 
 
-@cache  # the axes meet in one task
+@cache  # One task belongs to all axes.
 def scores_of(task: Task, count: int) -> dict[str, list[float]]:
-    """Areas under the ROC curve in trials that draw their own images."""
+    """Return areas under the ROC curve in trials that draw their own images."""
     trial = divided(task)
     each = task.images + VALIDATION + TEST
     kinds = np.repeat([0, 1], each)
@@ -164,7 +164,7 @@ def scores_of(task: Task, count: int) -> dict[str, list[float]]:
 
 
 def along(axis: str, count: int, levels: int | None = None) -> list[Row]:
-    """One row for each method, one column for each level of the axis."""
+    """Return a row for each method, with a column for each level of the axis."""
     field, values = AXES[axis]
     tasks = [Task()._replace(**{field: value}) for value in values[:levels]]
     found = [scores_of(task, count) for task in tasks]
@@ -193,7 +193,7 @@ def run(quick: bool) -> Outcome:
 
 
 def draw(outcome: Outcome) -> Figure:
-    """A row for each method; marked is what is not significantly worse than the best one."""
+    """Draw a row for each method; those not significantly worse than the best are marked."""
     *axes, times = outcome.tables.items()
     with plt.rc_context(QUIET):
         figure = Figure(figsize=(11.5, 3.6), layout="constrained")

@@ -73,7 +73,7 @@ QUICK = [Setting(ndim=2, side=48, sigma=1.0, maps=1000, estimates=2)]
 
 
 def regions(setting: Setting) -> dict[str, Mask]:
-    """The whole box, and a mask with holes."""
+    """Return the whole box, and a mask with holes."""
     shape = (setting.side,) * setting.ndim
     names = ("square", "disc with holes") if setting.ndim == 2 else ("cube", "ball with tunnels")
     masks = np.ones(shape, bool), mask_of(setting.ndim, setting.side)
@@ -81,7 +81,7 @@ def regions(setting: Setting) -> dict[str, Mask]:
 
 
 def spectral_moment(residuals: NDArray[np.float64], mask: Mask) -> float:
-    """Mean square of differences between neighbours in the mask, relative to the variance."""
+    """Return the mean square difference of neighbours in the mask, relative to the variance."""
     squares = []
     for axis in range(mask.ndim):
         pairs = mask.shape[axis] - 1
@@ -95,7 +95,7 @@ def spectral_moment(residuals: NDArray[np.float64], mask: Mask) -> float:
 def levels_of(
     setting: Setting, mask: Mask, rng: np.random.Generator
 ) -> dict[str, list[GaussianThreshold]]:
-    """The thresholds of each method, of some several estimates."""
+    """Return the thresholds of each method, several if they are estimated."""
     shape = mask.shape
     sigma = setting.sigma
     covariance = neighbour_covariance(sigma)
@@ -117,7 +117,7 @@ def levels_of(
 
 
 def bump(mask: Mask) -> NDArray[np.float64]:
-    """A bump at the point of the mask that is nearest to a place between hole and border."""
+    """Return a bump at the point of the mask that is nearest to a place between hole and border."""
     place = np.full(mask.ndim, 0.5)
     place[0] = 0.22
     grid = np.moveaxis(np.indices(mask.shape), 0, -1)

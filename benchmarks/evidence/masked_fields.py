@@ -55,7 +55,7 @@ SHOWN = {2: "2-D: a disc with three holes", 3: "3-D: a ball with a cavity and tw
 
 
 def mask_of(ndim: int, side: int) -> Mask:
-    """A disc with three holes; a ball with a cavity and two tunnels."""
+    """Return a disc with three holes; a ball with a cavity and two tunnels."""
     grid = np.moveaxis(np.indices((side,) * ndim), 0, -1) / (side - 1) * 2 - 1
 
     def ball(radius: float, *centre: float) -> Mask:
@@ -69,7 +69,7 @@ def mask_of(ndim: int, side: int) -> Mask:
 
 
 def measure(setting: Setting, mask: Mask, seed: int = 2027) -> dict[int, Curve]:
-    """For each connectivity the curves of the realisations, (realisations, thresholds)."""
+    """Return for each connectivity the curves of the realisations, (realisations, thresholds)."""
     ndim, side, sigma, count = setting
     curves: dict[int, list[Curve]] = {1: [], ndim: []}
     for realisation in np.random.SeedSequence(seed).spawn(count):
@@ -81,13 +81,13 @@ def measure(setting: Setting, mask: Mask, seed: int = 2027) -> dict[int, Curve]:
 
 
 def on_the_grid(mask: Mask, sigma: float) -> Curve:
-    """The expected curve with connectivity 1: the sum over the cells in the mask."""
+    """Return the expected curve with connectivity 1, the sum over the cells in the mask."""
     options = {"covariance": neighbour_covariance(sigma), "connectivity": 1, "rng": 0}
     return np.asarray(expected_gaussian_curve(mask.shape, THRESHOLDS, mask=mask, **options).mean)
 
 
 def kinematic(mask: Mask, sigma: float, connectivity: int) -> Curve:
-    """The Gaussian kinematic formula with the Minkowski functionals of the mask.
+    """Return the Gaussian kinematic formula with the Minkowski functionals of the mask.
 
     With connectivity 1 the mask is the union of the cells between its points, which has steps.
     Otherwise it is taken for smooth, and only its area or volume is that of these cells.
@@ -100,7 +100,7 @@ def kinematic(mask: Mask, sigma: float, connectivity: int) -> Curve:
         estimator = "crofton-4" if mask.ndim == 2 else "crofton-13"
         smooth = ecc.minkowski_curves(mask, estimator=estimator, **options)
         found[1:] = smooth.values[1:, 0]
-    # From area, perimeter (or volume, surface, mean breadth) and Euler number to intrinsic volumes
+    # Intrinsic volumes are multiples of the functionals, in the reverse order.
     volumes = found[::-1] * ([1, 1 / 2, 1] if mask.ndim == 2 else [1, 2, 1 / 2, 1])
     hermite = [np.ones_like(u), u, u**2 - 1]
     curve = volumes[0] * norm.sf(u)
@@ -111,7 +111,7 @@ def kinematic(mask: Mask, sigma: float, connectivity: int) -> Curve:
 
 
 def without_border(mask: Mask, sigma: float) -> Curve:
-    """The expected curve of the box times the fraction of its points in the mask."""
+    """Return the expected curve of the box times the fraction of its points in the mask."""
     covariance = neighbour_covariance(sigma)
     whole = expected_gaussian_curve(mask.shape, THRESHOLDS, covariance=covariance, rng=0)
     return np.asarray(whole.mean * mask.mean())

@@ -23,7 +23,7 @@ NAMES = "cross entropy", "EulerCurveLoss", "TopoLoss", "clDice"
 SIDE = 64
 BLOCK = 4
 SHARE = 0.4
-TRAINING, VALIDATION, TEST = 96, 112, 192  # the last column, and first columns
+TRAINING, VALIDATION, TEST = 96, 112, 192  # end of the training columns; begin of the others
 QUESTION = "Does EulerCurveLoss improve the topology of membranes that a network segments?"
 CONCLUSION = """
 Not once small objects and holes have been removed: the change of the 2.58 errors of cross entropy
@@ -47,7 +47,7 @@ EulerCurveLoss then took 1,000 and made 5.5 errors at a Dice of 0.59, 4.1 after 
 
 
 def sections() -> Data:
-    """Standardized images (20, 256, 256) and membranes."""
+    """Return standardized images (20, 256, 256) and membranes."""
     folder = Path(os.environ.get("DROSOPHILA_VNC", "groundtruth-drosophila-vnc")) / "stack1"
     pairs = ("raw", "tif"), ("membranes", "png")
     stacks = []

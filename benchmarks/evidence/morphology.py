@@ -57,7 +57,7 @@ Features = Callable[[Labels], NDArray[np.float64]]
 
 
 def mosaic(masks: NDArray[np.bool_]) -> Labels:
-    """The masks side by side, each with a label of its own and a margin."""
+    """Return the masks side by side, each with a label of its own and a margin."""
     count, height, width = masks.shape
     columns = int(np.ceil(np.sqrt(count)))
     rows = -(-count // columns)
@@ -91,7 +91,7 @@ def lobes(each: int, side: int = 64) -> tuple[NDArray[np.bool_], NDArray[np.int6
             outline = outline + (ripples * np.cos(orders * angle + phases)).sum(axis=0)
             outline = np.maximum(outline, 0.1)
             score = np.hypot(x, y) / outline
-            masks.append(score <= np.sort(score, axis=None)[side * side // 4])  # the same area
+            masks.append(score <= np.sort(score, axis=None)[side * side // 4])  # of one area
             kinds.append(kind)
     return np.stack(masks), np.array(kinds)
 
@@ -115,7 +115,7 @@ def turned(values: NDArray[np.generic]) -> NDArray[np.float64]:
 
 
 def radial_profile(labels: Labels, sectors: int = 64) -> NDArray[np.float64]:
-    """Mean distance from the centroid by sector; 0 where there is no pixel."""
+    """Return the mean distance from the centroid by sector; 0 where there is no pixel."""
     found = []
     for region in regionprops(labels):
         y, x = (region.coords - region.centroid).T

@@ -58,7 +58,7 @@ sectors. Region properties: perimeter by root of area, eccentricity, solidity, E
 differences from the first row are paired by repeat, both with Nadeau and Bengio's correction for
 overlapping divisions; p is not corrected for the number of comparisons.
 """
-WINDOW = 64  # pixels a side around each nucleus
+WINDOW = 64  # side of the window around each nucleus, in pixels
 HARMONICS = 16
 NOISES = 0.02, 0.1  # in units of the contrast of a nucleus
 AGAIN = "found again"
@@ -76,7 +76,7 @@ class Nucleus(NamedTuple):
 
 
 def nuclei() -> list[Nucleus]:
-    """The nuclei whose windows are within the image."""
+    """Return the nuclei whose windows are within the image."""
     spec = find_spec("stardist")
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("pip install --no-deps stardist", name="stardist")
@@ -93,7 +93,7 @@ def nuclei() -> list[Nucleus]:
 
 
 def segmented_again(nucleus: Nucleus, noise: float, rng: np.random.Generator) -> Masks:
-    """The nucleus turned and rescaled, with noise, by Otsu's threshold."""
+    """Return Otsu's set of the nucleus after it is turned, rescaled and noise is added."""
     angle = rng.uniform(0, 2 * np.pi)
     scale = rng.uniform(0.8, 1.25)
     cos = np.cos(angle) / scale
@@ -112,7 +112,7 @@ def segmented_again(nucleus: Nucleus, noise: float, rng: np.random.Generator) ->
 
 
 def transform(directions: int, heights: int, smooth: bool) -> Features:
-    """Amplitudes over the directions, which do not change when the object turns."""
+    """Return a feature: amplitudes over the directions, which no turn of the object changes."""
 
     def compute(labels: Labels) -> Table:
         found = ecc.region_transforms(labels, directions, heights, normalize="radius", workers=1)
@@ -122,7 +122,7 @@ def transform(directions: int, heights: int, smooth: bool) -> Features:
 
 
 def coefficients(mask: Masks, count: int = 256) -> NDArray[np.complex128]:
-    """Fourier coefficients of the outline at an even speed, in units of the first one."""
+    """Return Fourier coefficients of the outline at an even speed, in units of the first one."""
     outline = max(find_contours(np.pad(mask, 1).astype(float), 0.5), key=len)
     points = outline[:, 1] + 1j * outline[:, 0]
     length = np.append(0, np.cumsum(np.abs(np.diff(points))))
@@ -132,7 +132,7 @@ def coefficients(mask: Masks, count: int = 256) -> NDArray[np.complex128]:
 
 
 def outline_amplitudes(labels: Labels) -> Table:
-    """Amplitudes of the harmonics of the outline: neither turn nor size nor start matters."""
+    """Return the amplitudes of the outline's harmonics, which no turn, size or start changes."""
     chosen = np.r_[1 : HARMONICS + 1, -HARMONICS:0]
     masks = (region.image for region in regionprops(labels))
     amplitudes = [np.abs(coefficients(mask)) for mask in masks]
@@ -140,7 +140,7 @@ def outline_amplitudes(labels: Labels) -> Table:
 
 
 def properties(labels: Labels) -> Table:
-    """Properties of regions that change neither with turns nor with the size."""
+    """Return properties of regions that change neither with turns nor with the size."""
     table = regionprops_table(labels, properties=("area", "perimeter", *PROPERTIES))
     roundness = table.pop("perimeter") / np.sqrt(table.pop("area"))
     columns = [np.asarray(column, float) for column in table.values()]
@@ -148,7 +148,7 @@ def properties(labels: Labels) -> Table:
 
 
 def log_moments(labels: Labels) -> Table:
-    """Hu's moments, whose sizes differ by many orders of magnitude."""
+    """Return logarithms of Hu's moments, whose sizes differ by many orders of magnitude."""
     table = regionprops_table(labels, properties=("moments_hu",))
     moments = np.stack(list(table.values()), axis=1)
     return np.asarray(np.sign(moments) * np.log(np.abs(moments) + 1e-12))
@@ -166,14 +166,14 @@ FEATURES: dict[str, dict[str, Features]] = {
 
 
 def scales(first: Table, second: Table) -> Iterator[Table]:
-    """Units of the features: none, their spread, and how much they differ the second time."""
+    """Yield units of features: none, their spread, and their differences the second time."""
     yield np.ones(first.shape[1])
     yield first.std(axis=0)
     yield (second - first).std(axis=0)
 
 
 def found_again(first: Table, second: Table, objects: NDArray[np.int64], unit: Table) -> float:
-    """The fraction of objects whose second segmentation is closest to their own first one."""
+    """Return the fraction of objects whose second segmentation is closest to their first one."""
     usable = unit > 1e-9 * max(float(unit.max()), 1e-300)
     known, asked = (part[objects][:, usable] / unit[usable] for part in (first, second))
     distances = np.linalg.norm(asked[:, None] - known, axis=-1)
@@ -181,7 +181,7 @@ def found_again(first: Table, second: Table, objects: NDArray[np.int64], unit: T
 
 
 def recognised(tables: Mapping[str, tuple[Table, Table]], trial: Trial) -> float:
-    """The fraction of the test with the setting and unit that are best on the validation set."""
+    """Return the fraction of the test set, with the best setting and unit of the validation set."""
     best = -1.0
     chosen = 0.0
     for first, second in tables.values():
@@ -194,7 +194,7 @@ def recognised(tables: Mapping[str, tuple[Table, Table]], trial: Trial) -> float
 
 
 def recognition(chosen: list[Nucleus], noise: float, count: int) -> list[Row]:
-    """How many nuclei of the test set are found again, over divisions and second segmentations."""
+    """Return the shares of nuclei found again, over divisions and second segmentations."""
     known = mosaic(np.stack([nucleus.mask for nucleus in chosen]))
     first = {name: compute_all(settings, known) for name, settings in FEATURES.items()}
     scores: dict[str, list[float]] = {name: [] for name in FEATURES}

@@ -1,6 +1,6 @@
 """What a study found: tables as JSON and Markdown, and a figure. Shared by the scripts here.
 
-python benchmarks/evidence/outcome.py solar_cells    # its text anew, without computing
+python benchmarks/evidence/outcome.py solar_cells    # writes its text again, without a run
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "evidence"
 IMAGES = ROOT / "docs" / "images"
 LIBRARIES = "numpy", "scipy", "scikit-image", "scikit-learn", "gudhi", "torch"
-# Okabe and Ito's colours, told apart whatever one's colour vision
+# Okabe and Ito's colours can be told apart with every kind of colour vision.
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREEN = "#009E73"
@@ -37,7 +37,7 @@ SKY = "#56B4E9"
 PURPLE = "#CC79A7"
 GRAY = "#7f7f7f"
 BLACK = "#1a1a1a"
-A_TURN = 0.02  # seconds
+A_TURN = 0.02  # seconds for which a call is repeated
 QUIET = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
 
 Row = dict[str, Any]
@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
 
 def best_times(calls: dict[str, Callable[[], Any]], turns: int = 9) -> dict[str, float]:
-    """The least processor time of each call in seconds, in turns of at least 20 ms each."""
+    """Return the least processor time of each call in seconds, in turns of at least 20 ms each."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(turns):
         for name, call in calls.items():
@@ -70,13 +70,13 @@ def best_times(calls: dict[str, Callable[[], Any]], turns: int = 9) -> dict[str,
 
 
 def summary(values: Iterable[float]) -> dict[str, float]:
-    """Mean and standard deviation over repetitions."""
+    """Return mean and standard deviation over repetitions."""
     array = np.array(list(values), dtype=float)
     return {"mean": float(array.mean()), "sd": float(array.std(ddof=1))}
 
 
 def interval(values: Iterable[float]) -> dict[str, float]:
-    """Mean and half the width of its 95 % confidence interval (Student's t)."""
+    """Return the mean and half the width of its 95 % confidence interval (Student's t)."""
     array = np.array(list(values), dtype=float)
     half = scipy.stats.t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size)
     return {"mean": float(array.mean()), "95 %": float(half)}
@@ -173,7 +173,7 @@ def _colour(name: str, reference: str) -> str:
 
 
 def draw_scores(outcome: Outcome, metric: str, label: str, reference: str) -> Figure:
-    """One panel for each table: scores with their intervals, the reference in blue."""
+    """Draw a panel for each table: scores with their intervals, the reference in blue."""
     with plt.rc_context(QUIET):
         most = max(len(rows) for rows in outcome.tables.values())
         size = (4.8 * len(outcome.tables), 0.32 * most + 1.2)

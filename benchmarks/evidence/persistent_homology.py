@@ -66,7 +66,7 @@ def ridges(shape: tuple[int, ...], sigma: float, share: float, rng: np.random.Ge
 
 
 def groups(task: str, sides: dict[int, int]) -> list[Callable[[np.random.Generator], Image]]:
-    """What makes an image of either group."""
+    """Return the functions that generate an image of either group."""
     ndim = int(task[0])
     shape = (sides[ndim],) * ndim
     if "grain" in task:
@@ -75,7 +75,7 @@ def groups(task: str, sides: dict[int, int]) -> list[Callable[[np.random.Generat
 
 
 def describe(image: Image) -> dict[str, Features]:
-    """Features of one image; the curve is checked against the Betti numbers."""
+    """Return the features of an image; the curve is compared with the Betti numbers."""
     curve = ecc.euler_curve(image, THRESHOLDS, workers=1).values
     betti = ecc.betti_curves(image, THRESHOLDS, workers=1)
     np.testing.assert_array_equal(betti.euler, curve)
@@ -89,7 +89,7 @@ def describe(image: Image) -> dict[str, Features]:
 
 
 def separation(task: str, sides: dict[int, int], each: int, count: int) -> list[Row]:
-    """Scores in trials that draw their own images, `each` of them in each group."""
+    """Return scores in trials that draw their own images, `each` of them in each group."""
     scores: dict[str, list[float]] = {}
     kinds = np.repeat([0, 1], each)
     for seed in np.random.SeedSequence(5).spawn(count):

@@ -45,7 +45,7 @@ BOXES = 20
 
 
 def distances(ndim: int, side: int, centres: float, rng: np.random.Generator) -> Floats:
-    """Distance of every point of the periodic grid to the nearest of random centres."""
+    """Return the distance of every point of the periodic grid to the nearest of random centres."""
     count = max(1, rng.poisson(centres))
     tree = cKDTree(rng.uniform(0, side, (count, ndim)), boxsize=side)
     grid = np.stack(np.meshgrid(*[np.arange(side)] * ndim, indexing="ij"), axis=-1)
@@ -54,7 +54,7 @@ def distances(ndim: int, side: int, centres: float, rng: np.random.Generator) ->
 
 
 def expected(ndim: int, radii: Floats, intensity: float) -> dict[str, Floats]:
-    """Densities of the functionals of overlapping discs or balls."""
+    """Return densities of the functionals of overlapping discs or balls."""
     if ndim == 2:
         covered = intensity * np.pi * radii**2
         rest = np.exp(-covered)
@@ -74,7 +74,7 @@ def expected(ndim: int, radii: Floats, intensity: float) -> dict[str, Floats]:
 
 
 def measure(ndim: int, setting: tuple[int, int, float], boxes: int) -> dict[str, NDArray]:
-    """For each estimator the densities of all boxes, (boxes, functionals, radii)."""
+    """Return for each estimator the densities of all boxes, (boxes, functionals, radii)."""
     side, centres, _ = setting
     radii = radii_of(setting)
     ways = {

@@ -70,7 +70,7 @@ def descend(loss_of: Callable[[], Tensor], parameters: Any, rate: float, steps: 
 
 
 def angle_found(start: float, hidden: float, best_of: int, seed: int, steps: int) -> float:
-    """Degrees between the hidden direction and the one that is found."""
+    """Return degrees between the hidden direction and the one that is found."""
     stack = images(seed)
     with torch.no_grad():
         wanted = layer_at([hidden])(stack)
@@ -109,7 +109,7 @@ def directions(seeds: int, steps: int) -> list[Row]:
 
 
 def shapes() -> dict[str, Tensor]:
-    """Masks of 32 x 32 points."""
+    """Return masks of 32 x 32 points."""
     masks = {
         name: np.zeros((32, 32), bool) for name in ("ring", "two discs", "square with 2 holes")
     }
@@ -126,7 +126,7 @@ def shapes() -> dict[str, Tensor]:
 
 
 def starts(seed: int) -> dict[str, Tensor]:
-    """Logits to begin with."""
+    """Return the logits with which optimization begins."""
     noise = torch.randn(32, 32, generator=torch.Generator().manual_seed(seed))
     grid = torch.arange(32) - 15.5
     disc = (8 - (grid[:, None] ** 2 + grid**2).sqrt()) / 4

@@ -68,7 +68,7 @@ def curve(image: Floats) -> tuple[Floats, Floats]:
 
 
 def relative_distance(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> float:
-    """The L1 distance, relative to the area under abs(a)."""
+    """Return the L1 distance, relative to the area under abs(a)."""
     zero = THRESHOLDS, np.zeros_like(THRESHOLDS)
     between, size = distance_matrix([a], [b, zero], metric="L1")[0]
     return float(between / size)
@@ -137,7 +137,7 @@ def resolution_of_curves(side: int, sigma: float, count: int) -> list[Row]:
 
 
 def smooth_transform(mask: NDArray[np.bool_]) -> ecc.EulerTransform:
-    """With heights in units of half the frame."""
+    """Return the smooth transform, with heights in units of half the frame."""
     result = ecc.euler_transform(mask, 64, 128, range=(-1.5, 1.5), spacing=2 / len(mask))
     return ecc.smooth_transform(result)
 

@@ -79,7 +79,7 @@ NAMES = "cut", "small removed", "with watershed lines"
 
 
 def lines(probabilities: NDArray[np.float32], width: float, depth: float) -> Masks:
-    """Lines between the basins of smoothed probabilities, from minima of some depth."""
+    """Return lines between the basins of smoothed probabilities, from minima of some depth."""
     found = []
     for image in probabilities:
         smooth = gaussian_filter(image.astype(np.float64), width)
@@ -89,7 +89,7 @@ def lines(probabilities: NDArray[np.float32], width: float, depth: float) -> Mas
 
 
 def ways(probabilities: NDArray[np.float32], chosen: tuple[Any, ...] | None = None) -> Ways:
-    """With all settings, or with those chosen for each way."""
+    """Return the masks with all settings, or with those chosen for each way."""
     sizes = itertools.product(CUTS, SIZES)
     steep = itertools.product(WIDTHS, DEPTHS)
     walls = {key: lines(probabilities, *key) for key in ([chosen[2][1]] if chosen else steep)}
@@ -104,7 +104,7 @@ def ways(probabilities: NDArray[np.float32], chosen: tuple[Any, ...] | None = No
 
 
 def score(model: Any, validation: Data, test: Data) -> list[tuple[float, float]]:
-    """Errors and Dice on test images for each way, set on the validation images."""
+    """Return errors and Dice on test images; validation images choose the setting of each way."""
     with torch.no_grad():
         known = model(validation[0]).sigmoid().numpy()[:, 0]
         new = model(test[0]).sigmoid().numpy()[:, 0]

@@ -163,7 +163,7 @@ def score(model: Any, task: Task) -> Scores:
 
 
 def step_times(data: Data) -> dict[str, float]:
-    """Processor time of a step of training with 8 images, by loss."""
+    """Return the processor time of a training step with 8 images, for each loss."""
     images, masks = (tensor[:8] for tensor in data)
     calls = {}
     for name, (function, weights) in LOSSES.items():
@@ -179,7 +179,7 @@ def step_times(data: Data) -> dict[str, float]:
 def study(
     task: Task, name: str, starts: dict[int, Training], tuning: Iterable[int]
 ) -> tuple[float, list[Scores]]:
-    """The weight chosen on validation images, and the scores with it for the other seeds."""
+    """Return the weight chosen on validation images, and the scores with it for the other seeds."""
     function, weights = LOSSES[name]
 
     def scored(weight: float, seed: int) -> Scores:
@@ -195,7 +195,7 @@ def study(
 
 
 def compare(task: Task, quick: bool) -> list[Row]:
-    """One row for each loss, and what it changes in the errors of cross entropy, seed by seed."""
+    """Return a row for each loss, with the change of the errors of cross entropy, seed by seed."""
     torch.set_num_threads(1)
     if quick:
         task = task._replace(steps=10)

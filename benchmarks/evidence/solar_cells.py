@@ -53,11 +53,11 @@ correlation at two pixels.
 """
 CAPTION = "area under the ROC curve"
 REFERENCE = "ECC"
-BLOCK = 64  # files
+BLOCK = 64  # files in a block
 
 
 def cells(most: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-    """Small standardised photographs, 1 for those that show a defect, and the block of each."""
+    """Return small photographs, standardised, with 1 for a defect, and the block of each."""
     import elpv_dataset
 
     folder = Path(elpv_dataset.__file__).parent / "data"
@@ -84,7 +84,7 @@ def run(quick: bool) -> Outcome:
     for name in names:
         features[name] = {setting: rows_of(make) for setting, make in METHODS[name].items()}
     count = 3 if quick else 10
-    together = np.zeros_like(kinds)  # so that both kinds of a block are in one part
+    together = np.zeros_like(kinds)  # Divisions by kind would split blocks.
     divisions = {
         f"{kinds.size} cells divided at random": trials(kinds, count, seed=12),
         "Blocks of 64 files kept together": trials(together, count, seed=13, groups=blocks),

@@ -29,14 +29,14 @@ Data = tuple[Tensor, Tensor]
 SIDE = 64
 DEPTH = 20  # of volumes
 VESSELS = 5
-NODES = 9  # of a network of tubes
-NEIGHBOURS = 2  # to which a node is joined
+NODES = 9  # in a network of tubes
+NEIGHBOURS = 2  # nearest nodes that are joined to a node
 RADIUS = 1.2  # of tubes
-FADED = 0.25  # what is left of the contrast in a fog
-FOG = 1.2  # standard deviations of the smooth noise above which there is fog
-BLOCK = 4  # pixels of micrographs that are averaged
-SHARE = 0.4  # of a block that is membrane
-TRAINING = (0, 32)  # first columns of tiles of the micrographs
+FADED = 0.25  # contrast in a fog, relative to that outside
+FOG = 1.2  # There is fog where smooth noise exceeds so many standard deviations.
+BLOCK = 4  # side of the blocks of pixels of micrographs that are averaged
+SHARE = 0.4  # A block is membrane if more than this share of it is.
+TRAINING = (0, 32)  # least and largest first column of tiles of the micrographs
 VALIDATION = (112, 112)
 TEST = (192, 192)
 COUNTS = (24, 16, 40)  # images for training, for validation and for the test
@@ -129,7 +129,7 @@ def generated(
 
 
 def draw_walls(seed: int) -> Sets:
-    """Cell walls, as in the example."""
+    """Return images of cell walls, as in the example."""
     firsts = 50_000, 40_000, 30_000
     sets = [walls(count, first + seed) for count, first in zip(COUNTS, firsts, strict=True)]
     return Sets(*sets)
@@ -137,7 +137,7 @@ def draw_walls(seed: int) -> Sets:
 
 @cache
 def micrographs() -> Data:
-    """Standardized sections (20, 256, 256) and membranes."""
+    """Return standardized sections (20, 256, 256) and membranes."""
     folder = Path(os.environ.get("DROSOPHILA_VNC", "groundtruth-drosophila-vnc")) / "stack1"
     blocks = []
     for name, suffix in (("raw", "tif"), ("membranes", "png")):
@@ -149,7 +149,7 @@ def micrographs() -> Data:
 
 
 def draw_membranes(seed: int) -> Sets:
-    """Tiles at random places; columns for training, validation and the test do not overlap."""
+    """Return random tiles; columns for training, validation and the test do not overlap."""
     sections = micrographs()
     sets = []
     for part, (count, columns) in enumerate(zip(COUNTS, (TRAINING, VALIDATION, TEST), strict=True)):

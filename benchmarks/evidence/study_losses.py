@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
 
 def base_loss(logits: Tensor, mask: Tensor) -> Tensor:
-    """Cross entropy and soft Dice, the loss to which the others are added."""
+    """Return cross entropy plus soft Dice, the loss to which the others are added."""
     probabilities = logits.sigmoid()
     axes = tuple(range(1, logits.ndim))
     overlap = (probabilities * mask).sum(axes)
@@ -45,7 +45,7 @@ def base_loss(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def neighbour_penalty(logits: Tensor, mask: Tensor) -> Tensor:
-    """Same-class neighbour penalization (Valverde et al., CVPR 2026, arXiv:2603.18671).
+    """Return same-class neighbour penalization (Valverde et al., CVPR 2026, arXiv:2603.18671).
 
     The base loss of logits in whose place is the worst one of the 3 x 3 points around that belong
     to the same class.
@@ -58,7 +58,7 @@ def neighbour_penalty(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def two_classes(mask: Tensor) -> Tensor:
-    """One channel for the background, and one for the objects."""
+    """Return one channel for the background, and one for the objects."""
     return one_hot(mask[:, 0].long(), 2).movedim(-1, 1).to(mask.dtype)
 
 

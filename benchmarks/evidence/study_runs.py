@@ -160,18 +160,18 @@ def cleaned(masks: Masks, size: int) -> Masks:
 
 
 def betti_numbers(masks: Masks) -> NDArray[np.int64]:
-    """Numbers of components, holes and cavities of each mask."""
+    """Return the numbers of components, holes and cavities of each mask."""
     return np.array([ecc.betti_numbers(mask) for mask in masks])
 
 
 def betti_error(masks: Masks, true: NDArray[np.int64]) -> float:
-    """Mean difference from the true numbers of components, holes and cavities."""
+    """Return the mean difference from the true numbers of components, holes and cavities."""
     errors = np.abs(betti_numbers(masks) - true).sum(axis=1)
     return float(errors.mean())
 
 
 def matched_error(masks: Masks, true: Masks) -> float:
-    """Mean number of classes of one mask that the other does not have there."""
+    """Return the mean number of classes of one mask that the other does not have there."""
     pairs = zip(masks, true, strict=True)
     matchings = [ecc.betti_matching(one, other) for one, other in pairs]
     errors = [matching.error.sum() for matching in matchings]

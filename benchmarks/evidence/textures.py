@@ -27,12 +27,12 @@ CROP = 512
 REGION = 128
 CLIP = 2.5
 THRESHOLDS = np.linspace(-CLIP, CLIP, 32)
-PIXELS = 12  # of a persistence image, along each axis
-WIDTH = 2 * CLIP / PIXELS  # of its Gaussians
+PIXELS = 12  # side of a persistence image
+WIDTH = 2 * CLIP / PIXELS  # standard deviation of its Gaussians
 
 
 def textures() -> dict[str, NDArray[np.uint8]]:
-    """Square pieces of images whose files come with scikit-image."""
+    """Return square pieces of images whose files come with scikit-image."""
 
     def gray(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return (255 * rgb2gray(image)).round().astype(np.uint8)
@@ -55,7 +55,7 @@ def centre(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def patches(side: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """All patches, the texture of each, and the region of its image that each is in."""
+    """Return all patches, the texture of each, and the region of its image that each is in."""
     cut = []
     kinds = []
     regions = []
@@ -69,20 +69,20 @@ def patches(side: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np
 
 
 def standardised(patch: NDArray[np.generic]) -> Array:
-    """Mean 0 and variance 1, so that no feature sees brightness and contrast."""
+    """Return a patch of mean 0 and variance 1: no feature sees brightness and contrast."""
     values = patch.astype(np.float32)
     return (values - values.mean()) / max(float(values.std()), 1e-6)
 
 
 def bands(patch: Array, width: float = 1.0) -> list[Array]:
-    """The patch, its finest detail, and the next coarser one."""
+    """Return the patch, its finest detail, and the next coarser one."""
     fine = gaussian_filter(patch, width)
     coarse = gaussian_filter(patch, 2 * width)
     return [patch, standardised(patch - fine), standardised(fine - coarse)]
 
 
 def in_bands(features: Features, width: float = 1.0) -> Features:
-    """The features of each band."""
+    """Return a function that computes the features of each band."""
 
     def describe(patch: Array) -> NDArray[np.float64]:
         return np.concatenate([features(band) for band in bands(patch, width)])
@@ -91,12 +91,12 @@ def in_bands(features: Features, width: float = 1.0) -> Features:
 
 
 def smoothed(features: Features, sigma: float) -> Features:
-    """The features of the patch after smoothing."""
+    """Return a function that computes the features after smoothing."""
     return lambda patch: features(standardised(gaussian_filter(patch, sigma)))
 
 
 def signed_root(counts: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Roots of counts, whose spread hardly depends on their size."""
+    """Return roots of counts, whose spread hardly depends on their size."""
     return np.asarray(np.sign(counts) * np.sqrt(np.abs(counts)))
 
 
@@ -105,7 +105,7 @@ def euler_curve(patch: Array) -> NDArray[np.float64]:
 
 
 def level_lines(patch: Array) -> NDArray[np.float64]:
-    """Lengths of the borders of the same sets, which know nothing of topology."""
+    """Return the lengths of the borders of the same sets, which know nothing of topology."""
     return np.sqrt(ecc.minkowski_curves(patch, THRESHOLDS, workers=1).values[1])
 
 
@@ -131,7 +131,7 @@ def cooccurrence(patch: Array) -> NDArray[np.float64]:
     )
     names = "contrast", "dissimilarity", "homogeneity", "energy", "correlation", "ASM", "entropy"
     found = [graycoprops(matrix, name) for name in names]
-    # Means over the angles, and ranges: invariant to quarter turns
+    # Means and ranges over the angles are invariant to quarter turns.
     return np.concatenate([part for f in found for part in (f.mean(axis=1), np.ptp(f, axis=1))])
 
 
@@ -141,7 +141,7 @@ def gradients(patch: Array, cells: int = 4) -> NDArray[np.float64]:
 
 
 def five_numbers(patch: Array) -> NDArray[np.float64]:
-    """Skewness, kurtosis, slope, roughness, and the correlation at two points; in 2-D or 3-D."""
+    """Return skewness, kurtosis, slope, roughness, and the correlation at two points."""
     steps = []
     for axis, n in enumerate(patch.shape):
         first = np.take(patch, range(n - 2), axis)
@@ -163,8 +163,8 @@ def betti_curves(patch: Array) -> NDArray[np.float64]:
 
 
 def diagrams(image: Array) -> list[NDArray[np.float64]]:
-    """Births and deaths of the components, loops and so on of the sublevel sets."""
-    if image.ndim == 2:  # the fast path of GUDHI
+    """Return births and deaths of the components, loops and so on of the sublevel sets."""
+    if image.ndim == 2:  # GUDHI has a fast path for images in 2-D.
         pairs = CubicalPersistence([0, 1], input_type="top_dimensional_cells", n_jobs=1)
         return [np.asarray(found) for found in pairs.fit_transform([image])[0]]
     cubical = gudhi.CubicalComplex(top_dimensional_cells=image)
@@ -173,7 +173,7 @@ def diagrams(image: Array) -> list[NDArray[np.float64]]:
 
 
 def persistence_image(diagram: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaussians at (birth, persistence), weighted by persistence (Adams et al., JMLR 18, 2017)."""
+    """Return Gaussians at (birth, persistence), weighted by persistence (Adams et al., 2017)."""
     if not len(diagram):
         return np.zeros(PIXELS**2)
     birth, death = np.clip(diagram, -CLIP, CLIP).T
@@ -201,7 +201,7 @@ FEATURES: dict[str, Features] = {
 
 
 def tuned(features: Features) -> dict[str, Features]:
-    """The patch alone or in three bands, each at two scales, to choose from by validation."""
+    """Return settings for validation: the patch alone or in three bands, each at two scales."""
     return {
         "alone": features,
         "smoothed": smoothed(features, 1.0),
@@ -232,7 +232,7 @@ def compute(features: Features, images: NDArray[np.generic]) -> NDArray[np.float
 def splits(
     kinds: NDArray[np.int64], regions: NDArray[np.int64], count: int, seed: int
 ) -> list[NDArray[np.bool_]]:
-    """For each split which patches train: half of the regions of each image, drawn by itself."""
+    """Return the training patches of each split: a random half of the regions of each image."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):
@@ -244,6 +244,6 @@ def splits(
 
 
 def classifier() -> GridSearchCV:
-    """A support vector machine, set up by cross-validation within the training set."""
+    """Return a support vector machine, set up by cross-validation within the training set."""
     choices = {"standardscaler": [StandardScaler(), "passthrough"], "svc__C": [1, 10, 100]}
     return GridSearchCV(make_pipeline(StandardScaler(), SVC()), choices, cv=3)

@@ -12,12 +12,12 @@ from torch.nn.functional import max_pool2d, pad
 
 import ecc_core as ecc
 
-THRESHOLDS, SHARPNESS = 8, 32.0  # as in EulerCurveLoss
-ITERATIONS = 5  # of the soft skeleton: half the width of the widest structure
+THRESHOLDS, SHARPNESS = 8, 32.0  # those of EulerCurveLoss
+ITERATIONS = 5  # of soft skeletons, half the width of the widest structure
 
 
 def soft_skeleton(image: Tensor) -> Tensor:
-    """Iterated difference of an image and its opening, Algorithm 1 of Shit et al."""
+    """Return iterated differences of an image and its opening (Algorithm 1 of Shit et al.)."""
 
     def erode(x: Tensor) -> Tensor:
         return torch.minimum(-max_pool2d(-x, (3, 1), 1, (1, 0)), -max_pool2d(-x, (1, 3), 1, (0, 1)))
@@ -34,7 +34,7 @@ def soft_skeleton(image: Tensor) -> Tensor:
 
 
 def centreline_dice(prediction: Tensor, target: Tensor) -> Tensor:
-    """Soft clDice (Shit et al., CVPR 2021, arXiv:2003.07311)."""
+    """Return the loss soft clDice (Shit et al., CVPR 2021, arXiv:2003.07311)."""
     own = soft_skeleton(prediction)
     true = soft_skeleton(target)
     precision = ((own * target).sum((1, 2, 3)) + 1) / (own.sum((1, 2, 3)) + 1)
@@ -55,7 +55,7 @@ class Pairs(NamedTuple):
 
 
 def windows(images: Tensor, side: int) -> Tensor:
-    """Squares (count, side, side) that tile images (batch, 1, rows, columns)."""
+    """Return squares (count, side, side) that tile images (batch, 1, rows, columns)."""
     return images.unfold(2, side, side).unfold(3, side, side).flatten(0, 3)
 
 
@@ -81,7 +81,7 @@ def pairs_of(images: Tensor) -> Pairs:
 
 
 def betti_curve_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
-    """Mean difference of the soft Betti curves of windows, over their points.
+    """Return the mean difference of the soft Betti curves of windows, over their points.
 
     Soft Betti curves take a step from 0 to 1 at each birth minus one at each death, as soft as the
     steps of EulerCurveLoss. Superfluous components and holes do not cancel in them.
@@ -91,7 +91,7 @@ def betti_curve_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
 
 
 def soft_betti_curves(images: Tensor) -> Tensor:
-    """Soft numbers of components and holes (count, 2, n) of the superlevel sets of images."""
+    """Return soft numbers of components and holes (count, 2, n) of superlevel sets of images."""
     groups, births, deaths = pairs_of(images)
     values = torch.cat([images.flatten(), images.new_tensor([-torch.inf])])
     levels = (torch.arange(THRESHOLDS) + 0.5) / THRESHOLDS

@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 Table = NDArray[np.float64]
 Candidates = Mapping[str, Table]
 """Tables of features, one row for each object, by the setting of the method that made them."""
-SHARES = 0.5, 0.2  # for training and for validation; the rest is for the test
+SHARES = 0.5, 0.2  # of objects for training and for validation; others are for the test
 MODELS = tuple(
     make_pipeline(scaler, SVC(C=penalty))
     for scaler in (StandardScaler(), "passthrough")
@@ -37,7 +37,7 @@ class Trial(NamedTuple):
 
 
 def trials(kinds: Indices, count: int, seed: int, groups: Indices | None = None) -> list[Trial]:
-    """Random divisions; the objects of a group, such as a region of an image, stay together."""
+    """Return random divisions in which the objects of a group, such as a region, stay together."""
     rng = np.random.default_rng(seed)
     groups = np.arange(kinds.size) if groups is None else groups
     found = []
@@ -53,7 +53,7 @@ def trials(kinds: Indices, count: int, seed: int, groups: Indices | None = None)
 
 
 def score(candidates: Candidates, kinds: Indices, trial: Trial, metric: str) -> tuple[float, str]:
-    """The score on the test set with what was best on the validation set, and the setting."""
+    """Return the score on the test set with the best setting of the validation set, and this."""
     judge = get_scorer(metric)
     best = -np.inf
     chosen = ("", MODELS[0])
@@ -72,7 +72,7 @@ def score(candidates: Candidates, kinds: Indices, trial: Trial, metric: str) -> 
 
 
 def interval(values: Iterable[float], overlap: float) -> dict[str, float]:
-    """Mean and 95 % interval over trials, with Nadeau and Bengio's correction.
+    """Return mean and 95 % interval over trials, with Nadeau and Bengio's correction.
 
     `overlap` is the number of test objects divided by that of known ones if the trials divide the
     same objects, which makes their scores dependent, and 0 if each trial draws its own.
@@ -85,7 +85,7 @@ def interval(values: Iterable[float], overlap: float) -> dict[str, float]:
 
 
 def p_value(differences: Sequence[float], overlap: float) -> float:
-    """Two-sided p-value of the paired t-test with the same correction."""
+    """Return the two-sided p-value of the paired t-test with the same correction."""
     array = np.array(differences, dtype=float)
     error = np.sqrt(array.var(ddof=1) * (1 / array.size + overlap))
     if error == 0:
@@ -101,7 +101,7 @@ def overlap_of(trial: Trial) -> float:
 def rows_of(
     scores: Mapping[str, Sequence[float]], reference: str, metric: str, overlap: float
 ) -> list[Row]:
-    """One row for each method: its score, and the difference from the reference."""
+    """Return a row for each method: its score, and the difference from the reference."""
     rows: list[Row] = []
     for name, values in scores.items():
         row: Row = {"features": name, metric: interval(values, overlap)}
@@ -119,7 +119,7 @@ def compare(
     reference: str,
     metric: str = "accuracy",
 ) -> list[Row]:
-    """Scores of all methods in the same trials."""
+    """Return scores of all methods in the same trials."""
     scores: dict[str, list[float]] = {}
     settings: dict[str, list[str]] = {}
     for name, candidates in features.items():

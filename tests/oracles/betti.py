@@ -7,7 +7,7 @@ __all__ = ["error_of", "mean_error"]
 
 
 def error_of(prediction, target):
-    """Of two 2-D masks, whose objects are 8-connected."""
+    """Return the sum of differences of the Betti numbers of two 2-D masks, 8-connected."""
     numbers = [betti_numbers(np.asarray(mask, bool), 2) for mask in (prediction, target)]
     return np.abs(np.subtract(*numbers)).sum()
 

@@ -8,7 +8,7 @@ from skimage.measure import euler_number
 
 
 def counted(foreground, connectivity):
-    """Components of a set, and those of its complement that do not reach the padded border."""
+    """Return how many components a set has, and its complement apart from the padded border."""
     ndim = foreground.ndim
     around = np.pad(~foreground, 1, constant_values=True)
     own = generate_binary_structure(ndim, connectivity)
@@ -17,7 +17,7 @@ def counted(foreground, connectivity):
 
 
 def betti_numbers(foreground, connectivity):
-    """All Betti numbers: the middle one of a volume follows from its Euler number."""
+    """Return all Betti numbers; the middle one of a volume follows from its Euler number."""
     first, last = counted(foreground, connectivity)
     if foreground.ndim == 1:
         return [first]
@@ -27,7 +27,7 @@ def betti_numbers(foreground, connectivity):
 
 
 def component_numbers(foreground, connectivity, shown=None, inlet=None, outlet=None):
-    """Points of a set, of its largest component, and components that reach from end to end.
+    """Return the sizes of a set and of its largest component, and the number of spanning ones.
 
     Ends are an inlet and an outlet, or the first and last slice of the points `shown` along each
     axis.
@@ -50,7 +50,7 @@ def component_numbers(foreground, connectivity, shown=None, inlet=None, outlet=N
 
 
 def outer_slices(shown):
-    """The first and the last slices of a set of points along each axis, as masks."""
+    """Return the first and the last slices of a set of points along each axis, as masks."""
     firsts = []
     lasts = []
     places = np.argwhere(shown)
@@ -62,7 +62,7 @@ def outer_slices(shown):
 
 
 def steps_to_neighbours(ndim, connectivity):
-    """Steps from a point to those beside it, along one axis only if the connectivity is 1."""
+    """Return the steps from a point to its neighbours; those along one axis for connectivity 1."""
     steps = [step for step in itertools.product((-1, 0, 1), repeat=ndim) if any(step)]
     if connectivity > 1:
         return steps
@@ -70,7 +70,7 @@ def steps_to_neighbours(ndim, connectivity):
 
 
 def component_numbers_on_a_torus(foreground, connectivity, shown, wraps):
-    """The same of an image some axes of which are periodic, found by steps from point to point.
+    """Return `component_numbers` for periodic axes, found by steps from point to point.
 
     Each point is lifted to the image repeated along these axes. A component winds around one of
     them if it reaches a point again in another repetition.
@@ -91,7 +91,7 @@ def component_numbers_on_a_torus(foreground, connectivity, shown, wraps):
             [start],
             np.zeros(len(shape), bool),
         )
-        for point in members:  # which grows
+        for point in members:  # The list grows meanwhile.
             for step in steps:
                 target = np.add(point, step)
                 place = tuple(np.where(wraps, target % shape, target).tolist())

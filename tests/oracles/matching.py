@@ -8,7 +8,7 @@ __all__ = ["betti_matching", "point_orders"]
 
 
 def point_orders(prediction, target, superlevel=False):
-    """The orders of points of both images and of their union.
+    """Return the orders of points of both images and of their union.
 
     Equal values are ordered by those of the other image, then by the places of points.
     """
@@ -24,7 +24,7 @@ def point_orders(prediction, target, superlevel=False):
 
 
 def cells_of(shape, vertices):
-    """All cells as (dimension, corner, axis, cell, points), ordered by dimension and place.
+    """Return all cells as (dimension, corner, axis, cell, points), by dimension and place.
 
     Cells of one lowest corner are ordered by axis: edges along it, squares normal to it.
     """
@@ -46,7 +46,7 @@ def cells_of(shape, vertices):
 
 
 def reduced(boundaries, rows, columns):
-    """Pairs of a cell and the one that bounds it, for cells ordered by rows and by columns."""
+    """Return pairs of a cell and the one that kills its class, by reducing a boundary matrix."""
     place = np.empty(len(rows), int)
     place[rows] = np.arange(len(rows))
     kept = {}
@@ -62,7 +62,7 @@ def reduced(boundaries, rows, columns):
 
 
 def betti_matching(prediction, target, connectivity, superlevel=False):
-    """Matched classes, and those of either image that are not, as lists of (dimension, points).
+    """Return matched classes, and those of either image that are not, as (dimension, points).
 
     A class is (point of birth, point of death), which is -1 if there is none.
     """

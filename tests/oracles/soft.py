@@ -24,7 +24,7 @@ def soft_curve(
     superlevel: bool,
     ties: Ties,
 ) -> Tensor:
-    """Curves (batch, n) of images (batch, *spatial): the sum over the cells of their sigmoids."""
+    """Return curves (batch, n) of images (batch, *spatial): sums of the sigmoids of their cells."""
     points = filtration(image, direction_terms, mask, superlevel)
     levels = -thresholds if superlevel else thresholds
     curve = points.new_zeros(image.shape[0], levels.numel())
@@ -37,7 +37,7 @@ def soft_curve(
 
 
 def _sigmoid(values: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
-    """Sigmoid of sharpness * (level - value); infinite values are steps without a gradient."""
+    """Return sigmoid(sharpness * (level - value)); infinite values are steps without a gradient."""
     infinite = values.isinf()
     soft = torch.sigmoid(sharpness * (levels - values.masked_fill(infinite, 0)))
     return torch.where(infinite, (values < 0).to(soft.dtype), soft)
@@ -53,7 +53,7 @@ def soft_transform(
     spacing: tuple[float, ...],
     extension: str,
 ) -> Tensor:
-    """Transforms (batch, k, n) of weights (batch, *spatial) along unit vectors (k, d)."""
+    """Return transforms (batch, k, n) of weights (batch, *spatial) along unit vectors (k, d)."""
     values = weights.new_zeros(weights.shape[0], directions.shape[0], heights.numel())
     if weights.numel() == 0:
         return values
@@ -70,7 +70,7 @@ def soft_transform(
 
 
 def _owners(weights: Tensor, connectivity: int) -> list[tuple[tuple[int, ...], Tensor]]:
-    """The weight of each cell, zero where it is no part of the object."""
+    """Return the weight of each cell, zero where it is no part of the object."""
     absent = weights == 0
     placed = weights.masked_fill(absent, torch.inf)
     return [
@@ -80,7 +80,7 @@ def _owners(weights: Tensor, connectivity: int) -> list[tuple[tuple[int, ...], T
 
 
 def _centres(shape: torch.Size, steps: Tensor) -> Tensor:
-    """Coordinates (d, cells) of the centres of cells, counted from the image's centre."""
+    """Return coordinates (d, cells) of the centres of cells, counted from the image's centre."""
     axes = [
         (torch.arange(n, dtype=steps.dtype, device=steps.device) - (n - 1) / 2) * step
         for n, step in zip(shape, steps, strict=True)
