@@ -41,7 +41,7 @@ THREADS = 2  # of each worker
 
 
 class Read(NamedTuple):
-    """Reads the same points everywhere."""
+    """A source that has the same points in every block."""
 
     points: Any
 
@@ -60,7 +60,10 @@ class Task(NamedTuple):
 
 
 class Cluster:
-    """Runs no task: the end of each one follows from its costs and from those it waits for."""
+    """A cluster that runs no task, but computes when each would end.
+
+    This follows from the cost of the task, from the tasks that it waits for, and from the threads.
+    """
 
     def __init__(self, threads: int, costs: dict[str, float], scheduling: float) -> None:
         self.costs = costs
@@ -87,7 +90,7 @@ class Cluster:
 
 
 def run(cluster: Cluster, work: Work, groups: Sequence[Group]) -> int:
-    """Let a cluster compute all groups; return how many blocks wait at most for others."""
+    """Let a cluster compute all groups; return the most blocks that wait for others at a time."""
     moving = window._Window(work, groups, cluster)  # type: ignore[arg-type]
     held = 0
     for _ in moving.sums(range(len(groups))):

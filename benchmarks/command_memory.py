@@ -37,7 +37,7 @@ BY_BLOCKS = [
     ("--betti", "--minkowski", "crofton-13"),
     ("--components",),
 ]
-"""Options of curves that need a part of the image at a time."""
+"""Options of curves with which the image is read in blocks."""
 WHOLE = [
     ("curve", "image.tif", "--out", "curve.csv", "--thresholds", "exact"),
     ("curve", "image.tif", *CURVES, "--betti", "--labels", "labels.tif"),
@@ -49,7 +49,7 @@ WHOLE = [
     ("transform", "image.tif", "--out", "transform.npz", "--threshold", "3000"),
     ("transform", "labels.tif", "--out", "transform.npz", "--labels"),
 ]
-"""Commands that need the whole image, or much time."""
+"""Commands that hold the whole image, or take long."""
 COMMAND = (
     "import sys; from ecc_core.cli import main; code = main(sys.argv[1:]); "
     "print(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line)); "
@@ -58,7 +58,7 @@ COMMAND = (
 
 
 def make(folder: Path, depth: int, side: int) -> None:
-    """Write smoothed noise with that of a camera, half of which is labelled and in the mask."""
+    """Write smoothed noise with camera noise, and labels and a mask of half of its points."""
     folder.mkdir()
     rng = np.random.default_rng(0)
     smooth = ndimage.gaussian_filter(rng.normal(size=(32, side, side)), 2, mode="wrap")
@@ -77,7 +77,7 @@ def make(folder: Path, depth: int, side: int) -> None:
 
 
 def measured(folder: Path, arguments: tuple[str, ...]) -> tuple[float, float]:
-    """Return MiB and seconds."""
+    """Return the memory of a command in MiB, and its time in seconds."""
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, *arguments],
@@ -90,7 +90,7 @@ def measured(folder: Path, arguments: tuple[str, ...]) -> tuple[float, float]:
 
 
 def report(small: Path, large: Path, mib: float, runs: Iterable[tuple[str, ...]]) -> None:
-    """Print a table."""
+    """Print the table of some commands."""
     print("| command | memory, MiB | memory / image | wall time, s |\n|---|---|---|---|")
     for arguments in runs:
         memory, seconds = measured(large, arguments)

@@ -35,7 +35,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def labelled(image: Any, level: int, structure: Any) -> list[int]:
-    """Label one set, and count."""
+    """Label one set; return its size, that of its largest component, and the spanning ones."""
     labels, count = ndimage.label(image <= level, structure)
     sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
     ends = [(labels.take(0, axis), labels.take(-1, axis)) for axis in range(image.ndim)]
@@ -44,14 +44,14 @@ def labelled(image: Any, level: int, structure: Any) -> list[int]:
 
 
 def processor_seconds(call: Callable[[], Any]) -> tuple[float, float]:
-    """Return real time, and that of all processors."""
+    """Return the wall time and the processor time of a call."""
     processor = time.process_time()
     wall = seconds(call)
     return wall, time.process_time() - processor
 
 
 def main_betti(side: int) -> None:
-    """Compare with Betti curves by turns; the bar is three times as long."""
+    """Compare with Betti curves by turns; three times their time is the bar."""
     for sigma in (0, 2):
         volume = np.random.default_rng(0).random((side, side, side), np.float32)
         volume = ndimage.gaussian_filter(volume, sigma) if sigma else volume

@@ -1,4 +1,4 @@
-"""Images that calls are measured on, and what is known of each measurement."""
+"""The images with which calls are measured, and the description of a measurement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVEN = np.linspace(0, 1, 256)
 
 
 class Case(NamedTuple):
-    """A call, the number of points it works on, and what its cost a point is compared with."""
+    """A call, the number of its points, and the call with which its time a point is compared."""
 
     name: str
     call: Callable[[int], Any]

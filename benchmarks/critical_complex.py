@@ -21,11 +21,11 @@ from ecc_core._backends.cpu.betti import cells, tunnels
 RESULTS = Path(__file__).parent / "results" / "critical_complex.md"
 BLOCK = 64
 MOST_NOISE = 128
-"""Points along the side of volumes that are not smoothed, at most."""
+"""The most points along the side of a volume of noise."""
 LARGE = 1024
-"""Points along the side of the volume for which sizes are extrapolated."""
+"""The points along the side of the volume to which sizes are extrapolated."""
 BYTES_OF_ROW = 4 + 4 + 4 + 4 + 8
-"""Place, key, position, owner and where its column is listed."""
+"""The bytes of its place, key, position and owner, and of the place of its column."""
 BYTES_OF_COLUMN = 4 + 4 + 2
 BYTES_OF_ENTRY = 4
 

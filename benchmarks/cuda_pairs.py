@@ -33,7 +33,7 @@ from ecc_core.nn._classes import classes_of
 
 CALLS = 3
 HEAD = "| case | device ms | pairs | bytes a point | one core s | core / device | equal |"
-# A process of the CPU: it compiles, waits for nobody, and prints its time and the hash.
+# The program of the process on the CPU: it compiles, and prints its time and the hash.
 HOST = """
 import sys
 import time

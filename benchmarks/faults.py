@@ -27,7 +27,7 @@ LONGEST = 4.0  # most seconds before a kill
 SIDE = 125  # points along the sides of shards, each of which is a block
 DAMAGED = (7, 7, 7)  # index of the damaged shard
 SMALL = ["--max-memory", "12M", "--workers", "1"]
-"""So that there are several groups of blocks in a part."""
+"""Options with which a part has several groups of blocks."""
 
 
 def command(volume: Path, number: int, out: Path) -> list[str]:
@@ -36,7 +36,7 @@ def command(volume: Path, number: int, out: Path) -> list[str]:
 
 
 def kill(volume: Path, kept: Path, kills: int, rng: np.random.Generator) -> list[str]:
-    """Start parts and kill them; return what was there at each kill."""
+    """Start parts and kill them; return a line on what each had written."""
     states = []
     while len(states) < kills:
         number = int(rng.integers(1, PARTS + 1))
@@ -54,7 +54,7 @@ def kill(volume: Path, kept: Path, kills: int, rng: np.random.Generator) -> list
 
 
 def damaged(volume: Path, kept: Path) -> str:
-    """Damage a shard, compute its part, and repair it; return what was said."""
+    """Damage a shard, compute its part, and repair the shard; return the message of the command."""
     file = volume.joinpath("c", *map(str, DAMAGED))
     good = file.read_bytes()
     file.unlink()  # The file is a link: other shards must stay as they are.
@@ -68,7 +68,7 @@ def damaged(volume: Path, kept: Path) -> str:
 
 
 def refused(volume: Path, kept: Path) -> str:
-    """Start a part twice; return what the second job says."""
+    """Start a part twice; return the message of the second job."""
     out = kept / "part-1.npz"
     first = subprocess.Popen(command(volume, 1, out), stderr=subprocess.DEVNULL)
     while not (kept / "part-1.npz.parts").exists() and first.poll() is None:

@@ -43,7 +43,7 @@ def command(volume: Path, out: Path) -> list[str]:
 
 
 def found(volume: Path, out: Path) -> list[bytes]:
-    """Compute objects without a fault; return what was written."""
+    """Compute objects without a fault; return the contents of the files."""
     assert ecc(command(volume, out)) == 0
     return written(out)
 
@@ -53,12 +53,12 @@ def written(out: Path) -> list[bytes]:
 
 
 def kept(out: Path) -> int:
-    """Return how many arrays are kept beside an output."""
+    """Return the number of arrays that are kept beside an output."""
     return sum(1 for _ in out.parent.glob(f"{out.name}.zarr.parts/**/*.npy"))
 
 
 def kill(volume: Path, out: Path, kills: int, rng: np.random.Generator) -> list[str]:
-    """Start the command and kill it; return what was kept at each kill."""
+    """Start the command and kill it; return a line on what was kept at each kill."""
     context = multiprocessing.get_context("fork")
     states: list[str] = []
     while len(states) < kills:
@@ -77,7 +77,7 @@ def kill(volume: Path, out: Path, kills: int, rng: np.random.Generator) -> list[
 
 
 def refused(volume: Path, out: Path) -> str:
-    """Return the one line that a run ends with."""
+    """Return the one line with which a run fails."""
     line = [sys.executable, "-m", "ecc_core.cli", *command(volume, out)]
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode != 0
@@ -90,7 +90,7 @@ def refused(volume: Path, out: Path) -> str:
 def with_fault(
     volume: Path, out: Path, fault: Callable[[bytes], bytes | None], expected: list[bytes]
 ) -> str:
-    """Change a shard, see how the command ends, repair it, and go on; return what was said."""
+    """Change a shard, let the command fail, repair the shard, and go on; return the message."""
     file = volume.joinpath("c", *map(str, DAMAGED))
     good = file.read_bytes()
     file.unlink()  # The file is a link: other shards must stay as they are.
@@ -113,7 +113,7 @@ def cut_off(good: bytes) -> bytes:
 
 
 def on_full_disk(volume: Path, out: Path, expected: list[bytes]) -> str:
-    """Write to a file system that is too small; make it larger, and go on."""
+    """Write to a file system that is too small, make it larger, and go on; return the message."""
     out.parent.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={FULL}", "tmpfs", str(out.parent)]
     subprocess.run(mount, check=True)

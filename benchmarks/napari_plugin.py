@@ -36,7 +36,7 @@ from napari_ecc._controller.loading import warm
 
 RESULTS = Path(__file__).parent / "results" / "napari"
 RUNS = 3
-"""Of which the one with the shortest gap between heartbeats is reported."""
+"""The number of runs, of which that with the shortest gap between heartbeats is reported."""
 
 
 FIRST_USE = """

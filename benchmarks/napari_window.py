@@ -14,9 +14,9 @@ from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
 
 GREATEST = ("heartbeat", "wrong")
-"""How cases begin of which the greatest value counts."""
+"""The first words of the cases of which the greatest value counts."""
 BEAT = 5
-"""Milliseconds between two beats of the heart."""
+"""The milliseconds after which the timer, whose ticks are called heartbeats, is due again."""
 
 
 class Row(NamedTuple):

@@ -32,7 +32,7 @@ LARGE = (4, 4, 1)
 PERSISTENCE = 30
 MEMORY = {"stack": "512M", "boxes": "512M", "in memory": "64G"}
 LITTLE = "100K"
-"""Memory in which a small volume does not fit as a whole."""
+"""A limit of memory that makes even a small volume be read by boxes."""
 NOISE = {"sigma 2": 0, "camera noise": 2}
 
 
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def rows(folder: Path, kind: str, periods: Sequence[int], commands: Sequence[str]) -> list[str]:
-    """Return the rows of one volume, after comparing what was written."""
+    """Return the rows of one volume, after comparing the outputs."""
     points = SIDE**3 * int(np.prod(periods))
     name = f"{kind}, {points / 1e6:g}"
     image = make(folder / f"{name}.zarr", period(NOISE[kind]), periods)

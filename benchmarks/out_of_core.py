@@ -184,7 +184,7 @@ def window() -> None:
 
 
 def count_blocks(side: int) -> None:
-    """Print what side^3 blocks of zeros take in one column."""
+    """Print the blocks that wait and the time, for side^3 blocks of zeros."""
     points = np.zeros((4, 4, 4), np.uint8)
     curve = CurveValues(np.arange(256), Filtration(3, 3))
     work = Work(lambda _: (points,), ((4,) * side,) * 3, curve)

@@ -1,4 +1,4 @@
-"""What pages of results have in common: tables, and what a benchmark says of itself."""
+"""Tables and paragraphs for pages of results."""
 
 from collections.abc import Iterable
 

@@ -36,11 +36,11 @@ from ecc_core.cli import main as command
 
 RESULTS = Path(__file__).parent / "results"
 SIDE = 256
-"""Points of a period along each axis."""
+"""The points of a period along each axis."""
 PERIODS = 16
-"""Along each axis."""
+"""The number of periods along each axis."""
 PARTS = 64
-"""Of which `ecc stack` and the decoding take one."""
+"""The number of parts of the volume, of which `ecc stack` and the decoding take one."""
 SIGMA = 4
 PERSISTENCE = 30
 NAMES = {
@@ -50,10 +50,10 @@ NAMES = {
     "pairs 2": "pairs of cavities",
 }
 FEW = 2
-"""Periods along each axis of the least volumes from which the truth follows."""
+"""The periods along each axis of the smallest volumes from which the truth follows."""
 LEVELS = 256
 WORKERS = 2
-"""Threads of each computation."""
+"""The threads of each computation."""
 SECONDS_OF_LOG = 60
 
 

@@ -1,7 +1,7 @@
 """Euler characteristic curves of 8-bit images by other libraries, at the thresholds 0 ... 255.
 
-A peer is a function of (image, connectivity) that returns a call to be timed. What a library could
-prepare once, such as a conversion of the image, is done before.
+A peer is a function of (image, connectivity) that returns a call to be timed. It prepares what
+does not count, such as a conversion of the image.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Volumes that repeat a period, on disk, and what is known of them.
+"""Volumes on disk that repeat a period, and their true numbers.
 
 A volume is a sharded Zarr array whose shards are links to those of the first period: any reader
 decodes all of it, and the disk holds one period.
 
-The curve and the Minkowski functionals of a volume whose opposite sides touch are those of its
-periods, added up. Where the image ends, each axis of k periods counts as k - 1 of an axis that goes
-on and one that ends, in all combinations. Betti numbers are not added up unless periods do not
-touch: those of `walled` periods are apart at all thresholds but the last one.
+The curve and the Minkowski functionals of a volume whose opposite sides touch are the sums of those
+of its periods. For a volume that ends, an axis of k periods counts as k - 1 periods that are
+periodic along it and one that is closed, in all combinations of the axes. Betti numbers can be
+added up only if periods are apart, as those of `walled` periods are at all thresholds but the last.
 """
 
 import itertools
@@ -42,7 +42,7 @@ STORAGES = {
     "lz4": Storage(BloscCodec(cname="lz4", clevel=1, shuffle=BloscShuffle.bitshuffle), SHARD),
     "none": Storage(None, SHARD),
 }
-"""By the name of the codec; "zstd" is what zarr does by default."""
+"""The storage for the name of each codec; "zstd" is the default of zarr."""
 
 
 def scene(side: int = PERIOD) -> np.ndarray:
@@ -104,9 +104,9 @@ def make(
 def truth(
     compute: Callable[..., np.ndarray], period: np.ndarray, periods: Sequence[int], boundary: str
 ) -> np.ndarray:
-    """Return the numbers of a volume from those of its period, for all borders of its axes.
+    """Return the numbers of a volume, from those of its period for combinations of borders.
 
-    `compute` returns those of an image for a boundary.
+    `compute` returns the numbers of an image for a boundary.
     """
     if boundary == "periodic":
         return math.prod(periods) * compute(period, boundary="periodic")

@@ -1,4 +1,4 @@
-"""Times in turns, as ratios with bounds, kept as JSON and as tables."""
+"""Times of calls that take turns, and ratios with bounds, as JSON and as tables."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CLASSES = 5
 PLACES = 3  # of rings along each axis
 NOISE = 0.25
 BLURS = 0.7, 1.0, 1.4, 2.0
-# Also written out below.
+# The text below also has these numbers, in words.
 COUNTS = {"training": 100, "validation": 200, "test": 400}
 EPOCHS = 32
 THRESHOLDS = 8  # of a layer

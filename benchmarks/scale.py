@@ -49,14 +49,14 @@ PERIODS = {
     "1e11": (8, 10, 10),
     "1e12": (20, 20, 20),
 }
-"""Along each axis, by the number of points."""
+"""The periods along each axis, for each number of points."""
 WALLED_PERIODS = {"1e9": (1, 1, 1), "1e10": (1, 2, 5)}
 COLUMNS = {
     "curve": ("euler_number",),
     "betti": ("b0", "b1", "b2"),
     ESTIMATOR: ("volume", "surface", "mean_breadth", "euler_number"),
 }
-"""Of the tables, in the order of the values of results, by what is computed."""
+"""The columns of the table of each quantity, in the order of the values of its result."""
 FLAGS = {"curve": "", "betti": "--betti", ESTIMATOR: f"--minkowski {ESTIMATOR}"}
 MEASURED = ("volume", "surface", "mean_breadth")
 """Columns of floating-point numbers."""
@@ -67,7 +67,7 @@ SAMPLE = 10**9  # points whose sum is measured after each part
 
 
 class Case(NamedTuple):
-    """A volume, and what is computed of it."""
+    """A volume, and the quantity that is computed."""
 
     folder: Path
     points: str
@@ -89,7 +89,7 @@ class Case(NamedTuple):
 
     @property
     def row(self) -> dict[str, Any]:
-        """What a row of the table says of it."""
+        """The entries of the case in a row of the table."""
         names = ("points", "codec", "what", "boundary")
         return {name: getattr(self, name) for name in names}
 
@@ -171,7 +171,7 @@ def measure(what: str, path: str, sample: bool) -> None:
 
 
 def rows_of_shards(points: da.Array, shards: Sequence[int]) -> da.Array:
-    """Return whole rows of shards of the first layer, of about as many points as a sample."""
+    """Return whole rows of shards in the first layer, with about as many points as a sample."""
     of_row = shards[0] * shards[1] * points.shape[2]
     rows = max(1, round(SAMPLE / of_row))
     return points[: shards[0], : rows * shards[1]]

@@ -31,7 +31,7 @@ DIRECTIONS = 64
 HEIGHTS = 128
 LONG = 3000  # milliseconds; longer calls are measured once
 REPEATS = 3
-"""Calls of each turn: the first ones bring back to the caches what other libraries displaced."""
+"""The calls of a turn; the first one fills the caches, which other libraries have used."""
 SHARPNESS = 8.0
 STEPS = 32
 Call = Callable[[], Any]

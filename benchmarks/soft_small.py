@@ -23,7 +23,7 @@ from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve
 
 OUTPUT = Path(__file__).parent / "results" / "soft-small"
-# Calls are repeated at least so often, and for at least so long.
+# Calls are repeated at least so many times, and for at least so many seconds.
 TURNS = 15
 SECONDS = 1.0
 LEVELS = 32

@@ -36,7 +36,7 @@ CONNECTIVITY = 0  # stands for the default in a row
 
 @contextmanager
 def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace a part of a module, and forget the plans that were made with another one."""
+    """Replace an attribute of a module for a while; plans of calls are made anew."""
     kept = getattr(module, name)
     plans._plans.cache_clear()
     setattr(module, name, value)

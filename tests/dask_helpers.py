@@ -11,7 +11,7 @@ def noise(*shape: int, levels: int = 6, seed: int = 0) -> np.ndarray:
 
 
 def local_cluster(n_workers: int = 2, **options: Any) -> LocalCluster:
-    """Return a cluster whose dashboard takes a free port: tests run beside each other."""
+    """Return a cluster whose dashboard takes a free port, because tests run in parallel."""
     return LocalCluster(
         n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", **options
     )

@@ -1,4 +1,4 @@
-"""The CUDA modules of soft curves on the CPU, and images for them: for tests/backends/emulated."""
+"""The CUDA modules of soft curves on the CPU, and images, for tests/backends/emulated."""
 
 import importlib
 import sys
@@ -50,7 +50,7 @@ def soft_modules(emulator):
 
 
 def sender(soft, monkeypatch):
-    """Return what sends layers and losses of the CPU the way of CUDA devices for a while."""
+    """Return a context in which layers and losses on the CPU use the modules for CUDA devices."""
     for name in ("cuda_layers", "cuda_losses", "cuda_transforms"):
         monkeypatch.setattr(ecc_core._torch, name, getattr(soft, name), raising=False)
 

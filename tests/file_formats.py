@@ -1,4 +1,4 @@
-"""Each file format: how a file of it is written, and what reads it without the package."""
+"""For each file format, functions that write a file, and that read it without the package."""
 
 import re
 import warnings
@@ -202,12 +202,12 @@ def writing(encode: Callable[[Array], bytes]) -> Callable[[Path, Array], object]
 
 
 class Format(NamedTuple):
-    """A file of noise, and the values that its format's library finds in it."""
+    """A format: the shape of noise in a file, and functions that write and read it."""
 
     shape: tuple[int, ...]
     write: Callable[..., None]
     read: Callable[[Path], Array] | None = None
-    """The library of the format, or its definition; None if checksums cover all that matters."""
+    """Reads by the library or the definition of the format; None if checksums cover the values."""
 
 
 def tiff(shape: tuple[int, ...] = PLANE, **options: Any) -> Format:

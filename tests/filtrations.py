@@ -1,4 +1,4 @@
-"""The dtypes, complexes, orders and estimators that tests go through."""
+"""The dtypes, constructions, orders and estimators that tests cover."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,9 +12,9 @@ from ecc_core.testing import strategies
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 OF_16_BITS = tuple(name for name in EVERY_DTYPE if np.dtype(name).itemsize == 2)
 OTHERS = tuple(name for name in EVERY_DTYPE if name not in OF_16_BITS)
-"""Kernels of persistence are compiled for every width of a value: three widths are enough."""
+"""Kernels of persistence are compiled for each width of values, and tests take only three."""
 ESTIMATORS = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}
-"""Of Minkowski functionals, by the number of axes."""
+"""The estimators of Minkowski functionals for each number of axes."""
 
 
 def connectivities(ndim: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Files of formats of which no library on PyPI writes what the tests need, as these say it."""
+"""Writers of formats for which no library on PyPI writes what the tests need."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ import tensorstore
 from scipy.io import netcdf_file
 
 PAD = 4
-"""Imaris fills up sizes to multiples of its chunks."""
+"""The points that Imaris adds to an axis to fill up chunks."""
 
 
 def characters(text: object) -> np.ndarray:
@@ -29,7 +29,7 @@ def write_imaris(
     names: tuple[str, ...] = (),
     levels: int = 1,
 ) -> None:
-    """Write a TCZYX or ZYX image; `low` is the place of its border, along X, Y and Z."""
+    """Write a TCZYX or ZYX image; `low` is the position of its low border along X, Y and Z."""
     whole = image.reshape((1,) * (5 - image.ndim) + image.shape)
     with h5py.File(path, "w") as file:
         info = file.create_group("DataSetInfo/Image")

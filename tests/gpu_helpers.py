@@ -1,4 +1,4 @@
-"""Arrays on a device, and functions whose results for them must be those for NumPy arrays."""
+"""Comparison of results for arrays on a device with those for NumPy arrays."""
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ PUT = pytest.mark.parametrize("put", [cupy.asarray, to_torch], ids=["cupy", "tor
 
 
 def assert_same(function, images, *given, put=cupy.asarray, mask=None, **options):
-    """Compare the results for an image, or a tuple of arrays, and a mask on the host and there.
+    """Compare the results for arrays and a mask on the host with those on the device.
 
-    What is computed stays on the device; an array of thresholds is what the result has.
+    Results must stay on the device, and an array of thresholds must be returned as it is.
     """
     images = images if isinstance(images, tuple) else (images,)
     there = [put(array) for array in images]

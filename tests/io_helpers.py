@@ -1,4 +1,4 @@
-"""Image files for the tests of readers: how they are written, and what is expected of them."""
+"""Writers of image files for the tests of readers, and assertions on what is read."""
 
 import csv
 import io
@@ -157,7 +157,7 @@ def write_hdf5(path: Path, image: np.ndarray, axes: str = "", **options: Any) ->
 
 
 def write_pages(path: Path, image: np.ndarray) -> None:
-    """Write a TIFF file of which only the chain of pages tells how many there are."""
+    """Write a TIFF file whose number of pages only the chain of its pages tells."""
     first, *others = (Image.fromarray(page) for page in image)
     first.save(path, save_all=True, append_images=others)
 
@@ -195,7 +195,7 @@ def write_mrc(path: Path, image: np.ndarray, voxel: Any = 1, **options: Any) -> 
 def write_itk(
     path: Path, image: np.ndarray, affine: Any = None, *, compressed: bool = False, **options: Any
 ) -> str:
-    """Write an image that lies where an affine of coordinates in LPS says."""
+    """Write an image whose position in LPS coordinates is given by an affine matrix."""
     written = SimpleITK.GetImageFromArray(image, **options)
     if affine is not None:
         steps = np.linalg.norm(affine[:3, :3], axis=0)

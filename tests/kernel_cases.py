@@ -7,13 +7,13 @@ from scipy import ndimage
 import ecc_core
 from ecc_core._request.filtration import Filtration
 
-# Whether points are cubes, and superlevel: the two that compare in one order.
+# Whether points are cubes, and whether sets are superlevel sets. Both rows compare in one order.
 SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
 BYTES = np.arange(256)
 SHORTS = np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
-# Some are so close together that they need pieces (rules.py).
+# Some of these levels are so close together that they need pieces (rules.py).
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
 CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
@@ -23,7 +23,7 @@ INFINITE = np.array([-np.inf, -1, 0.3, np.inf])
 CROWDED_AND_INFINITE = np.array([-np.inf, *CROWDED[:200], np.inf])
 MANY_SINGLE = 0.9 * np.linspace(-2, 2, 4096, dtype=np.float32)
 SUBNORMAL = np.arange(-9, 10) * 1.1e-39
-# The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
+# The kernel, the shape of a batch, the dtype and levels. Some rows end within a warp.
 CASES = {
     "1-D": ("pairs2d", (1, 40_003), "float32", EVEN),
     "1-D whole rows": ("pairs2d", (2, 1 << 14), "float32", EVEN),
@@ -123,7 +123,7 @@ def filtration_of(ndim, side, **more):
 
 
 def check(emulator, images, levels, side, kernel=None, known=None, mask=None, **more):
-    """Compare the curves of a batch, and the kernels where they are given."""
+    """Compare the curves of a batch with the CPU's, and the kernels that ran if they are given."""
     found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side, **more), mask)
     assert kernel is None or emulator.scans == kernel.split()
     known = images if known is None else known

@@ -1,4 +1,4 @@
-"""Layers of curves and transforms with the images they are called with, and a step of each."""
+"""Layers of curves and transforms, their images, and a training step of each."""
 
 from copy import deepcopy
 
@@ -55,6 +55,6 @@ def assert_near(found, known, terms):
 
 
 def assert_all_near(found, known, terms):
-    """Compare as many gradients, each of which is a sum of the same terms."""
+    """Compare gradients one by one, each of which is a sum of the same number of terms."""
     for one, other in zip(found, known, strict=True):
         assert_near(one, other, terms)

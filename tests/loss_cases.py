@@ -1,4 +1,4 @@
-"""Losses of curves, with what they are called with."""
+"""Losses of curves, and their arguments."""
 
 import math
 

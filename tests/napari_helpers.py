@@ -1,4 +1,4 @@
-"""What several tests of the napari plugin need."""
+"""Images and actions for the tests of the napari plugin."""
 
 import numpy as np
 from numpy.testing import assert_array_equal
@@ -9,7 +9,7 @@ from napari_ecc._controller.layers import PLUGIN_KEY
 
 DOCKS = ("Threshold", "Directions", "Objects", "Series", "Compare", "Two channels")
 TIMEOUT = 120_000
-"""Milliseconds for what is waited for; slow and loaded machines need some."""
+"""The most milliseconds of a wait, enough for slow and loaded machines."""
 
 
 def smooth(*shape, dtype=np.uint8, seed=0):
@@ -46,7 +46,7 @@ def run_copied(viewer, panel):
 
 
 def save_all(save, *paths, messages):
-    """Save to files, each of which is told."""
+    """Save to files, and check that a message names each."""
     messages.clear()
     for path in paths:
         save(str(path))

@@ -1,4 +1,4 @@
-"""Layers with all parameters learned, and other things that tests of layers share."""
+"""Layers whose parameters are all learned, and other fixtures of tests of layers."""
 
 import pytest
 import torch

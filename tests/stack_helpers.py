@@ -16,14 +16,13 @@ from ecc_core.cli import main
 
 LEVELS = "0,1,2,3,4,5,6,7,8"
 LONG = 600
-"""Seconds, much longer than it takes to be killed."""
+"""Seconds for which a process waits to be killed, much more than that takes."""
 
 
 def run_until_killed(arguments: Sequence[str], most: int, kept: Semaphore) -> None:
-    """Run the command, but wait to be killed instead of keeping more parts than this.
+    """Run the command until `most` parts are kept, and then wait to be killed.
 
-    Each part that is on the disk is announced by `kept`. As several threads keep parts, they may
-    be one more for each of them but the first.
+    `kept` is released for each part on the disk. Each further thread may keep one more part.
     """
     keep = Parts.keep
     numbers: list[int] = []
@@ -42,9 +41,9 @@ def run_until_killed(arguments: Sequence[str], most: int, kept: Semaphore) -> No
 def kill_after(
     arguments: Sequence[str], wanted: int, most: int, preload: Sequence[str] = (), delay: float = 0
 ) -> None:
-    """Kill a run that has kept so many parts, while it goes on up to `most` of them.
+    """Kill a run `delay` seconds after it has kept `wanted` parts.
 
-    `delay` are seconds from then on.
+    Until then it goes on, but keeps no more than `most` parts.
     """
     context = multiprocessing.get_context("forkserver")  # Its children import nothing.
     context.set_forkserver_preload(
@@ -64,7 +63,7 @@ def kill_after(
 
 @contextmanager
 def failing_after(most: int, error: BaseException) -> Iterator[None]:
-    """Let so many parts be kept, and the next one raise."""
+    """Let `most` parts be kept, and raise the error for the next one."""
     keep = Parts.keep
     kept = []
 

@@ -1,4 +1,4 @@
-"""The same values in other kinds of arrays: layouts of memory, byte orders, subclasses."""
+"""Arrays of equal values in other layouts of memory, byte orders and subclasses."""
 
 import tempfile
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Subclass(np.ndarray):
-    """An array that answers comparisons and reductions in its own way."""
+    """An array whose comparisons and reductions return plain arrays and scalars."""
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
         return np.asarray(array)[()]

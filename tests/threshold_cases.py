@@ -18,7 +18,7 @@ COUNTS = (
     *(65_535, 65_536, 65_537),
 )
 DTYPES = ("bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
-# Fractions of the levels below the first threshold and above the last one, and what else there is.
+# Fractions of the levels below the first threshold and above the last one, and a further feature.
 KINDS = {
     "inside": (0, 0, ""),
     "below": (0.3, 0, ""),
@@ -96,19 +96,19 @@ def level_sets(case: Case, superlevel: bool) -> list[NDArray[np.bool_]]:
 
 
 def euler_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
-    """Return those of scikit-image, (levels,)."""
+    """Return the Euler numbers of the sets by scikit-image, (levels,)."""
     sets = level_sets(case, superlevel)
     return np.array([euler_number(found, connectivity) for found in sets], np.int64)
 
 
 def betti_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
-    """Return those of labelled sets and complements, (d, levels)."""
+    """Return the Betti numbers by labels of sets and complements, (d, levels)."""
     sets = level_sets(case, superlevel)
     return np.transpose([components.betti_numbers(found, connectivity) for found in sets])
 
 
 def component_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
-    """Return points, those of the largest component and spanning components, (d + 2, levels)."""
+    """Return sizes of the sets and their largest components, and spanning ones, (d + 2, levels)."""
     sets = level_sets(case, superlevel)
     return np.transpose([components.component_numbers(found, connectivity) for found in sets])
 

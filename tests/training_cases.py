@@ -1,4 +1,4 @@
-"""Training steps with each layer and loss, of which several modules make use."""
+"""Training steps with each layer and loss, for several modules of tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TrainingCase(NamedTuple):
     segments: bool
     """Whether targets are masks of the shape of the images; otherwise they are classes, (batch,)"""
     waits: bool = False
-    """Whether a step waits for the device: pairs are as many as the values of images make them."""
+    """Whether a step waits for the device, because the number of pairs depends on the images."""
 
 
 class Classifier(nn.Module):

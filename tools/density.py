@@ -22,7 +22,7 @@ from typing import NamedTuple
 FOLDERS = ["ecc_core", "napari_ecc", "benchmarks", "tools", "tests"]
 DEEP = 9
 SHORT = 4
-"""Functions of fewer lines are not listed: a formula on one line is no fault."""
+"""Functions of fewer lines are not listed, because a formula on one line is no fault."""
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 WEIGHTS: dict[type[ast.AST], int] = {

@@ -25,7 +25,7 @@ import ecc_core as ecc
 from ecc_core.errors import BackendError
 
 LONGEST = {1: 60, 2: 24, 3: 12}
-"""Points along the axes of images, at most."""
+"""The most points along the axes of images of 1, 2 and 3 axes."""
 DTYPES = ("bool", "u1", "i1", "u2", "i2", "i4", "i8", "f2", "f4", "f8")
 MOST_SHOWN = 20
 
@@ -108,14 +108,14 @@ def _of_complex(rng: np.random.Generator) -> DeviceCall:
 
 
 def _length(rng: np.random.Generator, ndim: int) -> int:
-    """Return the points along an axis: often few, where opposite sides are the same."""
+    """Return the points along an axis; often few, so that neighbours on both sides coincide."""
     if rng.random() < 0.25:
         return int(rng.integers(1, 4))
     return int(rng.integers(1, LONGEST[ndim]))
 
 
 def there(value: Any) -> Any:
-    """Return an array on the device, but for thresholds; other arguments as they are."""
+    """Return an argument with its arrays on the device, but for thresholds, which are float64."""
     if isinstance(value, list):
         return [cupy.asarray(part) for part in value]
     is_image = isinstance(value, np.ndarray) and value.dtype != np.float64

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Kernels are compiled for each type, which takes seconds. So all types are for curves only.
+# Kernels are compiled for each dtype, which takes seconds. So only curves use all dtypes.
 FEW_DTYPES = ("uint8", "uint8", "float32", "float32", "float64", "uint16")
 DTYPES = (*FEW_DTYPES * 2, "bool", "int8", "int16", "int32", "int64", "uint32", "uint64")
 DTYPES += ("float16", ">f4", ">u2")
 LEVELS = (1, 2, 5, 9, 33, 256)
-WRONG = 8  # One of so many calls has an argument that is an error.
+WRONG = 8  # One call of this many has an argument that is an error.
 
 
 class Call(NamedTuple):

@@ -24,7 +24,7 @@ OTHERS = (
     ("`simplicial_pairs`", "yes", "yes", NO, NO, NO),
     ("`nn`: gradients", NO, "yes", "yes", NO, NO),
 )
-"""Rows of what is no quantity of sets."""
+"""Rows of functions that compute no quantity of sets of an image."""
 
 
 def table() -> str:

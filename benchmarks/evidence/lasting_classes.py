@@ -142,7 +142,7 @@ FINDERS: dict[str, tuple[Finder, tuple[float, ...], tuple[float, ...]]] = {
     "Otsu": (components, SMOOTHINGS, (0.0,)),
     "Otsu, distances": (distances, SMOOTHINGS, SIZES),
 }
-"""A way to find nuclei, the smoothings, and the other settings between which it chooses."""
+"""Ways to find nuclei, each with its smoothings and the other settings to choose from."""
 
 
 def agreement(found: Points, centres: Points) -> float:

@@ -87,12 +87,12 @@ class Graph(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Graphs one after the other."""
+    """Graphs whose points and edges follow each other."""
 
     points: Tensor
     edges: Tensor
     graph: Tensor
-    """The graph of each point."""
+    """The number of the graph of each point."""
     kinds: Tensor
 
     @property
@@ -186,7 +186,7 @@ class Learned(nn.Module):
 
 
 class Dect(Learned):
-    """The same by a sum over simplices, DECT's published method."""
+    """Soft transforms by a sum over simplices, DECT's published method."""
 
     def forward(self, batch: Batch) -> Tensor:
         found = direct_sum(
@@ -283,7 +283,7 @@ def train(
 
 
 class Kept:
-    """What has been trained by this version of the study, in a file."""
+    """A file of the scores of networks that this version of the study has trained."""
 
     def __init__(self) -> None:
         code = Path(__file__).read_text().partition("LETTERS =")[2]

@@ -40,7 +40,7 @@ from study_runs import (
 
 MEASURES = {"errors": "errors", "matched": "matched errors"}
 Scores = dict[int, Record]
-"""What networks with one loss reached, by seed."""
+"""The scores of the networks with one loss, by seed."""
 QUESTION = "Which topological loss leaves the fewest errors of topology, with the same training?"
 CONCLUSION = """
 Once small components and holes have been removed, no loss, ours among them, has significantly
@@ -96,7 +96,7 @@ and the rest of its text was not at hand. Our losses were written by those who m
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for so many tests by Holm's procedure."""
+    """Return p-values corrected for the number of tests by Holm's procedure."""
     order = np.argsort(values)
     factors = len(values) - np.arange(len(values))
     corrected = np.maximum.accumulate(factors * np.asarray(values)[order]).clip(max=1)
@@ -129,7 +129,7 @@ def pass_of(loss: Loss, logits: torch.Tensor, mask: torch.Tensor) -> None:
 
 
 def scores_of(subject: str, records: Sequence[Record]) -> dict[str, Scores]:
-    """Return what each loss reached with its weight, by seed, if all of these have been trained."""
+    """Return the scores of each loss with its weight, by seed, if all seeds have been trained."""
     own = [record for record in records if record["subject"] == subject]
     weights = chosen_weights(own)
     found: dict[str, Scores] = {}

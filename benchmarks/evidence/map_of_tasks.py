@@ -63,7 +63,7 @@ Image = NDArray[np.float64]
 
 
 class Task(NamedTuple):
-    """What the two groups differ in, and what makes it hard."""
+    """How the two groups differ, and how hard it is to tell them apart."""
 
     phases: float = 0.4  # noise of the first group's phases; others are random
     grains: float = 0.0  # if not 0, how much larger the second group's grains are

@@ -1,4 +1,4 @@
-"""What a study found: tables as JSON and Markdown, and a figure. Shared by the scripts here.
+"""The outcome of a study: tables as JSON and Markdown, and a figure. All studies use it.
 
 python benchmarks/evidence/outcome.py solar_cells    # writes its text again, without a run
 """
@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 class Outcome(NamedTuple):
-    """A study's title, what was done, tables by their titles, and arrays for the figure."""
+    """The title and the text of a study, its tables by their titles, and arrays for the figure."""
 
     title: str
     text: str
@@ -125,7 +125,7 @@ def command_of(name: str) -> str:
 
 
 def rewrite(name: str) -> None:
-    """Write the text of a study anew, from its script and the tables that it has found."""
+    """Write the page of a study again, from its script and the tables of its last run."""
     study = importlib.import_module(name)
     path = RESULTS / f"{name.replace('_', '-')}.json"
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -144,7 +144,7 @@ def rewrite(name: str) -> None:
 def report(
     name: str, run: Callable[[bool], Outcome], draw: Callable[[Outcome], Figure] | None = None
 ) -> None:
-    """Run a study from the command line and write what it found; `--quick` writes nothing."""
+    """Run a study as a command, and write its outcome; `--quick` writes nothing."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a small setting, nothing is written")
     quick = parser.parse_args().quick

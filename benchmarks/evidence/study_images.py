@@ -51,16 +51,16 @@ class Sets(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What the images of a part of the study show."""
+    """The images of a part of the study."""
 
     title: str
     ndim: int
     draw: Callable[[int], Sets]
-    """Images of a seed."""
+    """Returns the images of a seed."""
     crop: int
-    """Side of the parts of images that networks are trained with."""
+    """The side of the parts of images with which networks are trained."""
     skeleton: int
-    """Iterations of soft skeletons: half the width of the widest structure, rounded up."""
+    """The iterations of soft skeletons: half the width of the widest structure, rounded up."""
 
 
 def faded(mask: Mask, rng: np.random.Generator, noise: float) -> Image:
@@ -114,7 +114,7 @@ def tubes(rng: np.random.Generator) -> tuple[Image, Mask]:
 def generated(
     make: Callable[[np.random.Generator], tuple[Image, Mask]],
 ) -> Callable[[int], Sets]:
-    """Return what makes all images of a seed anew."""
+    """Return a function that generates all images of a seed."""
 
     def draw(seed: int) -> Sets:
         sets = []

@@ -22,7 +22,7 @@ from torch.nn.functional import (
 from ecc_core.nn import BettiMatchingLoss, EulerCurveLoss, PersistenceLoss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""Of logits and a mask of zeros and ones, both (batch, 1, *shape)."""
+"""A function of logits and a mask of zeros and ones, both (batch, 1, *shape)."""
 
 BASE = "cross entropy + Dice"
 
@@ -47,8 +47,8 @@ def base_loss(logits: Tensor, mask: Tensor) -> Tensor:
 def neighbour_penalty(logits: Tensor, mask: Tensor) -> Tensor:
     """Return same-class neighbour penalization (Valverde et al., CVPR 2026, arXiv:2603.18671).
 
-    The base loss of logits in whose place is the worst one of the 3 x 3 points around that belong
-    to the same class.
+    It is the base loss after each logit is replaced by the worst one of the points of the same
+    class among the 3 x 3 around it.
     """
     pool = max_pool2d if logits.ndim == 4 else max_pool3d
     inside = mask > 0

@@ -36,9 +36,9 @@ RUNS = RESULTS / "loss-study-runs.jsonl"
 BATCH = 4
 LEARNING_RATE = 3e-3
 WIDTHS = {2: (8, 16, 32), 3: (4, 8, 16)}
-"""Channels of the three levels of a network, by the dimension of images."""
+"""The channels of the three levels of a network, for images in 2-D and in 3-D."""
 STEPS = (200, 80)
-"""Of training with the base alone, and with a second loss."""
+"""The training steps with the base loss alone, and with a second loss."""
 CUTS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 SIZES = (0, 8, 24, 72)
 WAYS = ("as it is", "cleaned")
@@ -279,7 +279,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def continue_study(path: Path, subjects: tuple[str, ...], seeds: range) -> None:
-    """Do the runs that a file has no line of, and add one for each."""
+    """Do the runs that have no line in a file, and add their lines."""
     torch.set_num_threads(1)
     done = {run_of(record) for record in read_records(path)}
 
@@ -298,7 +298,7 @@ def continue_study(path: Path, subjects: tuple[str, ...], seeds: range) -> None:
 
 
 def run_of(record: Record) -> Run:
-    """Return the run that a record is of."""
+    """Return the run whose result a record is."""
     return Run(*(record[field] for field in Run._fields))
 
 

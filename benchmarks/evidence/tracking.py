@@ -49,7 +49,7 @@ TOGETHER = 7.0  # distance of the centres of two discs that are one region
 DRIFT = 0.5  # standard deviation of a step, in points
 CHANGE = 0.15  # probability that a plot changes in a frame
 NEXT = {0: (1,), 1: (0, 2), 2: (1,)}
-"""Numbers of regions of a plot, and those that may follow."""
+"""For each number of regions of a plot, the numbers that may follow."""
 EVENTS = {(0, 1): "appear", (1, 0): "vanish", (1, 2): "split", (2, 1): "merge"}
 BLUR = 1.0
 THRESHOLD = 0.5
@@ -60,7 +60,7 @@ Event = tuple[int, str, tuple[int, int]]
 
 
 class Movie(NamedTuple):
-    """Frames without noise, from 0 to 1, and what happens in them."""
+    """Frames without noise, from 0 to 1, and the events in them."""
 
     frames: Image
     events: Counter[Event]
@@ -118,7 +118,7 @@ class Components(NamedTuple):
 
 
 def components(image: Image, sigma: float, least: float, size: int) -> Components:
-    """Return the components above 0.5; those count that last, and have at least so many points."""
+    """Return the components above 0.5, and those that persist and have at least `size` points."""
     seen = gaussian_filter(image, sigma) if sigma else image
     labels = np.asarray(label(seen >= THRESHOLD, np.ones((3, 3)))[0])
     if size:

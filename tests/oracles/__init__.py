@@ -1,5 +1,5 @@
-"""What the tests compare with: the definitions, written slowly and plainly.
+"""The oracles of the tests: definitions in plain code, which need not be fast.
 
-``euler`` and ``transform`` share no code with the package (a test holds them to it). ``soft`` is
-plain PyTorch on the package's own cells, and ``components`` labels with SciPy.
+``euler`` and ``transform`` share no code with the package, which a test checks. ``soft`` is plain
+PyTorch on the cells of the package, and ``components`` labels with SciPy.
 """

@@ -1,4 +1,4 @@
-"""Errors of Betti numbers from those of labelled sets."""
+"""Errors of Betti numbers, by labels of sets."""
 
 import numpy as np
 from oracles.components import betti_numbers

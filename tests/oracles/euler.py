@@ -49,16 +49,16 @@ Array = NDArray[Any]
 Integers = NDArray[np.int64]
 Extent = tuple[int, ...]
 Boundary = str | Sequence[str]
-"""One word for all axes, or one for each."""
+"""The name of one border for all axes, or of one for each axis."""
 
 
 class Order(NamedTuple):
     """The order in which the points of an image enter."""
 
     levels: Array
-    """Distinct values of the points that enter, first to enter first."""
+    """The distinct values of the points that enter, in the order of entry."""
     rank: Integers
-    """For each point the index of its value in `levels`; ``levels.size`` if it never enters."""
+    """For each point, the index of its value in `levels`; ``levels.size`` if it never enters."""
 
 
 def _order(image: Array, superlevel: bool, mask: Array | None) -> Order:
@@ -97,7 +97,8 @@ def cell_ranks(
         inner = slice(1, -1) if cubes else slice(None)
         own.append(inner if word == "closed" else slice(-1))
     for extent in itertools.product((0, 1), repeat=key.ndim):
-        # V: the two ends of an edge, or a vertex. T: the cube itself, or the two beside a face.
+        # A cell has two points along an axis if it is an edge along it in V, or a face across it
+        # in T, and otherwise one point.
         counts = [2 - e if cubes else 1 + e for e in extent]
         pairs = zip(own, counts, strict=True)
         parts = [inner if count == 1 else slice(None) for inner, count in pairs]
@@ -135,7 +136,10 @@ def _entries(
     mask: Array | None = None,
     boundary: Boundary = "closed",
 ) -> tuple[dict[Extent, Integers], Integers]:
-    """Return how many cells of each extent enter at each level, and the levels below thresholds."""
+    """Return how many cells of each extent enter at each level.
+
+    With them, return the number of levels that have entered at each threshold.
+    """
     windowed = mask is not None and boundary == "half-open"
     order = _order(image, superlevel, None if windowed else mask)
     never = order.levels.size
@@ -237,7 +241,7 @@ def euler_coefficients(
     levels, rank = _order(image, superlevel, mask)
     cubes = _uses_cubes(connectivity, image.ndim)
     raster = np.arange(image.size, dtype=np.int64).reshape(image.shape)
-    # Break ties towards the first point: the last of the vertices, the first of the cubes.
+    # The first of equal points must be the last to enter in V, and the first in T.
     late_first = not cubes
     key = rank * image.size + (image.size - 1 - raster if late_first else raster)
     never = levels.size * image.size

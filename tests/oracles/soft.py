@@ -1,6 +1,6 @@
-"""Soft curves and transforms in plain PyTorch: the definition, and what the kernels are held to.
+"""Soft curves and transforms in plain PyTorch, from the definition, to test the kernels.
 
-Memory is cells times thresholds; gradients are autograd's.
+They take memory for cells times thresholds, and autograd computes their gradients.
 """
 
 from __future__ import annotations

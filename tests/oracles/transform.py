@@ -1,7 +1,7 @@
 """The truth for transforms: every cell of a complex at its height, in the plainest NumPy.
 
-Written from the definition and independently of the kernels, which are tested against it.
-Production code never imports this module. It takes NumPy arrays and checks nothing.
+It is written from the definition and independently of the kernels, which are tested against it. It
+takes NumPy arrays and checks nothing.
 
 Cells lie on a grid of doubled coordinates: an even coordinate is a vertex along its axis, an odd
 one spans from the vertex before it to the one behind. In the V-construction the points of the image
