@@ -107,11 +107,11 @@ class Setting(NamedTuple):
 
 def _settings(panel: Any) -> dict[str, Setting]:
     """The settings by name: what the forms show, but for layers and what is in them."""
-    found = {}
+    found: dict[str, Setting] = {}
     for form in panel.findChildren(Form):
         own = {k: model for k, model in form.models.items() if k not in form.offered}
         found |= {name: Setting(model, form.checked) for name, model in own.items()}
-    # Columns can be set before objects are measured, when a form has none to choose from
+    # Columns can be set before objects are measured, when a form has none to choose from.
     more = {name: Setting(panel.model, check) for name, check in panel.more_settings.items()}
     return found | more
 
