@@ -5,6 +5,7 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,14 +184,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for case in cases:
             if case not in kept:
                 case.add_marker(pytest.mark.slow)
-    items.sort(key=_place_of_file)
+    items.sort(key=lambda item: _place_of_file(item.path))
 
 
 # A process of several takes whole files: one that is long is not to be the last.
 LONGEST_FILES = ("topology/test_betti.py",)
 
 
-def _place_of_file(item: pytest.Item) -> int:
+@cache
+def _place_of_file(path: Path) -> int:
     """Return the place of the file of a test among the longest ones, which come first."""
-    name = item.path.relative_to(TESTS).as_posix() if TESTS in item.path.parents else ""
+    name = path.relative_to(TESTS).as_posix() if TESTS in path.parents else ""
     return LONGEST_FILES.index(name) if name in LONGEST_FILES else len(LONGEST_FILES)
