@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from ecc_core.topology import *
     from ecc_core.transforms import *
 
+# A name is looked for in this order, and each of these modules takes a while to import: those
+# that many others need come first.
 _MODULES = (
-    "components",
-    "coefficients",
     "curves",
+    "coefficients",
+    "topology",
+    "components",
     "geometry",
     "matching",
     "persistence",
@@ -34,7 +37,6 @@ _MODULES = (
     "shards",
     "simplicial",
     "surfaces",
-    "topology",
     "transforms",
     "_warmup",
 )

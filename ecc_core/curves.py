@@ -12,7 +12,6 @@ from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.plans import levels_of, plan_of, thresholds_of
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import LEAST_POSITIVE
@@ -24,7 +23,6 @@ from ecc_core._types import (
     LazyArray,
     Thresholds,
 )
-from ecc_core.quantities.windows import window_curve
 from ecc_core.results import EulerCurve, curve_facts, without_arrays
 
 __all__ = ["EulerCurve", "euler_curve", "euler_number"]
@@ -283,6 +281,8 @@ def euler_curve(
             **options.given(),
         )
     if devices is not None:
+        from ecc_core._blocks.streamed import streamed_curve  # which few calls need
+
         at, values, filtration = streamed_curve(image, thresholds, devices, options)
         return EulerCurve(at, values, **curve_facts(filtration))
     if is_lazy(image):
@@ -306,6 +306,8 @@ def _requested_curve(request: Request, thresholds: Any) -> EulerCurve[Any]:
     origin = request.origin
     facts = curve_facts(request.filtration)
     if request.window is not None:
+        from ecc_core.quantities.windows import window_curve  # which few calls need
+
         return EulerCurve(*window_curve(request, thresholds), **facts)
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)

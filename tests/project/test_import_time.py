@@ -24,6 +24,16 @@ def test_import_loads_nothing_heavy():
     assert "numba" in heavy_modules_after("import ecc_core, numba")  # it would be noticed
 
 
+def test_first_curve_loads_little():
+    """Nothing of other quantities, and no masked arrays, where none are used."""
+    code = "import ecc_core as ecc, sys\necc.euler_curve([[1.0, 2.0]])\nprint(*sys.modules)"
+    loaded = set(run_python(code).stdout.split())
+    assert "numba" in loaded
+    others = {"numpy.ma", "ecc_core.components", "ecc_core.topology", "ecc_core.quantities._base"}
+    assert others.isdisjoint(loaded)
+    assert (HEAVY - {"numba", "scipy"}).isdisjoint(loaded)  # numba imports scipy
+
+
 def test_import_is_quick():
     """The least processor times of five runs are compared."""
     printed = [run_python(TIMES).stdout.split() for _ in range(5)]

@@ -18,7 +18,8 @@ from numba.core.caching import (
     _CacheLocator,
     _SourceFileBackedLocatorMixin,
 )
-from numba.core.runtime import rtsys
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import nrtdynmod, rtsys
 from numba.misc.appdirs import AppDirs
 
 PACKAGE = Path(__file__).parents[2]
@@ -115,6 +116,47 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
             file.write(self._dump(((self._version, self._source_stamp), overloads)))
 
 
+def _initialize_runtime(context: Any) -> None:
+    """Do what ``rtsys.initialize`` does, with functions of numba's runtime from the cache.
+
+    numba compiles them in every process, which takes a third of the first call after its imports.
+    """
+    with global_compiler_lock:
+        compile_functions = nrtdynmod.compile_nrt_functions
+        nrtdynmod.compile_nrt_functions = _kept_runtime
+        try:
+            rtsys.initialize(context)
+        finally:
+            nrtdynmod.compile_nrt_functions = compile_functions
+
+
+def _kept_runtime(context: Any) -> Any:
+    """Return the functions of numba's runtime, which are compiled if the cache does not have them.
+
+    `context` is what numba compiles for.
+    """
+    codegen = context.codegen()
+    target = codegen.magic_tuple()
+    folder = cache_folder()
+    file = _SharedFile(cache_path=str(folder), filename_base="runtime.ecc", source_stamp=None)
+    try:
+        kept = file.load(target)
+    except OSError:
+        kept = None
+    if kept is not None:
+        return codegen.unserialize_library(kept)
+    module, library = nrtdynmod.create_nrt_module(context)
+    library.enable_object_caching()
+    library.add_ir_module(module)
+    library.finalize()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.save(target, library.serialize_using_object_code())
+    except OSError as error:
+        warn_once(str(error))
+    return library
+
+
 class SharedCache(FunctionCache):  # type: ignore[misc]
     """A cache of compiled code; where it cannot be read or written, functions are compiled anew."""
 
@@ -134,7 +176,7 @@ class SharedCache(FunctionCache):  # type: ignore[misc]
         numba would first import all that it needs for compiling, BLAS and a parser of C included.
         That takes longer than everything else in the first call of a process.
         """
-        rtsys.initialize(target_context)
+        _initialize_runtime(target_context)
         try:
             return self._load_overload(sig, target_context)
         except OSError as error:
