@@ -136,6 +136,10 @@ WANTED = (
         _message(ONE_WORD, "`boundary` must be "),
     ),
     Wanted(
+        "a message that says of which function of dask arrays the boundary must be closed",
+        _message("`boundary` must be .closed. for a dask array", "`boundary` must be .closed. for"),
+    ),
+    Wanted(
         "a message that names the reader of masks first",
         _message("`mask` must be boolean", "`mask` must be an array"),
     ),
