@@ -86,16 +86,16 @@ struct Sums {
 struct Projected {
     Real *curves, *slopes, *spreads;
 
-    // Adds up the sums of all chunks, in order, for a direction and the images of a block.
-    ECC_DEVICE void add_chunks(const ProjectedPoints& points, const double* partial, int chunks,
-                               int direction, int first_image) const {
-        const int levels = points.levels_count,
-                  own = min(kImages, points.images - first_image) * levels;
-        const long long size = (long long)points.images * points.directions_count * levels;
+    // Adds up the sums of all chunks, in order, for a direction and the images of a block. Not inline,
+    // since the sums of chunks need all registers.
+    __device__ __noinline__ void add_chunks(const double* partial, int chunks, int images,
+                                            int directions, int levels) const {
+        const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
+        const int own = min(kImages, images - first_image) * levels;
+        const long long size = (long long)images * directions * levels;
         for (int i = threadIdx.x; i < 3 * own; i += kThreads) {
             const int kind = i / own, image = first_image + i % own / levels;
-            const long long at =
-                ((long long)image * points.directions_count + direction) * levels + i % levels;
+            const long long at = ((long long)image * directions + direction) * levels + i % levels;
             double total = 0;
 #pragma unroll 8
             for (int chunk = 0; chunk < chunks; ++chunk)
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (!is_last) return;
     __threadfence();
-    found.add_chunks(points, partial, gridDim.x, direction, first_image);
+    found.add_chunks(partial, gridDim.x, images, points.directions_count, points.levels_count);
 }
 
 // Adds up the sums of a block, and writes them.
