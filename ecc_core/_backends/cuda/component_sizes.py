@@ -139,17 +139,17 @@ class _Growth(NamedTuple):
     counts: Any
     """Points that enter at each key, (levels,)."""
     entries: Any
-    """For each point its root in the upper half and its key in the lower half, or `NEVER`: of the
+    """The root of each point in the upper half and its key in the lower half, or `NEVER`, of the
     image's shape."""
     roots: Any
     """The node of which each node is part once it is joined to an older one, (nodes,) int32."""
     deaths: Any
-    """The keys at which they are joined, or the number of levels, (nodes,) int32."""
+    """The keys at which nodes are joined, or the number of levels, (nodes,) int32."""
     order: Any
-    """The nodes that are joined to others, in this order."""
+    """The nodes that are joined to others, in the order of these keys."""
     windings: dict[int, Any]
-    """For some axes the keys at which the components of nodes first wind around them, or the number
-    of levels, (nodes,) int32."""
+    """For some axes, the keys at which the components of nodes first wind around them, or the
+    number of levels, (nodes,) int32."""
 
     @classmethod
     def of(

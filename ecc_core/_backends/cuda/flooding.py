@@ -41,7 +41,7 @@ FACES = np.array([4, 10, 12, 14, 16, 22])
 
 
 class Flooding(NamedTuple):
-    """What the CPU backend returns: see ``cpu/betti/flood.py``."""
+    """The same arrays as the CPU backend returns (``cpu/betti/flood.py``), on the device."""
 
     labels: Any
     births: Any

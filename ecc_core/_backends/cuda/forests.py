@@ -52,9 +52,9 @@ class Tree(NamedTuple):
     """The kernel's forest: for each minimum the edge at which its component ends in the upper half,
     and an older minimum in the lower half."""
     of_minima: Any
-    """The kernel's entries of minima, in their order."""
+    """The kernel's entries of minima, in increasing order."""
     of_edges: Any
-    """Those of edges."""
+    """The kernel's entries of edges, in increasing order."""
 
     @property
     def links(self) -> Any:

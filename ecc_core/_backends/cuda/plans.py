@@ -198,7 +198,8 @@ def _plan_coefficients(
 ) -> Run:
     """Return a function that leaves images with flags, which NaN and infinities set, to others."""
     images = Arrangement.of(Images.of(view, filtration, mask))
-    device, (launch, reports) = images.placement.device, prepared_coefficients(images)
+    device = images.placement.device
+    launch, reports = prepared_coefficients(images)
 
     def run(image: Any, mask: Any = None) -> tuple[Any] | None:
         if reports and programs.is_capturing():

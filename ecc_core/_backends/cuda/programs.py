@@ -33,7 +33,7 @@ MOST_LARGE = 16
 LARGE_BYTES = 1 << 16  # A function of data whose arguments take more is kept among the large ones.
 
 captured: list[Any] = []
-"""What graphs use, which may be replayed at any time."""
+"""Objects that graphs use, which may be replayed at any time."""
 
 
 @lru_cache(maxsize=MOST_KERNELS)
@@ -125,7 +125,7 @@ def lasting(array: Any) -> Any:
 
 
 class _Owner:
-    """What all views of memory that is kept refer to."""
+    """An object to which all views of memory that is kept refer, so that its end shows theirs."""
 
 
 def _release(array: Any) -> None:

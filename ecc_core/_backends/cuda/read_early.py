@@ -23,11 +23,11 @@ class _Known(NamedTuple):
     """An array that was read before."""
 
     host: NDArray[Any]
-    """What it held."""
+    """The contents of the array when it was read."""
     kept: Any
-    """The same on the device."""
+    """The same contents on the device."""
     comparison: Call
-    """The launch that compares both, without the address of its reply."""
+    """The launch that compares the array with `kept`, without the address of its reply."""
     reply_at: int
     """The word in which the launch takes the address of its reply."""
 

@@ -86,7 +86,8 @@ def rank_labels(labels: Any) -> Ranked:
 
 EXPECTED_LABELS = 4096  # The largest label, and the number of regions, of the first image.
 MOST_BYTES = 1 << 27  # If the counts of all labels need more memory, labels are ranked first.
-ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
+ROWS_BYTES = 40 << 10  # The most bytes of a block's counts of labels in shared memory.
+MOST_ROWS = 64  # The most labels that a block counts there.
 # Bins of all regions; with so few, additions to global memory wait for each other.
 FEW_BINS = 1 << 17
 # The memory of a result may be unused by so many bytes, or by as many as its curves have.

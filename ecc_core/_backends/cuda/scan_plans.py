@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """What a kernel is to scan."""
+    """The images that a kernel is to scan."""
 
     layout: Layout
     deep: bool

@@ -21,7 +21,7 @@ MEMORY = 1 << 25  # The most bytes of moments or tables at once.
 
 
 class Arguments(NamedTuple):
-    """What the kernels take.
+    """The arguments of the kernels.
 
     Values are those of the filtration, (batch, *spatial). Points that never enter are infinite, or
     False in the mask of the same shape. All tensors are contiguous. Values of float64 have
@@ -41,7 +41,7 @@ class Arguments(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Addresses of what the forward pass computes, or 0 for what is not wanted.
+    """Addresses of the results of the forward pass, or 0 for those that are not wanted.
 
     The windows around the levels and the coefficients (batch, points) are for the backward pass.
     Curves and their derivatives by thresholds (slopes) and sharpness (spreads) are (batch, n). All

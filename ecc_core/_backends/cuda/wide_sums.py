@@ -13,7 +13,7 @@ SAFE_EXPONENT = 900  # terms of 2**900 and more are scaled before they are added
 
 
 class Scales(NamedTuple):
-    """What terms are multiplied by."""
+    """The factors by which terms become integers, in two parts."""
 
     first: float
     second: float

@@ -83,7 +83,7 @@ class Special(NamedTuple):
     """Points some of whose cells are not matched."""
 
     volume: Volume
-    """With the gradient of both filtrations."""
+    """The volume, with the gradient of both filtrations."""
     places: Array
     links: Array
     """The lower links of these points in the orders of rows and columns, (2, places of volume)."""

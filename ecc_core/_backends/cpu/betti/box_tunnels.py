@@ -41,11 +41,11 @@ class BoxTunnels(NamedTuple):
     """Rows and columns of a box."""
 
     volume: Volume
-    """Its gradient, with marks of rows."""
+    """The gradient of the box, with marks of rows."""
     starts: Array
-    """The number of the first row of each group of its edges."""
+    """The number of the first row of each group of edges of the box."""
     rows: CriticalCells
-    """By number."""
+    """The rows, sorted by their numbers."""
     columns: CriticalCells
     lists: Lists
 

@@ -52,7 +52,7 @@ class Sums(NamedTuple):
     """The cells of the columns. A column with an id of at least 0 is a sum, whose parts several
     boxes know."""
     shares: Array
-    """How many parts of each column are known, int8, or `REDUCED`."""
+    """The number of parts that are known of each column, int8, or `REDUCED`."""
     counts: Array
     """Numbers of rows of each column, int64."""
     entries: Array
@@ -70,9 +70,9 @@ class Lists(NamedTuple):
     """Reduced columns."""
 
     listed: Array
-    """For each column the number of its rows, and then the rows, uint32."""
+    """The columns one after another, each as the number of its rows and these rows, uint32."""
     firsts: Array
-    """Where the column that owns a row begins, int64."""
+    """The place in `listed` of the column that owns each row, int64."""
     owners: Array
     """The column that owns each row, or `NONE`, int32."""
 

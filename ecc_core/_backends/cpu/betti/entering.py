@@ -48,18 +48,18 @@ class Entering(NamedTuple):
     offsets: Array
     """The distances of the members of the link."""
     keys: Array
-    """In the order of entry, by place."""
+    """The keys of points by place, which increase in the order of entry."""
     order: Array
-    """Places of the points that enter, in this order."""
+    """The places of the points that enter, in the order of entry."""
     minima: Array
-    """Places of minima that enter, in this order."""
+    """The places of the minima that enter, in the order of entry."""
     forks: Array
-    """Places of all forks, those among points that never enter too."""
+    """The places of all forks, also of those at points that never enter."""
     links: NDArray[np.uint32]
     """An end of each component of the lower link of each fork, as a set of members."""
     twins: Array
-    """For each place the next one that stands for the same point of a periodic image, or -1; of
-    size 0 if no two places do."""
+    """For each place the next one that stands for the same point of a periodic image, or -1. It is
+    empty if each point has one place."""
 
 
 def sorting_pays(image: Array, masked: bool, filtration: Filtration) -> bool:

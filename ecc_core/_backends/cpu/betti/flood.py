@@ -92,7 +92,7 @@ def persistent_regions(
 
 
 class _Cut(NamedTuple):
-    """Where regions end."""
+    """The limits of regions: a threshold, or a relative height."""
 
     threshold: Any
     rel_height: float | None
@@ -284,7 +284,7 @@ class Near(NamedTuple):
     steps: Points
     """Distances to the m neighbours in memory."""
     bits: Points
-    """Which bit of a set each of them has."""
+    """The bit of each of these neighbours in a set."""
     rows: Points
     """Distances to the 3**(d - 1) rows of three points around a point, whose bits follow each
     other."""

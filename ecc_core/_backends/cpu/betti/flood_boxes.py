@@ -55,7 +55,7 @@ MARGIN = 2
 
 
 class Links(NamedTuple):
-    """Where components that do not last begin and end: places of a window, sorted by the ends."""
+    """Places of a window where components that do not last are born and die, sorted by deaths."""
 
     deaths: Points
     births: Points

@@ -42,7 +42,7 @@ MOST_MET = 32
 
 
 class Minima(NamedTuple):
-    """What is known of each minimum, by its number; elements 0 have no meaning."""
+    """Arrays with an element for each minimum, by its number from 1 on; elements 0 are not used."""
 
     parents: Any
     """Parents in the tree of joined components, whose root is the oldest minimum."""
@@ -66,8 +66,8 @@ class Flooded(NamedTuple):
     labels: Array
     """Numbers of minima, by place; larger ones for points that never enter."""
     origins: Array
-    """For points whose label was replaced, the number that they had at first, or 0; empty if not
-    wanted."""
+    """The first label of each point whose label was replaced, and 0 for other points. It is empty
+    if it is not wanted."""
     minima: Minima
     """A minimum lasts if it is settled."""
 

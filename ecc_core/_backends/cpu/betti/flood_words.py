@@ -54,7 +54,7 @@ class Cut(NamedTuple):
     """Where the regions of labels end. A mark is twice a label, and 1 more beyond the end."""
 
     keys: Any
-    """In the order of places, with those of a whole word at the end."""
+    """The keys of all places, and at the end those of one more word."""
     levels: Any
     """The last keys of regions, by label, of the dtype of keys; none if regions do not end."""
     beyond: Any
@@ -62,7 +62,7 @@ class Cut(NamedTuple):
     words: Any
     """Numbers of the words with such points."""
     count: Any
-    """How many words these are, (1,)."""
+    """The number of these words, (1,)."""
 
 
 def cut_of(keys: Array, levels: Array, lead: int) -> Cut:

@@ -52,7 +52,7 @@ class Loops(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a block leaves to be joined with others."""
+    """The part of a forest that a block finds, which is then joined with those of others."""
 
     first: int
     """The number of its first node, which is the frame if there is one."""

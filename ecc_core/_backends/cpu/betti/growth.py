@@ -42,7 +42,7 @@ NONE_LISTED: Values = np.empty((0, 3), np.int64)
 
 
 class Growth(NamedTuple):
-    """What is known of the components of a box."""
+    """How the components of a box grow."""
 
     found: Values
     """(pairs + 2, keys + 1). After so many keys: points; the size of the largest component, and
@@ -156,12 +156,12 @@ class _Joined(NamedTuple):
     numbers: NDArray[np.int32]
     """The node of the larger box that each node leaves in, or -1."""
     recent: NDArray[np.int32]
-    """For each node of the larger box its last gain among the changes, or -1. The larger box has
-    no more nodes than both boxes."""
+    """The index of the last gain of each node of the larger box among the changes, or -1. There
+    is room for as many nodes as both boxes have."""
     reached: NDArray[np.uint8]
-    """For each node of the larger box the ends that it is known to reach."""
+    """The ends that each node of the larger box is known to reach."""
     gained: NDArray[np.int32]
-    """How many points each node gains at a key: the root is looked up once for all of them."""
+    """The number of points that each node gains at a key, for which its root is found once."""
     gaining: NDArray[np.int32]
     """The nodes that gain points at a key."""
 

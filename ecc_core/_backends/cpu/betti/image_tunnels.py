@@ -55,7 +55,7 @@ class Tunnels(NamedTuple):
 
 
 class ImagePairs(NamedTuple):
-    """Where tunnels are born in a volume and die in the union, and the numbers of their killers.
+    """The tunnels of a volume: their births, their deaths in the union, and their killers.
 
     A killer is a cell of the union that ends a tunnel; it ends at most one tunnel of each volume.
     """

@@ -27,10 +27,10 @@ NEVER = -1
 
 
 class Levels(NamedTuple):
-    """When the points of an image enter."""
+    """The levels at which the points of an image enter."""
 
     levels: Array
-    """Unsigned integers in the order of entry, flat."""
+    """Unsigned integers that increase in the order of entry, flat."""
     shown: Array | None
     """False at points that never enter, flat."""
 
@@ -64,9 +64,9 @@ class Image(NamedTuple):
 
     levels: Levels
     keys: Array
-    """Unsigned integers in the order of points, flat; equal ones are in C order."""
+    """Unsigned integers that increase in the order of entry, flat; equal keys are in C order."""
     values: Array
-    """Values in this order, of the image's shape; those of a masked image have one beyond."""
+    """Values in the same order, of the image's shape; a masked image has one value beyond all."""
 
 
 class Images(NamedTuple):

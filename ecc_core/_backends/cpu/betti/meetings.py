@@ -19,7 +19,7 @@ class Meetings(NamedTuple):
     """Pairs of nodes that are joined, in the order of keys."""
 
     ends: Values
-    """How many of them have the first k keys, at k."""
+    """The number of pairs at the first k keys, at index k."""
     nodes: Array
     """(m, 2)."""
 

@@ -30,9 +30,9 @@ class Events(NamedTuple):
 
     values: Array
     enters: NDArray[np.bool_]
-    """Which of them enter at all."""
+    """Whether each point enters."""
     places: Places
-    """In the image, in C order."""
+    """The places of points in the image, in C order."""
 
 
 class Box(NamedTuple):
@@ -88,7 +88,7 @@ class Graph(NamedTuple):
 
 
 class PairPiece(NamedTuple):
-    """What is known of a box."""
+    """The pairs within a box, and what is needed to join it with others."""
 
     box: Box
     faces: dict[Side, Array]
@@ -100,7 +100,7 @@ class PairPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairing(PairOptions):
-    """What boxes are joined by: the order in which points enter, and what lies around the image."""
+    """How boxes are joined: the order in which points enter, and what lies around the image."""
 
     @classmethod
     def of(cls, options: PairOptions) -> Self:

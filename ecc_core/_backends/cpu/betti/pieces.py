@@ -61,18 +61,18 @@ class Graph(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What is known of a box of an image."""
+    """The counts of a box of an image, and what is needed to join it with others."""
 
     euler: Values
     """The Euler characteristic of the box at each threshold."""
     faces: dict[Side, Array]
     """For each open side the keys of its points."""
     graphs: list[Graph]
-    """One for each kind of forest."""
+    """The graphs of all kinds of forests."""
 
 
 class _Counting:
-    """What is counted of the pieces of an image.
+    """How the pieces of an image are counted.
 
     The `plans` are those of the keys, which are the same for all pieces. The keys of classes that
     last are in the order of the values. The `kinds` are those of the components that begin and end,

@@ -43,11 +43,11 @@ class Rows(NamedTuple):
     starts: Any
     """The number of the first row of each group of edges, uint32."""
     positions: Any
-    """Their positions in the opposite order of entry, uint32."""
+    """The positions of rows in the opposite order of entry, uint32."""
     owners: Any
-    """The column that each row is the pivot of, or `NONE`, int32."""
+    """The column whose pivot each row is, or `NONE`, int32."""
     firsts: Any
-    """Where these columns are listed, int64."""
+    """The place at which this column is listed, int64."""
 
 
 class Columns(NamedTuple):

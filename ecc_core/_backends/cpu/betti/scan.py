@@ -13,7 +13,7 @@ from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare, count_trail
 
 
 class Stars(NamedTuple):
-    """What a scan needs to write the gradient of a block."""
+    """The arrays that a scan needs to write the gradient of a block."""
 
     trees: Any
     """The trees of all links, see :func:`tree_words`."""

@@ -53,7 +53,7 @@ class Points(NamedTuple):
     keys: Array
     """Keys, uint64."""
     places: Array
-    """In the image, int64."""
+    """Places in the image, int64."""
 
     def before(self, other: Points) -> NDArray[np.bool_]:
         same = self.keys == other.keys
@@ -81,7 +81,7 @@ class FaceSeam(NamedTuple):
     points: Points
     """The points of its 2-D image, in the order of entry."""
     high: NDArray[np.bool_]
-    """Where these belong to the box on the high side."""
+    """Whether each of these points belongs to the box on the high side."""
     directions: Array
     saddles: Array
     """Points with critical edges, and their directions, (k, 2)."""
@@ -90,14 +90,14 @@ class FaceSeam(NamedTuple):
 
 
 class SeamColumns(NamedTuple):
-    """Columns of seams, and what is known of them in a box."""
+    """Columns of seams, and their parts in a box."""
 
     cells: CriticalCells
     share: int
     edges: Array
     """Edges of the volume of the box that lead to its rows."""
     ends: Array
-    """Where those of each column end."""
+    """The index at which the edges of each column end."""
     rows: Array
     """Numbers of rows of seams, (k, 2), or `NOWHERE`."""
 

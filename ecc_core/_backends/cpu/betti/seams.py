@@ -46,20 +46,20 @@ ROOM = 1 << 10  # elements of a list at first
 
 
 class Links(NamedTuple):
-    """What follows from the neighbours of a point of a face that come before it.
+    """The path from a point of a face, and its critical edges, by the neighbours that come before.
 
-    Each set of them is a number, of which a neighbour has bit ``3 * (1 + row) + 1 + column``.
+    Each set of neighbours is a number, in which a neighbour has bit ``3 * (1 + row) + 1 + column``.
     """
 
     ways: Array
-    """Where the path from the point leads, (512,)."""
+    """The direction of the path from the point, or `MINIMUM`, (512,)."""
     saddles: Array
-    """The directions of its critical edges, then `MINIMUM`, (512, 3)."""
+    """The directions of critical edges, then `MINIMUM`, (512, 3)."""
 
 
 @cache
 def links_of_face() -> Links:
-    """Return what follows from each set of neighbours."""
+    """Return the links of all sets of neighbours."""
     ways = np.full(1 << 9, MINIMUM, np.int8)
     saddles = np.full((1 << 9, DIRECTIONS - 1), MINIMUM, np.int8)
     for lower in range(1 << 9):

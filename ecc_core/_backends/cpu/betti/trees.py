@@ -66,14 +66,15 @@ class Trees(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What ends where the components of trees meet, in the order of edges."""
+    """The components that end where the components of trees meet, in the order of edges."""
 
     trees: Trees
     younger: Array
     """The node at which the younger one of both components begins, or `JOINED`."""
     ended: Array
-    """For each of the others, the age of the younger one of the eldest points of both components,
-    counted from the frame, or :func:`nobody`; `JOINED` for edges that join none, (edges, others)"""
+    """For each of `Trees.others`, the age of the younger one of the eldest points of both
+    components, counted from the frame, or :func:`nobody`; `JOINED` for edges that join nothing,
+    (edges, others)."""
     eldest: Array
     """The ages of the eldest points of components, known at their roots, (nodes, others)."""
     parents: Array
@@ -278,7 +279,7 @@ class VolumeBasins(NamedTuple):
     order: EntryOrder
     basins: Basins
     volume: Volume
-    """With the gradient, if points are adjacent along axes."""
+    """The volume; it has the gradient if points are adjacent along axes."""
 
 
 def volume_basins(values: Array, shown: Array | None, kind: Kind) -> VolumeBasins:

@@ -38,7 +38,7 @@ class _Seam(NamedTuple):
     """Pairs of nodes, (n, 2)."""
     keys: Array
     crossed: tuple[int, int, int]
-    """How often the way from the first node of each pair to the second one crosses each side."""
+    """How often the path from the first node of a pair to the second one crosses each side."""
 
 
 class _Trees(NamedTuple):

@@ -131,7 +131,10 @@ def _coefficients_2d(planes, at, strides, outside, first):
 
 @subroutine()
 def _coefficients_3d(planes, at, strides, behind, outside, first, owned):
-    """As :func:`_coefficients_2d`; the planes of the slice before lie `behind` elements on."""
+    """Return the same as :func:`_coefficients_2d` in 3-D.
+
+    The planes of the slice before lie `behind` elements after those of the slice.
+    """
     for i in range(13):
         step = behind if i >= 4 else 0
         owned[i], owned[25 - i] = _pair(planes, at, i, strides, step, outside, first)

@@ -185,11 +185,11 @@ class Queued(NamedTuple):
     queue: Any
     """(6, n): for each queued row its 4 planes, its non-zero plane and the offset of its keys."""
     count: Any
-    """How many rows are queued."""
+    """The number of rows in the queue."""
     valid: Any
     """The bits of a word that stand for points of the block itself."""
     rows: Any
-    """How many of the 8 rows are rows of the block."""
+    """The number of the 8 rows that are rows of the block."""
     at: Any
     """The offset of the keys of the first row."""
     pitch: Any
