@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 BINS = Struct("bins.cuh", "Bins")
 LINES = ("low", "scale", "last", "dense_low", "dense_scale", "dense_last")
-TABLE_BYTES = 16 << 10  # of thresholds in shared memory
+TABLE_BYTES = 16 << 10  # The most bytes of thresholds in shared memory.
 CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
 MOST_SPAN = 8  # A cell has fewer than twice as many thresholds.
 

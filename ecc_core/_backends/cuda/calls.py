@@ -166,7 +166,7 @@ def plan_call(
     return Call(function=found, grid=grid, threads=threads, shared=shared, arguments=arguments)
 
 
-WORDS = 32  # of a reply, so most images of a batch that have a word each
+WORDS = 32  # Words of a reply: the most images of a batch that have one each.
 ABSENT = -(1 << 63)  # a word that no kernel writes
 # A thread looks for a reply so often, in about a fifth of a millisecond, before it sleeps until
 # the stream is done.
@@ -215,7 +215,7 @@ class Reply:
         found = words[:count]
         if ABSENT in found:
             raise RuntimeError("a CUDA kernel ended without its result")
-        words[:count] = [ABSENT] * count  # for the next kernel
+        words[:count] = [ABSENT] * count  # The next kernel finds them so.
         return found
 
     def release(self) -> None:
@@ -261,8 +261,8 @@ DEFAULT_STREAM_WORDS = 1 << 20
 DEFAULT_STREAM = 0  # its handle
 
 _lock = threading.Lock()
-_pools: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
-_shared: dict[int, Any] = {}  # of the default stream of each device
+_pools: dict[int, tuple[Any, int]] = {}  # by device: memory, and the number of words taken
+_shared: dict[int, Any] = {}  # by device: that of its default stream
 
 
 def stream_zeros(words: int, device: int, stream: int) -> int:

@@ -45,8 +45,8 @@ EVEN = Struct("even.cu", "Even")
 SOME = 1
 NAN = 2
 FITS = 4
-MOST_EVEN = 1024  # thresholds
-RANGE_WORDS = 5  # of the kernels' Range, and of what range.cu tells
+MOST_EVEN = 1024  # The most even thresholds that a kernel prepares.
+RANGE_WORDS = 5  # Words of the kernels' Range, and of the reply of range.cu.
 KEPT_RANGES = 64  # ranges of values whose thresholds a plan keeps
 
 Run = Callable[..., Any]

@@ -26,7 +26,7 @@ SAMPLES = Struct("samples.cuh", "Samples")
 DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
 LANES = SAMPLES.word("lanes", 4)
 THREADS = 256
-BLOCKS = 8  # on a multiprocessor
+BLOCKS = 8  # Blocks on a multiprocessor.
 BLOCKS_OF_RANGE = 6
 SAMPLES_A_BLOCK = 16 * THREADS
 PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
@@ -291,11 +291,11 @@ def _value(bits: int, element: str) -> Any:
 NARROW_TYPES = ("bool", "uint8", "int8", "uint16", "int16")
 POINTS = Struct("points.cuh", "Points")
 WARPS = THREADS // 32
-COLUMNS = 30  # of a warp
+COLUMNS = 30  # Columns that a warp owns.
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
 RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
 SLICES_A_WARP = (16, 128)  # The fewest slices of a warp, and the most.
-MOST_ROWS_OF_LANE = 14  # of flat images
+MOST_ROWS_OF_LANE = 14  # The most rows of a lane in images of one slice.
 FEW_ROWS_OF_LANE = 4
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 

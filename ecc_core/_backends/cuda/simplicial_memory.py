@@ -19,7 +19,7 @@ from ecc_core._backends.cuda.simplicial_plans import CheckedTransform, Found, Kn
 Floats = NDArray[np.float64]
 Run = Callable[[Any, Sequence[Any]], Found]
 
-MOST_BYTES = 1 << 26  # of the simplices of a plan that are remembered
+MOST_BYTES = 1 << 26  # The most bytes of simplices that a plan remembers.
 MOST_KEPT = 8  # complexes that are remembered
 MOST_FORGOTTEN = 3  # complexes of a plan, after which others are not remembered
 

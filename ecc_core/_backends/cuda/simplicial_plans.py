@@ -46,7 +46,7 @@ CLEARED, COPIED = map(BEGUN.word, ("cleared", "copied"))
 GIVEN = COPIES.word("given")
 LINE = 16  # bytes to which parts of memory are aligned
 ALL_BITS = 2**64 - 1
-EMPTY_BYTE = 0xFF  # of tables, and of the word that tells what is wrong
+EMPTY_BYTE = 0xFF  # The bytes of empty tables, and of the word that tells what is wrong.
 
 
 class _Transform:

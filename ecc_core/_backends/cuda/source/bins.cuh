@@ -8,7 +8,7 @@ struct Bins {
     const int* table;       // kTable: the bin of each of 256 values, beginning with the least one;
                             // kCells: the first threshold of each cell; pairs: the threshold of
                             // each code, the bin of each, and the lines of pieces (pair_codes.cuh)
-    int count;              // of the thresholds; bins are 0 to count
+    int count;              // the number of thresholds; bins are 0 to count
     // kUniform: the bin is near (low + scale * key) * last; kCells: this is the number of the cell.
     float low, scale, last;
     long long first;  // kConsecutive: thresholds are first, first + 1 and so on, as integers

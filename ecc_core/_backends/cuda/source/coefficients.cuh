@@ -25,7 +25,7 @@ struct Coefficients {
     volatile long long* not_finite;  // kNanReport: 1 if there may be a NaN, else 0
     unsigned long long* ticket;      // kNanReport: zero at launch, and at the end
     int across, down, chunk;         // units along x and y, rows or slices of a unit
-    int units;                       // of an image
+    int units;                       // the number of units of an image
 };
 
 constexpr int kOwnWidth = 30 * kLaneWidth;
@@ -50,7 +50,7 @@ struct ScanLane {
     const Image& image;
     int x, width;
     bool before, behind;  // whether all of them are left of the image, or right of it
-    plane owned;          // those that the warp owns
+    plane owned;          // the columns that the warp owns
     plane first, last;    // the first and the last column of the image
 
     ECC_DEVICE ScanLane(const Image& image, int left)
@@ -91,7 +91,7 @@ struct ScanLane {
         }
         if (kVector && before) p[kLaneWidth - 1] = p[0];
         if (kVector && behind) p[0] = p[kLaneWidth - 1];
-        const Key right = __shfl_down_sync(kWarp, p[0], 1);  // of the next lane
+        const Key right = __shfl_down_sync(kWarp, p[0], 1);  // the first key of the next lane
 #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i)
             h[i] = later(p[i], i < kLaneWidth - 1 ? p[(i + 1) % kLaneWidth] : right);

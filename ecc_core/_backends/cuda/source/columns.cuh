@@ -18,7 +18,7 @@ struct Columns {
     int count;
     Word* spans;     // of columns: where their rows begin in `rows`, and in low bits their number
     int* rows;       // the rows of all columns; those of a column increase
-    long long room;  // of `rows`
+    long long room;  // the number of rows for which `rows` has room
     Word* taken;     // the number of rows, then the number of columns that do not fit
     int* late;       // the columns that do not fit
     Word* memory;

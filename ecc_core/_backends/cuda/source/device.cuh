@@ -83,7 +83,7 @@ ECC_DEVICE unsigned one_less(unsigned number, T a, T b) {
 // Two numbers of half precision in a register.
 typedef unsigned pair;
 
-ECC_TWO(pair, "r", subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
+ECC_TWO(pair, "r", subtract_saturated, "sub.rn.sat.f16x2")  // limited to [0, 1]
 ECC_TWO(pair, "r", larger_pair, "max.f16x2")
 ECC_TWO(pair, "r", smaller_pair, "min.f16x2")
 ECC_TWO(pair, "r", add_pairs, "add.rn.f16x2")

@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // Sums over consecutive events. A run is a group of events of equal values, and ends with the last of them.
 template <class Sum>
 struct Piece {
-    Sum sum;   // of all coefficients
+    Sum sum;   // all coefficients
     Sum head;  // up to the first end of a run
     Sum tail;  // after the last end of a run, or `sum` without one
     Sum kept;  // number of levels at which the sum changes, without that of the first end

@@ -135,7 +135,8 @@ struct Feed {
 // Volumes whose slices are the channels of an image, next to each other in memory: a warp reads its rows
 // of all slices at once, and keeps their codes in shared memory.
 struct ChannelFeed {
-    static constexpr int kSlice = kItems * kCacheRow, kBytes = kChannels * kSlice;  // of a warp
+    // Bytes of a slice of a warp, and of all its slices.
+    static constexpr int kSlice = kItems * kCacheRow, kBytes = kChannels * kSlice;
 
     unsigned next;  // shared address of the lane's pairs in the slice to be taken next
     int slices;     // the number of slices that may still be taken

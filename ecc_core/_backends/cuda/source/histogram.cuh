@@ -18,7 +18,7 @@ struct Result {
     unsigned long long* tickets;  // (images,)
     long long* not_finite;        // (images,), kNanReport: whether a NaN may have been seen
     int blocks;                   // blocks an image
-    int copies;                   // of every bin, a power of two
+    int copies;                   // the number of copies of every bin, a power of two
     int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
 };
@@ -157,7 +157,7 @@ struct BlockCounts {
     }
 };
 
-ECC_DEVICE int without_arrivals(int sum) { return sum; }  // of a single block
+ECC_DEVICE int without_arrivals(int sum) { return sum; }  // the sum of a single block has none
 ECC_DEVICE long long without_arrivals(long long sum) {
     return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
 }

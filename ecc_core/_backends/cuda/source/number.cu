@@ -21,7 +21,7 @@ struct Bytes {
     unsigned long long start;
     long long batch, slice, row;
     int images, depth, height, width;
-    int lanes;                   // of a warp along a row, a power of two
+    int lanes;                   // lanes of a warp along a row, a power of two
     int across, down, chunk;     // warps of a row and of a column of the image; slices of a warp
     unsigned least, high, flip;  // see `compare`
     int sign;

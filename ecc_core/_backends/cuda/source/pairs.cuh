@@ -117,8 +117,8 @@ struct Steps : Trits {
 // A lane's place in the image.
 struct Place {
     int lane;
-    unsigned last_lane;  // of word b: the last column of the last lane, of the warp or the image
-    plane last_column;   // of the image, which with kVector is the last one of a lane
+    unsigned last_lane;  // in word b: the last column of the warp or of the image
+    plane last_column;   // the last column of the image; with kVector in `last_lane`
 
     ECC_DEVICE Place(int lane, int x, int width)
         : lane(lane),
@@ -164,7 +164,7 @@ constexpr unsigned kDense = 8;
 
 // A row of a lane's pairs in shared memory, where its events find them.
 constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
-constexpr int kCacheBytes = kPairRows8 * kCacheRow;        // of all rows of a warp
+constexpr int kCacheBytes = kPairRows8 * kCacheRow;        // bytes of all rows of a warp
 
 // Stores a row in the order of planes: the columns of the first word, then those of the second.
 ECC_DEVICE void keep(unsigned address, const pair (&p)[kLaneWidth]) {
@@ -181,7 +181,7 @@ struct Event {
 // is none left, returns any sample with amount 0, so that the lanes of a warp do not diverge.
 ECC_DEVICE Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                             unsigned& events) {
-    const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // of bit 31
+    const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // the address of the sample of bit 31
     const unsigned later = events - 1u;
     const int shift = shift_to_sign(events ^ later);
     const unsigned half =

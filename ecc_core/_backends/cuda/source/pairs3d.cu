@@ -18,7 +18,7 @@ struct PairPlanes3 {
 
 // Loads the columns beside a warp, a slice ahead. Lane i has row i - 1.
 struct BorderFeed {
-    const Element* next;  // of the slice asked for: the column left of the warp
+    const Element* next;  // the column left of the warp in the slice that is asked for
     Element left, right;
     const unsigned char* mask;  // kMask: of the same place as `next`
     bool left_shown, right_shown;

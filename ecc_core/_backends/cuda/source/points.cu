@@ -124,7 +124,7 @@ ECC_DEVICE unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
     return queue[n + n / 2 - 1];
 }
 
-__device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // of Around
+__device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // indices of Around
 __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // the sides of a corner
 
 // Returns the sums of the signs of the cells that samples own, with the signs of V; those of T are
@@ -168,8 +168,8 @@ struct Sink {
     const Bins& bins;
     const RegionCounts& counts;
     Queue& queue;
-    const unsigned rows;  // of the lane, within the image
-    signed char* out;     // of the next slice, in the first row
+    const unsigned rows;  // rows of the lane that are in the image
+    signed char* out;     // the first row in the next slice
 
     ECC_DEVICE void finish(const Numbers4& digits, const Neighbourhood& slice) {
         if (kOutput == kCoefficients) {

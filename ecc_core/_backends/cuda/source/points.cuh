@@ -11,7 +11,7 @@ constexpr bool kFlat = ECC_FLAT;                      // images of one slice
 constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
 // The rows 1 to kRows, which the lane owns, as bits; bit r is for row r.
 constexpr unsigned kOwnRows = ((1u << kRows) - 1) << 1;
-constexpr int kOwnColumns = 30;  // of a warp; its first and last lane have the columns beside them
+constexpr int kOwnColumns = 30;  // columns that a warp owns; two lanes have those beside them
 
 #if ECC_OUTPUT == 1
 typedef ECC_LABEL Label;
@@ -49,7 +49,7 @@ struct Points {
 constexpr bool kGroups = kRegions || !kSpareOrdinals;
 
 struct Point {
-    Ordinal rank;  // of the samples of a cell, that of the largest rank owns it
+    Ordinal rank;  // a cell belongs to its sample of the largest rank
     int group;     // kGroups: 0 where there is no sample, else its label or 1
 };
 
@@ -64,7 +64,7 @@ ECC_DEVICE Point nothing() {
 struct Feeder {
     const Samples& samples;
     const Points& points;
-    const Element* sample;  // of the slice that is loaded next, in the first row
+    const Element* sample;  // the first row in the slice that is loaded next
     const unsigned char* mask;
     const Label* label;
     const int index, top, x;
@@ -153,7 +153,7 @@ extern __shared__ uint4 memory[];
 // counted; labels that find no free row are counted in global memory.
 struct RegionCounts {
     static constexpr int kMostRows = 64, kTries = 2;
-    static constexpr int kWordsAtOnce = 4;  // of marks that a lane reads at a time
+    static constexpr int kWordsAtOnce = 4;  // words of marks that a lane reads at a time
     const Points& points;
     const int bins;
     int* const owners;  // the label of each row, or 0

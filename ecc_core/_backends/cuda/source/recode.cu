@@ -12,7 +12,7 @@ constexpr bool kRepeat = ECC_REPEAT;
 
 struct Codes {
     Code* data;
-    long long strides[4];        // of the samples' axes
+    long long strides[4];        // strides along the samples' axes
     int depth, height, width;    // at least those of the samples
     int first;                   // the bin whose code is 0
     long long* not_finite;       // kNanReport: whether a NaN was seen

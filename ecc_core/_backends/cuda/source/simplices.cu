@@ -4,7 +4,7 @@
 // that repeated rows and missing faces are found without sorting.
 #include "common.cuh"
 
-typedef ECC_NUMBER Number;       // of points, as they are given
+typedef ECC_NUMBER Number;       // the type of numbers of points that are given
 constexpr int kSize = ECC_SIZE;  // points of a simplex
 constexpr int kEmpty = -1;       // an entry of a table
 constexpr unsigned kNear = 8;    // entries of a sector of memory

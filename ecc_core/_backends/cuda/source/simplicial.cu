@@ -9,9 +9,9 @@
 constexpr bool kShared = ECC_SHARED;  // whether bins are counted in shared memory
 constexpr int kParts = ECC_PARTS;     // integers of a sum: 2 of floats
 constexpr bool kWeighted = ECC_WEIGHTED;
-typedef ECC_VALUE Value;                // of a point, of which curves are computed
-typedef ECC_WEIGHT Weight;              // of a point
-constexpr int kColumns = 32 * kHalves;  // of a histogram
+typedef ECC_VALUE Value;                // the value of a point, of which curves are computed
+typedef ECC_WEIGHT Weight;              // the weight of a point
+constexpr int kColumns = 32 * kHalves;  // columns of a histogram
 constexpr int kAtOnce = 32 / kLanes;    // simplices that a warp takes at a time
 
 // A limit of the absolute values of coordinates, below which heights are finite.

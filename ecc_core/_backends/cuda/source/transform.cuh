@@ -96,5 +96,5 @@ struct Planes {
     int slices, tiles, words;
     int cubes;
     unsigned outside;
-    int sign;  // of the construction, 1 or -1
+    int sign;  // the sign of the construction, 1 or -1
 };

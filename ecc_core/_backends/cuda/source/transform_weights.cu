@@ -31,7 +31,7 @@ struct Weights {
     const Weight* padded;
     int rows, columns;  // with the padding
     int cubes;
-    int sign;       // of the construction, 1 or -1
+    int sign;       // the sign of the construction, 1 or -1
     Weight absent;  // more than any weight
     double first_scale, second_scale;
 };

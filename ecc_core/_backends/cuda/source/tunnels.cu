@@ -121,7 +121,8 @@ __device__ int root_of(unsigned tree, int end) {
     }
 }
 
-__device__ int end_at(int bit) {  // of 27
+// Returns the end at one of the 27 places of a cube.
+__device__ int end_at(int bit) {
     int end = 0;
     for (int v = 1; v < 6; ++v)
         if (bit_of(v) == bit) end = v;

@@ -15,7 +15,7 @@ struct Volume {
     const Code* codes;
     int depth, height, width;
     unsigned top;
-    float scale;  // of keys to ranks (betti.cu)
+    float scale;  // the factor from keys to ranks (betti.cu)
 };
 
 __device__ unsigned key_of(const Volume& volume, unsigned code) {
