@@ -1,1 +1,1 @@
-"""What a call asks for, checked once: every check of an argument is in this package."""
+"""Arguments of calls: how they are checked, and the values that they stand for."""

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 
 class BatchAxis(NamedTuple):
-    """The name and the coordinates of a batch axis, of types that can be compared and saved."""
+    """The name and the coordinates of a batch axis, in types that can be compared and saved."""
 
     name: str
-    dtype: str | None = None  # of the coordinates; None without any
+    dtype: str | None = None
+    """The dtype of the coordinates; None without coordinates."""
     coordinates: tuple[Any, ...] = ()
-    """Numbers or text; times as integers; NaN, infinity and extended precision as text."""
+    """Numbers or text. Times are integers; NaN, infinity and numbers of extended precision, text.
+    """
     units: str | None = None
 
     @classmethod
@@ -28,7 +30,7 @@ class BatchAxis(NamedTuple):
 
     @property
     def values(self) -> NDArray[Any] | None:
-        """The coordinates, None without any."""
+        """The coordinates, or None if there are none."""
         if self.dtype is None:
             return None
         if np.dtype(self.dtype).kind in "mM":
@@ -37,9 +39,9 @@ class BatchAxis(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """Return the text of what JSON cannot hold, from which NumPy gets the same number.
+    """Return a number as text if JSON cannot hold it; NumPy converts it to the same number.
 
-    This is NaN, which equals nothing either, infinity, and numbers of extended precision.
+    JSON has no NaN, which also equals nothing, no infinity, and no numbers of extended precision.
     """
     if isinstance(value, np.longdouble):
         return str(value)
@@ -49,7 +51,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_batch_axes(axes: Any) -> tuple[BatchAxis, ...]:
-    """Return batch axes, which are lists if they come from a file."""
+    """Return batch axes, given as such or as the lists that a file has of them."""
     return tuple(_as_batch_axis(axis) for axis in axes)
 
 

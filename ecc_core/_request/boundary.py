@@ -9,9 +9,9 @@ BorderName = Literal["closed", "periodic", "half-open"]
 ComplexBorderName = Literal["closed", "periodic"]
 """The name of a border for which complexes are defined."""
 Planes = tuple[tuple[str, int], ...]
-"""Planes across an axis, and how often the curve of each counts.
+"""Planes across an axis, and the factors by which their curves are added.
 
-They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of both, "joined".
+A plane is the "first" one, the "last" one, or "joined", the maximum (V) or minimum (T) of both.
 """
 
 
@@ -21,11 +21,13 @@ class Border:
 
     name: BorderName
     about: str
-    """What there is at the border, for the help of commands."""
+    """A description of the border, for the help of commands."""
     planes: tuple[Planes, Planes] = ((), ())
-    """The signed planes to add to the curve of the closed image, for V and for T."""
-    missing: int = 0  # points at the end of the axis whose own cells do not count
-    wraps: bool = False  # whether both ends touch
+    """The planes whose curves are added to that of the closed image, for V and for T."""
+    missing: int = 0
+    """The number of points at the end of the axis whose own cells do not count."""
+    wraps: bool = False
+    """Whether both ends of the axis touch."""
 
     @property
     def is_closed(self) -> bool:
@@ -43,7 +45,7 @@ PERIODIC = Border(
 HALF_OPEN = Border(
     "half-open",
     "it is a window of a larger image",
-    ((("last", -1),), (("first", -1),)),  # the last face and the last cube cancel
+    ((("last", -1),), (("first", -1),)),  # In T the last face and the last cube cancel.
     missing=1,
 )
 BORDERS: dict[str, Border] = {border.name: border for border in (CLOSED, PERIODIC, HALF_OPEN)}
@@ -75,22 +77,22 @@ class Boundary:
 
     @cached_property
     def wraps(self) -> tuple[bool, ...]:
-        """Along which axes opposite sides touch."""
+        """For each axis, whether opposite sides touch."""
         return tuple(border.wraps for border in self.axes)
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
-        """Number of points at the end of each axis whose own cells do not count."""
+        """For each axis, the number of points at its end whose own cells do not count."""
         return tuple(border.missing for border in self.axes)
 
     @cached_property
     def name(self) -> str | tuple[str, ...]:
-        """The word for all axes if they agree, otherwise one for each."""
+        """The name of the border if it is the same for all axes, otherwise one for each."""
         return shortest_name([border.name for border in self.axes])
 
     @cached_property
     def sides(self) -> "Sides":
-        """The borders of a volume; along axes that the image lacks they are closed."""
+        """The borders of the image as a volume, closed along the axes that the image lacks."""
         borders = (CLOSED,) * (3 - len(self.axes)) + self.axes
         z, y, x = borders
         return Sides(
@@ -100,40 +102,44 @@ class Boundary:
         )
 
     def taken(self, axes: Sequence[int]) -> Self:
-        """Return the boundary of an image with all of the axes, in another order."""
+        """Return the boundary of the image with its axes in another order."""
         if isinstance(self.name, str):
             return self
         return type(self)(tuple(self.axes[axis] for axis in axes))
 
 
 Flags = tuple[bool, bool, bool]
-"""Something about the slices, rows and columns of a volume."""
+"""A flag for each axis of a volume: slices, rows and columns."""
 
 
 class Sides(NamedTuple):
-    """The borders across slices, rows and columns, for what is done block by block."""
+    """The borders of a volume, for computations block by block.
+
+    They tell for each axis whether the image ends there, whether both ends touch, and whether the
+    cells of the last points do not count.
+    """
 
     closed: Flags
     wraps: Flags
-    misses: Flags  # whether the last points have no cells of their own
+    misses: Flags
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The borders for which something is defined; others are errors."""
+    """The borders for which a quantity is defined; others are errors."""
 
     borders: tuple[Border, ...] = (CLOSED,)
     reason: str = ""
-    """Why others are errors: how the message ends."""
+    """The end of the message for other borders, which says why they are errors."""
 
     @property
     def names(self) -> list[str]:
-        """The words of the argument `boundary`."""
+        """The names of the borders, as in the argument `boundary`."""
         return [border.name for border in self.borders]
 
     @property
     def about(self) -> str:
-        """What each border is, in words."""
+        """The borders in words, for the help of commands."""
         first, *others = self.borders
         each = [f"{first.about} ({first.name}, the default)"]
         each += [f"{border.about} ({border.name})" for border in others]
@@ -142,11 +148,11 @@ class Domain:
 
 
 COUNTS = Domain((CLOSED, PERIODIC, HALF_OPEN))
-"""The domain of everything that counts cells, such as curves and Minkowski functionals."""
+"""The domain of quantities that count cells, such as curves and Minkowski functionals."""
 COMPLEXES = Domain(
     (CLOSED, PERIODIC), "for Betti numbers and persistence, since cells of a window are no complex"
 )
-"""The domain of what needs the complex itself."""
+"""The domain of quantities that are defined for complexes only."""
 
 
 def words_of(boundary: str | Sequence[str]) -> tuple[str, ...]:
@@ -155,12 +161,12 @@ def words_of(boundary: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def shortest_name(words: Sequence[str]) -> str | tuple[str, ...]:
-    """Return the word for all axes if they agree, otherwise one for each."""
+    """Return one word if it is the same for all axes, otherwise one for each."""
     return words[0] if len(set(words)) == 1 else tuple(words)
 
 
 def check_boundary(boundary: Any, domain: Domain = COUNTS) -> str | tuple[str, ...]:
-    """Return a word, or one for each axis, all of which must be of the domain."""
+    """Return the argument: a name of the domain, or a tuple of such names, one for each axis."""
     if hasattr(boundary, "tolist"):
         boundary = boundary.tolist()
     words = boundary if isinstance(boundary, tuple | list) else (boundary,)
@@ -176,9 +182,9 @@ def check_boundary(boundary: Any, domain: Domain = COUNTS) -> str | tuple[str, .
 
 
 def check_window(boundary: Boundary) -> None:
-    """Refuse a mask or regions of an image that is a window along some axes only.
+    """Refuse a mask or regions of an image that is half-open along some axes only.
 
-    Along such axes they would be windows of the image, and along the others stand alone.
+    They would be windows of the image along these axes, and stand alone along the others.
     """
     if any(boundary.missing) and not boundary.is_window:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The names of dtypes in all array libraries, and the words of messages about them."""
+"""Names of dtypes of all array libraries, and descriptions of wrong arguments for messages."""
 
 from os import PathLike
 from typing import Any
@@ -11,16 +11,16 @@ READERS = {
     "values": "read_point_values",
     "weights": "read_point_values",
 }
-"""Functions of `ecc_core.io` that read arguments from files; others are read by `read_image`."""
+"""The functions of `ecc_core.io` that read these arguments; `read_image` reads all others."""
 CONVERSIONS = {
     "SimpleITK": "pass what `SimpleITK.GetArrayFromImage` returns",
     "napari": "pass its `data`",
     "scipy": "pass what its method `toarray` returns",
     "xarray": "pass one of its variables",
 }
-"""How objects of other packages that are no arrays become arrays."""
+"""For objects of other packages that are no arrays, how to convert them."""
 BRAIN_FLOAT = "bfloat16"
-"""Name of a dtype that ml_dtypes adds to NumPy, and torch has; float32 holds its values."""
+"""The name of a dtype of torch, which ml_dtypes adds to NumPy; float32 holds its values."""
 
 
 def name_of(dtype: Any) -> str:
@@ -29,19 +29,19 @@ def name_of(dtype: Any) -> str:
 
 
 def holder_of(name: str) -> np.dtype[Any]:
-    """Return the dtype of NumPy itself that holds the values of a dtype, in native byte order."""
+    """Return the built-in dtype of NumPy that holds the values of the dtype of this name."""
     return np.dtype(np.float32 if name == BRAIN_FLOAT else name)
 
 
 def dtype_in_words(dtype: Any) -> str:
-    """Name a dtype, and say what to do with one that another package adds to NumPy."""
+    """Return the name of a dtype; with advice for one that another package adds to NumPy."""
     name = str(dtype).removeprefix("torch.")
     added = getattr(dtype, "kind", "") == "V" and dtype.isbuiltin == 2 and name != BRAIN_FLOAT
     return f"{name}, which is none of NumPy's dtypes: convert it with `astype`" if added else name
 
 
 def object_in_words(given: Any, name: str) -> str:
-    """Describe what was given for an array and is none, and say how a file is read."""
+    """Describe an argument that is no array, with advice on how to convert it or read a file."""
     if given is None:
         return "None"
     is_path = isinstance(given, str | PathLike)

@@ -2,8 +2,8 @@
 
 All are linear in numbers of cells, or of groups of neighbouring points:
 
-- Exact: the intrinsic volumes of the union of the cells. An open box of dimension m counts
-  (-1)^(m-k) times the k-th elementary symmetric function of its sides for the k-th of them.
+- Exact: the intrinsic volumes of the union of the cells. For the k-th of them, an open box of
+  dimension m has the weight (-1)^(m-k) times the k-th elementary symmetric function of its sides.
 - Crofton: the perimeter is pi times the mean diameter, the surface four times the mean projected
   area, and the mean breadth the mean height, over all directions. Along a few directions of the
   lattice these follow from the Euler characteristics of sections by all parallel lines or planes
@@ -35,17 +35,19 @@ DIRECTIONS = {2: (2, 4), 3: (3, 13)}
 
 @dataclass(frozen=True)
 class Cells:
-    """Groups of neighbouring points, anywhere in an image."""
+    """Kinds of groups of neighbouring points, which are counted at all places of an image."""
 
-    groups: tuple[tuple[Offset, ...], ...]  # the points of each kind of group, within a unit cube
-    every: bool  # whether a group enters with the last of its points, rather than with the first
+    groups: tuple[tuple[Offset, ...], ...]
+    """The points of each kind of group, within a unit cube."""
+    every: bool
+    """Whether a group enters with the last of its points, rather than with the first."""
     boxes: bool = False
-    """Whether the groups are all boxes of one or two points along each axis, in C order: the cells
-    of V if they enter with the last point, otherwise of T."""
+    """Whether the groups are all boxes of one or two points along each axis, in C order. They are
+    the cells of V if they enter with the last point, otherwise those of T."""
 
     @property
     def extents(self) -> list[Offset]:
-        """Steps that each kind spans along each axis."""
+        """For each kind, the number of steps that it spans along each axis."""
         found = []
         for group in self.groups:
             along_axes = zip(*group, strict=True)
@@ -55,13 +57,13 @@ class Cells:
 
 @dataclass(frozen=True)
 class Estimator:
-    """How functionals follow from numbers of cells."""
+    """The weights by which functionals are sums of numbers of cells."""
 
     name: str
     cells: Cells
     weights: NDArray[np.float64]
-    """(measures, kinds), the measures in the order of `MEASURES`; those of the Euler characteristic
-    are zero if it is not made of these cells."""
+    """(measures, kinds), the measures in the order of `MEASURES`. The weights of the Euler
+    characteristic are zero if it is not computed from these cells."""
     spacing: tuple[float, ...]
 
     @property
@@ -74,7 +76,7 @@ class Estimator:
         return found
 
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
-        """Length, area or volume of the window that an image is."""
+        """Return the length, area or volume of the image, as a window of a larger one."""
         vertices = self.exact and not filtration.cubes
         lengths = []
         for n, step, border in zip(shape, self.spacing, filtration.boundary.axes, strict=True):
@@ -103,7 +105,8 @@ def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
 @lru_cache(maxsize=32)
 def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
     ndim = len(spacing)
-    kinds = list(itertools.product((0, 1), repeat=ndim))  # axes along which there are two points
+    # For each axis, a kind has 1 if there are two points along it, and 0 for one.
+    kinds = list(itertools.product((0, 1), repeat=ndim))
     groups = []
     for kind in kinds:
         extents = [range(e + 1) for e in kind]
@@ -115,9 +118,9 @@ def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
             symmetric = sum(map(math.prod, itertools.combinations(sides, k)))
             weights[ndim - k, column] = (-1) ** (len(sides) - k) * symmetric
     if ndim > 1:
-        weights[1] *= 2  # both sides of a boundary
+        weights[1] *= 2  # An intrinsic volume counts one side of a sheet, a surface both.
     if ndim == 3:
-        weights[2] /= 2  # the mean breadth of a box is half the sum of its sides
+        weights[2] /= 2  # The mean breadth of a box is half the sum of its sides.
     weights.flags.writeable = False
     return Estimator("exact", Cells(tuple(groups), not cubes, boxes=True), weights, spacing)
 
@@ -141,7 +144,7 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
         steps = [step for step in steps if _reach(step) == 1]
     vectors = np.array(steps) * spacing
     lengths = np.linalg.norm(vectors, axis=1)
-    # perimeter = pi * mean diameter, surface = 4 * mean projected area
+    # The perimeter is pi times the mean diameter, and the surface 4 times the mean projected area.
     factor = math.pi if ndim == 2 else 4.0
     for step, length, share in zip(steps, lengths, _shares(vectors), strict=True):
         weight = factor * share * cell / length
@@ -161,25 +164,28 @@ def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
 
 
 def _half_of_neighbours(ndim: int) -> list[Offset]:
-    """Steps to the nearest points, one of each opposite pair."""
+    """Return the steps to the neighbours of a point, one of each opposite pair."""
     steps = itertools.product((-1, 0, 1), repeat=ndim)
     return [step for step in steps if step > (0,) * ndim]
 
 
 def _lattice_plane(normal: Offset) -> tuple[Offset, Offset]:
-    """Two shortest steps between points of a plane across a direction, at right angles or 60°."""
+    """Return the two shortest steps within the lattice plane that is normal to a direction.
+
+    They are at right angles, or at 60° or 120°.
+    """
     flat = [step for step in _half_of_neighbours(3) if np.dot(step, normal) == 0]
     a, b = sorted(flat, key=_reach)[:2]
     return a, b
 
 
 def _reach(step: Offset) -> int:
-    """Return along how many axes a step to a neighbour leads."""
+    """Return the number of axes along which a step to a neighbour leads."""
     return sum(map(abs, step))
 
 
 def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
-    """Groups whose signed numbers are the Euler characteristic of a section by a lattice plane."""
+    """Return the groups, with signs, that count the Euler characteristic of a lattice plane."""
 
     def added(b: Offset) -> Offset:
         return tuple(i + j for i, j in zip(a, b, strict=True))
@@ -187,7 +193,8 @@ def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
     zero = (0, 0, 0)
     length = sum(map(abs, (*a, *b)))
     if length == 4 and max(map(abs, added(b))) > 1:
-        b = tuple(-j for j in b)  # at 120° from a, so that the sum is the third side
+        # At 120° from a, the sum of both is the third side of a triangle.
+        b = tuple(-j for j in b)
     both = added(b)
     groups = [(1, (zero,)), (-1, (zero, a)), (-1, (zero, b))]
     if length < 4:
@@ -196,7 +203,7 @@ def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
 
 
 def _shares(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of the circle or sphere that is nearest to each direction or its opposite."""
+    """Return the part of the circle or sphere that is nearest to each direction or its opposite."""
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     units = np.concatenate([units, -units])
     if units.shape[1] == 2:
@@ -212,7 +219,11 @@ def _shares(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _solid_angle(unit: NDArray[np.float64], units: NDArray[np.float64]) -> float:
-    """Solid angle of the directions that are nearer to `unit` than to the others."""
+    """Return the solid angle of the directions that are nearer to `unit` than to the others.
+
+    It is a polygon on the sphere, which is cut into triangles at `unit`. Their solid angles are
+    those of van Oosterom and Strackee.
+    """
     sides = unit - units[(units != unit).any(axis=1)]
     i, j = np.triu_indices(len(sides), 1)
     corners = np.cross(sides[i], sides[j])
@@ -224,7 +235,7 @@ def _solid_angle(unit: NDArray[np.float64], units: NDArray[np.float64]) -> float
     angles = np.arctan2(corners @ np.cross(unit, across), corners @ across)
     corners = corners[np.argsort(angles)]
     total = 0.0
-    for b, c in zip(corners, np.roll(corners, -1, axis=0), strict=True):  # van Oosterom, Strackee
+    for b, c in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         volume = abs(float(np.dot(unit, np.cross(b, c))))
         cosines = float(unit @ b + b @ c + c @ unit)
         total += 2 * math.atan2(volume, 1 + cosines)

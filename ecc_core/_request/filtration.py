@@ -1,4 +1,4 @@
-"""Filtrations: the complex, the order in which points enter, and which points never enter."""
+"""Filtrations: the complex, the order in which points enter, and whether NaN is an error."""
 
 import math
 import operator
@@ -16,7 +16,7 @@ from ecc_core._request.plain_numbers import refuse_masked, refuse_unit
 from ecc_core._request.resources import check_unused
 
 EVERYWHERE_CLOSED = Boundary(())
-"""Stands for one closed border for each axis, however many there are."""
+"""The default of filtrations, which replace it by a closed border along each of their axes."""
 DIRECTED = Domain(
     reason="together with `direction`, whose heights differ on opposite sides of the image"
 )
@@ -26,14 +26,17 @@ DIRECTED = Domain(
 class Direction:
     """The term a * <u, x(p)> of a directional filtration, x(p) = (index - centre) * spacing."""
 
-    vector: tuple[float, ...]  # u, of unit length
-    scale: float  # a
+    vector: tuple[float, ...]
+    """u, of unit length."""
+    scale: float
+    """The factor a."""
     spacing: tuple[float, ...]
-    shape: tuple[int, ...]  # spatial, of the whole image
+    shape: tuple[int, ...]
+    """The spatial shape of the whole image."""
 
     @cached_property
     def terms(self) -> list[NDArray[Any]]:
-        """Return u * x along each axis, without the scale."""
+        """The products u * x along each axis, without the scale."""
         return [
             u * ((np.arange(n) - (n - 1) / 2) * step)
             for n, u, step in zip(self.shape, self.vector, self.spacing, strict=True)
@@ -58,13 +61,17 @@ class Direction:
 class Filtration:
     """A filtration of images."""
 
-    ndim: int  # number of spatial axes
+    ndim: int
+    """The number of spatial axes."""
     connectivity: int
     """1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
     are the same, and called 1."""
-    superlevel: bool = False  # whether points enter from high to low
-    nan: str = "raise"  # whether NaN is an error ("raise"), or points with NaN never enter ("omit")
-    direction: Direction | None = None  # the term that is added to the image
+    superlevel: bool = False
+    """Whether points enter from high to low values."""
+    nan: str = "raise"
+    """Whether NaN is an error ("raise"), or points with NaN never enter ("omit")."""
+    direction: Direction | None = None
+    """The term that is added to the image."""
     boundary: Boundary = EVERYWHERE_CLOSED
 
     def __post_init__(self) -> None:
@@ -78,13 +85,16 @@ class Filtration:
 
     @property
     def classes(self) -> int:
-        """Number of dimensions of classes: a torus has one more than an image that ends."""
-        return self.ndim + all(self.boundary.wraps)
+        """The number of dimensions that homology classes can have.
+
+        It is one more for an image that is periodic along all axes, because the torus is a class.
+        """
+        return self.ndim + 1 if all(self.boundary.wraps) else self.ndim
 
     def in_axes(self, ndim: int) -> Self:
         """Return the filtration for another number of axes, all with the border of the first one.
 
-        Such as for the planes of a closed volume.
+        This is the filtration of the planes of a volume with the same border along all axes.
         """
         if ndim == self.ndim:
             return self
@@ -96,8 +106,8 @@ class Filtration:
 def uses_cubes(connectivity: int) -> bool:
     """Whether points are closed cubes (T-construction) rather than vertices (V-construction).
 
-    Kernels are compiled for this bit of the connectivity, which is called `cubes` in all of them,
-    `kCubes` in CUDA. In 1-D, where both are the same, it is False.
+    Kernels are compiled for either, and call it `cubes`, or `kCubes` in CUDA. In 1-D, where both
+    constructions are the same, it is False.
     """
     return connectivity > 1
 
@@ -112,7 +122,7 @@ def filtration_of(
 ) -> Filtration:
     try:
         found = _kept_filtration(ndim, connectivity, superlevel, nan, boundary)
-    except TypeError:  # arguments without a hash
+    except TypeError:  # Some arguments have no hash.
         found = _filtration(ndim, connectivity, superlevel=superlevel, nan=nan, boundary=boundary)
     if direction is None:
         return found
@@ -121,7 +131,7 @@ def filtration_of(
 
 
 def flag_pair(superlevel: Any) -> Sequence[Any]:
-    """Return the flags of two images; `superlevel` is one for both, or two of them."""
+    """Return the flags of two images; `superlevel` is one flag for both, or a pair of flags."""
     pair = superlevel if isinstance(superlevel, tuple | list) else (superlevel, superlevel)
     if len(pair) != 2:
         raise ValueError(f"`superlevel` must be one flag or two of them, got {superlevel!r}")
@@ -143,7 +153,7 @@ _kept_filtration = lru_cache(maxsize=64, typed=True)(_filtration)
 
 
 def check_connectivity(connectivity: Any, ndim: int) -> int:
-    """Check a connectivity, which must be 1 or `ndim`, the default."""
+    """Return a connectivity, which must be 1 or `ndim`, the default."""
     if connectivity is None:
         return ndim
     try:
@@ -178,7 +188,8 @@ def direction_of(
     vector = array.astype(np.float64)
     if not np.isfinite(vector).all() or not vector.any():
         raise ValueError(f"`direction` must be finite and not zero, got {array}")
-    vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
+    # Components of at most 1 have squares that neither overflow nor vanish together.
+    vector = vector / np.abs(vector).max()
     unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
     steps = check_spacing(spacing, ndim)
     factor = 1.0 if scale is None else check_scale(scale)

@@ -1,4 +1,4 @@
-"""What an image, its mask and its labels must be, and which of its axes are spatial."""
+"""Checks of images, masks and labels, and the spatial and batch axes of an image."""
 
 import math
 import operator
@@ -15,17 +15,22 @@ from ecc_core._request.filtration import as_numbers
 from ecc_core._request.plain_numbers import is_masked_array
 from ecc_core.errors import NAN_MESSAGE, nan_message, warn_caller
 
-THIN = 4  # largest length of an axis that probably holds colours, channels or images
+MOST_CHANNELS = 4
+"""The largest length of an axis that probably holds colours, channels or images."""
 
 
 class Geometry(NamedTuple):
     """The axes of an image."""
 
     shape: tuple[int, ...]
-    axes: tuple[int, ...]  # the spatial ones
-    order: tuple[int, ...]  # all of them, batch axes first
-    batch: tuple[int, ...]  # lengths
-    spatial: tuple[int, ...]  # lengths
+    axes: tuple[int, ...]
+    """The spatial axes."""
+    order: tuple[int, ...]
+    """All axes, first those of the batch and then the spatial ones."""
+    batch: tuple[int, ...]
+    """The lengths of the batch axes."""
+    spatial: tuple[int, ...]
+    """The lengths of the spatial axes."""
 
     @property
     def ndim(self) -> int:
@@ -56,7 +61,7 @@ class Geometry(NamedTuple):
         """Broadcast a mask of the spatial shape to the image's shape."""
         if tuple(mask.shape) == self.shape:
             return mask
-        # Spatial axes come in the order in which they were named.
+        # The axes of the mask have the order in which the spatial axes were named.
         mask = _permute(mask, tuple(np.argsort(self.axes).tolist()))
         index: list[slice | None] = [None] * len(self.shape)
         for axis in self.axes:
@@ -99,7 +104,7 @@ def geometry_by_axis(
     axis: SupportsIndex | Sequence[SupportsIndex] | None,
     name: str = "image",
 ) -> Geometry:
-    """`geometry_of` for the argument `axis` of a function; warns where it is probably missing."""
+    """Return `geometry_of` an argument `axis`, and warn if it is probably missing."""
     if axis is None:
         warn_of_missing_axis(shape, name)
     return geometry_of(shape, axis, name)
@@ -111,13 +116,16 @@ def warn_of_missing_axis(shape: Sequence[int], name: str = "image") -> None:
 
 
 def all_axes(image: Any) -> tuple[int, ...] | None:
-    """The argument `axis` for an image that is a volume if it has three axes."""
+    """Return an argument `axis` with which an image of three axes is a volume without a warning."""
     return (0, 1, 2) if getattr(image, "ndim", 0) == 3 else None
 
 
 def looks_thin(shape: Sequence[int]) -> bool:
     """Whether there are three axes, the first or last of which is probably not spatial."""
-    return len(shape) == 3 and min(shape[0], shape[2]) <= THIN < sorted(shape)[1]
+    if len(shape) != 3:
+        return False
+    middle = sorted(shape)[1]
+    return min(shape[0], shape[2]) <= MOST_CHANNELS < middle
 
 
 def warn_of_thin_volume(shape: Sequence[int], advice: str, name: str = "image") -> None:
@@ -171,7 +179,7 @@ def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
 
 @contextmanager
 def image_named(name: str) -> Iterator[None]:
-    """Name the argument in a backend's error for NaN, which calls every image `image`."""
+    """Replace `image` in a backend's error for NaN by the name of the argument."""
     try:
         yield
     except ValueError as error:
@@ -200,9 +208,9 @@ def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
 
 
 def without_masked(array: Any) -> Any:
-    """Return labels or a mask in which masked elements of ``numpy.ma`` arrays are 0 or False.
+    """Return labels or a mask with 0 or False for the masked elements of a ``numpy.ma`` array.
 
-    These may be the chunks of a dask array.
+    In a dask array, the chunks may be such arrays.
     """
     chunk = getattr(array, "_meta", None)
     if is_masked_array(chunk):
@@ -238,17 +246,16 @@ def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def grown(inside: Any, shape: tuple[int, ...]) -> Any:
-    """Return booleans (*lead, *shape) of points that are inside, or complete a cell of such a one.
+    """Return booleans (*lead, *shape) of the corners of the cubes whose lowest corner is inside.
 
-    Those are the corners of the unit cubes whose lowest corner is inside. `inside` may have fewer
-    points at the ends of axes than the shape of the last axes says.
+    `inside` is (*lead, ...), and may have fewer points at the end of an axis than `shape`.
     """
     lead = inside.ndim - len(shape)
     larger = np.zeros_like(inside, shape=(*inside.shape[:lead], *shape), dtype=bool)
     larger[tuple(slice(0, length) for length in inside.shape)] = inside
     for axis in range(lead, inside.ndim):
         before = (slice(None),) * axis
-        # A copy: the result must not be read while it is written.
+        # Without a copy, the result would be read while it is written.
         larger[(*before, slice(1, None))] |= larger[(*before, slice(None, -1))].copy()
     return larger
 
@@ -259,7 +266,7 @@ def check_label_type(
     image_shape: tuple[int, ...],
     stored: Any = None,
 ) -> None:
-    """Check the dtype of labels, which was `stored` before they were converted, and their shape."""
+    """Check the dtype and the shape of labels; `stored` is their dtype before a conversion."""
     if dtype.kind not in "biu":
         found = dtype if stored is None else stored
         raise TypeError(f"`labels` must have an integer dtype, got {dtype_in_words(found)}")

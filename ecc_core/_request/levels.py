@@ -1,4 +1,4 @@
-"""Thresholds in the image's own values, so that no comparison needs a lossy cast."""
+"""Levels: thresholds rounded to the dtype of the image, so that no comparison is inexact."""
 
 import operator
 from collections.abc import Callable
@@ -16,14 +16,15 @@ class Levels:
     """Distinct values of a dtype that represent thresholds."""
 
     values: Array
-    """(m,), increasing: point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel
+    """(m,), increasing. Point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel
     ``>=``)."""
-    entered: NDArray[np.int64]  # (n,), for each threshold the number of levels that have entered
+    entered: NDArray[np.int64]
+    """(n,), for each threshold the number of levels that have entered."""
     superlevel: bool
 
 
 def sortable(values: Array) -> Array:
-    """Return values in a dtype that NumPy sorts: not float16 on all processors, in 2.4."""
+    """Return values in a dtype that NumPy sorts; 2.4 cannot sort float16 on all processors."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
@@ -44,9 +45,10 @@ def changes(levels: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
 def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Levels:
     """Round sorted thresholds down (superlevel: up) to values that `dtype` can hold.
 
-    ``X <= t`` is ``X <= v`` for the largest v of the dtype that is at most t. Thresholds beyond the
-    dtype reach no level (on the side where nothing has entered) or every value. Booleans are bytes,
-    of which every one but 0 is True: their levels are 0 and the last (superlevel: the first) True.
+    ``X <= t`` is ``X <= v`` for the largest v of the dtype that is at most t. A threshold beyond
+    all values of the dtype has no level if nothing has entered there, and otherwise the last level.
+    Booleans are stored as bytes, every one of which but 0 is True. So their levels are 0 and the
+    largest byte, 255, or for superlevel sets the smallest True, 1.
     """
     if thresholds.dtype == np.bool_:
         thresholds = (thresholds.view(np.uint8) != 0).astype(np.uint8)
@@ -64,7 +66,7 @@ def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -
     if thresholds.size == 0 or (reaches.all() and (rounded[1:] != rounded[:-1]).all()):
         entered = np.arange(1, rounded.size + 1)
         return Levels(rounded, entered[::-1].copy() if superlevel else entered, superlevel)
-    rounded = rounded[reaches]  # sorted, as the thresholds are
+    rounded = rounded[reaches]
     first = np.ones(rounded.size, dtype=np.bool_)
     first[1:] = rounded[1:] != rounded[:-1]
     values = rounded[first]
@@ -83,7 +85,7 @@ def _round_to_integers(
     if thresholds.dtype.kind == "f":
         wide = thresholds.astype(np.float64)
         whole = np.ceil(wide) if superlevel else np.floor(wide)
-        # float(high) may round up to high + 1, which no value of the dtype reaches.
+        # float(high) may be rounded up to high + 1, which is no value of the dtype.
         above = whole >= float(high)
         below = whole < float(low)
         inside = np.where(above | below, 0, whole).astype(dtype)
@@ -105,7 +107,8 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
         rounded = thresholds.astype(native)
     if thresholds.dtype.kind == "f":
         wrong = rounded < thresholds if superlevel else rounded > thresholds
-    else:  # Python compares an int with a float exactly
+    else:
+        # Python compares an int with a float exactly.
         is_beyond = operator.lt if superlevel else operator.gt
         beyond = map(is_beyond, rounded.tolist(), thresholds.tolist())
         wrong = np.array(list(beyond), dtype=np.bool_)
@@ -115,9 +118,9 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
 
 
 def excluding(levels: Any, values: Any, superlevel: bool, search: Callable[..., Any]) -> Any:
-    """Return the number of increasing levels that exclude each value.
+    """Return for each value the number of increasing levels at which it has not entered.
 
-    Both are arrays of the library whose function `search` is.
+    `search` is the function `searchsorted` of the library of both arrays.
     """
     if superlevel:
         return levels.shape[0] - search(levels, values, side="right")
@@ -125,9 +128,9 @@ def excluding(levels: Any, values: Any, superlevel: bool, search: Callable[..., 
 
 
 def reached_at(sums: Any, entered: NDArray[np.int64], library: Any = np) -> Any:
-    """Return sums at thresholds, (..., n), from those up to each level, in the order of entry.
+    """Return sums at thresholds, (..., n), given those up to each level, in the order of entry.
 
-    At each threshold so many levels have `entered`.
+    `entered` are the numbers of levels that have entered at each threshold.
     """
     nothing = library.zeros((*sums.shape[:-1], 1), np.int64)
     known = library.concatenate([nothing, sums], axis=-1)
@@ -137,8 +140,8 @@ def reached_at(sums: Any, entered: NDArray[np.int64], library: Any = np) -> Any:
 def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
     """Count the values, of the levels' dtype, that have entered at each threshold.
 
-    To sort the values and look for the levels takes 3 to 7 ns a value, and to look for each value
-    among the levels 60.
+    The values are sorted, which takes 3 to 7 ns a value; a search for each value among the levels
+    takes 60 ns.
     """
     ordered = np.sort(sortable(values))
     if levels.superlevel:
@@ -151,13 +154,13 @@ def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
 def count_alive(births: Array, deaths: Array, levels: Levels) -> NDArray[np.int64]:
     """Count the classes that have been born and have not died at each threshold.
 
-    `deaths` are those of the classes that die.
+    `births` are of all classes, and `deaths` of those that die.
     """
     return count_entered(births, levels) - count_entered(deaths, levels)
 
 
 def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:
-    """Return the value at which the last points enter."""
+    """Return the last value of a dtype in the order in which values enter."""
     if dtype.kind == "f":
         return -np.inf if superlevel else np.inf
     if dtype.kind == "b":

@@ -1,4 +1,4 @@
-"""Persistence: how long a class lasts, and from which persistence on it counts."""
+"""Persistence of classes, and the arguments that select classes by it."""
 
 import math
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from ecc_core._arithmetic import overflows_float
 
 Array = NDArray[Any]
 
-MOST_GAP = 2**64 - 1  # between two integers
+MOST_GAP = 2**64 - 1
+"""The largest difference of two integers of 64 bits."""
 
 
 def real_number(number: Any, name: str) -> float | int:
-    """Return a number as an int if it is whole, else as a float."""
+    """Return an integer of any type as an int, and a float of any type as a float."""
     if isinstance(number, bool) or np.ndim(number) or np.asarray(number).dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must be a real number, got {number!r}")
     found: float | int = np.asarray(number).item()
@@ -35,14 +36,14 @@ def check_persistence(number: Any) -> float | int:
 
 
 def check_dimension(dimension: Any, known: Sequence[int], wanted: str) -> int:
-    """Return the dimension of classes, one of those known; `wanted` says which and of what."""
+    """Return the dimension of classes, which must be known; a message says what is `wanted`."""
     if isinstance(dimension, bool) or np.ndim(dimension) or dimension not in known:
         raise ValueError(f"`dimension` must be {wanted}, got {dimension!r}")
     return int(dimension)
 
 
 def lasting(births: Array, deaths: Array, least: float | int) -> NDArray[np.bool_]:
-    """Whether the values at birth and death, of one native dtype, differ by at least so much."""
+    """Whether the values at birth and death, of one native dtype, differ by at least `least`."""
     gaps = _gaps(births, deaths)
     if gaps.dtype.kind == "f":
         return gaps >= least
@@ -52,17 +53,17 @@ def lasting(births: Array, deaths: Array, least: float | int) -> NDArray[np.bool
 
 
 def persistences(births: Array, deaths: Array, essential: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the differences of values at birth and death, infinity for classes that never die."""
+    """Return the persistence of classes, which is infinite for those that never die."""
     return np.where(essential, np.inf, _gaps(births, deaths).astype(np.float64))
 
 
 def _gaps(births: Array, deaths: Array) -> Array:
-    """Return the differences of two values of one native dtype, none of which wraps around.
+    """Return the differences of two values of one native dtype, none of which overflows.
 
-    They are exact uint64 for integers and booleans, and for floats float64.
+    They are exact and uint64 for integers and booleans, and float64 for floats.
     """
     if births.dtype.kind == "f":
-        # A class that never dies may be born at the infinity that stands for its death.
+        # The death of a class that never dies is infinity, at which the class may also be born.
         with np.errstate(over="ignore", invalid="ignore"):
             return np.abs(np.subtract(deaths, births, dtype=np.float64))
     if births.dtype.kind == "b":

@@ -1,4 +1,4 @@
-"""Numbers that are nothing else: arrays of NumPy may also have masked entries, or a unit."""
+"""Checks that arrays of NumPy have neither masked entries nor a unit."""
 
 import sys
 from typing import Any, TypeGuard
@@ -16,14 +16,14 @@ def is_masked_array(given: Any) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
 
 
 def refuse_masked(given: Any, name: str) -> None:
-    """Raise an error for an array of NumPy with masked entries, which have no value."""
+    """Refuse an array of NumPy with masked entries, which have no value."""
     if is_masked_array(given) and np.ma.is_masked(given):
         count = int(np.count_nonzero(given.mask))
         raise ValueError(f"`{name}` must have no masked entries, got {count}")
 
 
 def refuse_unit(given: Any, name: str) -> None:
-    """Raise an error for a quantity of astropy, whose unit may be another one than the image's."""
+    """Refuse a quantity of astropy, whose unit may differ from that of the image."""
     unit = getattr(given, "unit", None)
     if unit is not None and isinstance(given, np.ndarray):
         raise TypeError(f"`{name}` must have no unit: pass its `value`, got {unit}")

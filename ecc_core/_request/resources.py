@@ -1,4 +1,4 @@
-"""Threads and devices."""
+"""Numbers of threads and devices, and the cores and memory of the machine."""
 
 import operator
 import os
@@ -8,11 +8,11 @@ from typing import Any
 
 
 class AtMost(int):
-    """An upper bound on the number of threads, which small images need not reach."""
+    """An upper bound on the number of threads; fewer may be used for small images."""
 
 
 def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> int:
-    """Return an argument of which messages say that it must be `kind`."""
+    """Return an argument as an int, or raise an error that says it must be `kind`."""
     try:
         if isinstance(number, bool):
             raise TypeError
@@ -29,9 +29,9 @@ def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> 
 
 
 def available_cores() -> int:
-    """Cores to use: those the process may run on, as far as the environment allows.
+    """Return the number of cores to use: those on which the process may run.
 
-    That is NUMBA_NUM_THREADS or, without it, OMP_NUM_THREADS.
+    NUMBA_NUM_THREADS, or without it OMP_NUM_THREADS, is an upper bound.
     """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
@@ -45,7 +45,7 @@ def available_cores() -> int:
 
 
 def available_memory() -> int | None:
-    """Return the bytes of memory that can be used without swapping, None if that is not known."""
+    """Return the bytes of memory that can be used without swapping, or None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -67,7 +67,7 @@ def check_devices(devices: Any) -> list[int]:
 
 
 def check_unused(reason: str, **arguments: Any) -> None:
-    """Raise for an argument that is given where it has no effect."""
+    """Refuse arguments that are given but have no effect; `reason` ends the message."""
     for name, value in arguments.items():
         if value is not None:
             shown = repr(value) if isinstance(value, str | int | float) else type(value).__name__

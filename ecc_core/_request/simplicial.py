@@ -1,4 +1,4 @@
-"""Simplicial complexes as they are given: simplices, coordinates and weights of points."""
+"""Checks of simplices, and of the coordinates and weights of points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WANTED = "an (m, k) array of indices of points, or a sequence of such arrays, on
 
 
 def name_of(size: int) -> str:
-    """Return what a simplex of so many points is called."""
+    """Return the word for a simplex with this number of points."""
     return NAMES.get(size, f"simplex of {size} points")
 
 
@@ -31,26 +31,29 @@ def _shown(row: Array) -> str:
 
 
 def outside_error(row: Array, points: int) -> ValueError:
-    """Return the error of a simplex with an index that no point has."""
+    """Return the error for a simplex with an index that no point has."""
     return ValueError(
         f"`simplices` must hold indices of points from 0 to {points - 1}, got the {_shown(row)}"
     )
 
 
 def repeated_error(row: Array) -> ValueError:
-    """Return the error of a simplex that has a point twice."""
+    """Return the error for a simplex that has a point twice."""
     return ValueError(
         f"`simplices` must not repeat a point within a simplex, got the {_shown(row)}"
     )
 
 
 def apart_error(row: Array) -> ValueError:
-    """Return the error of a simplex with points of several shapes of a batch."""
+    """Return the error for a simplex with points of several shapes of a batch."""
     return ValueError(f"`simplices` must have all their points in one shape, got the {_shown(row)}")
 
 
 def open_error(row: Array, left_out: int) -> ValueError:
-    """Return the error of a simplex without its face that lacks one of its points."""
+    """Return the error for a simplex one of whose faces is missing.
+
+    The face has all points of the simplex but that at the position `left_out`.
+    """
     return ValueError(
         "`simplices` must hold all faces of each simplex unless `complete` is True, got the "
         f"{_shown(row)} without its {_shown(np.delete(row, left_out))}"
@@ -60,10 +63,10 @@ def open_error(row: Array, left_out: int) -> ValueError:
 def as_simplices(
     given: Any, unwrap: Callable[[Any], Any], place: Callable[[Any], Any] = lambda array: array
 ) -> tuple[list[NDArray[np.int64]], bool]:
-    """Return arrays of simplices by size, and whether they came as one array.
+    """Return arrays of simplices in order of their size, and whether one array was given.
 
-    `unwrap` converts an array of any library to what a backend takes, and `place` that, or a NumPy
-    array that a list is converted to, to one that NumPy's functions take.
+    `unwrap` converts an array of any library to one of the backend. `place` moves this array, or
+    the NumPy array of a list, to where the simplices are checked.
     """
     alone = getattr(given, "ndim", None) == 2 or _is_table(given)
     if not alone and not isinstance(given, list | tuple):
@@ -81,7 +84,7 @@ def as_simplices(
 
 
 def _is_table(given: Any) -> bool:
-    """Whether this is a list of simplices that are lists of numbers."""
+    """Whether this is a list of simplices, each of which is a list of numbers."""
     if not isinstance(given, list | tuple) or not given:
         return False
     are_lists = all(isinstance(row, list | tuple) for row in given)
@@ -106,11 +109,11 @@ def _as_table(part: Sequence[Any]) -> Array:
 
 
 def _as_rows(array: Array, stored: Any) -> NDArray[np.int64]:
-    """Return one array of simplices as int64; `stored` is the dtype that it was given with."""
+    """Return one array of simplices as int64; `stored` is its dtype as it was given."""
     if array.ndim != 2:
         got = _described(array) if array.ndim else f"the number {array.item()!r} for an array"
         raise ValueError(f"`simplices` must be {WANTED}, got {got}")
-    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+    if array.size == 0 and array.dtype.kind == "f":  # NumPy converts an empty list to floats.
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         found = array.dtype if stored is None else stored
@@ -153,7 +156,7 @@ def as_points(points: Array) -> Floats:
 
 
 def place_points(points: Floats, center: Any, normalize: Any) -> Floats:
-    """Return points relative to their centre, and divided by their radius, as asked for."""
+    """Return points moved to their centre and divided by their radius, if the options say so."""
     if center is not None and not (isinstance(center, str) and center in ("mean", "box")):
         raise ValueError(f'`center` must be None, "mean" or "box", got {center!r}')
     if normalize is not None and not (isinstance(normalize, str) and normalize == "radius"):
@@ -177,22 +180,25 @@ def place_points(points: Floats, center: Any, normalize: Any) -> Floats:
 
 
 def radius_of(points: Floats) -> float:
-    """Return the largest distance from the origin."""
+    """Return the largest distance of a point from the origin."""
     most = float(_largest(np.abs(points)))
     if most == 0.0:
         return 0.0
-    scale = 2.0 ** math.frexp(most)[1]  # so that squares neither overflow nor vanish
+    # Coordinates of at most 1 have squares that neither overflow nor vanish together.
+    scale = 2.0 ** math.frexp(most)[1]
     squares = np.square(points / scale)
+    # A loop sums in the same order for arrays of every library.
     total = squares[:, 0]
-    for axis in range(1, points.shape[1]):  # in an order that does not depend on the library
+    for axis in range(1, points.shape[1]):
         total = total + squares[:, axis]
     return math.sqrt(float(total.max())) * scale
 
 
 def as_point_weights(weights: Array, points: int, simplices: int) -> Array:
-    """Return a weight for each point, int64 or float64, for a complex of so many simplices.
+    """Return the weights of points as int64 or float64.
 
-    Those besides the points weigh as much as one of their points at most.
+    Refuse weights whose sum over the complex could overflow. It has `simplices` besides its points,
+    none of which weighs more than one of its points.
     """
     if weights.shape != (points,):
         raise ValueError(

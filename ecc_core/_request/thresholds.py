@@ -1,4 +1,4 @@
-"""Thresholds: an array that is used as it is, a number of even ones, or every level."""
+"""Thresholds: an array, a number of evenly spaced ones, or every level ("exact")."""
 
 import math
 import operator
@@ -18,25 +18,34 @@ from ecc_core.errors import warn_caller
 Array = NDArray[Any]
 Number = int | float
 
-KEPT_COUNT = 1 << 12  # thresholds up to which even ones, and what was checked, are kept
-SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
+MOST_CACHED = 1 << 12
+"""The largest number of thresholds, or components of directions, that are cached."""
+SUBNORMAL_SPAN = 2.0**-900
+"""The span of thresholds below which the step between them may be subnormal and lose bits."""
 SCALE = 2.0**200
-LEAST_POSITIVE = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
-# If fewer than one threshold in this many lies within the values, a warning says so.
+"""The factor by which such thresholds are scaled up while they are computed."""
+LEAST_POSITIVE = np.array([np.nextafter(0.0, 1.0)])
+"""The smallest positive number: the values of any dtype that are at least this are positive."""
 THRESHOLDS_FOR_EACH_INSIDE = 50
-HARDLY_ANY = "hardly any threshold"  # the first words of the warning
+"""If fewer than one threshold in this many lies within the values, a warning says so."""
+HARDLY_ANY = "hardly any threshold"
+"""The first words of this warning."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
     """The requested thresholds."""
 
-    array: Array | None = None  # increasing, without NaN
-    count: int = 0  # number of evenly spaced thresholds, if there is no array
+    array: Array | None = None
+    """Increasing thresholds without NaN."""
+    count: int = 0
+    """The number of evenly spaced thresholds, if there is no array."""
     bounds: tuple[Number, Number] | None = None
-    """Their range; None for the range of the image's values."""
-    exact: bool = False  # whether every level at which the curve changes is requested
-    range_name: str = "range"  # the name of their range in messages
+    """The range of evenly spaced thresholds; None for that of the image's values."""
+    exact: bool = False
+    """Whether every level at which the curve changes is requested."""
+    range_name: str = "range"
+    """The name of the range in messages."""
 
     @property
     def needs_range(self) -> bool:
@@ -50,9 +59,10 @@ class Thresholds:
         *,
         what: str = "an image",
     ) -> Array:
-        """Return the thresholds; `find_range` returns the finite minimum and maximum, or None.
+        """Return the thresholds as an array.
 
-        `what` is the word for what has no minimum, in messages.
+        `find_range` returns the finite minimum and maximum of the values, or None for both. `what`
+        is the word for the object that has no finite values, in messages.
         """
         if self.array is not None:
             return self.array
@@ -89,8 +99,9 @@ def missed_values(
 ) -> tuple[float, float] | None:
     """Return the range of an image if hardly any threshold lies among its values, otherwise None.
 
-    It is only computed if the first of the curves (..., thresholds) suggests that this may be so.
-    Between two thresholds where it changes there are values.
+    The range is only computed if the first of the curves (..., thresholds) changes so rarely that
+    this is possible. Where a curve changes from one threshold to the next, there are values between
+    them.
     """
     if at.size < 3 or values.size == 0:
         return None
@@ -98,7 +109,7 @@ def missed_values(
     step = max(1, (at.size - 1) // 8)
     some = set(first[::step].tolist())
     if len(some) > 3:
-        return None  # at most one of these would lie among the values
+        return None  # With at most one of these thresholds inside, there are at most 3 values.
     changes = np.flatnonzero(first[1:] != first[:-1])
     if changes.size and THRESHOLDS_FOR_EACH_INSIDE * (changes[-1] - changes[0]) >= at.size:
         return None
@@ -115,10 +126,10 @@ def missed_values(
 def parse_thresholds(
     given: Any, bounds: Any, *, name: str = "thresholds", no_exact: str | None = None
 ) -> Thresholds:
-    """Return the arguments `thresholds` and `range`, on the host.
+    """Return the thresholds that the arguments `thresholds` and `range` describe.
 
-    "exact" is refused by a message that ends with `no_exact`; None allows it. The range of
-    "thresholds_first" is called "range_first".
+    `given` is on the host. Unless `no_exact` is None, "exact" is an error whose message ends with
+    it. Messages call the range of "thresholds_first" "range_first".
     """
     range_name = name.replace("thresholds", "range").replace("heights", "range")
     if isinstance(given, str):
@@ -174,7 +185,7 @@ def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
         )
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}")
-    if array.size <= KEPT_COUNT:
+    if array.size <= MOST_CACHED:
         checked = _known_to_increase(array.tobytes(), array.dtype.str)
     else:
         checked = _increases(array)
@@ -197,7 +208,7 @@ def _known_to_increase(raw: bytes, dtype: str) -> bool:
 
 
 def exact_array(sequence: Any, name: str) -> Array:
-    """Return an array of a sequence of numbers, without rounding any."""
+    """Return an array of a sequence of numbers, none of which is rounded."""
     try:
         array = np.asarray(sequence)
     except ValueError:
@@ -223,14 +234,14 @@ def exact_array(sequence: Any, name: str) -> Array:
 
 
 def _integer_type(low: int, high: int) -> type[np.int64 | np.uint64] | None:
-    """Return a dtype that holds two integers."""
+    """Return a dtype that holds two integers, or None if there is none."""
     if low >= -(2**63) and high < 2**63:
         return np.int64
     return np.uint64 if low >= 0 and high < 2**64 else None
 
 
 def _is_float(number: Number) -> bool:
-    """Whether a number is a float64."""
+    """Whether float64 holds a number exactly."""
     try:
         return float(number) == number
     except OverflowError:
@@ -263,7 +274,7 @@ def even_thresholds(low: Number, high: Number, count: int) -> Array:
 
     They are float64, or integers if an end is an integer that float64 cannot represent.
     """
-    if count > KEPT_COUNT:
+    if count > MOST_CACHED:
         return _spread(low, high, count)
     return _kept_spread(low, high, count).copy()
 
@@ -295,7 +306,7 @@ def _spread_integers(low: Number, high: Number, count: int) -> Array:
         raise ValueError(f"`range` must fit 64-bit integers of one type, got {(low, high)}")
     steps = max(count - 1, 1)
     step, rest = divmod(high - low, steps)
-    # Modulo 2**64, in which signed and unsigned integers add alike.
+    # Computed modulo 2**64, in which sums of signed and unsigned integers are the same.
     index = np.arange(count, dtype=np.uint64)
     even = index * np.uint64(step) + index * np.uint64(rest) // np.uint64(steps)
     return (even + np.uint64(low % 2**64)).view(kind)

@@ -1,4 +1,4 @@
-"""What transforms ask for: objects, weights, labels, directions and heights."""
+"""Checks of the arguments of transforms: objects, weights, labels, directions and heights."""
 
 import math
 from functools import lru_cache
@@ -11,7 +11,7 @@ from ecc_core._arithmetic import largest_magnitude
 from ecc_core._request.filtration import as_numbers
 from ecc_core._request.image import as_booleans, check_label_type, check_label_values
 from ecc_core._request.thresholds import (
-    KEPT_COUNT,
+    MOST_CACHED,
     as_count,
     check_range,
     check_threshold_array,
@@ -22,17 +22,19 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MOST_WEIGHT = 2**62
-MOST_CELLS = 8  # A point in 3-D is the highest of no more cells.
-# Lengths between these have squares that are normal numbers.
+MOST_CELLS = 8
+"""The largest number of cells of which a point is the highest vertex, in 3-D."""
 LEAST_REACH = 1e-150
 MOST_REACH = 1e150
-SLACK = 1 + 8 * np.finfo(np.float64).eps  # the furthest corner must not round above the range
+"""Lengths between these have squares that are normal floats."""
+MARGIN = 1 + 8 * np.finfo(np.float64).eps
+"""A factor for the range of heights, so that no rounded height of a corner lies beyond it."""
 
 
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
-    """Return a boolean image; others must have no two values but 0. Masked points are False."""
+    """Return a boolean image; others must have one value besides 0. Masked points are False."""
     if image.dtype == np.bool_:
-        if isinstance(image, np.ndarray):  # on devices every value but 0 is True
+        if isinstance(image, np.ndarray):  # On devices every byte but 0 is True.
             image = as_booleans(image)
     else:
         if shown is not None:
@@ -87,7 +89,7 @@ def _float_weights(image: Array) -> Floats:
         raise ValueError(f"`image` must be finite where it holds weights, got {which}")
     image = image.astype(np.float64, copy=False)
     if not math.isfinite(largest * image.size * MOST_CELLS):
-        scaled = np.abs(image * 2.0**-100)  # so that the sum does not overflow
+        scaled = np.abs(image * 2.0**-100)  # The sum of scaled weights does not overflow.
         total = float(scaled.sum()) * MOST_CELLS
         if total >= 2.0**923:
             raise ValueError(
@@ -122,7 +124,7 @@ def check_directions(directions: Any, ndim: int) -> Floats:
         raise ValueError(
             f"`directions` must have shape (k, {ndim}) for shapes of {ndim} axes, got {array.shape}"
         )
-    if not 0 < array.size <= KEPT_COUNT:
+    if not 0 < array.size <= MOST_CACHED:
         return _unit_vectors(array)
     return _known_unit_vectors(array.tobytes(), array.dtype.str, ndim).copy()
 
@@ -149,7 +151,10 @@ def _unit_vectors(array: Array) -> Floats:
 
 
 def parse_heights(given: Any, bounds: Any, *, name: str = "heights") -> tuple[Floats | None, int]:
-    """Return the heights as float64, or None and their number; `given` is on the host."""
+    """Return the heights as float64 and 0, or for an int None and their number.
+
+    `given` is on the host.
+    """
     count = as_count(given, name)
     if count is not None:
         return None, count
@@ -173,13 +178,13 @@ def spread_heights(
     elif reach is None:
         raise ValueError(f"`range` must be given for {what} without points, got None")
     else:
-        low = -reach * SLACK
-        high = reach * SLACK
+        low = -reach * MARGIN
+        high = reach * MARGIN
     return even_thresholds(float(low), float(high), count)
 
 
 def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
-    """Return half the diagonal of an image, which bounds the heights."""
+    """Return half the diagonal of an image, which no height exceeds."""
     halves = [n * step / 2 for n, step in zip(shape, spacing.tolist(), strict=True)]
     reach = math.hypot(*halves)
     if not LEAST_REACH < reach < MOST_REACH:
@@ -191,6 +196,7 @@ def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
 
 
 def check_even_circle(directions: Floats) -> None:
+    """Refuse directions that are not evenly spaced on the circle."""
     n, ndim = directions.shape
     if ndim == 2:
         complex_ = directions[:, 0] + 1j * directions[:, 1]
