@@ -94,6 +94,16 @@ def step_workspace(weights, levels, sharpness):
     )
 
 
+@kernel(fastmath={"nnan", "nsz", "reassoc"})
+def _extent(heights, count):
+    """Return the least and the largest of some heights, none of which is NaN, by vectors."""
+    least = most = heights[0]
+    for p in range(1, count):
+        least = min(least, heights[p])
+        most = max(most, heights[p])
+    return least, most
+
+
 @kernel(error_model="numpy")
 def tabulate_steps(given, k, first, last, space):
     """Write s and s' of some points to tables, for the levels that are near any of them.
@@ -113,16 +123,17 @@ def tabulate_steps(given, k, first, last, space):
             heights[p] += directions[k, axis] * positions[axis, first + p]
     heights[size:count] = heights[0]
     reach = (DOUBLE_REACH if odds.itemsize == 8 else SINGLE_REACH) / sharpness
-    low = np.searchsorted(levels, heights[:size].min() - reach)
-    high = np.searchsorted(levels, heights[:size].max() + reach)
+    least, most = _extent(heights, size)
+    low = np.searchsorted(levels, least - reach)
+    high = np.searchsorted(levels, most + reach)
     begin = 0
     for run in range(ends.size):
         middle = bounds[run, 0]
-        least = bounds[run, 1]
-        most = bounds[run, 2]
+        first_place = bounds[run, 1]
+        last_place = bounds[run, 2]
         if low < ends[run] and begin < high:
             for p in range(count):
-                scratch[1, p] = min(max(heights[p] - middle, least), most)
+                scratch[1, p] = min(max(heights[p] - middle, first_place), last_place)
             exponentials(scratch[1], sharpness, scratch[2], odds, count)
             for j in range(max(begin, low), min(ends[run], high)):
                 _write_steps(factors[j], odds, steps[j], slopes[j], count)

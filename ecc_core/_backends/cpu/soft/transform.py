@@ -188,10 +188,14 @@ def _collect(weights, positions, orthant, first, last, everywhere):
     own = np.empty((len(weights), whole_vectors(count)), weights.dtype)
     own[:, count:] = 0
     for image in range(len(weights)):
-        row = weights[image, orthant]
+        row = weights[image, orthant, first:last]
         target = own[image]
-        for p in range(count):
-            target[p] = row[points[p]]
+        if count == size:  # Rows are copied by vectors, and points are looked up one by one.
+            for p in range(count):
+                target[p] = row[p]
+        else:
+            for p in range(count):
+                target[p] = row[points[p] - first]
     at = np.empty((len(positions), count))
     for axis in range(len(positions)):
         for p in range(count):
@@ -336,12 +340,13 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
                     _add_levels(*given_two, low, high, steps, entered, count)
                     for i in range(1 + other - image):
                         after = given_two[i][high:].sum()
-                        row = total[image + i]
+                        row = total[image + i, first:last]
                         found = entered[i]
-                        for p in range(last - first):
-                            row[first + p] += found[p] + after
+                        for p in range(row.size):
+                            row[p] += found[p] + after
         if of_weights:
             for image in range(images):
-                row = by_weights[image, orthant]
-                for p in range(points.size):
-                    row[points[p]] = total[image, p]
+                row = by_weights[image, orthant, piece[0] : piece[1]]
+                sums = total[image]
+                for p in range(row.size):
+                    row[p] = sums[p]
