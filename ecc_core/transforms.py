@@ -120,9 +120,10 @@ def euler_transform(
         If images, directions, heights or spacings are not real numbers.
     ValueError
         For an image with more values than 0 and another one unless `weighted`, weights that are
-        infinite, NaN or 2**62 and more, a direction that is zero or not finite or has not d
-        components, spacings that are not positive, heights that decrease or are NaN, an int without
-        `range` for an image without points, and a wrong connectivity or number of axes.
+        infinite or NaN, integers of 2**62 and more as weights, a direction that is zero or not
+        finite or has not d components, spacings that are not positive, heights that decrease or
+        are NaN, an int without `range` for an image without points, and a wrong connectivity or
+        number of axes.
 
     Warns
     -----

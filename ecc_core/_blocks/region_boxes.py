@@ -104,7 +104,8 @@ class RegionBoxes:
             reached = round_to_levels(np.array([self.threshold]), options.dtype, superlevel)
             if not reached.entered[0]:
                 return np.zeros(total + 1, np.uint64), 0
-            keys = np.minimum(keys, self._flood.keys_of(reached.values, superlevel))
+            level = reached.values.astype(options.dtype)  # Levels of booleans are bytes.
+            keys = np.minimum(keys, self._flood.keys_of(level, superlevel))
         births = self._flood.keys_of(pairs.births, superlevel)
         return np.append(np.uint64(0), keys), int(np.count_nonzero(births <= keys))
 

@@ -16,6 +16,13 @@ CASES = [
     ((9, 8, 10), (4, 8, 3), "u1", {"boundary": "periodic"}),
     ((9, 8, 10), (2, 3, 10), "u1", {"connectivity": 1, "rel_height": 0.3, "threshold": 11}),
 ]
+MASK_OPTIONS = [
+    {"superlevel": True, "threshold": 1},
+    {"superlevel": True, "threshold": 0},
+    {"superlevel": True, "threshold": 2},
+    {"threshold": 0},
+    {"threshold": 1},
+]
 
 
 @pytest.mark.parametrize(("shape", "chunks", "dtype", "options"), CASES)
@@ -30,6 +37,17 @@ def test_any_chunks(shape, chunks, dtype, options, least):
     found = ecc.persistent_regions(lazy, least, **given)
     assert found.labels.chunks == lazy.chunks
     assert found.to_numpy() == ecc.persistent_regions(image, least, **given)
+
+
+@pytest.mark.parametrize("options", MASK_OPTIONS)
+def test_components_of_a_mask(options):
+    """The points that a threshold reaches are labelled, and no others."""
+    mask = RNG.random((11, 12)) < 0.4
+    found = ecc.persistent_regions(da.from_array(mask, chunks=(4, 5)), 0, **options).to_numpy()
+    assert found == ecc.persistent_regions(mask, 0, **options)
+    superlevel = options.get("superlevel", False)
+    inside = mask >= options["threshold"] if superlevel else mask <= options["threshold"]
+    np.testing.assert_array_equal(found.labels > 0, inside)
 
 
 def test_labels_of_a_few_chunks_and_axes(monkeypatch):
