@@ -52,7 +52,7 @@ def test_components_of_a_mask(options):
 
 def test_labels_of_a_few_chunks_and_axes(monkeypatch):
     """Few chunks are held, and the spatial axes come in another order."""
-    monkeypatch.setattr(regions, "MEMORY", 0)
+    monkeypatch.setattr(regions, "MOST_HELD_BYTES", 0)
     image = RNG.integers(0, 30, (1, 12, 15), np.uint8)
     known = ecc.persistent_regions(image, 6, axis=(2, 1))
     found = ecc.persistent_regions(da.from_array(image, chunks=(1, 5, 4)), 6, axis=(2, 1))
