@@ -124,14 +124,9 @@ def measure_job(
             of_regions = ecc.region_curves if by_kernels else uncompiled.region_curves
             curves = of_regions(of_image, found, thresholds, **sets)
             levels = curves.thresholds
-        lengths = {"spacing": objects.spacing, "estimator": ESTIMATORS.get(found.ndim)}
-        more = {}
-        for kind in filter(also.get, ALSO):
-            how = sets | (lengths if ALSO[kind].has_lengths else {})
-            more[kind] = getattr(ecc, ALSO[kind].of_regions)(of_image, found, levels, **how)
-        count = len(np.unique(found)) - int(not found.all())
-        if count > MOST_OBJECTS:
-            raise ValueError(f"“{name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
+        wanted = [kind for kind in ALSO if also.get(kind)]
+        more = _curves_besides(wanted, of_image, found, levels, objects.spacing, sets)
+        _check_number(found, name)
         yield Step(None, 1, 3)
         yield from prepared("shapes", found)
         transforms = ecc.region_transforms(
@@ -149,6 +144,31 @@ def measure_job(
         yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
 
     return compute
+
+
+def _curves_besides(
+    wanted: list[str],
+    image: NDArray[Any],
+    objects: NDArray[Any],
+    levels: NDArray[np.float64],
+    spacing: Any,
+    sets: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the curves of those of `ALSO` that are wanted, by name."""
+    lengths = {"spacing": spacing, "estimator": ESTIMATORS.get(objects.ndim)}
+    found = {}
+    for kind in wanted:
+        options = sets | lengths if ALSO[kind].has_lengths else sets
+        of_regions = getattr(ecc, ALSO[kind].of_regions)
+        found[kind] = of_regions(image, objects, levels, **options)
+    return found
+
+
+def _check_number(objects: NDArray[Any], name: str) -> None:
+    """Raise ValueError if there are more objects than are measured."""
+    count = len(np.unique(objects)) - int(not objects.all())
+    if count > MOST_OBJECTS:
+        raise ValueError(f"“{name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
 
 
 def _components_of(

@@ -1,9 +1,11 @@
 """State of the panel of two channels."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import EulerSurface
@@ -38,14 +40,8 @@ class ChannelModel:
 
     def middle(self, surface: EulerSurface) -> tuple[float, float]:
         """The middle of the thresholds of both channels; half-way, where the set is smaller."""
-        axes = (
-            (surface.thresholds_first, self.superlevel),
-            (surface.thresholds_second, self.superlevel_second),
-        )
-        first, second = (
-            float(np.nextafter(levels[[0, -1]].mean(), np.inf if superlevel else -np.inf))
-            for levels, superlevel in axes
-        )
+        first = _beside_middle(surface.thresholds_first, superlevel=self.superlevel)
+        second = _beside_middle(surface.thresholds_second, superlevel=self.superlevel_second)
         return first, second
 
     def value(self) -> int | None:
@@ -57,3 +53,9 @@ class ChannelModel:
         row = np.searchsorted(surface.thresholds_first, place[0])
         column = np.searchsorted(surface.thresholds_second, place[1])
         return int(surface.values[row, column])
+
+
+def _beside_middle(levels: NDArray[np.float64], *, superlevel: bool) -> float:
+    """Return the number next to the middle of thresholds, on the side of smaller sets."""
+    middle = float(levels[[0, -1]].mean())
+    return math.nextafter(middle, math.inf if superlevel else -math.inf)
