@@ -283,13 +283,13 @@ def simplicial_transform(
     >>> up, down  # downwards two arms that join
     (array([0, 1, 1]), array([2, 1, 1]))
     """
-    plain = weights is None and center is None and normalize is None
-    if plain and complete is False and workers is None:
+    is_plain = weights is None and center is None and normalize is None
+    if is_plain and complete is False and workers is None:
         planned = planned_transform(points, simplices, directions, thresholds, range)
         if planned is not None:
             return EulerTransform(*planned, weighted=False)
     options = ComplexOptions(range=range, complete=complete, workers=workers)
-    asked = PointRequest.of(
+    prepared = PointRequest.of(
         points,
         simplices,
         directions,
@@ -299,7 +299,7 @@ def simplicial_transform(
         center=center,
         normalize=normalize,
     )
-    with asked as request:
+    with prepared as request:
         origin = request.origin
         values = origin.simplicial_complexes().simplicial_transform(
             request.points,

@@ -102,7 +102,7 @@ def digest_of(value: Any) -> str:
 
 
 def fields_of(result: Any) -> dict[str, Any]:
-    """Return the fields of a result by name, or what is no dataclass as one."""
+    """Return the fields of a result by name; a value that is no dataclass is one field."""
     if isinstance(result, tuple) and len(result) == 1:  # dask.compute returns a tuple.
         (result,) = result
     if not dataclasses.is_dataclass(result):

@@ -4,17 +4,18 @@ from typing import Any, NamedTuple
 
 
 def _given(options: Any) -> dict[str, Any]:
+    """Return the fields of a named tuple that differ from their defaults."""
     pairs = zip(options._fields, options, strict=True)
     defaults = options._field_defaults
     return {name: value for name, value in pairs if value is not defaults[name]}
 
 
 class ImageOptions(NamedTuple):
-    """How the sets of an image are made, as the public functions take it.
+    """Options that functions of images have in common, as they are given.
 
-    A function that lacks an option leaves it at its default, which changes nothing. Nothing is
-    checked before a `Request` is made of them. This is a named tuple since one is made in each call
-    of some 50 microseconds, which a frozen dataclass takes five times as long.
+    A function that lacks an option leaves it at its default, which changes nothing. A `Request`
+    checks them. They are a named tuple because a frozen dataclass takes five times as long to
+    create, which matters in calls of 50 microseconds.
     """
 
     range: Any = None
@@ -27,7 +28,8 @@ class ImageOptions(NamedTuple):
     boundary: Any = "closed"
     direction: Any = None
     direction_scale: Any = None
-    spacing: Any = None  # of a direction
+    spacing: Any = None
+    """The spacing for `direction`."""
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as keyword arguments."""
@@ -35,7 +37,7 @@ class ImageOptions(NamedTuple):
 
 
 class ShapeOptions(NamedTuple):
-    """How shapes are transformed, as the public functions of transforms take it."""
+    """Options that transforms of shapes have in common, as they are given."""
 
     range: Any = None
     connectivity: Any = None
@@ -49,7 +51,7 @@ class ShapeOptions(NamedTuple):
 
 
 class ComplexOptions(NamedTuple):
-    """How the sets of a simplicial complex are made, as the public functions take it."""
+    """Options that functions of simplicial complexes have in common, as they are given."""
 
     range: Any = None
     superlevel: Any = False
