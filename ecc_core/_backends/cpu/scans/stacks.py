@@ -21,6 +21,10 @@ Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # Images that are read together where their points lie side by side.
 SHORT_ROW = 48  # Rows of fewer points do not fill vectors.
+# Rows of so many points of this size fill half a vector of keys, but whole ones of values, and to
+# copy columns instead takes longer: their steps are a power of two.
+HALF_ROW = 32
+HALF_ROW_BYTES = 4
 BLOCKS_A_TRIAL = 16  # A plan is given up once it has failed for more than one of so many blocks.
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
@@ -67,11 +71,12 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     of the shortest steps that is long enough, or else along the longest axis. Of several longest
     axes it is the last one, whose rows need not be copied.
     """
-    if image.flags.c_contiguous and image.shape[-1] >= SHORT_ROW:
+    size = image.itemsize
+    if image.flags.c_contiguous and _is_long(image.shape[-1], size):
         return [], []
     order, flips = memory_order(image)
     lengths = [image.shape[axis] for axis in order]
-    long = [place for place, length in enumerate(lengths) if length >= SHORT_ROW]
+    long = [place for place, length in enumerate(lengths) if _is_long(length, size)]
     if long:
         rows = long[-1]
     else:
@@ -80,6 +85,11 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     order.append(order.pop(rows))
     flips = (*flips[:rows], *flips[rows + 1 :], flips[rows])
     return [axis + 1 for axis in order], list(flips)
+
+
+def _is_long(row: int, size: int) -> bool:
+    """Whether rows of so many points of a size take less time than others that are copied."""
+    return row >= SHORT_ROW or (row == HALF_ROW and size >= HALF_ROW_BYTES)
 
 
 @kernel()
