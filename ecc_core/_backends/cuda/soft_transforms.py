@@ -22,7 +22,7 @@ POINTS = Struct("soft_project.cu", "ProjectedPoints")
 PROJECTED = Struct("soft_project.cu", "Projected")
 THREADS = 128
 MOST_CHUNKS = 64  # The most chunks of points, of which each has its own sums of curves.
-MOST_SUMMED_CHUNKS = 8  # The most chunks whose sums are added up by the last block.
+MOST_SUMMED_CHUNKS = 8  # As kMostChunks: the most chunks whose sums are added up by the last block.
 MOST_POINT_CHUNKS = 256  # As many blocks as keep a device busy, in four orthants.
 MOST_IMAGES = 8  # The most images for which a block computes steps once.
 

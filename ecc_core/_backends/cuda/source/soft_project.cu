@@ -8,6 +8,7 @@
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 constexpr int kImages = ECC_IMAGES;  // images of a block
+constexpr int kMostChunks = 8;       // of points whose sums a block adds up
 constexpr int kTogether = 4;  // points that a thread takes at a time, as steps have a long latency
 
 struct ProjectedPoints {
@@ -96,10 +97,13 @@ struct Projected {
         for (int i = threadIdx.x; i < 3 * own; i += kThreads) {
             const int kind = i / own, image = first_image + i % own / levels;
             const long long at = ((long long)image * directions + direction) * levels + i % levels;
+            double parts[kMostChunks];  // which are read together
+#pragma unroll
+            for (int chunk = 0; chunk < kMostChunks; ++chunk)
+                parts[chunk] = chunk < chunks ? partial[(3LL * chunk + kind) * size + at] : 0;
             double total = 0;
-#pragma unroll 8
-            for (int chunk = 0; chunk < chunks; ++chunk)
-                total += partial[(3LL * chunk + kind) * size + at];
+#pragma unroll
+            for (int chunk = 0; chunk < kMostChunks; ++chunk) total += parts[chunk];
             (kind == 0 ? curves : kind == 1 ? slopes : spreads)[at] = (Real)total;
         }
     }

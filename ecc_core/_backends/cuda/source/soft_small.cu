@@ -15,6 +15,15 @@ struct SmallWork {
     float scale;
 };
 
+// Levels and sharpness by parameters. Not inline, since the kernel needs all registers.
+__device__ __noinline__ void write_levels_aside(const float* numbers, const float* step, int levels,
+                                                float* own) {
+    if (threadIdx.x < 32) write_levels(numbers, step, levels, own);
+}
+__device__ __noinline__ float exponential(const float* logarithm) {
+    return (float)exp((double)logarithm[0]);
+}
+
 // The moments of some slots, in shared memory.
 struct SmallCounts {
     int* counts;
@@ -35,13 +44,18 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int levels = work.levels, lane = threadIdx.x % 32;
     Evaluation* found = (Evaluation*)memory;  // of each level
     float* copy = (float*)(found + levels);
-    float* own = copy + ECC_WINDOW_WORDS(levels);
-    int* counts = (int*)(own + levels);
-    if (work.numbers && threadIdx.x < 32) write_levels(work.numbers, work.step, levels, own);
-    const float* thresholds = work.numbers ? own : work.thresholds;
-    const float sharpness =
-        work.log_sharpness ? (float)exp((double)work.log_sharpness[0]) : work.sharpness[0];
-    if (work.log_sharpness && blockIdx.x + threadIdx.x == 0) work.own_sharpness[0] = sharpness;
+    float* thresholds = copy + ECC_WINDOW_WORDS(levels);
+    int* counts = (int*)(thresholds + levels);
+    if (work.numbers) {
+        write_levels_aside(work.numbers, work.step, levels, thresholds);
+    } else {
+        for (int j = threadIdx.x; j < levels; j += kThreads) thresholds[j] = work.thresholds[j];
+    }
+    __shared__ float sharpness;
+    if (threadIdx.x == 0) {
+        sharpness = work.log_sharpness ? exponential(work.log_sharpness) : work.sharpness[0];
+        if (work.log_sharpness && blockIdx.x == 0) work.own_sharpness[0] = sharpness;
+    }
     __syncthreads();
     const Windows windows(copy, levels);
     prepare(windows, thresholds, sharpness, levels);
