@@ -102,8 +102,8 @@ struct ScanLane {
         return left_of(bits, __shfl_up_sync(kWarp, bits, 1) << 3);
     }
 
-    // Completes comparisons of samples with their right neighbours, and of their left neighbours with them,
-    // at the border.
+    // Return comparisons of samples with their right neighbours, and of their left neighbours with them,
+    // completed at the border.
     ECC_DEVICE plane complete(plane g) const { return kCubes ? g : g | last; }
     ECC_DEVICE plane complete_left(plane g_left) const {
         return kCubes ? g_left | first : g_left & ~first;

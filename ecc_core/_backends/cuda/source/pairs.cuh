@@ -118,7 +118,7 @@ struct Steps : Trits {
 struct Place {
     int lane;
     unsigned last_lane;  // in word b: the last column of the warp or of the image
-    plane last_column;   // the last column of the image; with kVector in `last_lane`
+    plane last_column;   // the last column of the image; with kVector, `last_lane` has it
 
     ECC_DEVICE Place(int lane, int x, int width)
         : lane(lane),

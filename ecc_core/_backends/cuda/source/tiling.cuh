@@ -17,8 +17,8 @@ struct Tiling {
     int images;
 };
 
-// Sets comparisons with samples beyond the border as the construction needs them: V has no such cells, and
-// T's outer faces belong to the samples at the border.
+// Returns comparisons, those with samples beyond the border as the construction needs them: V has no such
+// cells, and T's outer faces belong to the samples at the border.
 ECC_DEVICE plane force(plane bits, plane border) { return kCubes ? bits & ~border : bits | border; }
 
 // A part of a column of slices of a volume.
