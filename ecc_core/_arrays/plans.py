@@ -26,7 +26,7 @@ HASHED_BYTES = 64
 
 
 class Plan(NamedTuple):
-    """What a backend computes for arrays of one layout."""
+    """A planned call, for arrays of one layout."""
 
     result: Any
     """A result of such a call without its arrays, or None if results record no options."""

@@ -38,16 +38,20 @@ def check_given(array: Any, name: str) -> None:
 
 
 class Request(NamedTuple):
-    """What a backend computes."""
+    """The checked arguments of a call, as a backend takes them."""
 
-    name: str  # the image's name in messages
+    name: str
+    """The name of the image in messages."""
     origin: Origin
     geometry: Geometry
     filtration: Filtration
     levels: Thresholds
-    images: Any  # (images, *spatial)
-    mask: Any  # of the same shape, or None
-    labels: Any  # of the spatial shape, 0 where the image is masked; or None
+    images: Any
+    """The images, (images, *spatial)."""
+    mask: Any
+    """A mask of the same shape, or None."""
+    labels: Any
+    """Labels of the spatial shape, 0 where the image is masked, or None."""
     workers: int | None
     window: Any = None
     """If the boundary is half-open, the argument `mask` as points of the images' shape, or None.

@@ -21,7 +21,7 @@ Values = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BoxValues:
-    """What is computed of each box of an image, at some thresholds.
+    """The values to compute of each box of an image, at some thresholds.
 
     By default `workers` is one thread, because a scheduler computes several boxes at once.
     """

@@ -77,7 +77,7 @@ class MarkedBoxes:
     kind: str
     """The kind of the arrays that are kept."""
     most_held: int
-    """How many boxes fit in memory."""
+    """The number of boxes that fit in memory."""
     held: dict[int, Held] = field(default_factory=dict)
     """Boxes in memory, the most recently used one last."""
 

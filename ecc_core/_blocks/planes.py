@@ -51,7 +51,7 @@ def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
 
 
 class BlockSums(NamedTuple):
-    """What is kept of a block after it has been processed."""
+    """The values and the outer planes of a block, which are kept after it has been processed."""
 
     batch: tuple[int, ...]  # Lengths of the batch axes.
     own: NDArray[np.int64]  # Curve or table of the block on its own.

@@ -51,7 +51,7 @@ class RegionBoxes:
     rel_height: float | None = None
     """The fraction of the way from birth to death at which regions are cut, or None."""
     most_held: int = 1
-    """How many boxes fit in memory."""
+    """The number of boxes that fit in memory."""
 
     def found(self, step: Step) -> Found:
         """Return the components of the image; `step` is called with a number of boxes."""

@@ -75,7 +75,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How stored values became values: by the lookup table, then slope * value + offset."""
+    """The conversion of stored values: by the lookup table, then to slope * value + offset."""
 
     dtype: str = ""
     """The dtype of the stored values, if it differs from that of the values."""
@@ -84,11 +84,11 @@ class Encoding:
     offsets: tuple[float, ...] = (0.0,)
     """One offset for all planes, or one for each."""
     table: str = ""
-    """What a lookup table gives, such as ``"HU"`` or ``"values"``; empty if there is none."""
+    """The kind of values of a lookup table, such as ``"HU"`` or ``"values"``; empty without one."""
     signedness: str = ""
-    """What determines the sign of stored integers, if not their type."""
+    """The rule for the sign of stored integers, if not their type determines it."""
     unit: str = ""
-    """Unit of the values; empty if unknown."""
+    """The unit of the values; empty if unknown."""
 
     @property
     def is_identity(self) -> bool:
@@ -166,17 +166,17 @@ def declared_missing(
 
 @dataclass(frozen=True)
 class Description:
-    """What a file says of its image."""
+    """The axes, the position, the encoding and the channels of an image, as its file has them."""
 
     axes: tuple[Axis, ...]
     place: Affine | None = None
-    """Where the points lie in the world, with orientation and shear, in the unit of the spacing."""
+    """The map from indices to world coordinates, in the unit of the spacing."""
     encoding: Encoding = Encoding()
     missing: Missing | None = None
     channels: tuple[str, ...] = ()
     """Names of the channels."""
     notes: tuple[str, ...] = ()
-    """What users should know of the image, such as that 0 is white."""
+    """Notes for users, such as that 0 is white."""
     read: frozenset[str] = frozenset()
     """The members of `FIELDS` that the reader of the format looks for."""
 

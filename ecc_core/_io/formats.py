@@ -39,7 +39,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Opened:
-    """What a reader returns: the array, its description, and how it is stored."""
+    """The result of a reader: an array, its description, and its storage."""
 
     array: Any
     """Decoded values: an object with `shape` and `dtype` that is indexed with slices."""

@@ -65,7 +65,7 @@ class Mesh(NamedTuple):
     units: str | None
     """Unit of the coordinates, None if unknown."""
     notes: tuple[str, ...]
-    """What was changed in the mesh, and what may be unexpected."""
+    """Notes for users: changes of the mesh, and properties that they may not expect."""
 
     @property
     def simplices(self) -> list[NDArray[np.int64]]:

@@ -123,7 +123,7 @@ def _by_operators(
 
 
 def _after(image: Tensor, cut: Cut) -> list[int]:
-    """How far the last window ends behind the image, along each axis."""
+    """Return by how many points the last window exceeds the image along each axis."""
     sides = image.shape[image.dim() - len(cut.positions) :]
     return [
         (count - 1) * cut.stride + cut.side - before - length

@@ -160,7 +160,9 @@ def soft_curve(
     ties: str,
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
+    """Return curves (batch, n) of images (batch, *spatial) and derivatives.
+
+    The derivatives (batch, n) are those by threshold and by sharpness.
 
     `thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for
     all others. With `keep` the coefficients (batch, points) are returned too, so that the backward
@@ -217,7 +219,7 @@ def soft_curve_backward(
     ties: str,
     wanted: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of images, and for each of them, of thresholds (batch, n) and sharpness (batch,).
+    """Return gradients of images, and for each image of thresholds and of the sharpness.
 
     `wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in
     their dtype), or "wide" (in float32 for images of a narrower dtype).

@@ -78,7 +78,7 @@ def soft_simplices(
     count: int,
     simplices: Sequence[Tensor],
 ) -> Tensor:
-    """Curves (count, k, n) of `count` shapes along k directions."""
+    """Return curves (count, k, n) of `count` shapes along k directions."""
     given = SoftShapes(
         points=points,
         weights=weights,
@@ -129,7 +129,7 @@ def soft_simplices_backward(
     simplices: Sequence[Tensor],
     all_arguments: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of points, weights, directions, scale, levels and sharpness.
+    """Return the gradients of points, weights, directions, scale, levels and sharpness.
 
     Those of weights, levels and sharpness are empty unless `all_arguments`.
     """

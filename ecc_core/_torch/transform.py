@@ -166,7 +166,7 @@ def soft_projection(
     heights: Tensor,
     sharpness: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, k, n) of weights (batch, orthants, *grid), with derivatives.
+    """Return curves (batch, k, n) of weights (batch, orthants, *grid), and derivatives.
 
     The derivatives are those by height and by sharpness.
     """
@@ -202,7 +202,7 @@ def soft_projection_backward(
     of_weights: bool,
     of_sharpness: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of the weights, and for each image, of vectors, heights and sharpness.
+    """Return gradients of the weights, and for each image of vectors, heights and sharpness.
 
     Those of the weights are undefined unless `of_weights`, and those of the sharpness zero unless
     `of_sharpness`.
@@ -226,7 +226,7 @@ def soft_projection_push(
     heights: Tensor,
     sharpness: Tensor,
 ) -> Tensor:
-    """Tangent (batch, k, n) of the curves for tangents of the weights and of the vectors."""
+    """Return the tangent (batch, k, n) of the curves for those of the weights and vectors."""
     total = weights.new_zeros((weights.shape[0], vectors.shape[0], heights.shape[0]))
     if by_weights is not None:
         total += soft_projection(by_weights, vectors, heights, sharpness)[0]

@@ -56,7 +56,9 @@ def weighted_soft_curve(
     mask: Tensor | None,
     superlevel: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
+    """Return curves (batch, n) of images (batch, *spatial) and derivatives.
+
+    The derivatives (batch, n) are those by threshold and by sharpness.
 
     The coefficients are (batch, points), int8. `thresholds` and `sharpness` are float64 for a
     float64 image and float32 for all others.

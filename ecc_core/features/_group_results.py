@@ -128,11 +128,11 @@ class PermutationTest(NamedTuple):
     exact: bool
     """Whether all permutations were taken, and not random ones."""
     quantity: str = EULER
-    """What the curves count or measure, for the labels of axes."""
+    """The name of the quantity, for the labels of axes."""
     threshold_units: str | None = None
-    """Unit of the thresholds, as the curves know it."""
+    """The unit of the thresholds, if the curves have one."""
     coordinate: str = "threshold"
-    """What the thresholds are: "threshold", or "height" for transforms."""
+    """The word for the thresholds: "threshold", or "height" for transforms."""
     paired: bool = False
     """Whether each unit is in both groups."""
 

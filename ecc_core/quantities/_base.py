@@ -34,7 +34,7 @@ class Function(NamedTuple):
 
 @dataclass(frozen=True)
 class Joins:
-    """How the values of an image follow from those of its boxes."""
+    """The way in which the values of an image are computed from those of its boxes."""
 
     how: Literal["add", "glue", "not"]
     """"add" if values add up, after cells that lie in several boxes are subtracted; "glue" if boxes

@@ -33,7 +33,7 @@ Values = NDArray[np.int64]
 
 
 class OfWindows(BoxValues):
-    """What is computed of windows of an image.
+    """Values of the boxes of an image that is cut into windows.
 
     A box is an image and an array of its shape, a mask or labels, that has the windows. A mask of
     the points that may enter can follow.
@@ -49,7 +49,7 @@ class OfWindows(BoxValues):
 
 
 class OfLowestCorners(OfWindows):
-    """What is computed of the cells whose lowest corners are points of windows."""
+    """Values of windows from the cells whose lowest corners are points of them."""
 
     def faces(self, place: Place) -> tuple[list[Face], ...]:
         return faces_of(place, 1)

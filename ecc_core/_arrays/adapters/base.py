@@ -25,9 +25,12 @@ def is_brain_float(array: Any) -> bool:
 class Adapter:
     """Base of adapters. By default arrays are like those of NumPy, in host memory."""
 
-    name = ""  # name of the library in messages
-    reads_early = False  # whether `read_early` is faster than `read_once`
-    lazy = False  # whether arrays are computed later, block by block
+    name = ""
+    """The name of the library in messages."""
+    reads_early = False
+    """Whether `read_early` is faster than `read_once`."""
+    lazy = False
+    """Whether arrays are computed later, block by block."""
     chunks = False
     """Whether NumPy's functions take the arrays, so that they may be the chunks of a dask array."""
 

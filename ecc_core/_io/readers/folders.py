@@ -68,7 +68,7 @@ def _of_one_image(image: StoredImage) -> Opened:
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sort key for the natural order of names: a2 before a10."""
+    """Return the key that sorts names in their natural order, with a2 before a10."""
     return [
         (1, int(part), "") if part.isdecimal() else (0, 0, part)
         for part in re.split(r"(\d+)", name)

@@ -30,7 +30,7 @@ LETTERS = 4
 
 @dataclass(frozen=True)
 class Storage:
-    """How values are stored in a file."""
+    """The content of a file, and the encoding of its values."""
 
     content: bytes | mmap
     order: str  # The byte order, < or >.
