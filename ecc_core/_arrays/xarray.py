@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import given_on_host
-from ecc_core._request.batch import BatchAxis
+from ecc_core._request.batch_axes import BatchAxis
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import spatial_axes
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.argument_types import condition, positive
 from ecc_core._cli.grouping import Groups, read_groups
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.values import condition, positive
 from ecc_core.errors import InputFileError
 from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation_test
 from ecc_core.features._replicates import REPLICATES, MixedUnitsError, check_replicates

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ecc_core._cli import options
+from ecc_core._cli.argument_types import INPUT, height, image_output
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Calibration, Lengths, open_single
 from ecc_core._cli.objects_by_boxes import Objects, fits_in_memory, objects_by_boxes
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.paths import single_path
-from ecc_core._cli.values import INPUT, height, image_output
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.geometry import Affine, converted
 from ecc_core._io.stored import View

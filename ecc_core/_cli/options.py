@@ -3,7 +3,7 @@
 from argparse import SUPPRESS, Action
 from typing import Any
 
-from ecc_core._cli import values
+from ecc_core._cli import argument_types
 from ecc_core._request.boundary import COUNTS
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
 from ecc_core.quantities import CURVES, CurveQuantity
@@ -41,7 +41,7 @@ def _of_quantity(quantity: CurveQuantity[Any]) -> dict[str, Any]:
 
 TABLE = _argument(
     "table to write: .csv, or .parquet or .json, which include the settings",
-    type=values.output(TABLE_SUFFIXES),
+    type=argument_types.output(TABLE_SUFFIXES),
     metavar="FILE",
 )
 ARGUMENTS = {
@@ -51,7 +51,9 @@ ARGUMENTS = {
     "--out": TABLE,
     "--table": TABLE,
     "--plot": _argument(
-        "figure to write: .png, .pdf or .svg", type=values.output(FIGURE_SUFFIXES), metavar="FILE"
+        "figure to write: .png, .pdf or .svg",
+        type=argument_types.output(FIGURE_SUFFIXES),
+        metavar="FILE",
     ),
     "--json": _argument("print the table as JSON instead of CSV", action="store_true"),
     "--quiet": _argument("print nothing but errors on stderr", action="store_true"),
@@ -59,7 +61,7 @@ ARGUMENTS = {
         "compute this part of the image only, such as 3/64 for the third of 64, and write what is "
         "added up of it to an .npz file, of which ecc merge makes the table. Parts can be computed "
         "in any order and on any machine that reads the image, with the same --max-memory",
-        type=values.part,
+        type=argument_types.part,
         metavar="I/N",
     ),
     "--resume": _argument("reuse the results of an interrupted or failed run", action="store_true"),
@@ -77,23 +79,23 @@ ARGUMENTS = {
     "--channel": _argument(
         "channel: an index, a range such as 0:2 or a name in the file, as ecc info prints them "
         "(default: all, each by itself). Required for colour images: r, g, b, a or gray",
-        type=values.channel,
+        type=argument_types.channel,
         metavar="C",
     ),
     "--time": _argument(
         "time point, an index or a range such as 10:20 (default: all, each by itself)",
-        type=values.index_or_range,
+        type=argument_types.index_or_range,
         metavar="T",
     ),
     "--roi": _argument(
         "region of interest: a range for each of the axes Z, Y and X, such as :,100:200,:. "
         "Negative numbers count from the end: :-60,: leaves out the last 60 rows",
-        type=values.roi,
+        type=argument_types.roi,
         metavar="A:B,...",
     ),
     "--shape": _argument(
         "read raw values without a header, of this shape, the slowest axis first",
-        type=values.shape,
+        type=argument_types.shape,
         metavar="N,...",
     ),
     "--dtype": _argument(
@@ -102,7 +104,10 @@ ARGUMENTS = {
         metavar="TYPE",
     ),
     "--offset": _argument(
-        "bytes before raw values (default: 0)", type=values.offset, default=0, metavar="BYTES"
+        "bytes before raw values (default: 0)",
+        type=argument_types.offset,
+        default=0,
+        metavar="BYTES",
     ),
     "--order": _argument(
         "whether the last axis of --shape is the fastest (C, the default) or the first one (F)",
@@ -119,12 +124,14 @@ ARGUMENTS = {
     "--thresholds": _argument(
         "number of thresholds, evenly spaced over the range; or an increasing list of thresholds, "
         "in which 110, is the one threshold 110 (default: %(default)s)",
-        type=values.thresholds,
+        type=argument_types.thresholds,
         default=256,
         metavar="256|a,b,c",
     ),
-    "--threshold": _argument("least value", type=values.number, metavar="T"),
-    "--range": _argument("range of the thresholds", type=values.value_range, metavar="LO,HI"),
+    "--threshold": _argument("least value", type=argument_types.number, metavar="T"),
+    "--range": _argument(
+        "range of the thresholds", type=argument_types.value_range, metavar="LO,HI"
+    ),
     "--connectivity": _argument(
         "as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for 8- "
         "or 26-connectivity",
@@ -136,7 +143,7 @@ ARGUMENTS = {
         f"{COUNTS.about}; one word, or one for each of the axes Z, Y "
         "and X: closed,periodic for latitude and longitude. With half-open, a mask or each label "
         "is a window of the image, of any shape, whose densities have no bias",
-        type=values.boundary,
+        type=argument_types.boundary,
         default="closed",
         metavar="WORD[,WORD...]",
     ),
@@ -147,7 +154,7 @@ ARGUMENTS = {
     ),
     "--direction": _argument(
         "direction of a directional filtration, one number for each of the axes Z, Y and X",
-        type=values.vector,
+        type=argument_types.vector,
         metavar="Z,Y,X",
     ),
     "--direction-scale": _argument(
@@ -161,7 +168,7 @@ ARGUMENTS = {
     ),
     "--mask-label": _argument(
         "use only points where the mask is this label, or one of several (default: all but 0)",
-        type=values.label_ids,
+        type=argument_types.label_ids,
         metavar="N|N,M",
     ),
     "--smooth": _argument(
@@ -170,7 +177,7 @@ ARGUMENTS = {
         "float32, or in float64 if float32 cannot represent the values. Blocks have exactly the "
         "values of the whole image. The image is continued by its reflection at the border, and "
         "along axes with --boundary periodic by the opposite side",
-        type=values.sigma,
+        type=argument_types.sigma,
         metavar="S|Z,Y,X",
     ),
     # Quantities.
@@ -183,7 +190,7 @@ ARGUMENTS = {
         "count only components, holes and cavities whose values at birth and death differ by at "
         "least P, and those that never die, also in the Euler number. ecc stack reads volumes by "
         "boxes, and so do ecc curve and ecc batch if their pairs do not fit in memory",
-        type=values.persistence,
+        type=argument_types.persistence,
         metavar="P",
     ),
     "--density": _argument(
@@ -195,23 +202,23 @@ ARGUMENTS = {
     "--spacing": _argument(
         "distance between points, along each axis or along all (default: as in the file, otherwise "
         "1)",
-        type=values.spacing,
+        type=argument_types.spacing,
         metavar="H|Z,Y,X",
     ),
     "--unit": _argument(
         "unit of lengths, such as mm or um: that of the file is converted to it, and that of "
         "--spacing is said by it (default: as in the file)",
-        type=values.unit,
+        type=argument_types.unit,
         metavar="UNIT",
     ),
     # Resources.
     "--workers": _argument(
-        "number of threads (default: one per core)", type=values.positive, metavar="N"
+        "number of threads (default: one per core)", type=argument_types.positive, metavar="N"
     ),
     "--max-memory": _argument(
         "approximate memory limit, such as 600M or 4G; large blocks are processed by fewer threads "
         "(default: 1G)",
-        type=values.memory,
+        type=argument_types.memory,
         default=1 << 30,
         metavar="SIZE",
     ),

@@ -3,7 +3,7 @@
 import warnings
 from argparse import ArgumentParser, Namespace
 
-from ecc_core._cli import lasting_by_boxes, options, outputs, values
+from ecc_core._cli import argument_types, lasting_by_boxes, options, outputs
 from ecc_core._cli.blockwise import MOST_SAMPLED_BLOCKS, Stack, open_stack, thresholds_of
 from ecc_core._cli.computing import totals_of, values_missed
 from ecc_core._cli.errors import blame
@@ -30,7 +30,7 @@ PART_SUFFIX = ".npz"
 
 def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "input")
-    written = values.output((*TABLE_SUFFIXES, PART_SUFFIX))
+    written = argument_types.output((*TABLE_SUFFIXES, PART_SUFFIX))
     options.add(parser, "--out", required=True, type=written, after="; with --part, .npz")
     options.add(parser, "--part", "--resume", "--plot")
     usual = (

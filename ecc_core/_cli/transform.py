@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.argument_types import output, positive
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, read_single, say_labels_of_floats
 from ecc_core._cli.meshes import transform_mesh
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.paths import single_path
-from ecc_core._cli.values import output, positive
 from ecc_core._io.labels import whole_numbers
 from ecc_core._io.meshes import MESH_SUFFIXES, is_mesh
 from ecc_core._io.write import printable

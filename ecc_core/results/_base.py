@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import all_on_host, is_lazy, on_host
 from ecc_core._optional import import_optional
-from ecc_core._request.batch import BatchAxis
+from ecc_core._request.batch_axes import BatchAxis
 from ecc_core._request.dtypes import name_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ecc_core._request.batch import BatchAxis
+from ecc_core._request.batch_axes import BatchAxis
 from ecc_core.results._base import ArrayT
 from ecc_core.results._curves import CurveResult, RegionCurveResult
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ecc_core._arrays import adapter_of, is_lazy
 from ecc_core._optional import import_optional
-from ecc_core._request.batch import BatchAxis
+from ecc_core._request.batch_axes import BatchAxis
 from ecc_core.results._base import ArrayT
 from ecc_core.results._curves import CurveResult
 from ecc_core.results._facts import plain

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core._request.batch import BatchAxis, as_batch_axes
+from ecc_core._request.batch_axes import BatchAxis, as_batch_axes
 from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result
 from ecc_core.results._facts import as_floats, plain
 from ecc_core.results._words import EULER

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ecc_core._arrays import adapter_of, is_lazy, on_host
-from ecc_core._request.batch import BatchAxis
+from ecc_core._request.batch_axes import BatchAxis
 from ecc_core._request.estimator import MEASURES
 from ecc_core.results._base import ArrayT
 from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts
