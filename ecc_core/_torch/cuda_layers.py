@@ -55,7 +55,7 @@ def layer_curves(
     """
     levels, step, _, directions, _ = parameters
     given = image, *parameters
-    if not cuda_steps.are_alike(given):
+    if not cuda_steps.are_alike(given) or cuda_steps.is_learned(step):
         return None
     count = 0 if directions is None else directions.shape[0]
     kind = Kind(

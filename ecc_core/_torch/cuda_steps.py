@@ -53,6 +53,11 @@ def curves(tensors: Sequence[Tensor | None], step: Step) -> Tensor:
     return found
 
 
+def is_learned(step: Tensor | None) -> bool:
+    """Whether the step of increasing levels has a gradient, of which there are no kernels."""
+    return step is not None and step.requires_grad
+
+
 class _Curves(torch.autograd.Function):
     """The function of `curves`, by kernels."""
 

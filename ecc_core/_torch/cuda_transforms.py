@@ -22,10 +22,11 @@ def fused_transform(
 ) -> Tensor | None:
     """Return the transforms (..., k, n) of weights (..., spatial), or None without kernels.
 
-    There are none for empty or negated tensors, for other dtypes than float32, and for several
-    devices. With a step, `heights` are the free numbers from which increasing levels are computed.
-    With `is_logarithm`, the sharpness is given by its logarithm. The transforms have gradients. The
-    caller has excluded compiled graphs, `torch.func` and tensor subclasses.
+    There are none for empty or negated tensors, for other dtypes than float32, for several devices,
+    and for a step with a gradient. With a step, `heights` are the free numbers from which
+    increasing levels are computed. With `is_logarithm`, the sharpness is given by its logarithm.
+    The transforms have gradients. The caller has excluded compiled graphs, `torch.func` and tensor
+    subclasses.
     """
     weights, directions, heights, sharpness = given[:4]
     tensors = (
@@ -35,7 +36,7 @@ def fused_transform(
         sharpness.contiguous(),
         step,
     )
-    if not cuda_steps.are_alike(tensors):
+    if not cuda_steps.are_alike(tensors) or cuda_steps.is_learned(step):
         return None
     form = step is not None, is_logarithm
     sizes = weights.shape, directions.shape[0], heights.shape[0]

@@ -16,6 +16,7 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Return cumulative sums of the first number and the softplus of the others, times `step`."""
     by_kernels = (
         free.is_cuda
+        and not step.requires_grad
         and free.dtype in (torch.float32, torch.float64)
         and free.is_contiguous()
         and bypasses_torch((free, step))

@@ -11,6 +11,9 @@ OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"  # shar
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 
 
+OPTIONS = {"n_spatial": 2, "connectivity": 1, "superlevel": False, "spacing": (1.0, 1.0)}
+
+
 @pytest.mark.parametrize("case", SOME)
 def test_layers_equal_those_of_the_cpu(on_device, case):
     shape, layer = CASES[case]
@@ -47,10 +50,9 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, p
     directions, numbers, one = torch.ones(2, 2), torch.ones(2), torch.tensor(1.0)
     weighted = Transformed(image, directions, numbers, one, 1, "max", (1.0, 1.0))
     parameters = soft.cuda_layers.Parameters(numbers, one, one, directions, numbers)
-    options = {"n_spatial": 2, "connectivity": 1, "superlevel": False, "spacing": (1.0, 1.0)}
 
     def taken():
-        curves = soft.cuda_layers.layer_curves(image, parameters, **options)
+        curves = soft.cuda_layers.layer_curves(image, parameters, **OPTIONS)
         transform = soft.cuda_transforms.fused_transform(weighted, one)
         adds_heights = soft.cuda.adds_heights(image, directions, numbers)
         return curves is not None, transform is not None, adds_heights
@@ -59,3 +61,14 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, p
     elsewhere = {"directions": directions, "numbers": numbers}[parameter]
     monkeypatch.setattr(torch.Tensor, "get_device", lambda t: -1 if t is elsewhere else 0)
     assert taken() == (False, False, False)
+
+
+def test_steps_with_a_gradient_are_left_to_operators(soft):
+    """Kernels would leave it unwritten."""
+    image = drawn((3, 4))
+    numbers = torch.ones(2)
+    step = torch.tensor(1.0, requires_grad=True)
+    parameters = soft.cuda_layers.Parameters(numbers, step, numbers[:1], None, None)
+    assert soft.cuda_layers.layer_curves(image, parameters, **OPTIONS) is None
+    weighted = Transformed(image, torch.eye(2), numbers, numbers[0], 1, "max", (1.0, 1.0))
+    assert soft.cuda_transforms.fused_transform(weighted, step) is None
