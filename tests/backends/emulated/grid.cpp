@@ -19,14 +19,20 @@ struct Copy {
     int bytes;
 };
 constexpr int kStackBytes = 1 << 16;
-// Begins as a context of its own, and goes on by jumps, which need no system calls.
+constexpr int kMarginBytes = 1 << 10;
+// Begins as a context of its own, and goes on by jumps, which need no system calls. One that is done waits
+// for the next block.
 struct Thread {
     ucontext_t start;
     std::unique_ptr<char[]> stack{new char[kStackBytes]};
     jmp_buf here;
-    bool begun, done;
+    bool begun = false, done = false;
+    const int* gate;  // opens when it is not `closed` any more
+    int closed;
     std::vector<Copy> open;
     std::deque<std::vector<Copy>> groups;
+
+    bool held() const { return gate && *gate == closed; }
 };
 struct Warp {
     std::array<char, kMost> given[2][32];
@@ -52,6 +58,13 @@ Thread& self() { return threads[threadIdx.x]; }
 void wait() {
     if (!_setjmp(self().here)) _longjmp(scheduler, 1);
 }
+// Waits until the others of a warp or block have come, which begins another turn.
+void wait_for_next(const int& turn) {
+    Thread& thread = self();
+    thread.gate = &turn, thread.closed = turn;
+    wait();
+    thread.gate = nullptr;
+}
 void go_on(Thread& thread) {
     if (_setjmp(scheduler)) return;
     if (thread.begun) _longjmp(thread.here, 1);
@@ -61,8 +74,12 @@ void go_on(Thread& thread) {
 
 void run_thread();
 void begin(Thread& thread) {
-    thread.begun = thread.done = false;
     thread.open.clear(), thread.groups.clear();
+    const bool waits = thread.done;  // and not within a kernel whose launch failed
+    thread.done = false;
+    thread.gate = nullptr;
+    if (waits) return;
+    thread.begun = false;
     getcontext(&thread.start);
     thread.start.uc_stack.ss_sp = thread.stack.get();
     thread.start.uc_stack.ss_size = kStackBytes;
@@ -70,7 +87,7 @@ void begin(Thread& thread) {
 }
 // Lanes and warps in another order each time, so that none can rely on one.
 void run_block() {
-    memset((void*)memory, 0xA5, sizeof memory);
+    memset((void*)memory, 0xA5, std::min<std::size_t>(shared_bytes + kMarginBytes, sizeof memory));
     for (Warp& warp : warps) warp.arrived = warp.turn = 0;
     block = {};
     for (unsigned i = 0; i < blockDim.x; ++i) begin(threads[i]);
@@ -81,7 +98,7 @@ void run_block() {
         const unsigned first = (random >> 16) % warps.size() * 32, turn = random >> 8;
         for (unsigned i = 0; i < 32; ++i) {
             threadIdx.x = first + ((i * 5 + turn) & 31);
-            if (self().done) continue;
+            if (self().done || self().held()) continue;
             go_on(self());
             if (self().done) --left, idle = 0;
         }
@@ -91,9 +108,11 @@ void run_block() {
 void (*kernel)(void* const* arguments);
 void* const* arguments;
 void run_thread() {
-    kernel(arguments);
-    self().done = true;
-    _longjmp(scheduler, 1);
+    for (;;) {
+        kernel(arguments);
+        self().done = true;
+        wait();
+    }
 }
 }  // namespace
 
@@ -108,7 +127,7 @@ const std::array<char, kMost>* meet(const void* value, int bytes) {
     if (++warp.arrived == 32)
         warp.arrived = idle = 0, warp.turn ^= 1;
     else
-        while (warp.turn == turn) wait();
+        wait_for_next(warp.turn);
     return warp.given[turn];
 }
 
@@ -119,7 +138,7 @@ bool any_in_block(bool value) {
     if (++block.arrived == (int)blockDim.x)
         block.arrived = idle = 0, block.turn ^= 1;
     else
-        while (block.turn == turn) wait();
+        wait_for_next(block.turn);
     return block.any[turn];
 }
 void meet_in_block() { any_in_block(false); }
@@ -174,7 +193,8 @@ extern "C" const char* launch(void (*run)(void* const*), const unsigned* grid,
     arguments = given;
     gridDim = {grid[0], grid[1], grid[2]};
     blockDim = {block_threads, 1, 1};
-    // Stacks of earlier launches are used again, which the system need not clear anew.
+    memset((void*)memory, 0xA5, sizeof memory);
+    // Threads of earlier launches are used again.
     if (threads.size() < block_threads) threads.resize(block_threads);
     warps.resize(block_threads / 32);
     for (blockIdx.z = 0; blockIdx.z < grid[2]; ++blockIdx.z)
