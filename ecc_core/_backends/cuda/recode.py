@@ -41,6 +41,8 @@ Array = NDArray[Any]
 CODES = Struct("recode.cu", "Codes")
 CODES_DATA, NOT_FINITE, TICKET = map(CODES.word, ("data", "not_finite", "ticket"))
 COLUMNS = 16  # rows of codes are multiples of it
+LEVELS_OF_BYTES = 256  # Fewer levels than these have codes of 8 bits.
+LEVELS_OF_SHORTS = 65_536  # Likewise, of 16 bits.
 
 
 @programs.plan
@@ -136,10 +138,12 @@ def _recoding(arrangement: Arrangement, rules: Rules, keep: bool, repeat: bool) 
         image.view(np.int32)[LANES] = 1
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     levels = rules.levels
-    bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
-    if levels < 256 or bytes_do:
+    bytes_do = (
+        repeat and mask is None and levels == LEVELS_OF_BYTES and ITEM_BYTES[variant.element] == 1
+    )
+    if levels < LEVELS_OF_BYTES or bytes_do:
         dtype = "uint8"
-    elif levels < 65_536:
+    elif levels < LEVELS_OF_SHORTS:
         dtype = "uint16"
     else:
         dtype = "uint32"

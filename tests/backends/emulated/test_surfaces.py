@@ -8,11 +8,13 @@ from skimage.measure import euler_number
 from ecc_core._backends.cpu.surface import surface
 from ecc_core._request.filtration import filtration_of, flag_pair
 
-# Dtypes, shapes and thresholds: codes of 8, 16 and 32 bits, bins in shared and in global memory.
+# Dtypes, shapes and thresholds: codes of 8, 16 and 32 bits, bins in shared and in global memory. Of
+# "wide codes" there are few, as a block adds up the pairs of each level of the first image.
 CASES = {
     "bytes": ("uint8", (2, 9, 37), (np.arange(8), np.array([-1, 0, 2, 2, 2.5, 9, 300]))),
     "volumes": ("float32", (1, 4, 6, 21), (np.linspace(0, 7, 9), np.array([0.0, 3.0, 6.5]))),
     "global": ("float32", (1, 6, 33), (np.linspace(0, 7, 300), np.linspace(0, 8, 60))),
+    "wide codes": ("int64", (1, 3, 4, 5), (np.arange(-1, 300), np.array([1, 4]))),
     "many": ("int64", (1, 3, 4, 5), (np.arange(-1, 70_000), np.array([1, 4]))),
     "lines": ("float64", (3, 40), (np.array([1.0, 5.0]), np.array([], np.float64))),
     "no level": ("uint8", (1, 5, 7), (np.array([-3, -2]), np.array([3]))),
@@ -28,8 +30,13 @@ def filtrations_of(ndim, connectivity, superlevel, nan):
 @pytest.mark.parametrize(
     ("connectivity", "superlevel"), [(1, (False, True)), (None, (True, False))]
 )
-@pytest.mark.parametrize("case", CASES)
-def test_surfaces(emulator, case, connectivity, superlevel):
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.slow] * (name == "many")) for name in CASES]
+)
+def test_surfaces(emulator, case, connectivity, superlevel, monkeypatch):
+    if case == "wide codes":
+        monkeypatch.setattr(emulator.backend.recode, "LEVELS_OF_SHORTS", 256)
+        monkeypatch.setattr(emulator.backend.surface, "SHARED_BYTES", 0)
     dtype, shape, thresholds = CASES[case]
     rng = np.random.default_rng(len(case))
     first, second = rng.integers(0, 8, (2, *shape)).astype(dtype)
