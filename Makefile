@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/core
 BASE := $(VENV)/base
 READY := $(VENV)/ready
 # Tests of the kernels of devices on the CPU which do not name torch.
@@ -28,9 +29,9 @@ demo: $(BASE)
 demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
-# Two jobs at a time keep two cores busy: kernels are compiled and emulated, which needs few tools, while
-# pip installs the others, which takes one core, and linters run beside the rest. A job that fails does not
-# end the others. Tests marked as slow run once a week.
+# Two jobs at a time keep two cores busy: kernels are compiled, which needs the package only, and emulated,
+# which needs few tools, while pip installs the others, and linters run beside the rest. A job that fails
+# does not end the others. Tests marked as slow run once a week.
 test:
 	$(MAKE) --jobs 2 --keep-going lint emulated suite
 
@@ -43,8 +44,9 @@ emulated suite: export OMP_NUM_THREADS := 1
 suite: bytecode kernels
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 15 $(EMULATED:%=--ignore=%)
 
+# Two processes, as pip waits for the network and the disk half of the time.
 emulated: kernels system
-	$(BIN)/python -m pytest --no-xvfb -m "not slow" $(EMULATED)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-xvfb -m "not slow" $(EMULATED)
 
 # All modules that tests import are compiled once; processes of the suite that find no byte code compile
 # the same ones at the same time. It is written even where the shell's settings say otherwise. What goes
@@ -52,9 +54,9 @@ emulated: kernels system
 bytecode: $(READY) system
 	-$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1
 
-# Kernels that many tests need are compiled once, while pip, which uses one core, installs the tools;
+# Kernels that many tests need are compiled once, while pip, which uses one core, installs the rest;
 # processes of the suite that begin with an empty cache compile the same ones at the same time.
-kernels: $(BASE)
+kernels: $(CORE)
 	$(BIN)/ecc warmup
 
 # As root on Debian this installs the system packages that tests need, after naming them.
@@ -81,13 +83,17 @@ clean:
 	rm -rf demo-output site docs/gallery docs/api docs/benchmark-figures build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
-# The environment, in two parts: what the demo and the emulated kernels need, and everything else. Each is
-# made once, and again when its requirements change.
-$(BASE): pyproject.toml constraints.txt tools/ensure_venv.sh
+# The environment, in three parts: the package, what the demo and the emulated kernels need, and everything
+# else. Each is made once, and again when its requirements change.
+$(CORE): pyproject.toml constraints.txt tools/ensure_venv.sh
 	@echo "Installing the package into $(VENV), which takes about a minute"
 	sh tools/ensure_venv.sh $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[io]" --group demo --group emulated
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable .
+	touch $@
+
+$(BASE): $(CORE)
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt "napari-ecc[io]" --group demo --group emulated
 	touch $@
 
 $(READY): $(BASE)
