@@ -101,7 +101,8 @@ def add_column(column, size, listed, first, positions, other, spare):
 def wider(column, count, size):
     """Return lists with room for so many elements, the first of which begins with a column."""
     lists = np.empty((3, 2 * size), column.dtype)
-    lists[0, :count] = column[:count]
+    for i in range(count):
+        lists[0, i] = column[i]
     return lists
 
 

@@ -94,8 +94,10 @@ def _find_owners(row, offsets, count, cubes, values, owners):
     `row` begins at the lowest vertex of the first cell. Of equal points the first is the owner.
     """
     width = values.size
-    values[:] = row[offsets[0] : offsets[0] + width]
-    owners[:] = 0
+    points = row[offsets[0] : offsets[0] + width]
+    for x in range(width):
+        values[x] = points[x]
+        owners[x] = 0
     for i in range(1, count):
         points = row[offsets[i] : offsets[i] + width]
         for x in range(width):

@@ -253,7 +253,9 @@ def curves(given, piece, results):
                         if after > j:
                             _add_sums(two, sharpness, curve, after)
                     if high < levels.size:
-                        curve[0, high:] += own[:size].sum()
+                        reached = own[:size].sum()
+                        for j in range(high, levels.size):
+                            curve[0, j] += reached
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
