@@ -233,7 +233,8 @@ class Result(Sequence[ArrayT]):
         xarray.DataArray
             Batch axes have the dimensions and the coordinates of the image if this was a DataArray.
             Dask and CuPy arrays stay what they are; torch tensors are copied to the host. A result
-            is computed if only this tells its length, such as the number of regions in dask arrays.
+            is computed if only this tells its length, such as the number of regions in dask arrays,
+            and so are facts, such as the number of points that a mask keeps.
 
         Raises
         ------
@@ -247,7 +248,8 @@ class Result(Sequence[ArrayT]):
         if not is_lazy(values) and not hasattr(values, "__array_function__"):
             values = on_host(values)  # Xarray does not support arrays of this library.
         axes = axes_of(self)
-        facts = {name: value for name, value in self.facts.items() if value is not None}
+        known = self._with_known_facts().facts
+        facts = {name: value for name, value in known.items() if value is not None}
         facts.pop("coordinates", None)
         coords: dict[str, Any] = {}
         for axis in self.coordinates:

@@ -77,6 +77,23 @@ def test_one_region_of_an_unknown_number(function, boundary):
         lazy.select(9)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda image, mask: ecc.component_curves(image, THRESHOLDS, mask=mask),
+        lambda image, mask: ecc.minkowski_curves(
+            image, THRESHOLDS, mask=mask, boundary="half-open"
+        ),
+    ],
+    ids=["component_curves", "minkowski_curves"],
+)
+def test_attributes_of_labelled_arrays_are_numbers(function):
+    """What only the mask tells is computed, so that files can hold it; the values are not."""
+    labelled = function(BLOCKS, da.from_array(MASK, chunks=(4, 5))).to_xarray()
+    assert isinstance(labelled.data, da.Array)
+    assert labelled.compute().identical(function(IMAGE, MASK).to_xarray())
+
+
 def test_curves_of_regions_that_are_not_computed_yet_are_drawn():
     axes = ecc.region_curves(BLOCKS, REGIONS, THRESHOLDS).plot()
     assert isinstance(axes, Axes)
