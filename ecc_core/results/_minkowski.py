@@ -61,7 +61,7 @@ class _Measured(CurveResult[ArrayT]):
             sizes = window[..., None, None]
         else:
             sizes = np.reshape(window, (*self.values.shape[:-2], 1, 1) if np.ndim(window) else ())
-            if not sizes.any():
+            if sizes.size and not sizes.any():
                 raise ValueError("densities() needs the size of the window, which is 0")
             sizes = adapter_of(self.values).wrap(sizes, self.values)
         with np.errstate(invalid="ignore"):

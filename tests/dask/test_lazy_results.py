@@ -125,6 +125,15 @@ def test_no_thresholds(function, shape, count, lazy):
     assert found.values.shape == (count, *shape)
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_densities_of_no_regions(lazy):
+    image = BLOCKS if lazy else IMAGE
+    labels = da.zeros_like(REGIONS) if lazy else np.zeros_like(LABELS)
+    found = ecc.region_minkowski(image, labels, THRESHOLDS, boundary="half-open").densities()
+    assert found.to_numpy().values.shape == (0, 3, len(THRESHOLDS))
+    assert found.density
+
+
 def test_no_thresholds_for_windows_that_are_regions():
     found = ecc.region_minkowski(IMAGE, LABELS, [], boundary="half-open")
     assert found.values.shape == (3, 3, 0)
