@@ -25,16 +25,24 @@ from napari_ecc._controller.loading import warm
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZE = (1400, 860)
+LEAST_PASSES = 30
+"""Of the event loop, in which layouts follow one another."""
 STILL = 3000
 """Milliseconds that a still of the film is shown."""
 
 
 def wait(panel: Any, seconds: float = 1.0) -> None:
-    """Let the window live for a while after the panel has computed."""
+    """Let the window live for a while after the panel has computed.
+
+    That are some passes at least: on a busy machine, a single one may take as long.
+    """
     end = time.monotonic() + seconds
-    while panel.controller.running or time.monotonic() < end:
+    idle = 0
+    while idle < LEAST_PASSES or time.monotonic() < end:
+        idle += 1
         if panel.controller.running:
             end = time.monotonic() + seconds
+            idle = 0
         QApplication.processEvents()
         time.sleep(0.005)
 
