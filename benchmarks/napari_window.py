@@ -13,7 +13,7 @@ from qtpy.QtCore import QEvent, QEventLoop, QObject, QTimer
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
 
-GREATEST = ("heartbeat", "wrong")
+GREATEST = ("GUI thread's processor time between beats", "wrong")
 """The first words of the cases of which the greatest value counts."""
 BEAT = 5
 """The milliseconds after which the timer, whose ticks are called heartbeats, is due again."""
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     most: float
     repeats: int
     bar: float | None
-    """What the median must not exceed; for heartbeats and openings, the greatest."""
+    """What the median must not exceed; between beats and for openings, the greatest."""
 
     @property
     def met(self) -> str:
