@@ -155,10 +155,10 @@ class Plot(pg.PlotWidget):
 
     def set_bounds(self, x0: float, x1: float, y0: float, y1: float) -> None:
         """Set the range of both axes, and show all of it unless the user has zoomed in."""
-        (a, b), (c, d) = self._view.viewRange()
-        zoomed = not np.allclose((a, b, c, d), self._bounds) and (x0, x1) == self._bounds[:2]
         if (x0, x1, y0, y1) == self._bounds:
             return
+        (a, b), (c, d) = self._view.viewRange()
+        zoomed = not np.allclose((a, b, c, d), self._bounds) and (x0, x1) == self._bounds[:2]
         self._bounds = (x0, x1, y0, y1)
         self.setLimits(xMin=x0, xMax=x1, yMin=y0, yMax=y1)
         if not zoomed:
