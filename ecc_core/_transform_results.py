@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ecc_core import _descriptors
+from ecc_core import _transform_distances
 from ecc_core._arrays import on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._request.filtration import check_flag
@@ -58,7 +58,7 @@ def smooth_transform(transform: Transform) -> Transform:
     values, heights = (on_host(a) for a in (transform.values, transform.heights))
     if not np.isfinite(heights).all():
         raise ValueError("`transform` must have finite heights, got infinite ones")
-    smoothed = origin_of(transform.values).wrap(_descriptors.smooth(values, heights))
+    smoothed = origin_of(transform.values).wrap(_transform_distances.smooth(values, heights))
     return dataclasses.replace(transform, values=smoothed, smooth=True)
 
 
@@ -120,10 +120,10 @@ def transform_distance(
         )
     if len(a.heights) < 2 or not np.isfinite(a.heights).all() or len(a.directions) == 0:
         raise ValueError("`a` and `b` must have directions and at least 2 finite heights, got less")
-    measure = _descriptors.distance
+    measure = _transform_distances.distance
     if check_flag(rotation_invariant, "rotation_invariant"):
         check_even_circle(a.directions)
-        measure = _descriptors.least_rotated_distance
+        measure = _transform_distances.least_rotated_distance
     return measure(a.values, b.values, a.heights, power=int(metric[1]))
 
 

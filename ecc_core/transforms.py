@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _descriptors
+from ecc_core import _directions
 from ecc_core._arrays.shapes import ShapeRequest
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, with_facts
 from ecc_core._request.boundary import Domain
@@ -249,7 +249,7 @@ def sample_directions(n: int, ndim: int) -> Floats:
         raise TypeError(f"`{name}` must be an int, got {given!r}")
     if axes not in (1, 2, 3):
         raise ValueError(f"`ndim` must be 1, 2 or 3, got {ndim}")
-    return _descriptors.sample_directions(count, axes)
+    return _directions.sample_directions(count, axes)
 
 
 @overload

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core import _descriptors
+from ecc_core import _directions
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.boundary import Domain, boundary_of
@@ -28,7 +28,7 @@ def unit_vectors(directions: Any, ndim: int) -> Floats:
         raise ValueError(
             f"`directions` must be vectors for points of {ndim} coordinates, got {count}"
         )
-    return _descriptors.sample_directions(count, ndim)
+    return _directions.sample_directions(count, ndim)
 
 
 class ShapeRequest(NamedTuple):

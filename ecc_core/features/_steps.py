@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._descriptors import height_weights
 from ecc_core._io.tables import CurveTable, curves_of_table, quantity_of
+from ecc_core._transform_distances import height_weights
 from ecc_core.results import (
     CurveResult,
     EulerTransform,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, closed
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
-from ecc_core._backends.cpu.levels import sum_levels
+from ecc_core._backends.cpu.exact import sum_levels
 from ecc_core._backends.cpu.order import narrowed
 from ecc_core._backends.cpu.scans.blocks import MOST_BLOCK_COLUMNS, Scanner
 from ecc_core._backends.cpu.scans.rows import MOST_COLUMNS, add_rows

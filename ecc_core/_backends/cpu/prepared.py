@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
-from ecc_core._backends.cpu.levels import range_at
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, cut, kept_arrays, lay_out
 from ecc_core._backends.cpu.scans.stacks import cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Box, Source, address_of
+from ecc_core._backends.cpu.value_range import range_at
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
 from ecc_core._request.thresholds import Thresholds

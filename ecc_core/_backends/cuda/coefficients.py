@@ -24,15 +24,17 @@ from ecc_core._backends.cuda.kernels import (
     processors,
     shared_limit,
 )
+from ecc_core._backends.cuda.points import (
+    POINTS,
+    plan_points,
+)
 from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
 from ecc_core._backends.cuda.samples import (
-    POINTS,
     SAMPLES,
     Arrangement,
     Images,
     placed_samples,
     plain_samples,
-    plan_points,
 )
 from ecc_core._backends.cuda.scan import running_sums
 

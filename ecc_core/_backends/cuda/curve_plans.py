@@ -28,13 +28,15 @@ from ecc_core._backends.cuda.samples import (
     MASK,
     Arrangement,
     Images,
+)
+from ecc_core._backends.cuda.scan import SUM_THREADS, Number, Scan, plan_scan
+from ecc_core._backends.cuda.value_range import (
     as_range,
     plan_range,
     plan_range_of_samples,
     range_of,
     read_range,
 )
-from ecc_core._backends.cuda.scan import SUM_THREADS, Number, Scan, plan_scan
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
 from ecc_core._request.thresholds import Thresholds, even_thresholds

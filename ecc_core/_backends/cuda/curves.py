@@ -20,8 +20,14 @@ from ecc_core._backends.cuda.calls import WORDS, is_set, take_reply
 from ecc_core._backends.cuda.coefficients import counted_curves, image_coefficients
 from ecc_core._backends.cuda.kernels import NAN_REPORT
 from ecc_core._backends.cuda.recode import RecodedScan, recoded_scan
-from ecc_core._backends.cuda.samples import Arrangement, Images, find_range
+from ecc_core._backends.cuda.samples import (
+    Arrangement,
+    Images,
+)
 from ecc_core._backends.cuda.scan import Number, Scan, pick_levels, scan_of
+from ecc_core._backends.cuda.value_range import (
+    find_range,
+)
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 

@@ -18,15 +18,17 @@ from ecc_core._backends.cuda.arrays import (
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, stream_zeros, take_reply
 from ecc_core._backends.cuda.kernels import ELEMENTS, Variant
+from ecc_core._backends.cuda.points import (
+    POINTS,
+    WARPS,
+    plan_points,
+)
 from ecc_core._backends.cuda.samples import (
     DATA,
-    POINTS,
     THREADS,
-    WARPS,
     Images,
     Samples,
     plain_samples,
-    plan_points,
     samples_of,
 )
 from ecc_core._backends.cuda.scan import pick_levels

@@ -1,4 +1,4 @@
-"""Images with any strides, which kernels read sample by sample: their range and coefficients."""
+"""Images with any strides, as kernels read them sample by sample."""
 
 import math
 from typing import Any, NamedTuple, Self
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs
-from ecc_core._backends.cuda.arrays import ArrayView, Placement, check_not_capturing, is_alike
-from ecc_core._backends.cuda.bins import BINS, Prepared
-from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
+from ecc_core._backends.cuda.arrays import ArrayView, Placement, is_alike
+from ecc_core._backends.cuda.bins import Prepared
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import (
     ELEMENTS,
     ITEM_BYTES,
@@ -27,10 +27,7 @@ DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scal
 LANES = SAMPLES.word("lanes", 4)
 THREADS = 256
 BLOCKS = 8  # Blocks on a multiprocessor.
-BLOCKS_OF_RANGE = 6
-SAMPLES_A_BLOCK = 16 * THREADS
 PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
-SIGN = 1 << 63
 
 
 class Images(NamedTuple):
@@ -193,144 +190,3 @@ def _heights(direction: Direction, _device: int) -> Any:
     along = direction.terms
     missing = np.zeros(3 - len(along))
     return programs.upload(np.concatenate([missing, *along]))
-
-
-def find_range(images: Images) -> tuple[Any, Any, bool]:
-    """Wait for the smallest and the largest finite value or None, and whether there is a NaN."""
-    if not images.view.array.size:
-        return None, None, False
-    arrangement = Arrangement.of(images)
-    device = arrangement.placement.device
-    return as_range(read_range(range_of(arrangement), device, *images.addresses), arrangement)
-
-
-def range_of(images: Arrangement) -> Call:
-    """Return the launch that finds the range of images, which is kept for their layout."""
-    if images.mask is None and images.direction is None:
-        return _kept_plan("range", "find_range", images.placement, images.variant)
-    return _kept_samples_plan(images, "range", "find_range")
-
-
-def read_range(call: Call, device: int, data: int, mask: int) -> tuple[int, ...]:
-    """Launch, and wait for what the kernel tells the host (range.cu)."""
-    check_not_capturing()
-    reply = take_reply(device)
-    image, found_at, answer = call.places
-    addresses = (found_at, reply.memory.data.ptr), (answer, reply.address)
-    call.launch([(image + DATA, data), (image + MASK, mask), *addresses])
-    found = reply.wait(5)
-    reply.release()
-    return tuple(found)
-
-
-def as_range(found: tuple[int, ...], images: Arrangement) -> tuple[Any, Any, bool]:
-    """Return the smallest and the largest finite value or None, and whether there is a NaN."""
-    least = found[0] | found[1] << 32
-    largest = found[2] | found[3] << 32
-    some = found[4] & 1
-    nan = found[4] >> 1
-    if not some:
-        return None, None, bool(nan)
-    element = "float64" if images.direction is not None else images.element
-    low, high = (_value(number, element) for number in (~(least ^ SIGN), largest ^ SIGN))
-    return low, high, bool(nan)
-
-
-def plan_range(source: str, name: str, placement: Placement, variant: Variant, *more: Any) -> Call:
-    """Return the launch of a kernel that includes range.cuh, without addresses.
-
-    The images have no mask and no direction. `more` are arguments behind those of range.cuh.
-    """
-    shape, strides, *_ = placement
-    item = ITEM_BYTES[variant.element]
-    size = math.prod(shape)
-    contiguous = item
-    for length, step in zip(shape[::-1], strides[::-1], strict=True):
-        if length > 1 and step != contiguous:
-            break
-        contiguous *= length
-    else:
-        if size % SAMPLES_A_BLOCK == 0:  # Samples are divided into rows that a block reads at once.
-            shape = (1, size // SAMPLES_A_BLOCK, SAMPLES_A_BLOCK)
-            strides = (size * item, SAMPLES_A_BLOCK * item, item)
-    placement = placement._replace(shape=shape, strides=strides)
-    samples = plain_samples(placement, variant, vector=True)
-    resident = BLOCKS_OF_RANGE
-    return samples.plan(source, name, {"BLOCKS": resident}, 0, 0, *more, resident=resident)
-
-
-_kept_plan = programs.plan(plan_range)
-
-
-def plan_range_of_samples(arrangement: Arrangement, source: str, name: str, *more: Any) -> Call:
-    """Return the launch of a kernel as :func:`plan_range` does, also with a mask or a direction."""
-    samples = placed_samples(arrangement, vector=True)
-    return samples.plan(source, name, {}, 0, 0, *more)
-
-
-_kept_samples_plan = programs.plan(plan_range_of_samples)
-
-
-def _value(bits: int, element: str) -> Any:
-    """Return the value that belongs to the 64 bits of an ordinal (samples.cuh)."""
-    if element in NARROW_TYPES or ("float" in element and element != "float64"):
-        own = bits & 0xFFFFFFFF
-        key = np.uint32(own ^ 0x7FFFFFFF if own >> 31 else own).view(np.float32)
-        if "float" in element:
-            return np.float16(key) if element == "float16" else key
-        dtype = np.dtype(np.uint8 if element == "bool" else element)
-        return dtype.type(int(key) - (1 << 23) + int(np.iinfo(dtype).min))
-    ordinal = np.array([bits & (2 * SIGN - 1)], np.uint64).view(np.int64)
-    if element == "float64":
-        return (ordinal ^ (ordinal >> 63 & (SIGN - 1))).view(np.float64)[0]
-    unsigned = element.startswith("u")
-    offset = 1 << (8 * ITEM_BYTES[element] - 1) if unsigned else 0
-    return np.dtype(element).type(int(ordinal[0]) + offset)
-
-
-NARROW_TYPES = ("bool", "uint8", "int8", "uint16", "int16")
-POINTS = Struct("points.cuh", "Points")
-WARPS = THREADS // 32
-COLUMNS = 30  # Columns that a warp owns.
-WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
-RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
-SLICES_A_WARP = (16, 128)  # The fewest slices of a warp, and the most.
-MOST_ROWS_OF_LANE = 14  # The most rows of a lane in images of one slice.
-FEW_ROWS_OF_LANE = 4
-WAVES = 32  # blocks for each multiprocessor, if there are so many
-
-
-def _rows_of_lane(samples: Samples, *, wide: bool) -> int:
-    """Return how many rows of an image a lane reads: as many as registers allow, or a few.
-
-    Small images take as long as one of their warps, so that a few rows are better.
-    """
-    images, depth, height, width = samples.shape
-    if height == 1:
-        return 1
-    if depth > 1:
-        return 4 if wide else 6
-    warps = images * ceil_div(width, COLUMNS) * ceil_div(height, MOST_ROWS_OF_LANE)
-    return FEW_ROWS_OF_LANE if warps < processors(samples.device) else MOST_ROWS_OF_LANE
-
-
-def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
-    """Return the launch of the kernel of points.cu, without addresses and Bins.
-
-    `rows` are the labels that a block counts in shared memory, `bins` those of each region.
-    """
-    images, depth, height, width = samples.shape
-    flat = depth == 1
-    wide = samples.options["ELEMENT"] in WIDE_ELEMENTS
-    wide |= bool(samples.options["DIRECTIONAL"])
-    lines = _rows_of_lane(samples, wide=wide)
-    warps = images * ceil_div(width, COLUMNS) * ceil_div(height, lines)
-    wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
-    steps = min(max(wanted, SLICES_A_WARP[0]), SLICES_A_WARP[1], depth)
-    macros = samples.options | macros
-    macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
-    points = POINTS(label_strides=[height * width, width, 1], steps=steps, rows=rows)
-    grid = (ceil_div(warps * ceil_div(depth, steps), WARPS),)
-    shared = 16 * ceil_div(rows * bins, 4)
-    given = samples.image, points, BINS()
-    return plan_call("points", "points", macros, grid, THREADS, given, shared)

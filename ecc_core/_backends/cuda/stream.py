@@ -20,7 +20,12 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import ArrayView, as_cupy, element_of
 from ecc_core._backends.cuda.curves import enqueue
 from ecc_core._backends.cuda.kernels import variant_of
-from ecc_core._backends.cuda.samples import Images, find_range
+from ecc_core._backends.cuda.samples import (
+    Images,
+)
+from ecc_core._backends.cuda.value_range import (
+    find_range,
+)
 from ecc_core._partition import Partition
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE

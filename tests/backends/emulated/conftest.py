@@ -39,11 +39,11 @@ KERNEL_FLAGS = ("-Og", "-nostdlib")
 GRID_FLAG = "-O2"
 KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
 MODULES = (
-    "programs arrays bins calls kernels scan_plans recipe scan samples recode "
-    "regions coefficients curves curve_plans launch keys forests torus tunnels pairs betti "
-    "pair_errors gathering region_betti surface cells component_sizes flooding "
-    "transform_sampling transform_masks wide_sums transform complexes "
-    "simplicial_layout stars simplicial_plans simplicial_memory simplicial"
+    "programs arrays bins calls kernels scan_plans recipe scan samples value_range points "
+    "recode regions coefficients curves curve_plans launch keys forests torus tunnels pairs "
+    "betti pair_errors gathering region_betti surface cells component_sizes flooding "
+    "transform_sampling transform_masks wide_sums transform complexes simplicial_layout stars "
+    "simplicial_plans simplicial_memory simplicial"
 )
 
 
