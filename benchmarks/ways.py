@@ -12,15 +12,18 @@ from __future__ import annotations
 import os
 
 os.environ["NUMBA_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import dask
 import dask.array
 import numpy as np
+import torch
 from report import Row, in_turns, row, run
 from scipy.ndimage import find_objects, gaussian_filter, label
 
@@ -28,6 +31,11 @@ import ecc_core as ecc
 from ecc_core._backends.cpu import curves
 from ecc_core._backends.cpu.encoders import plans
 from ecc_core._backends.cpu.soft.coefficients import coefficients
+from ecc_core._backends.cpu.soft.sums import Sums
+from ecc_core._backends.soft import SoftImages
+from ecc_core._request.filtration import Filtration
+from ecc_core._torch import cpu, curve, plain
+from ecc_core.nn.functional import soft_euler_curve
 
 EVEN = np.linspace(0, 1, 255)
 TURNS = 5
@@ -124,11 +132,97 @@ def loops(quick: bool) -> Iterator[Row]:
     yield compared(case, lambda: ecc.region_curves(image, labels, EVEN, workers=1), by_boxes)
     for shape in ((16, 28, 28), (1, side, side)):
         batch = noise(*shape)
+        in_place = partial(coefficients, batch, False, 1)
+        scanned = partial(curves.coefficients, batch, Filtration(2, 1), workers=1)
+        yield compared(f"coefficients of {shape}, in place or by the scan", in_place, scanned)
+    few = np.linspace(0, 1, 16)
+    second = noise(side, side)
+
+    def by_curves() -> None:
+        for level in few:
+            ecc.euler_curve(image, few, mask=second <= level, workers=1)
+
+    yield compared(
+        "a surface of 16 x 16 thresholds, or a curve for each second threshold",
+        lambda: ecc.euler_surface(image, second, few, few, workers=1),
+        by_curves,
+    )
+    for shape, scale in (((side // 2, side // 2), 8), ((side // 16,) * 3, 3)):
+        field = gaussian_filter(noise(*shape), scale)
+        inside = field > np.median(field)
+        weights = inside.astype(np.int64)
         yield compared(
-            f"coefficients of {shape}, in place or by the scan",
-            lambda batch=batch: coefficients(batch, False, 1),
-            lambda batch=batch: [ecc.euler_coefficients(one, connectivity=1) for one in batch],
+            f"16 directions of a mask of {shape}, or of weights",
+            lambda inside=inside: ecc.euler_transform(inside, 16, 64, workers=1),
+            lambda weights=weights: ecc.euler_transform(weights, 16, 64, weighted=True, workers=1),
         )
+    labels, count = label(smooth(side // 2, side // 2) > 0.5)
+
+    def by_masks(labels: np.ndarray = labels) -> None:
+        for number, box in enumerate(find_objects(labels), 1):
+            ecc.euler_transform(labels[box] == number, 16, 64, workers=1)
+
+    yield compared(
+        f"16 directions of {count} regions, in one pass or box by box",
+        lambda: ecc.region_transforms(labels, 16, 64, workers=1),
+        by_masks,
+    )
+
+
+@contextmanager
+def summed(by_points: bool) -> Iterator[None]:
+    """Sum soft curves point by point, or in windows."""
+    kept = Sums._takes_points
+    Sums._takes_points = lambda *_: by_points  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Sums._takes_points = kept  # type: ignore[method-assign]
+
+
+def soft(quick: bool) -> Iterator[Row]:
+    """Soft curves and their gradients."""
+    side = 4 if quick else 1
+    cases = ((32, 28, 32), (8, 256, 32), (1, 512, 64), (1, 1024, 256))
+    for images, length, count in cases:
+        rows = length // side
+        image = torch.from_numpy(noise(images, 1, rows, rows)).requires_grad_()
+        levels = torch.linspace(0, 1, count)
+
+        def step(
+            by_points: bool, image: torch.Tensor = image, levels: torch.Tensor = levels
+        ) -> None:
+            with summed(by_points):
+                found = soft_euler_curve(image, levels, sharpness=2.0 * len(levels))
+                found.sum().backward()
+
+        size = f"{images} images of {rows} x {rows}, {count} levels"
+        yield compared(f"{size}, points or windows", partial(step, True), partial(step, False))
+    for images, length, count in cases[:2]:
+        rows = length // side
+        image = torch.from_numpy(noise(images, rows, rows))
+        given = SoftImages(
+            image=image,
+            thresholds=torch.linspace(0, 1, count),
+            sharpness=torch.tensor(2.0 * count),
+            direction_terms=None,
+            mask=None,
+            connectivity=2,
+            superlevel=False,
+        )
+        size = f"{images} images of {rows} x {rows}, {count} levels"
+        with torch.no_grad():
+            kernels = partial(cpu.curves, given, False)
+            yield compared(
+                f"{size}, kernels or coefficients in torch",
+                kernels,
+                partial(plain.curves, given, False),
+            )
+            yield compared(
+                f"{size}, kernels or cells in torch",
+                kernels,
+                partial(curve._plain, *given, "raster", False),
+            )
 
 
 def partitions(quick: bool) -> Iterator[Row]:
@@ -170,4 +264,9 @@ ABOUT = (
 )
 
 if __name__ == "__main__":
-    run("ways", "Ways", ABOUT, {"keys": keys, "loops": loops, "partitions": partitions})
+    run(
+        "ways",
+        "Ways",
+        ABOUT,
+        {"keys": keys, "loops": loops, "soft": soft, "partitions": partitions},
+    )

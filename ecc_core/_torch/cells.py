@@ -1,4 +1,9 @@
-"""Cells of a batch of images, and their values."""
+"""Cells of a batch of images, and their values.
+
+Models that are exported to ONNX sum over cells, which are maxima of windows. Sums over points with
+coefficients (`plain.py`) are as fast for small images, and 1.2 times as fast for 8 of 256 x 256,
+but need additions to parts of an array, which ONNX does not have.
+"""
 
 import itertools
 from collections.abc import Iterator

