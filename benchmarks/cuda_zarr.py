@@ -40,7 +40,8 @@ def write(path: Path, gib: int) -> zarr.Array:
 
     def fill(index: tuple[int, ...]) -> None:
         along = zip(index, CHUNK, strict=True)
-        box = tuple([slice(i * n, (i + 1) * n) for i, n in along])
+        starts = [(i * n, n) for i, n in along]
+        box = tuple([slice(start, start + n) for start, n in starts])
         noise = np.random.default_rng(index).integers(0, 1 << 64, np.prod(CHUNK) // 8, np.uint64)
         volume[box] = noise.view(np.uint8).reshape(CHUNK)
 
@@ -89,8 +90,11 @@ def main() -> None:
     for count in sorted({1, len(arguments.devices)}, reverse=True):
         devices = arguments.devices[:count]
         name = f"euler_curve, {count} devices"
-        call = partial(ecc.euler_curve, volume, devices=devices)
-        curves.append(timed(name, lambda call=call: call().values))
+
+        def curve(devices: list[int] = devices) -> Any:
+            return ecc.euler_curve(volume, devices=devices).values
+
+        curves.append(timed(name, curve))
     curves += [
         timed(f"ecc stack --device {name}", partial(stack, name)) for name in ("cuda", "cpu")
     ]

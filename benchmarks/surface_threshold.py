@@ -67,7 +67,8 @@ def study(triangles: np.ndarray, steps: int) -> dict[str, Any]:
 
     found = gaussian_threshold((count,), ALPHA, residuals=maps(TRAINED), simplices=triangles)
     repetitions = range(TESTED // AT_ONCE)
-    largest = np.concatenate([maps(AT_ONCE).max(axis=1) for _ in repetitions])
+    maxima = [maps(AT_ONCE).max(axis=1) for _ in repetitions]
+    largest = np.concatenate(maxima)
     bound = float(norm.isf(ALPHA / count))
     return {
         "steps": steps,

@@ -71,7 +71,9 @@ def groups(task: str, sides: dict[int, int]) -> list[Callable[[np.random.Generat
     shape = (sides[ndim],) * ndim
     if "grain" in task:
         return [lambda rng, s=s: gaussian_field(shape, s, rng) for s in GRAINS[ndim]]
-    return [lambda rng, r=r: ridges(shape, GRAINS[ndim][0], r, rng) for r in (0.0, RIDGES[ndim])]
+    grain = GRAINS[ndim][0]
+    strengths = 0.0, RIDGES[ndim]
+    return [lambda rng, r=r: ridges(shape, grain, r, rng) for r in strengths]
 
 
 def describe(image: Image) -> dict[str, Features]:
@@ -151,7 +153,8 @@ def draw(outcome: Outcome) -> Figure:
     with plt.rc_context(QUIET):
         figure = Figure(figsize=(9, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
-        names = [row["features"] for row in next(iter(separated.values()))]
+        first = next(iter(separated.values()))
+        names = [row["features"] for row in first]
         for i, (name, colour) in enumerate(zip(names, (BLUE, GREEN, VERMILION, GRAY), strict=True)):
             found = [rows[i]["area"] for rows in separated.values()]
             means = [one["mean"] for one in found]

@@ -257,6 +257,10 @@ def _in_order(opened: Opened) -> Opened:
     )
     if opened.parts:
         in_order = replace(in_order, parts=ordered(opened.parts))
-    if file_of is not None:
-        in_order = replace(in_order, file_of=lambda chunk: file_of(as_stored(chunk)))
-    return in_order
+    if file_of is None:
+        return in_order
+
+    def file_in_order(chunk: tuple[int, ...]) -> str:
+        return file_of(as_stored(chunk))
+
+    return replace(in_order, file_of=file_in_order)

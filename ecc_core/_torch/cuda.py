@@ -242,9 +242,8 @@ def adds_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool
         return False
     if len(directions) > soft_heights.MOST_DIRECTIONS:
         return False
-    if any(t.dtype != images.dtype or t.get_device() != place for t in tensors):
-        return False
-    return not any(t.is_neg() for t in tensors)
+    alike = [t.dtype == images.dtype and t.get_device() == place for t in tensors]
+    return all(alike) and not any(t.is_neg() for t in tensors)
 
 
 def with_heights(

@@ -15,6 +15,7 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.loss_steps import Kind as Kind
 from ecc_core._backends.cuda.loss_steps import LossSteps, plan_loss
+from ecc_core._torch.addresses import address_of, addresses_of
 from ecc_core._torch.operators import gradients_in_torch, is_plain
 
 TARGETS = (torch.float32, torch.bool)
@@ -70,8 +71,8 @@ class _Loss(torch.autograd.Function):
         with soft.launching(images) as (_, stream):
             losses: Tensor = images.new_empty(shape)
             work = images.new_empty(steps.work)
-            addresses = tuple(map(_address, (images, targets, mask, levels)))
-            written = losses.data_ptr(), _address(by_images)
+            addresses = addresses_of((images, targets, mask, levels))
+            written = losses.data_ptr(), address_of(by_images)
             steps.forward(stream, addresses, *written, work.data_ptr())
         ctx.save_for_backward(images, by_images)
         ctx.usual = usual
@@ -88,7 +89,3 @@ class _Loss(torch.autograd.Function):
         if gradient.dim():  # A loss of each image is a factor of all its points.
             gradient = gradient.reshape(*gradient.shape, *[1] * (images.dim() - gradient.dim()))
         return by_images * gradient, *rest
-
-
-def _address(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()

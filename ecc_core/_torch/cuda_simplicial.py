@@ -11,6 +11,7 @@ from torch.cuda import is_current_stream_capturing
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.shape_steps import Kind, Shapes, ShapeSteps, plan_shapes
+from ecc_core._torch.addresses import address_of, addresses_of
 from ecc_core._torch.increasing import increasing_in_torch
 from ecc_core._torch.operators import gradients_in_torch, is_plain
 from ecc_core._torch.simplicial import soft_simplices
@@ -130,8 +131,8 @@ class _Shapes(torch.autograd.Function):
             sums = None
             if chunks > 1:
                 sums = points.new_empty(chunks * curves.numel(), dtype=torch.float64)
-            written = kept.data_ptr(), _address(sums), curves.data_ptr()
-            call.reply = steps.forward(stream, shapes, _addresses(tensors), *written)
+            written = kept.data_ptr(), address_of(sums), curves.data_ptr()
+            call.reply = steps.forward(stream, shapes, addresses_of(tensors), *written)
         batch, number, simplices = call.complexes
         ctx.save_for_backward(points, *tensors, kept, batch, *simplices)
         ctx.shapes = number
@@ -159,18 +160,10 @@ class _Shapes(torch.autograd.Function):
         found = by_points, by_directions, by_scale, by_levels, by_sharpness
         with soft.launching(kept) as (_, stream):
             work = kept.new_empty(steps.work, dtype=torch.float64)
-            read = complexes.at(points), _addresses(numbers), kept.data_ptr()
-            written = upstream.data_ptr(), work.data_ptr(), _addresses(found)
+            read = complexes.at(points), addresses_of(numbers), kept.data_ptr()
+            written = upstream.data_ptr(), work.data_ptr(), addresses_of(found)
             steps.backward(stream, *read, *written)
         return by_points, by_directions, by_scale, by_levels, None, by_sharpness, None
-
-
-def _address(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
-
-
-def _addresses(tensors: Sequence[Tensor | None]) -> tuple[int, ...]:
-    return tuple([0 if tensor is None else tensor.data_ptr() for tensor in tensors])
 
 
 def _by_operators(points: Tensor, numbers: Numbers, complexes: Complexes, kind: Kind) -> Tensor:

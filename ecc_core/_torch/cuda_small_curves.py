@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.curve_steps import CurvePasses, plan_curves
+from ecc_core._torch.addresses import address_of
 from ecc_core._torch.curve import gradients_of
 from ecc_core._torch.operators import is_plain
 
@@ -81,13 +82,9 @@ class _Small(torch.autograd.Function):
             given = image.data_ptr(), thresholds.data_ptr(), sharpness.data_ptr()
             of_image, of_level = gradient.stride()
             upstream = gradient.data_ptr(), of_image, of_level
-            found = _address(by_image), _address(by_thresholds), _address(by_sharpness)
+            found = address_of(by_image), address_of(by_thresholds), address_of(by_sharpness)
             passes.backward(stream, given, kept.data_ptr(), upstream, found)
         return by_image, by_thresholds, by_sharpness, None, None, None
-
-
-def _address(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
 
 
 def _by_operators(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:

@@ -82,6 +82,13 @@ def no_second_derivatives(results: str) -> Callable[..., Any]:
     return refuse
 
 
+def _resolved(argument: Any) -> Any:
+    """Return an argument, as a tensor of its own if it is a negated view."""
+    if isinstance(argument, Tensor) and argument.is_neg():
+        return argument.resolve_neg()
+    return argument
+
+
 def _differentiable(
     operator: Callable[..., Any],
     implementation: Callable[..., Any],
@@ -104,8 +111,7 @@ def _differentiable(
         if first.device.type in DEVICES and not mapped:
             # The dispatcher takes as long as some kernels, and is left out. It would also resolve
             # negated views, which is done here.
-            plain = [a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
-            return implementation(*plain)
+            return implementation(*map(_resolved, args))
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*args)
 

@@ -144,8 +144,12 @@ def order_ties(keys, order):
             return False
         before = key
         i = k
-        while i > first and np.uint64(keys[np.uint64(order[i - 1])]) > key:
-            order[i], order[i - 1] = order[i - 1], order[i]
+        while i > first:
+            earlier = order[i - 1]
+            if np.uint64(keys[np.uint64(earlier)]) <= key:
+                break
+            order[i - 1] = order[i]
+            order[i] = earlier
             i -= 1
     return True
 

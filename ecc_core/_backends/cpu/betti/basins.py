@@ -191,7 +191,9 @@ def make_trees(keys, places, minima, frame, nodes, histogram):
         is_frame = frame and node == 0
         tree[node] = node
         known[node] = -1 if is_frame else places[node]
-        births[node] = NONE if is_frame else np.uint64(keys[np.uint64(places[node])])
+        births[node] = NONE
+        if not is_frame:
+            births[node] = np.uint64(keys[np.uint64(places[node])])
         closed[node] = node < minima and not is_frame
         opens[node] = ALL if closed[node] else births[node]
         if histogram.size and node < minima and not is_frame:

@@ -68,7 +68,8 @@ def _bits_where(builder: Any, relation: str, found: Any, byte: int) -> Any:
 
 
 def _write(builder: Any, word: Any, planes: Any, plane: int, at: Any, size: Any) -> None:
-    builder.store(word, planes.one(builder.add(at, builder.mul(size, I64(plane)))))
+    first = builder.mul(size, I64(plane))
+    builder.store(word, planes.one(builder.add(at, first)))
 
 
 def _edges_at(builder: Any, axis: int, place: Any, width: Any) -> Any:

@@ -293,8 +293,9 @@ class Near(NamedTuple):
 
 
 def near_of(padded: tuple[int, ...], cubes: bool) -> Near:
-    strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(len(padded))])
-    offsets = np.array(list(itertools.product((-1, 0, 1), repeat=len(padded))))
+    ndim = len(padded)
+    strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(ndim)])
+    offsets = np.array(list(itertools.product((-1, 0, 1), repeat=ndim)))
     far = np.abs(offsets).sum(axis=1)
     bits = np.flatnonzero((far > 0) & (cubes | (far == 1)))
     places: Points = offsets @ strides

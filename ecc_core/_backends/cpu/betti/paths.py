@@ -95,7 +95,8 @@ def number_rows(edges, gradient, starts, numbers):
 def next_edge(edge, byte, side, paths):
     """Return one of the edges to which paths go on from an edge."""
     around, home, width = paths
-    return edge_at_home(home, edge + around[np.uint64(path_index(edge & 3, byte & 7, side))], width)
+    index = np.uint64(path_index(edge & 3, byte & 7, side))
+    return edge_at_home(home, edge + around[index], width)
 
 
 @subroutine()

@@ -230,7 +230,9 @@ def _find_cells(values, bits, grid, order, cells, keys):
         nan = value != value
         bad |= nan
         beyond |= (of(key ^ turn) > limit) & ~nan
-        cells[i] = np.uint32(np.int32(last + number(1)) if nan else np.int32(place))
+        if nan:
+            place = last + number(1)
+        cells[i] = np.uint32(np.int32(place))
         keys[i] = key ^ stored
     return beyond, bad
 

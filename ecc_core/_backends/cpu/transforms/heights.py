@@ -112,7 +112,9 @@ def find_bin(height, grid):
         low = grid.first[cell]
         high = grid.first[cell + 1]
     else:  # The cell may be off by one: rounding moves the place by much less than that.
-        cell = int(min(position, float(top))) if position > 0.0 else 0
+        cell = 0
+        if position > 0.0:
+            cell = int(min(position, float(top)))
         low = max(cell - 1, 0)
         high = min(cell + 2, top)
     while low < high:
