@@ -60,6 +60,21 @@ class Minima(NamedTuple):
     """The place that got its label last, at which the list of its points begins; -1 for none."""
 
 
+class Labelled(NamedTuple):
+    """The labels of points so far, and what is needed to replace them."""
+
+    labels: Any
+    """Numbers of minima, by place."""
+    twins: Any
+    """Of a point of a periodic image, the next place that has its value, or -1; none of others."""
+    origins: Any
+    """The number that a point got first, if its label was replaced; none if that is of no use."""
+    earlier: Any
+    """The point that got the same label before."""
+    minima: Any
+    """What is known of each minimum."""
+
+
 class Flooded(NamedTuple):
     """The labels of points, and what is known of minima."""
 
@@ -100,15 +115,17 @@ def flood_in_order(
     flood(
         order=points.order,
         rows=rows_of(points.link, points.staged.steps, labels.dtype),
-        twins=points.twins,
         forks=(points.links, points.offsets),
         values=(births, deaths),
         least=births.dtype.type(least),
         never=never,
-        labels=labels,
-        origins=first,
-        earlier=scratch.take("earlier points", size, index),
-        minima=minima,
+        labelled=Labelled(
+            labels=labels,
+            twins=points.twins,
+            origins=first,
+            earlier=scratch.take("earlier points", size, index),
+            minima=minima,
+        ),
     )
     return Flooded(labels, first, minima)
 
@@ -170,39 +187,42 @@ def mark_points(minima, forks, never, labels, twins):
 
 
 @subroutine(forceinline=True)
-def label_point(place, label, labels, twins, earlier, minima):
+def label_point(place, label, points):
     """Label a point that enters, and list it among those that have its label, if it may change.
 
     Place 0 lies in the border around the image: what is not to be listed is written there, which
     takes less time than a branch.
     """
-    set_label(place, label, labels, twins)
+    minima = points.minima
+    set_label(place, label, points.labels, points.twins)
     listed = np.uint64(0 if minima.settled[np.uint64(label)] else place)
-    earlier[listed] = minima.first_points[np.uint64(label)]
+    points.earlier[listed] = minima.first_points[np.uint64(label)]
     minima.first_points[np.uint64(label)] = place
 
 
 @subroutine(forceinline=True)
-def label_component(root, label, labels, twins, origins, earlier, minima):
+def label_component(root, label, points):
     """Give all points of a component that is not settled a label."""
+    minima = points.minima
     minimum = np.int64(root)
     while minimum:
         if minimum != label:
             place = np.int64(minima.first_points[np.uint64(minimum)])
             while place >= 0:
-                set_label(place, label, labels, twins)
-                if origins.size:
-                    origins[np.uint64(place)] = minimum
-                place = np.int64(earlier[np.uint64(place)])
+                set_label(place, label, points.labels, points.twins)
+                if points.origins.size:
+                    points.origins[np.uint64(place)] = minimum
+                place = np.int64(points.earlier[np.uint64(place)])
         minimum = np.int64(minima.following[np.uint64(minimum)])
 
 
 @subroutine(forceinline=True)
-def settle(root, labels, twins, origins, earlier, minima):
+def settle(root, points):
     """Settle a component whose oldest minimum lasts, if it is not settled."""
-    if not minima.settled[np.uint64(root)]:
-        label_component(root, root, labels, twins, origins, earlier, minima)
-        minima.settled[np.uint64(root)] = True
+    settled = points.minima.settled
+    if not settled[np.uint64(root)]:
+        label_component(root, root, points)
+        settled[np.uint64(root)] = True
 
 
 @subroutine(forceinline=True)
@@ -254,52 +274,54 @@ def end_components(fork, met, count, oldest, values, least, minima):
 
 
 @subroutine(forceinline=True)
-def join_at_fork(place, rows, oldest, joined, labels, twins, origins, earlier, minima):
+def join_at_fork(place, rows, oldest, joined, points):
     """Label the components that meet at a fork if one of them is settled; return the fork's label.
 
     `joined` are the components that end, how many of these last, and how many there are.
     """
     met, lasting, ended = joined
+    labels = points.labels
+    minima = points.minima
     if lasting == 0 and not minima.settled[np.uint64(oldest)]:
         for i in range(ended):
             minima.following[np.uint64(minima.last[np.uint64(oldest)])] = met[i]
             minima.last[np.uint64(oldest)] = minima.last[np.uint64(met[i])]
         return least_label(labels, place, rows.firsts, rows.hidden)
-    settle(oldest, labels, twins, origins, earlier, minima)
+    settle(oldest, points)
     for i in range(lasting):
-        settle(met[i], labels, twins, origins, earlier, minima)
+        settle(met[i], points)
     label = least_label(labels, place, rows.firsts, rows.hidden)
     for i in range(lasting, ended):
-        label_component(met[i], label, labels, twins, origins, earlier, minima)
+        label_component(met[i], label, points)
     return label
 
 
 @kernel()
-def flood(order, rows, twins, forks, values, least, never, labels, origins, earlier, minima):
+def flood(order, rows, forks, values, least, never, labelled):
     """Label points in the order in which they enter.
 
     A point that has yet to enter has the label `never`, except minima and forks, see
     :func:`mark_points`. `forks` are the links of forks, and the distances of their members.
-    `values` are those of minima and forks. `earlier` has for each point the one that got the same
-    label before it.
+    `values` are those of minima and forks.
     """
     order = bare(order)
     links = bare(forks[0])
     offsets = bare(forks[1])
     values = bare(values[0]), bare(values[1])
     rows = Rows(bare(rows.firsts), bare(rows.hidden))
-    labels = bare(labels)
-    origins = bare(origins)
-    earlier = bare(earlier)
-    twins = bare(twins)
+    known = labelled.minima
     minima = Minima(
-        bare(minima.parents),
-        bare(minima.settled),
-        bare(minima.following),
-        bare(minima.last),
-        bare(minima.deaths),
-        bare(minima.merged_into),
-        bare(minima.first_points),
+        bare(known.parents),
+        bare(known.settled),
+        bare(known.following),
+        bare(known.last),
+        bare(known.deaths),
+        bare(known.merged_into),
+        bare(known.first_points),
+    )
+    labels = bare(labelled.labels)
+    points = Labelled(
+        labels, bare(labelled.twins), bare(labelled.origins), bare(labelled.earlier), minima
     )
     room = np.empty(MOST_MET, np.int64)  # This array owns the memory of the view.
     met = bare(room)
@@ -314,15 +336,13 @@ def flood(order, rows, twins, forks, values, least, never, labels, origins, earl
         if oldest >= 0:
             lasting, ended = end_components(fork, met, count, oldest, values, least, minima)
             joined = met, lasting, ended
-            label = join_at_fork(
-                place, rows, oldest, joined, labels, twins, origins, earlier, minima
-            )
+            label = join_at_fork(place, rows, oldest, joined, points)
         else:  # The least label around a minimum is its own, which it has already.
             label = least_label(labels, place, rows.firsts, rows.hidden)
-        label_point(place, label, labels, twins, earlier, minima)
+        label_point(place, label, points)
     for root in range(1, minima.parents.size):
         if minima.parents[root] == root:
-            settle(root, labels, twins, origins, earlier, minima)
+            settle(root, points)
 
 
 @kernel()

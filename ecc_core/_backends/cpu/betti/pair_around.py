@@ -90,8 +90,8 @@ def _across(piece: PairPiece, axis: int, pairing: Pairing) -> _Around:
     """Return the edges across an axis; those across axes before it are known already."""
     wraps = [touch and other < axis for other, touch in enumerate(pairing.wraps)]
     edges, keys, places, sides = edges_between(
-        *face_of(piece.graph.faces, piece, (axis, 1)),
-        *face_of(piece.graph.faces, piece, (axis, 0)),
+        face_of(piece.graph.faces, piece, (axis, 1)),
+        face_of(piece.graph.faces, piece, (axis, 0)),
         *layout_of(piece.box, axis, wraps),
         pairing.kind.connectivity > 1,
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, kind_of
 from ecc_core._backends.cpu.betti.launch import order_plan
+from ecc_core._backends.cpu.betti.pair_joins import Face
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.pair_options import PairOptions, Pairs, Places
@@ -175,9 +176,13 @@ def together(parts: Sequence[Pairs]) -> Pairs:
     return Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def face_of(nodes: dict[Side, Array], piece: PairPiece, side: Side) -> tuple[Array, Array, int]:
-    """Return the nodes and the keys of a side, and the place of its first point."""
-    return nodes[side], piece.faces[side].astype(np.uint64), piece.box.first(side)
+def face_of(nodes: dict[Side, Array], piece: PairPiece, side: Side) -> Face:
+    """Return the points of a side, whose nodes are given."""
+    return Face(
+        nodes=nodes[side],
+        keys=piece.faces[side].astype(np.uint64),
+        first=piece.box.first(side),
+    )
 
 
 def layout_of(

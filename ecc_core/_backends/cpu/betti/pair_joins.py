@@ -1,5 +1,7 @@
 """Kernels: edges between boxes that touch, with the points at which they enter, and their joins."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
@@ -9,6 +11,17 @@ ROWS_WRAP = np.uint8(1)
 """An edge crosses the side at which the rows of a face begin again."""
 COLUMNS_WRAP = np.uint8(2)
 """An edge crosses the side at which the columns of a face begin again."""
+
+
+class Face(NamedTuple):
+    """The points of one side of a box."""
+
+    nodes: Any
+    """The nodes of the points, (rows, columns)."""
+    keys: Any
+    """Their keys in uint64."""
+    first: int
+    """The place of the first point in the whole image."""
 
 
 @subroutine()
@@ -47,18 +60,23 @@ def wrapped(index, length, wraps):
 
 
 @kernel()
-def edges_between(nodes, keys, first, far_nodes, far_keys, far_first, steps, wraps, wide):
+def edges_between(near, far, steps, wraps, wide):
     """Return the edges between two faces that touch, and the points with which they enter.
 
-    These are pairs of nodes, keys, places and the sides of the faces that they cross. `keys` of
-    both faces are uint64. Places are in the whole image: `first` and `far_first` for the first
-    point of either face, and `steps` further for each row and column. `wraps` tells along which
-    axes of the face opposite sides touch.
+    These are pairs of nodes, keys, places and the sides of the faces that they cross. Places grow
+    by `steps` for each row and column of a face. `wraps` tells along which axes of the face
+    opposite sides touch.
 
     If `wide`, points are neighbours along diagonals too. A diagonal is left out where a point
     opposite to one of its ends has entered before: the edges within the faces and the straight ones
     join its ends. Of successive edges between the same nodes the first to enter is listed.
     """
+    nodes = near.nodes
+    keys = near.keys
+    first = near.first
+    far_nodes = far.nodes
+    far_keys = far.keys
+    far_first = far.first
     rows, columns = nodes.shape
     reach = 1 if wide else 0
     more = columns * (9 if wide else 1)  # A row adds at most so many edges.

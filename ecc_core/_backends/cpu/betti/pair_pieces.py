@@ -151,8 +151,8 @@ def join_pieces(low: PairPiece, high: PairPiece, axis: int, options: PairOptions
     more = high.graph
     moved = {side: face + np.int32(count) for side, face in more.faces.items()}
     edges, keys, places, _ = edges_between(
-        *face_of(low.graph.faces, low, (axis, 1)),
-        *face_of(moved, high, (axis, 0)),
+        face_of(low.graph.faces, low, (axis, 1)),
+        face_of(moved, high, (axis, 0)),
         *layout_of(low.box, axis, (False, False, False)),
         pairing.kind.connectivity > 1,
     )

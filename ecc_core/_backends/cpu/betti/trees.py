@@ -141,15 +141,15 @@ def basins_of(labels, ways, places, nodes):
 
 
 @kernel()
-def list_stars(keys, labels, ways, offsets, joins, forks, ends, places):
+def list_stars(keys, paths, offsets, joins, forks, ends, places):
     """List edges between nodes; points with several edges get those of their stars instead.
 
     The edges of a star are the pairs of the first lower neighbour and each of the others. Returns
     how many edges there are.
     """
     keys = bare(keys)
-    labels = bare(labels)
-    ways = bare(ways)
+    labels = bare(paths[0])
+    ways = bare(paths[1])
     joins = bare(joins)
     forks = bare(forks)
     ends = bare(ends)
@@ -197,7 +197,7 @@ def in_star_order(keys: Array, basins: Basins, steps: tuple[int, int, int]) -> t
     room = (offsets.size - 1) * forks.size
     ends = scratch.take("edges of stars", 2 * room, joins.dtype).reshape(-1, 2)
     places = scratch.take("places of stars", room, forks.dtype)
-    count = list_stars(keys, *basins.paths, offsets, joins, forks, ends, places)
+    count = list_stars(keys, basins.paths, offsets, joins, forks, ends, places)
     return ends[:count], places[:count]
 
 

@@ -88,7 +88,7 @@ def squares_that_close(found: VolumeBasins) -> StarLoops:
     forks = np.empty(room, np.int32)
     cycles = np.empty(room, np.uint16)
     offsets = np.array(WIDE_LINK.members) @ found.order.staged.steps
-    count = list_squares(places, links, *basins.paths, offsets, nodes, forks, cycles)
+    count = list_squares(places, links, basins.paths, offsets, nodes, forks, cycles)
     forks = forks[:count]
     closes = loops_among(found, nodes[:count], forks)
     points = found.order.points(forks[closes])
@@ -96,15 +96,15 @@ def squares_that_close(found: VolumeBasins) -> StarLoops:
 
 
 @kernel()
-def list_squares(places, links, labels, ways, offsets, nodes, forks, cycles):
+def list_squares(places, links, paths, offsets, nodes, forks, cycles):
     """List the squares that join holes of links, from the last one, as edges between nodes.
 
     `places` are those of the flipped image, whose order is the opposite one, `links` the neighbours
     that come before them there. A cycle are the squares that one of the holes, with the cubes
     joined to it, has on one side only. Returns how many there are.
     """
-    labels = bare(labels)
-    ways = bare(ways)
+    labels = bare(paths[0])
+    ways = bare(paths[1])
     count = 0
     groups = np.empty(CUBES, np.int64)
     holes = np.empty(CUBES, np.int64)
