@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._request.boundary import CLOSED, Boundary, Domain, boundary_of, check_boundary
 from ecc_core._request.dtypes import dtype_in_words
+from ecc_core._request.nan_policy import check_nan
 from ecc_core._request.plain_numbers import refuse_masked, refuse_unit
 from ecc_core._request.resources import check_unused
 
@@ -69,7 +70,7 @@ class Filtration:
     superlevel: bool = False
     """Whether points enter from high to low values."""
     nan: str = "raise"
-    """Whether NaN is an error ("raise"), or points with NaN never enter ("omit")."""
+    """What NaN means: an error ("raise"), or points that never enter ("omit")."""
     direction: Direction | None = None
     """The term that is added to the image."""
     boundary: Boundary = EVERYWHERE_CLOSED
@@ -143,8 +144,7 @@ def _filtration(
 ) -> Filtration:
     connectivity = check_connectivity(connectivity, ndim)
     superlevel = check_flag(superlevel, "superlevel")
-    if not isinstance(nan, str) or nan not in ("raise", "omit"):
-        raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
+    nan = check_nan(nan)
     boundary = boundary_of(boundary, ndim)
     return Filtration(ndim, connectivity, superlevel, nan, boundary=boundary)
 
