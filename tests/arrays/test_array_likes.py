@@ -256,7 +256,7 @@ def test_numbers_with_masks_or_units_are_refused():
     """NumPy would take what is behind a mask, and leave out the unit."""
     units = pytest.importorskip("astropy.units")
     image = np.arange(12.0).reshape(3, 4)
-    ecc.euler_curve(image, np.array([1.0, 5.0]))  # which a planned call may be kept for
+    ecc.euler_curve(image, np.array([1.0, 5.0]))  # This call may be planned and kept.
     hidden = np.ma.masked_greater([1.0, 5.0], 3)
     with pytest.raises(ValueError, match="`thresholds` must have no masked entries, got 1"):
         ecc.euler_curve(image, hidden)

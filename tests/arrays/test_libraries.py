@@ -105,7 +105,7 @@ def test_nan(library):
     given = library.asarray(image)
     with pytest.raises(ValueError, match="must not contain NaN"):
         host(library, ecc.euler_curve(given, [0.5]).values)
-    if library.name != "dask":  # whose values are not read to find a range
+    if library.name != "dask":  # dask arrays are not read for a range.
         with pytest.raises(ValueError, match="must not contain NaN"):
             ecc.euler_curve(given, 3)
     found = host(library, ecc.euler_curve(given, [0.5, np.inf], nan="omit").values)

@@ -62,7 +62,7 @@ def planned(monkeypatch):
 
     monkeypatch.setattr(curves, "plan", plan, raising=False)
     monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype))
-    monkeypatch.setattr(NumPy, "layout", lambda *_: None)  # what is compared with is made in full
+    monkeypatch.setattr(NumPy, "layout", lambda *_: None)  # No call is planned.
     plans._plan.cache_clear()
     yield ran
     plans._plan.cache_clear()
@@ -201,7 +201,7 @@ def test_small_images_of_numpy(shape, dtype, thresholds, options):
     assert plans._plan.cache_info().hits
     for one, two in itertools.pairwise(results):
         assert not np.shares_memory(one.values, two.values)
-        if one.thresholds.size != 3:  # those that were given are shared
+        if one.thresholds.size != 3:  # Results share thresholds that were given.
             assert not np.shares_memory(one.thresholds, two.thresholds)
 
 

@@ -20,7 +20,7 @@ LABELS = np.repeat([1, 2], 6)[:, None] * np.ones(20, int)
 
 def labelled(image=IMAGE, units="HU", y=None, x=None, **attributes):
     coords = {
-        "y": ("y", 7 - Y * np.arange(12) if y is None else y, {"units": "mm"}),  # it decreases
+        "y": ("y", 7 - Y * np.arange(12) if y is None else y, {"units": "mm"}),  # It is decreasing.
         "x": ("x", 1000 + X * np.arange(20) if x is None else x, {"units": "mm"} | attributes),
     }
     return xarray.DataArray(image, coords, ("y", "x"), attrs={"units": units})
@@ -77,7 +77,7 @@ def test_heights_of_transforms_and_directions():
     shape[box] = True
     transform = ecc.euler_transform(labelled(shape), [[1, 0], [0, 1]], [0.0])
     assert (transform.units, transform.spacing) == ("mm", (Y, X))
-    t = np.linspace(-4, 4, 200)  # the box enters with its first row, or with its first column
+    t = np.linspace(-4, 4, 200)  # The box enters row by row, or column by column.
     down, right = ecc.euler_transform(labelled(shape), [[1, 0], [0, 1]], t, connectivity=1).values
     assert t[down.argmax()] >= (2 - 5.5) * Y > t[down.argmax() - 1]
     assert t[right.argmax()] >= (3 - 9.5) * X > t[right.argmax() - 1]
@@ -373,7 +373,7 @@ def test_rounded_coordinates():
 def test_results_as_labelled_arrays():
     found = ecc.minkowski_curves(labelled(), [3, 5]).to_xarray()
     assert found.threshold.attrs == {"units": "HU"}
-    assert "units" not in found.attrs  # those of the values would be meant
+    assert "units" not in found.attrs  # These would be units of the values.
     assert found.attrs["spacing_units"] == "mm"
     heights = ecc.euler_transform(labelled(IMAGE > 4), 4, 5).to_xarray().height
     assert heights.attrs == {"units": "mm"}

@@ -21,7 +21,7 @@ def blobs(*places, shape=(12, 16)):
 
 TARGETS = {"a": blobs((1, 1), (6, 9)), "b": blobs((4, 4)), "c": blobs((2, 8), (7, 2))}
 PREDICTIONS = {
-    "a": blobs((1, 1), (6, 2)) * np.float32(0.9),  # one is missing, one is false
+    "a": blobs((1, 1), (6, 2)) * np.float32(0.9),  # One object is missing and one is false.
     "b": np.where(blobs((4, 4)), 0.8, 0.3),
     "c": blobs((2, 8)) * 255,
 }

@@ -254,7 +254,7 @@ def test_blocks_of_large_images(boundary, case):
     shape, cubes = case
     boundary = borders(boundary, len(shape))
     image = np.random.default_rng(3).integers(0, 200, shape).astype(np.float32)
-    image[0, 0] = 500.5  # beyond the thresholds, which some plans have no keys for
+    image[0, 0] = 500.5  # Some plans have no key for a value beyond thresholds.
     at = np.linspace(3.5, 190, 20)
     options = {"connectivity": len(shape) if cubes else 1, "boundary": boundary}
     expected = reference.euler_curve(image, at, **options)

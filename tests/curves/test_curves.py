@@ -47,7 +47,7 @@ def test_every_dtype(backend, dtype, ndim, options, ties):
     low = image.min().item()
     high = image.max().item()
     thresholds = np.linspace(float(low), float(high), 256)
-    if float(high) != high:  # float64 would end below or above it
+    if float(high) != high:  # float64 cannot represent this end.
         levels = [low + i * (high - low) // 255 for i in range(256)]
         thresholds = np.array(levels, np.uint64)
     expected = reference.euler_curve(image, thresholds, **options)

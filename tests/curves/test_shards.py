@@ -23,7 +23,7 @@ def assert_joined(parts, image, thresholds, options):
 @given(data=st.data(), ndim=st.integers(1, 3), dtype=st.sampled_from(["u1", "i8", "f4", ">f8"]))
 def test_parts_add_up(data, ndim, dtype):
     image = VOLUME.astype(dtype)[(slice(None), *(0,) * (3 - ndim))]
-    cuts = data.draw(st.lists(st.integers(0, len(image)), max_size=6))  # parts may be empty
+    cuts = data.draw(st.lists(st.integers(0, len(image)), max_size=6))  # Parts may be empty.
     options = data.draw(any_side(ndim))
     parts = np.split(image, sorted(cuts))
     assert_joined(parts, image, LEVELS, options)

@@ -28,7 +28,7 @@ def assert_right(backend, image, thresholds):
 
 def test_a_range_as_wide_as_the_floats():
     largest = np.finfo(float).max
-    counts = range(2, 300)  # for some, the last step goes beyond the largest float
+    counts = range(2, 300)  # For some, the last step exceeds the largest float.
     curves = [ecc.euler_curve(np.zeros(1), n, range=(-largest, largest)) for n in counts]
     ends = [curve.thresholds[[0, -1]] for curve in curves]
     np.testing.assert_array_equal(ends, [[-largest, largest]] * len(counts))

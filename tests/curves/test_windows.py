@@ -183,7 +183,7 @@ def test_densities_of_a_ball_have_no_bias(shape, sigma, radius, connectivity):
         whole = ecc.minkowski_curves(field, at, boundary="periodic", **options)
         errors.append(inside.densities().values - whole.densities().values)
     z = np.mean(errors, 0) / (np.std(errors, 0, ddof=1) / np.sqrt(len(errors)))
-    assert np.abs(z).max() < 3.5  # of 15 or 20 values
+    assert np.abs(z).max() < 3.5  # There are 15 or 20 values.
 
 
 def test_what_has_no_windows_says_so():

@@ -39,7 +39,7 @@ def check_chunks(scheduler: dict[str, Any], data: st.DataObject) -> None:
     connectivity = data.draw(st.sampled_from([1, image.ndim]))
     mask = data.draw(st.none() | strategies.masks(image.shape))
     labels = data.draw(strategies.labels(image.shape))
-    image[labels > 0] = np.nan_to_num(image[labels > 0])  # regions have no NaN
+    image[labels > 0] = np.nan_to_num(image[labels > 0])  # Regions must not have NaN.
     at = data.draw(strategies.thresholds(image))
     array = in_chunks(image, data.draw(strategies.chunkings(image.shape)))
     curve = ecc.euler_curve(array, at, mask=mask, nan="omit", connectivity=connectivity)

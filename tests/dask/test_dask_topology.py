@@ -76,7 +76,7 @@ def test_little_waits():
     image = da.zeros((32, 32, 32), chunks=2, dtype=np.uint8)
     graph = ecc.betti_curves(image, [0, 1]).values.__dask_graph__()
     _, pressure = diagnostics(dict(graph))
-    assert max(pressure) < 50  # of 4096 blocks
+    assert max(pressure) < 50  # There are 4096 blocks.
 
 
 @given(st.data())

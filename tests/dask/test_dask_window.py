@@ -54,7 +54,7 @@ def test_any_blocks_groups_and_windows(data):
     work = Work(lambda box: (image[box],), chunks, curve)
     size = data.draw(st.integers(1, 5))
     side = data.draw(st.integers(1, 3))
-    cut = data.draw(st.integers(0, work.blocks))  # where another part begins
+    cut = data.draw(st.integers(0, work.blocks))  # Another part begins here.
     blocks: list[tuple[int, ...]] = []
     total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
     for span in ((0, cut), (cut, work.blocks)):
@@ -114,7 +114,7 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
         most = 0
         sums_of(work, groups, list(range(len(groups))), workers=workers)
         columns = -(-across // 6)
-        assert len(read) == length * across + (columns - 1) * length  # one beside each column
+        assert len(read) == length * across + (columns - 1) * length  # and one beside each column
         near = (window.AHEAD_A_THREAD + window.MOST_SHARES_A_THREAD + 1) * workers
         assert most <= 7 + 2 + near + 1  # a layer, and the first two blocks of the next
     assert alive == 0

@@ -92,7 +92,7 @@ def test_curves_know_their_side(superlevel, name):
     message = f"`superlevel` must be {superlevel} or left"
     with pytest.raises(ValueError, match=message):
         OF_CURVES[name](own, own, **wrong)
-    if name != "descriptor_table":  # which compares nothing
+    if name != "descriptor_table":  # This function compares nothing.
         with pytest.raises(ValueError, match="all be of sublevel or all of superlevel"):
             OF_CURVES[name](own, other)
 
@@ -187,7 +187,7 @@ def test_functionals_are_named(function):
     message = r"be 'area' or 'perimeter' or 'euler' for `.*`, got None"
     with pytest.raises(ValueError, match=message) as refused:
         call(minkowski(), minkowski())
-    assert "distance_matrix" not in str(refused.value)  # which compares functionals no better
+    assert "distance_matrix" not in str(refused.value)  # It cannot compare functionals, either.
     with pytest.raises(ValueError, match=r"'euler' for `.*`, got 'surface'"):
         call(minkowski(), minkowski(), functional="surface")
     with pytest.raises(ValueError, match=r"`functional` must be 'euler' for `.*`, got 'perimeter'"):

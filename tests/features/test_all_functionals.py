@@ -41,7 +41,7 @@ def test_distances(quantity, superlevel):
     assert_allclose(np.linalg.norm(rows[:, None] - rows, axis=-1), expected, atol=1e-12)
     singles = [replace(found, values=one) for one in found.values]
     assert_allclose(distance_matrix(singles[:3], singles[3:], functional="all"), expected[:3, 3:])
-    shown = PCA(6).fit_transform(rows)  # of 7 points, so that nothing is lost
+    shown = PCA(6).fit_transform(rows)  # 7 points differ in at most 6 dimensions.
     assert_allclose(np.linalg.norm(shown[:, None] - shown, axis=-1), expected, atol=1e-9)
 
 

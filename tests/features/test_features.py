@@ -107,7 +107,7 @@ def test_aligned_curves_keep_what_they_share(images):
     curves = [ecc.euler_curve(i, 8, superlevel=True, connectivity=1) for i in images[:2]]
     aligned = align_curves(curves)
     assert aligned.facts == curves[0].facts
-    curves.append(ecc.EulerCurve([0, 1], [2, 1], superlevel=True))  # of unknown connectivity
+    curves.append(ecc.EulerCurve([0, 1], [2, 1], superlevel=True))  # Its connectivity is unknown.
     assert align_curves(curves).connectivity is None
     assert align_curves(curves).superlevel
 

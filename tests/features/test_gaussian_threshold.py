@@ -78,7 +78,7 @@ def test_true_rates_are_alpha(shape, sigma):
     assert found.error < 0.003
     low, high = binom.ppf([0.001, 0.999], count, alpha)
     assert low <= (peaks > found.threshold).sum() <= high
-    if masked:  # too rough for the formula of smooth maps
+    if masked:  # These maps are too rough for the formula of smooth ones.
         smooth = gaussian_threshold(shape, alpha, spectral_moments=0.5, **chosen)
         assert (peaks > smooth.threshold).sum() < low
 

@@ -124,7 +124,7 @@ def test_ties_are_ties_in_decimals(seed, paired):
     first, second = rng.integers(0, 3, (2, 4, T.size))
     tenths = permutation_test((T, first / 10), (T, second / 10), paired=paired)
     whole = permutation_test((T, first), (T, second), paired=paired)
-    squares = whole.null**2 * 2 * 16  # of integers: half of T, and quarters of sums
+    squares = whole.null**2 * 2 * 16  # Squares of integers, because sums are quarters.
     observed = np.round(whole.statistic**2 * 2 * 16)
     expected = np.mean(np.round(squares) >= observed)
     assert tenths.pvalue == whole.pvalue == expected

@@ -66,7 +66,7 @@ def test_given_ids_keep_their_order_and_missing_regions_can_be_zero():
 
 def test_regions_and_range_are_those_of_fit():
     (image, labels), *_ = PLANES
-    image = np.where(labels > 0, image / 2, 1000.0)  # values without label do not count
+    image = np.where(labels > 0, image / 2, 1000.0)  # Values without a label do not count.
     brighter = image + 1, np.where(labels == 5, 40, labels)
     transformer = RegionCurvesTransformer(5).fit([(image, labels), (image, 0 * labels)])
     assert_array_equal(transformer.thresholds_, np.linspace(0, 5.5, 5))

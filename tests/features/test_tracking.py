@@ -94,7 +94,7 @@ def test_events_and_parents():
 
 
 def test_the_overlap_is_a_share_of_the_smaller_region():
-    frames = [[1] * 8 + [0] * 4, [0] * 7 + [1] * 4 + [0]]  # they share 1 of 4 points
+    frames = [[1] * 8 + [0] * 4, [0] * 7 + [1] * 4 + [0]]  # Both regions share 1 of 4 points.
     assert track_regions(frames, min_overlap=0.25).tracks.tolist() == [1, 1]
     assert track_regions(frames, min_overlap=0.26).tracks.tolist() == [1, 2]
     reversed_frames = frames[::-1]

@@ -143,7 +143,7 @@ def test_channels_of_other_transformers():
     shapes = EulerTransformTransformer(3, 5, threshold=level, **options)
     expected = EulerTransformTransformer(3, 5, threshold=level).fit_transform(stain)
     found = shapes.fit_transform(TILES.astype("f4") / np.float32(255))
-    assert_allclose(found, expected, atol=2)  # optical densities of float32 round differently
+    assert_allclose(found, expected, atol=2)  # Optical densities of float32 are rounded.
     labels = noise(3, 20, 17) % 3
     pairs = list(zip(TILES / 255, labels, strict=True))
     levels = np.quantile(stain, [0.3, 0.7])

@@ -53,7 +53,7 @@ def damages(folder: Path, times: int) -> Iterator[str]:
             del content[at:]
         else:
             content[at] ^= 1 << bit
-        file.unlink()  # a mapped file must not shrink
+        file.unlink()  # A mapped file must not shrink.
         file.write_bytes(content)
         yield f"{file.name} at {at}: {'cut' if bit is None else f'bit {bit}'}"
         file.unlink()
@@ -107,7 +107,7 @@ def test_damage(name, times, tmp_path, monkeypatch, capsys):
             assert number >= times, damage
             np.testing.assert_array_equal(values, read(path), damage)
         needless += number < times and values is not None
-        if number % 10 == 0:  # the commands read in the same way
+        if number % 10 == 0:  # Commands read in the same way.
             found = outcome(COMMANDS[number // 10 % 3], path, out, capsys)
             if values is None:
                 assert isinstance(found, str), damage

@@ -56,7 +56,7 @@ def test_values_are_those_of_astropy(tmp_path, dtype, scaling, blank, suffix):
         if blank is not None:
             stored.header["BLANK"] = blank
     stored.writeto(path)
-    if scaling:  # astropy scales what it is given back to where it was
+    if scaling:  # astropy divides given values by the scale.
         patched(path, scaling, blank)
     with fits.open(path) as units:
         expected = units[0].data

@@ -200,7 +200,7 @@ class TestDicom:
     @pytest.mark.parametrize(
         ("slopes", "dtype"),
         [
-            ((0.5, 1, 0.9), "f8"),  # the usual of PET: each slice has a slope of its own
+            ((0.5, 1, 0.9), "f8"),  # In PET each slice has its own slope.
             ((2, 0.5, 1.5), "f8"),
             ((2, 1, 3), "i4"),
             ((2, 1, 70_000), "f8"),  # beyond int32

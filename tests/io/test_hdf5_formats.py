@@ -203,4 +203,4 @@ class TestEmd:
         assert_refused(path, "holds 2 images", "data/other")
         opened = open_image(path / "data/other")
         np.testing.assert_array_equal(opened.read(), image[0])
-        assert opened.spacing == {"Y": 0.5}  # the first two places stand for all
+        assert opened.spacing == {"Y": 0.5}  # The spacing of all points follows from two.

@@ -142,7 +142,7 @@ def test_values_of_points_by_name(file):
     with pytest.raises(InputFileError, match=r"must have one value for each point, got \(7, 3\)"):
         read_point_values(file / "Normals")
     with pytest.raises(InputFileError, match=r"has no area; values of points: .*label"):
-        read_point_values(file / "area")  # of the cells
+        read_point_values(file / "area")  # The array belongs to the cells.
 
 
 def test_curve_and_transform(file, tmp_path):

@@ -222,7 +222,7 @@ def test_a_flipped_bit_of_a_zarr_image_is_found(tmp_path, zarr_format):
             found = zarr.open_array(labels / "0", mode="r")[:]
         except (RuntimeError, ValueError):
             continue
-        np.testing.assert_array_equal(found, known)  # a bit that has no meaning
+        np.testing.assert_array_equal(found, known)  # The bit has no meaning.
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -116,7 +116,7 @@ def test_what_does_not_pass_is_not_tried_again(bucket, tmp_path, image, refuse, 
     store = Unsteady(monkeypatch, error, 1000)
     line = ["--out", tmp_path / "a.csv", "--thresholds", LEVELS]
     assert str(error) in refuse("stack", address, *line)
-    assert store.asked == 2  # once to read it, and once to find which chunk it is
+    assert store.asked == 2  # The chunk is read, and once more to name it.
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_damaged_field(command, images, tmp_path, capsys):
 def test_paths_stay_inside(command, images, tmp_path, capsys):
     plate = zarr.open_group(tmp_path / "p.zarr")
     plate.attrs["ome"] = {"version": "0.5", "plate": {"wells": [{"path": "../secret"}]}}
-    assert main(command) == 1  # as for any image that fails
+    assert main(command) == 1  # The code for images that failed.
     assert "leaves the image: ../secret" in capsys.readouterr().err
 
 

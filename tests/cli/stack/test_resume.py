@@ -49,7 +49,7 @@ def parts_of(out: Path) -> list[Path]:
     return sorted(numbers, key=lambda path: int(numbers[path]))
 
 
-@pytest.mark.parametrize("large", [96], indirect=True)  # more parts than runs complete
+@pytest.mark.parametrize("large", [96], indirect=True)  # There are more parts than runs complete.
 def test_killed_at_any_moment(out, arguments, resume):
     """The last run gives the right numbers, and no run computes a part again that is kept."""
     rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def test_blocks_do_not_wait_for_the_disk(tmp_path, out, monkeypatch):
     is_read = threading.Event()
 
     def read_and_tell(self, box):
-        if box[0].start == 8 * 28:  # in the second group of 16 blocks
+        if box[0].start == 8 * 28:  # The block is in the second group of 16.
             is_read.set()
         return read_box(self, box)
 
@@ -136,7 +136,7 @@ def test_damaged_parts_and_files_of_others(interrupted, out, resume):
     first.write_bytes(first.read_bytes()[:100])
     np.save(second, np.zeros(3))
     content = bytearray(third.read_bytes())
-    content[-30] ^= 4  # the last of its numbers
+    content[-30] ^= 4  # This changes one of the last numbers.
     third.write_bytes(content)
     folder = out.with_name("curve.csv.parts")
     job = parts_of(out)[0].name.split("-")[0]
@@ -185,7 +185,7 @@ def test_changed_points(interrupted, large, blocks_read, resume, removed):
         (changed / "c/0/0/0").rename(path / "c/0/0/0")
     resume(image)
     assert (0, 0, 0) in blocks_read
-    assert len(set(blocks_read)) <= BLOCKS - 7 * 16 + 16 + 32  # its group, and what that needs
+    assert len(set(blocks_read)) <= BLOCKS - 7 * 16 + 16 + 32  # with blocks beside it
 
 
 def test_a_changed_file(tmp_path, monkeypatch, out):
@@ -203,7 +203,7 @@ def test_a_changed_file(tmp_path, monkeypatch, out):
     assert_curve(columns(out), 8 - image)
 
 
-@pytest.mark.parametrize("large", [48], indirect=True)  # which has more groups than it is in
+@pytest.mark.parametrize("large", [48], indirect=True)  # There are groups that it is not part of.
 def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_read, refuse, resume):
     path, image = large
     chunk = path / "c/5/4/3"

@@ -57,7 +57,7 @@ def test_blocks_of_whole_shards_are_read(tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
     assert open_image(path).chunks == (8, 8, 8)
     blocks = View(open_image(path), (0, 1, 2), (3, 0, 0), (6, 20, 9), {}).chunks((8, 8, 8))
-    assert blocks == ((5, 1), (8, 8, 4), (8, 1))  # they end where shards do
+    assert blocks == ((5, 1), (8, 8, 4), (8, 1))  # Blocks end where shards do.
 
 
 def test_pages_are_read_several_at_once(tmp_path, image):
@@ -109,7 +109,7 @@ class Meeting:
             self.counts.append(self.running)
             self.changed.notify_all()
             self.changed.wait_for(lambda: max(self.counts) >= self.most, SECONDS)
-        time.sleep(0.001)  # the moment in which another block could be begun
+        time.sleep(0.001)  # Another block could begin meanwhile.
 
     def __exit__(self, *_: object) -> None:
         with self.changed:
@@ -121,7 +121,7 @@ class Meeting:
     [
         (["--workers", "1"], 1),
         (["--workers", "3"], 3),
-        (["--workers", "3", "--max-memory", "700"], 2),  # of 5 times 64 bytes for each block
+        (["--workers", "3", "--max-memory", "700"], 2),  # 5 times 64 bytes for each block
     ],
 )
 def test_workers_and_memory(stack, image, monkeypatch, means, most):
@@ -152,7 +152,7 @@ def test_small_images_cost_no_files_and_no_threads(tmp_path, monkeypatch):
     """A flush to the disk, or starting a thread, takes longer than such an image."""
     for name in "abc":
         np.save(tmp_path / f"{name}.npy", noise(9, 8))
-    assert run(tmp_path, "*.npy") == 0  # which compiles
+    assert run(tmp_path, "*.npy") == 0  # This compiles the kernels.
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     monkeypatch.setattr(window, "ThreadPoolExecutor", None)

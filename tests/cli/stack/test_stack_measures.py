@@ -259,7 +259,7 @@ def test_resume(tmp_path, monkeypatch, work, method, flags, function, blocks, ch
     assert 0 < len(computed) < blocks
     assert len(computed) == len(set(computed))
     assert_table(columns(out), function(image, np.arange(9)))
-    if work is Work:  # parts of another estimator are not used
+    if work is Work:  # Parts of another estimator are not used.
         computed.clear()
         assert main([*arguments, "--minkowski", "crofton-13"]) == 0
         assert len(computed) == blocks
