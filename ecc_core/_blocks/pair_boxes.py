@@ -61,7 +61,7 @@ class PairTree:
     grid: BoxGrid
     read: Read
     options: PairOptions
-    """The options for all components, however short they live."""
+    """The options for components of any persistence."""
     least: float
     """The least persistence of components that are labelled."""
     kept: Kept

@@ -108,7 +108,7 @@ def lasting_curves(stack: Stack, at: Array) -> Curves:
 
 
 def _numbers(stack: Stack, place: tuple[int, ...], at: Array) -> list[Array]:
-    """Return the numbers of classes of each dimension that live at thresholds."""
+    """Return the numbers of classes of each dimension that are alive at thresholds."""
     arguments = stack.arguments
     dask = import_optional("dask", **PURPOSE)
     image, mask = _lazy_arrays(stack, place)

@@ -39,7 +39,7 @@ def lasting_curves(request: Request, least: float) -> Any:
 def _curve(
     volume: Any, mask: Any, dimension: int, levels: Levels, request: Request, least: float
 ) -> Any:
-    """Return the number of classes of a dimension that live at each level."""
+    """Return the number of classes of a dimension that are alive at each level."""
     options = PairOptions(
         dtype=volume.dtype.newbyteorder("="),
         filtration=request.filtration,
@@ -55,6 +55,6 @@ def _curve(
 def _alive(
     births: NDArray[Any], deaths: NDArray[Any], death_points: NDArray[np.int64], levels: Levels
 ) -> NDArray[np.int64]:
-    """Count the classes that live at each level."""
+    """Count the classes that are alive at each level."""
     dies = death_points[:, 0] >= 0
     return count_alive(births, deaths[dies], levels)

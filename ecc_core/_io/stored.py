@@ -28,7 +28,7 @@ MOST_REQUESTS = 32
 LEAST_BYTES_AT_ONCE = 1 << 20
 """Bytes of an image of any size that may be read at once."""
 LEAST_PARTS = 128
-"""A large image is read in at least so many parts."""
+"""The least number of parts in which a large image is read."""
 
 
 class StoredImage:

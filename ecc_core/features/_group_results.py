@@ -138,7 +138,7 @@ class PermutationTest(NamedTuple):
 
     @property
     def least_pvalue(self) -> float:
-        """The smallest p-value that any curves of so many units, or permutations, can have."""
+        """The smallest p-value that curves of this number of units, or permutations, can have."""
         if not self.exact:
             return 1 / (1 + self.null.size)
         if self.paired:  # Reversing the signs of all pairs gives the same distance.
@@ -150,7 +150,7 @@ class PermutationTest(NamedTuple):
 
     @property
     def is_least(self) -> bool:
-        """Whether no curves of so many units, or permutations, have a smaller p-value."""
+        """Whether curves of this number of units, or permutations, have no smaller p-value."""
         return math.isclose(self.pvalue, self.least_pvalue)
 
     def __eq__(self, other: object) -> bool:

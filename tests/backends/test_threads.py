@@ -125,7 +125,7 @@ def test_an_interrupt_ends_the_reduction_of_tunnels_in_all_threads(monkeypatch):
             interrupted.set()
             raise KeyboardInterrupt
         interrupted.wait(60)
-        time.sleep(0.2)  # until the other threads have been told
+        time.sleep(0.2)  # The other threads must see it.
         return reduce_columns(*arguments)
 
     monkeypatch.setattr(launch, "worker_count", lambda workers, *_: workers)

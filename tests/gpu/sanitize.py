@@ -233,7 +233,7 @@ def meshes() -> Calls:
         yield f"{name} transform", partial(ecc.simplicial_transform, *given)
         given = points, [edges, corners], directions, heights
         yield f"{name} planned transform", partial(ecc.simplicial_transform, *given)
-        few = triangles[::6]  # so that points have few neighbours
+        few = triangles[::6]  # Points have few neighbours.
         sides = [few[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
         edges = cp.asarray(np.unique(np.concatenate(sides), axis=0))
         given = points, [edges, cp.asarray(few)], directions, heights

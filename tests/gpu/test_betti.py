@@ -142,7 +142,7 @@ def test_pairs_of_nothing():
 @pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
 def test_regions(superlevel, shape, connectivity, dtype):
     labels = RNG.integers(0, 5, shape)
-    labels[..., :1] = 3  # there is a region even in an image of one point
+    labels[..., :1] = 3  # An image of one point has a region, too.
     labels[..., 2:9] = 70
     labels[..., 5:6] = 0
     arrays = RNG.integers(0, 20, shape).astype(dtype), labels
@@ -186,7 +186,7 @@ PERIODIC = [
 def test_periodic_images(shape, boundary, superlevel, cubes, levels):
     at = np.array([0.5, 3, 8, 30, 99])
     shown = RNG.random(shape) < 0.97
-    shown.flat[0] = True  # default thresholds need a point that is not hidden
+    shown.flat[0] = True  # Default thresholds need a point that enters.
     connectivity = len(shape) if cubes else 1
     options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
     image = RNG.integers(0, levels, shape, np.uint8)

@@ -143,7 +143,7 @@ def test_copies_and_waits(put, name):
     function, arrays, options, host = CALLS[name]
     there = [put(array) for array in arrays]
     known = function(*arrays, **options)
-    for _ in range(2):  # the first call is planned
+    for _ in range(2):  # The first call is planned.
         function(*there, **options)
     with counted() as counts:
         found = function(*there, **options)
@@ -184,7 +184,7 @@ def test_torch_captures_calls_that_wait_for_nothing(name):
     there = [to_torch(array) for array in arrays]
     stream = torch.cuda.Stream()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream):  # whose memory the graph takes
+    with torch.cuda.stream(stream):  # The graph takes memory of this stream.
         function(*there, **options)
     torch.cuda.synchronize()
     with torch.cuda.graph(graph, stream=stream):

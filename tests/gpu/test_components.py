@@ -27,7 +27,7 @@ def test_curves_of_any_shape(shape, options, levels):
     image = RNG.integers(0, levels, shape, np.uint8)
     assert_same(ecc.component_curves, image, FEW, **options)
     mask = RNG.random(shape) < 0.8
-    mask.flat[0] = True  # without any point there is no range
+    mask.flat[0] = True  # Without a point there is no range.
     assert_same(ecc.component_curves, image, 9, mask=mask, **options)
 
 

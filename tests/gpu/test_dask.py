@@ -62,7 +62,7 @@ def test_functionals(image, estimator, boundary):
     labels = image[1].astype(int) // 30
     found = ecc.minkowski_curves(on_device(plane), LEVELS, **options).values.compute()
     np.testing.assert_array_equal(found, ecc.minkowski_curves(plane, LEVELS, **options).values)
-    if boundary == "half-open":  # windows are measured on the host
+    if boundary == "half-open":  # Windows are measured on the host.
         return
     found = ecc.region_minkowski(on_device(plane), on_device(labels), LEVELS, **options)
     expected = ecc.region_minkowski(plane, labels, LEVELS, **options)

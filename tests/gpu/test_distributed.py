@@ -68,7 +68,7 @@ def results(tmp_path_factory):
         pytest.skip("needs two CUDA devices")
     folder = tmp_path_factory.mktemp("distributed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NCCL_NVLS_ENABLE", "0")  # needs rights that containers do not have
+        patch.setenv("NCCL_NVLS_ENABLE", "0")  # It needs rights that containers lack.
         arguments = str(folder), "nccl", ["cuda:0", "cuda:1"]
         torch.multiprocessing.start_processes(work, arguments, nprocs=2, start_method="spawn")
     return folder

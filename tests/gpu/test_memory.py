@@ -36,7 +36,7 @@ def test_no_leak_in_10000_calls():
         call()
     *now_held, now_free = in_use()
     assert now_held == held
-    assert free - now_free < 32 << 20  # other processes may take some, too
+    assert free - now_free < 32 << 20  # Other processes may allocate, too.
 
 
 def test_no_leak_of_pinned_memory_and_threads():
@@ -74,7 +74,7 @@ def test_out_of_memory_is_a_memory_error_and_the_next_call_works(how, request):
     levels = np.arange(9.0)
     expected = ecc.euler_curve(IMAGE, levels).values
     total = cupy.cuda.runtime.memGetInfo()[1] if how == "device" else 256 << 20
-    many = total // 8 // 1000  # heights: the result alone does not fit
+    many = total // 8 // 1000  # With so many heights the result alone does not fit.
     calls = [
         lambda: ecc.euler_transform(image > 4, 1200, many, range=(-1, 1)),
         lambda: ecc.euler_transform(image, 1200, many, range=(-1, 1), weighted=True),

@@ -207,7 +207,7 @@ def test_meshes_that_come_again(directions, hub):
     if hub:
         faces.append(np.stack([np.zeros(99, int), np.arange(1, 100)], axis=1))
     edges = np.unique(np.sort(np.concatenate(faces), axis=1), axis=0)
-    points = rng.normal(size=(side * side, 3)).round(1)  # of which many have equal heights
+    points = rng.normal(size=(side * side, 3)).round(1)  # Many points have equal heights.
     given = cupy.asarray(points), [cupy.asarray(edges), cupy.asarray(triangles)]
     spread = directions if directions > 1 else [[1.0, 0.0, 0.0]], np.linspace(-3, 3, 90)
     known = ecc.simplicial_transform(points, [edges, triangles], *spread).values
@@ -237,7 +237,7 @@ def test_the_current_stream_is_used():
     triangles = cupy.asarray(SIMPLICES[1])
     with stream:
         late = cupy.zeros_like(points)
-        for _ in range(50):  # work that the transform has to wait for
+        for _ in range(50):  # The transform has to wait for this work.
             late += points / 50
         values = ecc.simplicial_transform(late.round(2), triangles, 9, 30).values
     stream.synchronize()

@@ -150,7 +150,7 @@ def test_the_current_stream_is_used():
     with stream:
         late = image.copy()
         late[...] = False
-        for _ in range(50):  # work that the transform has to wait for
+        for _ in range(50):  # The transform has to wait for this work.
             late |= image
         values = ecc.euler_transform(late, 9, 30).values
     stream.synchronize()

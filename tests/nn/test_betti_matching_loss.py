@@ -74,8 +74,8 @@ def test_moves_the_true_hole():
     prediction[..., 2, 2], prediction[..., 2, 6] = 0.4, 0.1
     prediction.requires_grad_()
     BettiMatchingLoss()(prediction, target).backward()
-    assert prediction.grad[0, 0, 2, 2] > 0  # is to become deeper
-    assert prediction.grad[0, 0, 2, 6] < 0  # is to be filled
+    assert prediction.grad[0, 0, 2, 2] > 0  # The hole must become deeper.
+    assert prediction.grad[0, 0, 2, 6] < 0  # The other one must be filled.
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

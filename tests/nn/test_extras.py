@@ -12,7 +12,7 @@ def test_the_extra_is_named(monkeypatch, name):
     for module in [f"ecc_core.nn.{name}", *sys.modules]:
         if module.partition(".")[0] == name or module == f"ecc_core.nn.{name}":
             monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, name, None)  # which stops its import
+    monkeypatch.setitem(sys.modules, name, None)  # This makes its import fail.
     message = rf'ecc_core\.nn\.{name} needs {name}: pip install "\.\[{name}\]"'
     with pytest.raises(ImportError, match=message):
         importlib.import_module(f"ecc_core.nn.{name}")

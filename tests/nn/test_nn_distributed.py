@@ -56,7 +56,7 @@ def work(rank, store):
     fully_shard(later, mesh=mesh).to_empty(device="cpu")
     later.reset_parameters()
     assert_equal(later, made())
-    distributed.barrier()  # gloo may abort a process whose peer has gone
+    distributed.barrier()  # gloo may abort a process whose peer has ended.
     distributed.destroy_process_group()
     # Threads of gloo may hold tensors until Python ends, and abort the process when they free them.
     os._exit(0)

@@ -22,7 +22,7 @@ BATCH = [0, 0, 0, 0, 2, 2, 2, 1, 1]  # shapes of four, two and three points
 SIMPLICES = [torch.tensor(EDGES), torch.tensor(TRIANGLES)]
 POINTS = torch.from_numpy(RNG.normal(size=(9, 3)))
 WEIGHTS = torch.from_numpy(RNG.uniform(0.1, 2, 9))
-DIRECTIONS = RNG.normal(size=(35, 3))  # more than are computed at once
+DIRECTIONS = RNG.normal(size=(35, 3))  # These are more than are computed at once.
 THRESHOLDS = torch.linspace(-2, 2, 7, dtype=torch.float64)
 
 
@@ -90,7 +90,7 @@ def test_thresholds_in_any_order():
 def test_sharp_transforms_are_exact_ones():
     points = POINTS[:4]
     exact = ecc.simplicial_transform(points, [[0, 1, 2], [1, 2, 3]], 5, THRESHOLDS)
-    triangles = torch.tensor([[0, 1, 2], [1, 2, 3]])  # whose edges are added
+    triangles = torch.tensor([[0, 1, 2], [1, 2, 3]])  # Their edges are added.
     given = torch.as_tensor(exact.directions), THRESHOLDS
     soft = soft_simplicial_transform(points, triangles, *given, sharpness=1e6)
     assert_array_equal(soft.round().numpy(), exact.values.numpy())

@@ -51,7 +51,7 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype, boun
     assert relative(curve, plain) < bound
     errors = list(map(relative, gradients(curve, found), gradients(plain, wanted)))
     if ndim == 1:
-        del errors[3]  # a direction along one axis has no other way to go
+        del errors[3]  # In 1-D a direction has no derivative.
     assert max(errors) < bound
 
 

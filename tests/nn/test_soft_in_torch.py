@@ -44,7 +44,7 @@ class TestValues:
         assert relative(curve, oracle) < 1e-11
         errors = list(map(relative, gradients(curve, found), gradients(oracle, wanted)))
         if ndim == 1:
-            del errors[3]  # a direction along one axis has no other way to go
+            del errors[3]  # In 1-D a direction has no derivative.
         assert max(errors) < 1e-11
 
     @pytest.mark.parametrize("extension", ["max", "min"])

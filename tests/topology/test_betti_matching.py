@@ -174,7 +174,7 @@ def test_equals_code_of_authors(shape):
         found = ecc.betti_matching(1 - prediction, 1 - target, connectivity=1)
         first, _ = found.matched
         components, *others = first.counts
-        counts.append([components - 1, *others])  # without the oldest one
+        counts.append([components - 1, *others])  # The peer leaves out the oldest one.
     assert counts == list(RECORDED[shape])
 
 
@@ -270,7 +270,7 @@ def test_excluded_points_never_enter(shape, connectivity):
 @pytest.mark.parametrize("connectivity", [1, None])
 def test_parts_that_a_mask_separates_are_matched_alone(shape, connectivity):
     rng = np.random.default_rng(5)
-    parts = rng.integers(0, 9, (2, 3, *shape))  # of the prediction and the target
+    parts = rng.integers(0, 9, (2, 3, *shape))  # for the prediction and the target
     gap = np.zeros((2, 3, 1, *shape[1:]), int)
     images = np.concatenate([parts, gap], 2).reshape(2, -1, *shape[1:])
     shown = np.arange(images.shape[1]) % (shape[0] + 1) < shape[0]

@@ -248,7 +248,9 @@ def test_samples_of_a_batch_have_their_own_ends():
     found = ecc.component_curves(image, [0.0], **options)
     assert_array_equal(found.spanning[..., 0], [[1, 1], [1, 1]])
     found = ecc.component_curves(image, [0.0], inlet=inlet, **options)
-    assert_array_equal(found.spanning[..., 0], [[1, 1], [0, 0]])  # masked in the second image
+    assert_array_equal(
+        found.spanning[..., 0], [[1, 1], [0, 0]]
+    )  # They are masked in the second one.
 
 
 @pytest.mark.parametrize("name", ["inlet", "outlet"])

@@ -44,9 +44,9 @@ class Flooding:
     def __init__(self, value, least):
         self.value = value
         self.least = least
-        self.basins = {}  # the points of each, oldest first
+        self.basins = {}  # the points of each basin, oldest first
         self.owner = {}  # the basin of each point
-        self.component = {}  # of each basin, also of those that were poured into others
+        self.component = {}  # the component of each basin, also of merged ones
         self.deaths = {}
         self.merged = {}
 
@@ -77,7 +77,7 @@ class Flooding:
     def _lasted(self, young, point):
         birth = self.value[young]
         death = self.value[point]
-        return birth != death and death - birth >= self.least  # both may be infinite
+        return birth != death and death - birth >= self.least  # Both may be infinite.
 
     def _pour(self, young, home):
         points = self.basins.pop(young)

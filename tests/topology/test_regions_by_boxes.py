@@ -110,7 +110,7 @@ def test_groups_of_boxes_and_threads(boundary, cut, monkeypatch):
     monkeypatch.setattr(pair_boxes, "MOST_BOXES_OF_GROUP", 3)
     rng = np.random.default_rng(7)
     image = rng.integers(0, 6, (13, 14, 15), np.uint8)
-    mask = rng.random(image.shape) < 0.7  # of several parts that are not connected
+    mask = rng.random(image.shape) < 0.7  # The points in it are in several components.
     chunks = ((5, 4, 4), (7, 7), (4, 4, 7))
     options = {"cut": cut, "workers": 2, "boundary": boundary, "connectivity": 1, "mask": mask}
     assert_alike(image, chunks, 2, **options)

@@ -117,11 +117,11 @@ class _Raw:
         return [int(n) for n in np.frombuffer(self.take(count * dtype.itemsize), dtype)]
 
     def ended(self) -> None:
-        """End a run of bytes that is encoded by itself."""
+        """End a run of bytes, which is encoded separately from others."""
 
 
 class _Base64(_Raw):
-    """Takes bytes from base64, in which each run of bytes is padded by itself."""
+    """Decodes base64 in which each run of bytes has its own padding."""
 
     def __init__(self, content: Any, at: int) -> None:
         super().__init__(content, at)

@@ -46,7 +46,7 @@ def test_memory_is_used_again_once_the_device_is_done(programs):
     programs.waits.clear()
     del found
     gc.collect()
-    assert programs.waits == []  # of which a view is left
+    assert programs.waits == []  # A view of it is left.
     del view
     gc.collect()
     assert programs.waits == ["device"]

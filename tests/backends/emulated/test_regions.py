@@ -13,7 +13,7 @@ from ecc_core._request.filtration import Filtration
 def test_regions(emulator, monkeypatch, shape, dtype, side):
     rng = np.random.default_rng(7)
     image = rng.normal(size=shape).astype(np.float32)
-    if dtype == "u2":  # more labels than a block has rows for
+    if dtype == "u2":  # There are more labels than rows of a block.
         monkeypatch.setattr(emulator.backend.regions, "MOST_POINTS_OF_32_BITS", 0)
         few = rng.integers(0, 200, (shape[0] // 3, shape[1] // 2))
         labels = few.repeat(3, axis=0).repeat(2, axis=1).astype(dtype)
@@ -24,7 +24,7 @@ def test_regions(emulator, monkeypatch, shape, dtype, side):
     levels = np.linspace(-1, 1, 9)
     emulator.clear()
     check_regions(emulator, image, labels, levels, side)
-    few = np.minimum(labels, 3)  # whose curves the kernel writes that counts them
+    few = np.minimum(labels, 3)  # One kernel counts and writes these curves.
     check_regions(emulator, image, few, levels, side)
     check_regions(emulator, image, few, levels, side)
     assert not any(zeros.any() for zeros in emulator.backend.calls._shared.values())
@@ -59,7 +59,7 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     monkeypatch.setattr(emulator.backend.regions, "rank_labels", rank_and_change)
     monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 1 << 17)
     ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
-    assert ids.shape == (0,)  # no label of those that were ranked is left
+    assert ids.shape == (0,)  # All labels that were ranked have gone.
     assert values.shape == (0, 1)
 
 

@@ -120,7 +120,7 @@ def test_plans_remember_complexes(part, emulator, alone, hub, directions):
     edges, triangles = map(np.asarray, complex_of(part, wanted))
     given = [triangles] if alone else [edges, triangles]
     arrays = [guarded(rows.astype(np.int64)) for rows in given]
-    points = guarded(RNG.normal(size=(POINTS, 3)).round(1))  # of which some have equal heights
+    points = guarded(RNG.normal(size=(POINTS, 3)).round(1))  # Some points have equal heights.
     spread = ecc.sample_directions(directions, 3), np.linspace(-2, 2, 40)
     run = part.plan_transform(points, arrays, *spread, alone)
     assert (run(points, arrays) is None) == alone  # the first call of triangles is made in full
@@ -130,7 +130,7 @@ def test_plans_remember_complexes(part, emulator, alone, hub, directions):
         known = ecc.simplicial_transform(np.asarray(points), rows[0] if alone else rows, *spread)
         np.testing.assert_equal(list(run(points, arrays)), list(known))
 
-    assert_equal()  # and is remembered
+    assert_equal()  # The complex is kept now.
     points[:] = np.asarray(points)[::-1].copy()
     memory = emulator.backend.simplicial_memory
     with mock.patch.object(memory.CheckedTransform, "__call__", side_effect=AssertionError):
