@@ -28,7 +28,7 @@ class Names(NamedTuple):
     """Free numbers that increasing thresholds follow from."""
     step: str = NONE
     log_sharpness: str = NONE
-    """What the sharpness follows from, which the forward pass writes."""
+    """The logarithm from which the forward pass computes the sharpness, which it writes."""
 
 
 class Wanted(NamedTuple):
@@ -37,9 +37,9 @@ class Wanted(NamedTuple):
     images: str
     thresholds: str
     sharpness: str
-    """Of its logarithm, if that is given."""
+    """The gradient of the sharpness, or of its logarithm if that is given."""
     numbers: str = NONE
-    """Otherwise `thresholds` names room for the gradients of thresholds."""
+    """If this is wanted, `thresholds` only names room for the gradients of thresholds."""
 
 
 class CurveSteps:
@@ -48,7 +48,7 @@ class CurveSteps:
     Attributes
     ----------
     shape : tuple of int
-        Of the curves: images and thresholds.
+        The shape of the curves: images and thresholds.
     positions : int
         The number of images that are windows of the same image. Curves are (images / positions, n,
         positions).

@@ -20,7 +20,7 @@ WARP = 32
 
 
 class Given(NamedTuple):
-    """Addresses of parameters, or 0 for those that there are not."""
+    """Addresses of parameters, or 0 for absent ones."""
 
     numbers: int = 0
     """Free numbers of increasing levels (n,), in units of a step."""

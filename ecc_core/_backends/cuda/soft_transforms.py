@@ -152,7 +152,7 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
 def projection_gradients(
     given: Projected, upstream: Tensor, of_weights: bool
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of the weights and, for each image, of the vectors.
+    """Return the gradients of the weights and, for each image, of the vectors.
 
     Those of the weights are undefined unless `of_weights`.
     """
@@ -183,7 +183,7 @@ def _contiguous(given: Projected) -> Projected:
 
 
 def _addresses(given: Projected) -> list[int]:
-    """The addresses that the kernels of soft_project.cu take."""
+    """Return the addresses that the kernels of soft_project.cu take."""
     return [t.data_ptr() for t in given]
 
 
@@ -196,10 +196,10 @@ class Projection(NamedTuple):
     what `totals` does, which takes longer if there are many chunks.
     """
 
-    size: int  # of curves
-    sums: int  # of curves and their derivatives
-    vector_sums: int
-    rows: int  # of the sums of vectors, which are to be added up
+    size: int  # the size of curves
+    sums: int  # the number of partial sums of curves and of their derivatives
+    vector_sums: int  # the number of partial sums of gradients of vectors
+    rows: int  # the rows of these, which are to be added up
     tickets: int
     curves: Call
     by_points: Call
@@ -247,7 +247,7 @@ def plan_projection(
     tickets = vectors * groups if has_totals and chunks <= MOST_SUMMED_CHUNKS else 0
     sums = soft_plans.total_blocks(levels) if has_totals else 0
     totals = soft_plans.TOTALS(images=images * vectors, levels=levels, blocks=sums)
-    behind = ceil_div(sums, point_chunks * orthants)  # blocks along z for these
+    behind = ceil_div(sums, point_chunks * orthants)  # the blocks along z that write totals
     grid_of_points = point_chunks, orthants, groups + behind
     numbers = np.int32(point_chunk), np.int32(by_image), totals
     return Projection(

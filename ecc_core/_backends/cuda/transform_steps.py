@@ -81,7 +81,8 @@ class TransformSteps(Steps):
         sums = FLOATS_A_DOUBLE * projection.sums
         self.scratch = sums + projection.tickets
         self._scratch_offsets = 0, 4 * sums
-        # Sums of gradients of vectors, gradients of levels and sharpness, and those of `owned`.
+        # These parts hold sums of gradients of vectors, gradients of levels and of the sharpness,
+        # and the gradients of `owned`.
         doubles = projection.vector_sums, ceil_div(levels, 2), 1, ceil_div(owned, 2)
         *doubles_before, total = accumulate(doubles, initial=0)
         self.work = FLOATS_A_DOUBLE * total
@@ -137,7 +138,7 @@ class TransformSteps(Steps):
 
     @property
     def _parameters_given(self) -> str:
-        """The words of parameters."""
+        """The words of `soft_parameters.Given`."""
         numbers = "levels" if self._form.is_increasing else NONE
         logarithm = "sharpness" if self._form.is_logarithm else NONE
         return f"{numbers} step {logarithm} directions {NONE}"

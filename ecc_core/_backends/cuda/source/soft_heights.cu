@@ -1,12 +1,12 @@
-// Images to which the heights of points along directions are added, and the gradients of images and vectors.
+// Adds the heights of points along directions to images, and computes the gradients of images and vectors.
 //
 // The height of a point is the product of a vector and the point's index relative to the centre.
 #include "soft_parameters.cuh"
 
-// Points of images (images, grid).
+// The points of images (images, grid).
 struct Grid {
     long long points;
-    int images, chunk;  // points per block of sums
+    int images, chunk;  // chunk: the points of a block that sums
     int sides[4];
 
     ECC_DEVICE void places(long long point, Real* at) const {
@@ -19,7 +19,7 @@ struct Grid {
     }
 };
 
-// One thread for each point of an image and direction: images (images, count, grid).
+// Writes images (images, count, grid). Each point and direction has a thread, which takes all images.
 extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, Real* out,
                                             const Parameters given) {
     __shared__ Real vector[kAxes];
@@ -37,7 +37,7 @@ extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, 
             image[i * grid.points + point] + height;
 }
 
-// The sum of the gradients over the directions, for one point of an image.
+// Writes the sum of the gradients over the directions, for one point of an image.
 ECC_DEVICE void write_total(const Grid& grid, long long index, const Real* gradients, Real* out,
                             int count) {
     if (index >= grid.images * grid.points) return;
@@ -47,8 +47,8 @@ ECC_DEVICE void write_total(const Grid& grid, long long index, const Real* gradi
     out[index] = (Real)total;
 }
 
-// Partial sums (chunks, count, axes) of the gradients of the vectors, for one direction and chunk; called
-// by a block.
+// Writes partial sums (chunks, count, axes) of the gradients of the vectors, for one direction and chunk.
+// Called by a block.
 ECC_DEVICE void write_sums(const Grid& grid, int k, int chunk, const Real* gradients,
                            double* partial, int count) {
     __shared__ double scratch[kAxes][ECC_THREADS / 32];
@@ -77,19 +77,19 @@ ECC_DEVICE void write_sums(const Grid& grid, int k, int chunk, const Real* gradi
     partial[((long long)chunk * count + k) * kAxes + threadIdx.x] = total;
 }
 
-// One thread for each point of an image.
+// Writes the gradients of images; each point of an image has a thread.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     soft_height_totals(const Grid grid, const Real* gradients, Real* out, int count) {
     write_total(grid, (long long)blockIdx.x * ECC_THREADS + threadIdx.x, gradients, out, count);
 }
 
-// A block for each chunk of points and direction.
+// Writes partial sums of the gradients of vectors; each chunk of points and direction has a block.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     soft_height_sums(const Grid grid, const Real* gradients, double* partial, int count) {
     write_sums(grid, blockIdx.x % count, blockIdx.x / count, gradients, partial, count);
 }
 
-// Both: the first blocks write sums.
+// Writes both; the first `sums` blocks write partial sums.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     soft_height_gradients(const Grid grid, const Real* gradients, Real* out, double* partial,
                           int count, int sums) {

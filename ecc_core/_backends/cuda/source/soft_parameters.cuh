@@ -1,8 +1,8 @@
-// Levels, sharpness and vectors from the parameters of a layer, which are free of constraints, and the
+// Computes levels, sharpness and vectors from the parameters of a layer, which have no constraints, and the
 // gradients of these parameters.
 //
 // Levels add up a first number, and then the softplus of the others, in units of a step. The sharpness is
-// given by its logarithm. The vector of a direction is the unit vector, times the spacing of the grid, and
+// given by its logarithm. The vector of a direction is the unit vector times the spacing of the grid, and
 // times a scale if there are scales, which are given by their logarithms.
 #pragma once
 
@@ -14,8 +14,8 @@ constexpr int kWarpSize = 32;
 
 struct Parameters {
     const Real *numbers, *step;           // null without increasing levels
-    const Real* log_sharpness;            // or null
-    const Real *directions, *log_scales;  // (count, axes) and (count); scales may be null
+    const Real* log_sharpness;            // null if the sharpness is given
+    const Real *directions, *log_scales;  // (count, axes) and (count,); scales may be null
     double spacing[3];
     int levels, count;
 };
@@ -24,7 +24,7 @@ ECC_DEVICE double scale_of(const Parameters& given, int k) {
     return given.log_scales ? exp((double)given.log_scales[k]) : 1;
 }
 
-// The inverse of the length of a direction.
+// Returns the inverse of the length of a direction.
 ECC_DEVICE double inverse_length(const Real* direction) {
     double square = 0;
 #pragma unroll
@@ -33,7 +33,7 @@ ECC_DEVICE double inverse_length(const Real* direction) {
     return 1 / sqrt(square);
 }
 
-// The vector of a direction.
+// Writes the vector of a direction.
 ECC_DEVICE void write_vector(const Parameters& given, int k, Real* vector) {
     const Real* direction = given.directions + k * kAxes;
     const double factor = scale_of(given, k) * inverse_length(direction);
@@ -42,8 +42,8 @@ ECC_DEVICE void write_vector(const Parameters& given, int k, Real* vector) {
         vector[axis] = (Real)(direction[axis] * factor * given.spacing[axis]);
 }
 
-// The first block writes levels and sharpness; each lane of the others the vector of a direction. Blocks
-// are warps.
+// Writes levels and sharpness by the first block, and the vector of a direction by each lane of the others.
+// Called by a warp of each block.
 ECC_DEVICE void write_parameters(const Parameters& given, int block, int lane, Real* levels,
                                  Real* sharpness, Real* vectors) {
     if (block == 0) {
@@ -64,7 +64,8 @@ struct ParameterGradients {
     Real *by_number, *by_log_sharpness, *by_direction, *by_log_scale;
     long long rows;
 
-    // One warp for levels and sharpness, then one for each direction.
+    // Writes the gradients of levels and sharpness by the first block, and those of a direction by each of
+    // the others. Called by a warp of each block.
     ECC_DEVICE void write(const Parameters& given, int block, int lane) const {
         if (block == 0) {
             if (by_number)

@@ -1,15 +1,15 @@
 // Soft curves of the heights of weighted points in several directions, and their gradients.
 //
-// Sums run over all points and levels directly, without windows or tables. Each block writes the sums of
-// a chunk of points, and these are added in order, so results do not depend on the schedule. The steps of a
-// direction depend on points and levels only, so a block computes them once for several images.
+// Sums run over all points and levels, without windows or tables. Each block writes the sums of a chunk of
+// points, and these are added in order, so that results do not depend on the schedule. The sigmoids of a
+// direction depend only on points and levels, so that a block computes them once for several images.
 #include "sigmoid.cuh"
 #include "soft_totals.cuh"
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 constexpr int kImages = ECC_IMAGES;  // images of a block
-constexpr int kMostChunks = 8;       // of points whose sums a block adds up
-constexpr int kTogether = 4;  // points that a thread takes at a time, as steps have a long latency
+constexpr int kMostChunks = 8;  // the most chunks of points whose sums the last block adds up
+constexpr int kTogether = 4;  // points that a thread takes at once, to hide the latency of sigmoids
 
 struct ProjectedPoints {
     const Real* weights;  // (images, orthants, points)
@@ -18,9 +18,9 @@ struct ProjectedPoints {
     long long points;
     int grid[3];
     int images, directions_count, levels_count;
-    int chunk;  // points per block of curves
+    int chunk;  // points of a block of `soft_project`
 
-    // Indices relative to the centre.
+    // Finds the indices of a point relative to the centre.
     ECC_DEVICE void places(long long point, Real* at) const {
 #pragma unroll
         for (int axis = kAxes - 1; axis >= 0; --axis) {
@@ -36,7 +36,8 @@ struct ProjectedPoints {
             sum += vectors[direction * kAxes + axis] * at[axis];
         return sum;
     }
-    // Negative components have bits, the first axis the highest.
+    // Returns the orthant of a direction: a bit for each negative component, the highest for the first
+    // axis.
     ECC_DEVICE int orthant(int direction) const {
         int bits = 0;
 #pragma unroll
@@ -49,8 +50,8 @@ struct ProjectedPoints {
     }
 };
 
-// Levels that threads take at a time, and the parts into which those that take one level divide the points:
-// both are powers of two, whose product is the number of threads.
+// The number of levels that the threads of a block take at a time, and the number of parts into which the
+// threads of one level divide the points. Both are powers of two, whose product is the number of threads.
 struct Division {
     int levels, count;
 
@@ -60,7 +61,8 @@ struct Division {
     }
 };
 
-// Sums of the parts of a block, in order, for the threads of the first part; called by all.
+// Returns the sums over the parts of a block, in order, in the threads of the first part. Called by all
+// threads.
 ECC_DEVICE double sum_of_parts(double value, const Division& parts, double* scratch) {
     __syncthreads();
     scratch[threadIdx.x] = value;
@@ -76,19 +78,19 @@ struct alignas(sizeof(Real) * (kImages < 4 ? kImages : 4)) Weights {
     Real of[kImages];
 };
 
-// Sums of an image over the points that a thread takes.
+// The sums of an image over the points that a thread takes.
 template <class Number>
 struct Sums {
     Number curve, by_level, by_sharpness;
 };
 
-// What is computed of points: curves (images, directions, levels), and their derivatives by the level and by
-// the sharpness.
+// The results: curves (images, directions, levels), and their derivatives by the level and by the
+// sharpness.
 struct Projected {
     Real *curves, *slopes, *spreads;
 
-    // Adds up the sums of all chunks, in order, for a direction and the images of a block. Not inline,
-    // since the sums of chunks need all registers.
+    // Adds up the sums of all chunks, in order, for a direction and the images of a block. It is not
+    // inlined, since the sums of chunks need all registers.
     __device__ __noinline__ void add_chunks(const double* partial, int chunks, int images,
                                             int directions, int levels) const {
         const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
@@ -109,8 +111,9 @@ struct Projected {
     }
 };
 
-// Partial sums (chunks, 3, images, directions, levels) of what is computed. With tickets (groups of images,
-// directions), which are zero at launch, the last block of a direction and of its images adds them up.
+// Writes partial sums (chunks, 3, images, directions, levels) of the results. With tickets (groups of
+// images, directions), which are zero at launch, the last block of a direction and of its images adds them
+// up.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_project(const ProjectedPoints points, double* partial, unsigned* tickets,
                  const Projected found) {
@@ -188,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
     if (!tickets) return;
     __shared__ bool is_last;
-    __threadfence();  // before others read the sums
+    __threadfence();  // so that the sums are in memory before other blocks read them
     __syncthreads();
     unsigned* ticket = tickets + blockIdx.z * points.directions_count + direction;
     if (threadIdx.x == 0) is_last = atomicAdd(ticket, 1u) == gridDim.x - 1;
@@ -201,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // Adds up the sums of a block, and writes them.
 ECC_DEVICE void write_block_sums(double (&sums)[kAxes], double* out) {
     __shared__ double scratch[kAxes][kThreads / 32];
-    __syncthreads();  // the sums of the last time have been read
+    __syncthreads();  // all threads have read the sums of the call before
 #pragma unroll
     for (int axis = 0; axis < kAxes; ++axis) {
         const double own = warp_sum(sums[axis]);
@@ -214,13 +217,13 @@ ECC_DEVICE void write_block_sums(double (&sums)[kAxes], double* out) {
     out[threadIdx.x] = total;
 }
 
-// The gradients of the curves of the images of a block at a level.
+// The gradients of the loss by the curves of the images of a block at a level.
 typedef Weights Gradients;
 
-// The gradients of weights, where they are wanted, and partial sums (chunks, rows, directions, axes) of
-// those of vectors, where these are: a row for each image if `by_image`, otherwise one for the images of
-// a block. A block takes a chunk of points in all directions of an orthant. Blocks behind those of the images
-// along z write the gradients of levels and sharpness.
+// Writes the gradients of weights and partial sums (chunks, rows, directions, axes) of the gradients of
+// vectors, where they are wanted. There is a row for each image if `by_image`, otherwise one for the images
+// of a block. A block takes a chunk of points in all directions of an orthant. Further blocks along z,
+// behind those of the images, write the gradients of levels and sharpness.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_by_points(const ProjectedPoints points, const Real* gradients, Real* by_weights,
                    double* partial, int chunk, int by_image, const Totals totals) {
@@ -313,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         for (int image = 0; image < images; ++image) by_weights[image * between_images + point] = 0;
 }
 
-// The sums of partial sums (chunks, gridDim.y, size), one array for each block of y.
+// Adds up partial sums (chunks, gridDim.y, size) over chunks; blocks of each y write an array.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_total(const double* partial, Real* first, Real* second, Real* third, long long size,
                int chunks) {

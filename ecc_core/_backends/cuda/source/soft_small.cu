@@ -1,4 +1,4 @@
-// Curves of small images in one launch, with a block for each image: windows, moments and curves. 512
+// Computes windows, moments and curves of small images in one launch, with a block for each image. 512
 // images of 8^2 take less than half the time of separate launches, forward and backward.
 #include "soft_points.cuh"
 
@@ -7,11 +7,11 @@ struct SmallWork {
     const float *thresholds, *sharpness;  // null if they follow from parameters
     Curves out;
     float* windows;               // where to write them for the backward pass, or null
-    const float *numbers, *step;  // of increasing thresholds, or null
-    const float* log_sharpness;   // or null
-    float* own_sharpness;         // where to write what follows from it
+    const float *numbers, *step;  // parameters of increasing thresholds, or null
+    const float* log_sharpness;   // null if the sharpness is given
+    float* own_sharpness;         // where to write the sharpness that follows from its logarithm
     int levels;
-    int room;  // slots whose moments fit into shared memory
+    int room;  // the number of slots whose moments fit into shared memory
     float scale;
 };
 
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     soft_small(const SmallWork work) {
     extern __shared__ uint4 memory[];
     const int levels = work.levels, lane = threadIdx.x % 32;
-    Evaluation* found = (Evaluation*)memory;  // of each level
+    Evaluation* found = (Evaluation*)memory;  // (levels,)
     float* copy = (float*)(found + levels);
     float* thresholds = copy + ECC_WINDOW_WORDS(levels);
     int* counts = (int*)(thresholds + levels);
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const double l = sharpness;
     const SoftPoints points = work.points.of(blockIdx.x);
     bool nan = false;
-    // Usually all slots fit. Otherwise the image is scanned again for the next ones.
+    // Usually all slots fit. Otherwise the image is scanned once more for the slots that follow.
     for (int begin = 0; begin < head.slots; begin += work.room) {
         const int end = min(begin + work.room, head.slots);
         for (int slot = threadIdx.x; slot < end - begin; slot += kThreads) {

@@ -15,26 +15,26 @@ struct Upstream {
     }
 };
 
-// The gradients of thresholds and sharpness, summed over the images in a fixed order, or those of the
-// parameters that they follow from.
+// The gradients of thresholds and sharpness, which are summed over the images in a fixed order, or those of
+// the parameters from which they follow.
 struct Totals {
     Upstream upstream;
     const float *slopes, *spreads;  // (images, levels)
     float* by_level;                // (levels,), or null
     float* by_sharpness;            // (), or null
-    const float *numbers, *step;    // of increasing thresholds, or null
-    float* by_number;               // (levels,), or null; otherwise `by_level` is room for those
-    const float* log_sharpness;     // or null; otherwise `by_sharpness` is the gradient of this
+    const float *numbers, *step;    // parameters of increasing thresholds, or null
+    float* by_number;               // (levels,), or null; if given, `by_level` is only room
+    const float* log_sharpness;     // if not null, `by_sharpness` is the gradient of this number
     int images, levels;
     int blocks;  // one for every 32 levels, and one for the sharpness; 0 if nothing is wanted
 
     ECC_DEVICE void write(int block) const {
-        if (block >= blocks) return;  // the last layer of a grid may have more
+        if (block >= blocks) return;  // the grid may have more blocks along its last axis
         if (block == blocks - 1) {
             if (by_sharpness) write_by_sharpness();
         } else if (!by_number) {
             if (by_level) write_by_level(block);
-        } else if (block == 0) {  // alone, since the gradients of numbers are running sums
+        } else if (block == 0) {  // one block does all, since gradients of numbers are running sums
             for (int part = 0; part < blocks - 1; ++part) {
                 write_by_level(part);
                 __syncthreads();
@@ -44,7 +44,7 @@ struct Totals {
         }
     }
 
-    // Those of 32 levels.
+    // Writes the gradients of 32 levels.
     ECC_DEVICE void write_by_level(int part) const {
         __shared__ double sums[32][33];
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;

@@ -1,10 +1,10 @@
-// What comes before and after the projection of points in a step of a soft transform, each in one launch:
-// weights by orthant, parameters, and their gradients.
+// The launches before and after the projection of points in a step of a soft transform: weights by orthant
+// and parameters, and their gradients.
 #include "soft_orthants.cuh"
 #include "soft_parameters.cuh"
 
-// The first blocks write parameters, each by a warp; in the others a thread takes a vertex. Tickets are
-// cleared.
+// Writes parameters by the first blocks, each of which uses one warp; in the others each thread takes a
+// vertex. Also clears tickets.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_begin(const Orthants cells, Real* out, const Parameters given, Real* levels,
                Real* sharpness, Real* vectors, unsigned* tickets, int tickets_count,
@@ -18,7 +18,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         write_parameters(given, blockIdx.x, threadIdx.x, levels, sharpness, vectors);
 }
 
-// The first blocks write gradients of parameters, each by a warp; in the others a thread takes a point.
+// Writes gradients of parameters by the first blocks, each of which uses one warp; in the others each
+// thread takes a point.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_finish(const Orthants cells, const Real* upstream, Real* out, const Parameters given,
                 const ParameterGradients gradients, int parameter_blocks) {
