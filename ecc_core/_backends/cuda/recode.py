@@ -42,7 +42,7 @@ CODES = Struct("recode.cu", "Codes")
 CODES_DATA, NOT_FINITE, TICKET = map(CODES.word, ("data", "not_finite", "ticket"))
 COLUMNS = 16  # rows of codes are multiples of it
 LEVELS_OF_BYTES = 256  # Fewer levels than these have codes of 8 bits.
-LEVELS_OF_SHORTS = 65_536  # Likewise, of 16 bits.
+LEVELS_OF_SHORTS = 65_536  # Fewer levels than these have codes of 16 bits.
 
 
 @programs.plan

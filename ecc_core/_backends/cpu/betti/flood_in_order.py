@@ -64,19 +64,19 @@ class Labelled(NamedTuple):
     """The labels of points so far, and what is needed to replace them."""
 
     labels: Any
-    """Numbers of minima, by place."""
+    """The number of the minimum of each point, by place."""
     twins: Any
-    """Of a point of a periodic image, the next place that has its value, or -1; none of others."""
+    """The next place that stands for the same point of a periodic image, or -1; else empty."""
     origins: Any
-    """The number that a point got first, if its label was replaced; none if that is of no use."""
+    """The first label of each point whose label was replaced, or 0; empty if it is not wanted."""
     earlier: Any
-    """The point that got the same label before."""
+    """The point that got the same label before each point."""
     minima: Any
-    """What is known of each minimum."""
+    """The :class:`Minima`."""
 
 
 class Flooded(NamedTuple):
-    """The labels of points, and what is known of minima."""
+    """The labels of points, and arrays of minima."""
 
     labels: Array
     """Numbers of minima, by place; larger ones for points that never enter."""

@@ -19,7 +19,7 @@ class Face(NamedTuple):
     nodes: Any
     """The nodes of the points, (rows, columns)."""
     keys: Any
-    """Their keys in uint64."""
+    """The keys of the points, uint64."""
     first: int
     """The place of the first point in the whole image."""
 

@@ -21,8 +21,8 @@ Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # Images that are read together where their points lie side by side.
 SHORT_ROW = 48  # Rows of fewer points do not fill vectors.
-# Rows of so many points of this size fill half a vector of keys, but whole ones of values, and to
-# copy columns instead takes longer: their steps are a power of two.
+# Rows of 32 points of 4 bytes are scanned where they lie. Their keys fill only half of a vector,
+# but to copy columns instead takes longer, since the steps along them are a power of two.
 HALF_ROW = 32
 HALF_ROW_BYTES = 4
 BLOCKS_A_TRIAL = 16  # A plan is given up once it has failed for more than one of so many blocks.

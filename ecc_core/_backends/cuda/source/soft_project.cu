@@ -8,7 +8,7 @@
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 constexpr int kImages = ECC_IMAGES;  // images of a block
-constexpr int kMostChunks = 8;  // the most chunks of points whose sums the last block adds up
+constexpr int kMostChunks = 8;       // the most chunks of points whose sums the last block adds up
 constexpr int kTogether = 4;  // points that a thread takes at once, to hide the latency of sigmoids
 
 struct ProjectedPoints {
@@ -99,7 +99,7 @@ struct Projected {
         for (int i = threadIdx.x; i < 3 * own; i += kThreads) {
             const int kind = i / own, image = first_image + i % own / levels;
             const long long at = ((long long)image * directions + direction) * levels + i % levels;
-            double parts[kMostChunks];  // which are read together
+            double parts[kMostChunks];  // all are read before they are added
 #pragma unroll
             for (int chunk = 0; chunk < kMostChunks; ++chunk)
                 parts[chunk] = chunk < chunks ? partial[(3LL * chunk + kind) * size + at] : 0;

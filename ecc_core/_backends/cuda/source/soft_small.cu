@@ -15,7 +15,8 @@ struct SmallWork {
     float scale;
 };
 
-// Levels and sharpness by parameters. Not inline, since the kernel needs all registers.
+// Levels and sharpness follow from parameters in functions that are not inlined, since the kernel needs all
+// registers.
 __device__ __noinline__ void write_levels_aside(const float* numbers, const float* step, int levels,
                                                 float* own) {
     if (threadIdx.x < 32) write_levels(numbers, step, levels, own);
