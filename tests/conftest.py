@@ -147,12 +147,14 @@ def _cases_that_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """
     cases = list(items)
     random.Random(0).shuffle(cases)
-    missing = set().union(*map(_values, cases))
+    values = {case: _values(case) for case in cases}
+    missing = set().union(*values.values())
     kept = set()
     while missing:
-        case = max(cases, key=lambda case: len(_values(case) & missing))
+        most = max(len(values[case] & missing) for case in cases)
+        case = next(case for case in cases if len(values[case] & missing) == most)
         kept.add(case)
-        missing -= _values(case)
+        missing -= values[case]
     return kept
 
 

@@ -38,10 +38,11 @@ def test_scikit_learns_own_checks(estimator, check):
 
 def expected_of(quantity):
     """Numbers of the sublevel sets of IMAGES by SciPy, scikit-image and NumPy."""
-    sets = np.array([[image <= t for t in LEVELS] for image in IMAGES])
+    sets = np.stack([t >= IMAGES for t in LEVELS], axis=1)
 
     def each(function):
-        return np.array([[function(one) for one in row] for row in sets])
+        numbers = [function(one) for one in np.concatenate(sets)]
+        return np.reshape(numbers, sets.shape[:2])
 
     components = each(lambda one: label(one, ANY)[1])
     euler = each(lambda one: euler_number(one, 2))
