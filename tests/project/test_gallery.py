@@ -28,22 +28,7 @@ def offline(monkeypatch):
     plt.switch_backend(backend)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path, offline):
-    if path.stem == "plot_soft_curve":
-        pytest.importorskip("torch", reason="soft curves are tensors")
-    if path.stem == "plot_cortex":
-        pytest.importorskip("nilearn", reason="it has the surface")
-    names = runpy.run_path(str(path))
-    figures = [plt.figure(number) for number in plt.get_fignums()]
-    assert figures
-    for figure in figures:
-        figure.canvas.draw()
-    assert all(figure.axes for figure in figures)
-    if check := CHECKS.get(path.stem):
-        assert check(names)
-
-
+# `make docs` runs all examples; those without a check run here once a week.
 CHECKS = {
     "plot_boolean_model": lambda names: (
         names["errors"]["perimeter"][1] < 0.05 < 0.3 < names["errors"]["perimeter"][0]
@@ -98,6 +83,28 @@ CHECKS = {
 
 def found(names, shape):
     return names["ecc"].euler_curve(names["field"](shape, 1), names["t"]).values
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem not in CHECKS))
+        for path in EXAMPLES
+    ],
+)
+def test_example(path, offline):
+    if path.stem == "plot_soft_curve":
+        pytest.importorskip("torch", reason="soft curves are tensors")
+    if path.stem == "plot_cortex":
+        pytest.importorskip("nilearn", reason="it has the surface")
+    names = runpy.run_path(str(path))
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    assert figures
+    for figure in figures:
+        figure.canvas.draw()
+    assert all(figure.axes for figure in figures)
+    if check := CHECKS.get(path.stem):
+        assert check(names)
 
 
 def test_every_check_has_an_example():
