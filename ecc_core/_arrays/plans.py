@@ -182,6 +182,7 @@ def _plan(
         request.filtration,
         mask=request.mask,
         geometry=request.geometry,
+        workers=request.workers,
     )
     if run is None:
         return None

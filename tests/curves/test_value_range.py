@@ -54,3 +54,15 @@ def test_value_range(dtype):
             if np.isnan(kept).any():
                 with pytest.raises(ValueError, match="NaN"):
                     ecc.euler_curve(view, 2, **options)
+
+
+def test_images_of_several_blocks_have_thresholds_of_their_own():
+    """They share a plan, and curves at corresponding thresholds; the third one has been seen."""
+    image = np.random.default_rng(5).integers(0, 81, (700, 900)).astype(np.uint8)
+    image[0, :2] = 0, 80
+    curves = [ecc.euler_curve(given, 81, workers=1) for given in (image, 3 * image + 7, image)]
+    ranges = [(0, 80), (7, 247), (0, 80)]
+    for curve, ends in zip(curves, ranges, strict=True):
+        np.testing.assert_array_equal(curve.thresholds, np.linspace(*ends, 81))
+        np.testing.assert_array_equal(curve.values, curves[0].values)
+    assert ecc.euler_number(image <= 40) == curves[0].values[40]

@@ -10,8 +10,6 @@ from ecc_core._arrays.adapters.base import Adapter, is_brain_float, widened
 from ecc_core._request.dtypes import object_in_words
 from ecc_core._request.plain_numbers import refuse_masked
 
-MOST_PLANNED_BYTES = 1 << 20  # Calls with larger arrays take so long that plans save nothing.
-
 
 class NumPy(Adapter):
     """NumPy arrays and their subclasses, numbers and sequences."""
@@ -24,8 +22,6 @@ class NumPy(Adapter):
 
     def layout(self, array: Any) -> Hashable | None:
         if type(array) is not np.ndarray or is_brain_float(array):
-            return None
-        if array.nbytes > MOST_PLANNED_BYTES:
             return None
         return array.shape, array.strides, array.dtype, array.flags.aligned
 

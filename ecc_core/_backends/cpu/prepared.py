@@ -1,12 +1,14 @@
 """Curves of small images: what the calls for images of one layout share is prepared once.
 
 An image of one block is read at its address. What remains of a call are three kernels, which load,
-scan and sum, and one more for the range of the values where thresholds depend on it.
+scan and sum, and one more for the range of the values where thresholds depend on it. Of images of
+several blocks only the arguments are checked once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache, partial
 from typing import Any, Self
 
@@ -16,9 +18,14 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, cut, kept_arrays, lay_out
-from ecc_core._backends.cpu.scans.stacks import cumulate, parts_of, spatial_order
+from ecc_core._backends.cpu.scans.stacks import (
+    add_histograms,
+    cumulate,
+    parts_of,
+    spatial_order,
+)
 from ecc_core._backends.cpu.sources import Block, Box, Source, address_of
-from ecc_core._backends.cpu.value_range import range_at
+from ecc_core._backends.cpu.value_range import range_at, value_range
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry
 from ecc_core._request.thresholds import Thresholds
@@ -27,6 +34,7 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
+MOST_BYTES_OF_FORESTS = 1 << 20  # Forests of larger images are made by several threads.
 KEPT_RANGES = 4  # Images often come again, or share the range of their type.
 NO_PLACE = (0, 0, 0)  # Stands for the place of coefficients, which are not written here.
 
@@ -40,8 +48,9 @@ def plan(
     *,
     mask: Any = None,
     geometry: Geometry,
+    workers: int | None = None,
 ) -> Callable[[Any], Any] | None:
-    """Return a function of an image; None for several blocks or images, regions and masks.
+    """Return a function of an image; None for several images, regions and masks.
 
     Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`. Of the kind
     "betti" the values are Betti curves, (d, n).
@@ -64,9 +73,13 @@ def plan(
         counts=True,
     )
     plans = plans_at(at)
-    prepared = OneBlock.of(images, plans[-1], filtration, geometry)
-    if prepared is None:
+    if kind == "betti" and images.nbytes > MOST_BYTES_OF_FORESTS:
         return None
+    prepared: Any = OneBlock.of(images, plans[-1], filtration, geometry)
+    if prepared is None:
+        if kind == "betti":
+            return None
+        prepared = SeveralBlocks(images, plans[-1], filtration, geometry, workers)
 
     forest: Any = None
     if kind == "betti":
@@ -174,3 +187,43 @@ class OneBlock:
                 histogram,
             )
         cumulate(histogram, None, scanner.descending, scanner.sign, plan.entered, curves)
+
+
+class SeveralBlocks:
+    """The scan of images of a layout that are several blocks, with the methods of `OneBlock`."""
+
+    def __init__(
+        self,
+        images: Array,
+        plan: Plan,
+        filtration: Filtration,
+        geometry: Geometry,
+        workers: int | None,
+    ) -> None:
+        self.filtration = filtration
+        self.geometry = geometry
+        self.workers = workers
+        self.key_size = plan.key_dtype.itemsize
+        self.order, self.flips = spatial_order(images[0])
+        source = self._source(images)
+        whole = Scanner(source, None, filtration, filtration.cubes, self.order)
+        self.scanner = whole.detached()
+
+    def _source(self, images: Array) -> Source:
+        _, source, _ = next(parts_of(images, None, self.order, self.flips, self.key_size))
+        return source
+
+    def box(self, image: Array) -> tuple[Array, Array]:
+        """Return the image as the other methods take it, and the array that owns the memory."""
+        images = self.geometry.stack(image)
+        return images, images
+
+    def value_range(self, images: Array) -> tuple[Any, Any]:
+        """Return the smallest and the largest finite value of an image, or (None, None)."""
+        return value_range(images, self.filtration, workers=self.workers)
+
+    def add(self, images: Array, plans: Sequence[Plan], curves: Values) -> None:
+        """Add the curve of an image to the only one of `curves`."""
+        scanner = copy(self.scanner)
+        scanner.source = self._source(images)
+        add_histograms(scanner, plans, self.workers, curves)

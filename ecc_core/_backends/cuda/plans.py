@@ -57,6 +57,7 @@ def plan(
     *,
     mask: Any = None,
     geometry: Geometry,
+    workers: int | None = None,
 ) -> Run | None:
     """Return a function of an image, and of labels for regions or a mask if given; or None.
 

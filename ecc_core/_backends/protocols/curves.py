@@ -105,6 +105,7 @@ class Planner(Protocol):
         *,
         mask: DeviceArray | None = None,
         geometry: Geometry,
+        workers: int | None = None,
     ) -> Callable[..., Any] | None:
         """Return a function of an image, and labels or a mask, of the same layout; or None.
 
