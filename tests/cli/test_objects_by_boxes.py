@@ -86,6 +86,15 @@ def test_outputs_are_those_in_memory(image, options, by_boxes):
     assert found == outputs(image.parent, "whole")
 
 
+def test_signals(tmp_path, by_boxes):
+    """Their labels are the row of an image."""
+    signal = write_zarr(tmp_path / "signal.zarr", VOLUME.ravel()[:1000], chunks=(200,))
+    assert main(command(signal, "whole")) == 0
+    assert main(command(signal, "boxes", "--max-memory", "20K", "--workers", "1")) == 0
+    assert by_boxes == [False, True]
+    assert outputs(tmp_path, "boxes") == outputs(tmp_path, "whole")
+
+
 @pytest.mark.slow
 def test_printed_table_and_diagram(image, say, tmp_path, by_boxes):
     given = ["objects", image, "--persistence", "25", "--superlevel"]

@@ -16,7 +16,7 @@ from ecc_core._io.geometry import UNITS
 from ecc_core._io.writers.grid import Grid, Source
 from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core._optional import import_optional
-from ecc_core._partition import Partition
+from ecc_core._partition import Partition, whole_box
 
 EXTRA = {"extra": "dask", "purpose": "writing Zarr images"}
 SIDES = {2: 512, 3: 64}
@@ -114,7 +114,7 @@ def _store(values: Source, array: Any, shards: tuple[int, ...]) -> None:
         blocks.store(values.rechunk(shards), array, lock=False)  # type: ignore[attr-defined]
         return
     if len(values.shape) < len(shards):
-        array[:] = np.asarray(values[:])[None]  # type: ignore[index]
+        array[:] = np.asarray(values[whole_box(values.shape)])[None]
         return
     for box in Partition.of_chunks(array.shape, shards).boxes():
         array[box] = np.asarray(values[box])
