@@ -99,7 +99,7 @@ def simplicial_curve(
         above = request.superlevel
         at = request.thresholds()
         levels = round_to_levels(at, request.values.dtype, above)
-        curves = origin.simplicial_complexes().value_curves(
+        curves = request.backend.value_curves(
             request.values, levels, request.simplices, workers=request.workers
         )
         curves = curves.reshape(*request.batch, at.size)
@@ -176,9 +176,7 @@ def simplicial_pairs(
         (numbers,) = request.values
         complex_ = request.simplices
         edges = complex_[0] if complex_ else np.empty((0, 2), np.int64)
-        births, deaths = origin.simplicial_complexes().component_pairs(
-            numbers, edges, request.superlevel
-        )
+        births, deaths = request.backend.component_pairs(numbers, edges, request.superlevel)
     essential = deaths < 0
     born = numbers[births]
     died = numbers[deaths] if numbers.size else born
@@ -301,7 +299,7 @@ def simplicial_transform(
     )
     with prepared as request:
         origin = request.origin
-        values = origin.simplicial_complexes().simplicial_transform(
+        values = request.backend.simplicial_transform(
             request.points,
             request.simplices,
             request.weights,

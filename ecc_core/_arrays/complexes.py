@@ -28,12 +28,14 @@ from ecc_core._request.transform import parse_heights, spread_heights
 from ecc_core.errors import BackendError
 
 if TYPE_CHECKING:
+    from ecc_core._backends.protocols import HostSimplicialComplexes
     from ecc_core._backends.protocols.shapes import Complex
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 MOST_POINTS = 12
 """The most points of a simplex whose faces are added: n points have 2**n faces."""
+NO_LEVELS = parse_thresholds(0, None)
 
 
 class ValueRequest(NamedTuple):
@@ -44,6 +46,7 @@ class ValueRequest(NamedTuple):
     """
 
     origin: Origin
+    backend: HostSimplicialComplexes
     values: Any
     """(orders, points), without NaN, in the byte order of the machine."""
     batch: tuple[int, ...]
@@ -65,13 +68,14 @@ class ValueRequest(NamedTuple):
     ) -> Iterator[Self]:
         """Check the arguments of a public function.
 
-        If `single` is True, values must have shape (n,) and be in host memory.
+        If `single` is True, values must have shape (n,) and be in host memory, and there are no
+        thresholds.
         """
         origin = origin_of(values, "values")
         if single and not origin.on_host:
             raise BackendError(f"`values` must be in host memory, got {origin.place}")
         given = origin.image(values, "values")
-        origin.simplicial_complexes()  # This raises if the device's backend has no complexes.
+        backend = origin.simplicial_complexes()
         if single and given.ndim != 1:
             raise ValueError(
                 f"`values` must have shape (n,), one for each point, got {given.shape}"
@@ -84,8 +88,10 @@ class ValueRequest(NamedTuple):
             batch = tuple(numbers.shape[:-1])
             points = numbers.shape[-1]
             flat = _native(numbers.reshape(math.prod(batch), points))
-            complex_ = _complex(origin, simplices, points, options.complete)
-            levels = parse_thresholds(given_on_host(thresholds), options.range)
+            complex_ = _complex(origin, backend, simplices, points, options.complete)
+            levels = NO_LEVELS
+            if not single:
+                levels = parse_thresholds(given_on_host(thresholds), options.range)
             if levels.exact and batch:
                 raise ValueError(
                     '`thresholds` must not be "exact" for a batch of values, got shape '
@@ -93,6 +99,7 @@ class ValueRequest(NamedTuple):
                 )
             yield cls(
                 origin=origin,
+                backend=backend,
                 values=flat,
                 batch=batch,
                 simplices=complex_,
@@ -126,6 +133,7 @@ class PointRequest(NamedTuple):
     """
 
     origin: Origin
+    backend: HostSimplicialComplexes
     points: Floats
     """(n, d) coordinates, centred and scaled as requested."""
     simplices: Complex
@@ -164,13 +172,14 @@ class PointRequest(NamedTuple):
             if heights is None:
                 reach = radius_of(placed) if count else None
                 heights = spread_heights(number, options.range, reach, what="a complex")
-            complex_ = _complex(origin, simplices, count, options.complete)
+            complex_ = _complex(origin, backend, simplices, count, options.complete)
             own = None
             if weights is not None:
                 own = backend.place(origin.image(weights, "weights"))
                 own = as_point_weights(own, count, sum(map(len, complex_)))
             yield cls(
                 origin=origin,
+                backend=backend,
                 points=placed,
                 simplices=complex_,
                 weights=own,
@@ -190,9 +199,14 @@ def _native(values: Any) -> Any:
     return found
 
 
-def _complex(origin: Origin, simplices: Any, points: int, complete: Any) -> Complex:
+def _complex(
+    origin: Origin,
+    backend: HostSimplicialComplexes,
+    simplices: Any,
+    points: int,
+    complete: Any,
+) -> Complex:
     """Return a complex as the backend takes it, with faces added if requested."""
-    backend = origin.simplicial_complexes()
     given, alone = as_simplices(
         simplices, lambda part: origin.unwrap(part, "simplices"), backend.place
     )
