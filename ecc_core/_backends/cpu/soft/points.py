@@ -80,6 +80,26 @@ def near_levels(levels, sharpness, double):
     return lows, highs
 
 
+@subroutine()
+def merged(lows, highs):
+    """Merge increasing arrays of one size, each element of the first being below its like.
+
+    NumPy's sort would take longer to compile than all else that cells need.
+    """
+    count = lows.size
+    both = np.empty(2 * count)
+    low = 0
+    high = 0
+    for i in range(2 * count):
+        if low < count and lows[low] <= highs[high]:
+            both[i] = lows[low]
+            low += 1
+        else:
+            both[i] = highs[high]
+            high += 1
+    return both
+
+
 @kernel(error_model="numpy")
 def cell_edges(lows, highs, width):
     """Cut the values within reach of increasing levels into cells of at most a width.
@@ -92,7 +112,7 @@ def cell_edges(lows, highs, width):
     cells = math.ceil(extent / width)
     narrow = width < NARROW * max(abs(lows[0]), abs(highs[-1]))
     if narrow or cells > MOST_CELLS:
-        return np.sort(np.concatenate((lows, highs))), 0.0
+        return merged(lows, highs), 0.0
     return np.linspace(lows[0], highs[-1], cells + 1), cells / extent
 
 
