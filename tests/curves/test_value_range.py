@@ -66,3 +66,14 @@ def test_images_of_several_blocks_have_thresholds_of_their_own():
         np.testing.assert_array_equal(curve.thresholds, np.linspace(*ends, 81))
         np.testing.assert_array_equal(curve.values, curves[0].values)
     assert ecc.euler_number(image <= 40) == curves[0].values[40]
+
+
+def test_calls_with_masks_follow_their_own_points():
+    """Masks of one layout share a plan, and points that are masked do not change the curve."""
+    image = np.random.default_rng(6).integers(0, 9, (31, 40)).astype(np.uint8)
+    for kept in (np.s_[:20], np.s_[9:], np.s_[:20]):
+        mask = np.zeros(image.shape, bool)
+        mask[kept] = True
+        found = ecc.euler_curve(image, np.arange(9), mask=mask)
+        alone = ecc.euler_curve(image[kept], np.arange(9))
+        np.testing.assert_array_equal(found.values, alone.values)

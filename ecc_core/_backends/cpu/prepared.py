@@ -27,12 +27,14 @@ from ecc_core._backends.cpu.scans.stacks import (
 from ecc_core._backends.cpu.sources import Block, Box, Source, address_of
 from ecc_core._backends.cpu.value_range import range_at, value_range
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import Geometry
+from ecc_core._request.image import Geometry, as_booleans
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
+_Masked = tuple[Array, Array | None]
+"""An image as a batch of one, and the points of its mask."""
 
 MOST_BYTES_OF_FORESTS = 1 << 20  # Forests of larger images are made by several threads.
 KEPT_RANGES = 4  # Images often come again, or share the range of their type.
@@ -50,13 +52,13 @@ def plan(
     geometry: Geometry,
     workers: int | None = None,
 ) -> Callable[[Any], Any] | None:
-    """Return a function of an image; None for several images, regions and masks.
+    """Return a function of an image, and of a mask if one is given; None for images and regions.
 
     Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`. Of the kind
     "betti" the values are Betti curves, (d, n).
     """
     closed = filtration.direction is None and filtration.boundary.is_closed
-    alone = labels is None and mask is None and not geometry.batch
+    alone = labels is None and not geometry.batch
     if not (closed and alone) or images.size == 0:
         return None
     at = levels.over(lambda: (0, 1), geometry.spatial)
@@ -68,14 +70,16 @@ def plan(
         dtype,
         superlevel=filtration.superlevel,
         cubes=filtration.cubes,
-        masked=False,
+        masked=mask is not None,
         points=images.size,
         counts=True,
     )
     plans = plans_at(at)
     if kind == "betti" and images.nbytes > MOST_BYTES_OF_FORESTS:
         return None
-    prepared: Any = OneBlock.of(images, plans[-1], filtration, geometry)
+    prepared: Any = None
+    if mask is None:
+        prepared = OneBlock.of(images, plans[-1], filtration, geometry)
     if prepared is None:
         if kind == "betti":
             return None
@@ -93,8 +97,10 @@ def plan(
         spread = levels.over(lambda: bounds, geometry.spatial)
         return spread, plans_at(spread)
 
-    def run(image: Array) -> Any:
-        box, _values = prepared.box(image)  # The values must live as long as their address is used.
+    def run(image: Array, mask: Array | None = None) -> Any:
+        box, _values = prepared.box(
+            image, mask
+        )  # The values must live as long as their address is used.
         now = at
         known = plans
         if levels.needs_range:
@@ -149,7 +155,7 @@ class OneBlock:
             return None
         return cls(source, images, filtration, geometry)
 
-    def box(self, image: Array) -> tuple[Box, Array]:
+    def box(self, image: Array, mask: None = None) -> tuple[Box, Array]:
         """Return an image as loaders read it, and the array that owns the memory."""
         if self.offset is not None:
             address = address_of(image) + self.offset
@@ -190,7 +196,7 @@ class OneBlock:
 
 
 class SeveralBlocks:
-    """The scan of images of a layout that are several blocks, with the methods of `OneBlock`."""
+    """The scan of images of a layout that are several blocks, or have a mask, as `OneBlock`."""
 
     def __init__(
         self,
@@ -205,25 +211,31 @@ class SeveralBlocks:
         self.workers = workers
         self.key_size = plan.key_dtype.itemsize
         self.order, self.flips = spatial_order(images[0])
-        source = self._source(images)
+        source, _ = self._sources((images, None))
         whole = Scanner(source, None, filtration, filtration.cubes, self.order)
         self.scanner = whole.detached()
 
-    def _source(self, images: Array) -> Source:
-        _, source, _ = next(parts_of(images, None, self.order, self.flips, self.key_size))
-        return source
+    def _sources(self, given: _Masked) -> tuple[Source, Source | None]:
+        images, mask = given
+        parts = parts_of(images, mask, self.order, self.flips, self.key_size)
+        _, source, shown = next(parts)
+        return source, shown
 
-    def box(self, image: Array) -> tuple[Array, Array]:
-        """Return the image as the other methods take it, and the array that owns the memory."""
-        images = self.geometry.stack(image)
-        return images, images
+    def box(self, image: Array, mask: Array | None = None) -> tuple[_Masked, Array]:
+        """Return an image as the other methods take it, and the array that owns the memory."""
+        geometry = self.geometry
+        images = geometry.stack(image)
+        if mask is None:
+            return (images, None), images
+        return (images, geometry.stack(geometry.spread(as_booleans(mask)))), images
 
-    def value_range(self, images: Array) -> tuple[Any, Any]:
+    def value_range(self, given: _Masked) -> tuple[Any, Any]:
         """Return the smallest and the largest finite value of an image, or (None, None)."""
-        return value_range(images, self.filtration, workers=self.workers)
+        images, mask = given
+        return value_range(images, self.filtration, mask=mask, workers=self.workers)
 
-    def add(self, images: Array, plans: Sequence[Plan], curves: Values) -> None:
+    def add(self, given: _Masked, plans: Sequence[Plan], curves: Values) -> None:
         """Add the curve of an image to the only one of `curves`."""
         scanner = copy(self.scanner)
-        scanner.source = self._source(images)
+        scanner.source, scanner.mask = self._sources(given)
         add_histograms(scanner, plans, self.workers, curves)
