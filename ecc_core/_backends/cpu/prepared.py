@@ -98,9 +98,8 @@ def plan(
         return spread, plans_at(spread)
 
     def run(image: Array, mask: Array | None = None) -> Any:
-        box, _values = prepared.box(
-            image, mask
-        )  # The values must live as long as their address is used.
+        # The values must live as long as their address is used.
+        box, _values = prepared.box(image, mask)
         now = at
         known = plans
         if levels.needs_range:
