@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from napari.layers import Labels
-from napari.utils.colormaps import DirectLabelColormap
 from numpy.typing import NDArray
 from scipy.ndimage import generate_binary_structure, label
 
@@ -28,7 +27,7 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import load
-from napari_ecc._controller.overlays import embedded
+from napari_ecc._controller.overlays import embedded, label_colours
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._workers import Job, Runner, Step, apart
 
@@ -172,10 +171,9 @@ class Matcher:
         viewer = self._controller.viewer
         selected = set(viewer.layers.selection)
         title = f"{prediction.name} against {target.name}"
-        colours = {1: FALSE, 2: MISSING, None: "transparent"}
         outlines = viewer.add_labels(
             name=title,
-            colormap=DirectLabelColormap(color_dict=colours),
+            colormap=label_colours(FALSE, MISSING),
             opacity=1.0,
             metadata={PLUGIN_KEY: math.inf},
             **embedded(found.labels, target, found.selection),

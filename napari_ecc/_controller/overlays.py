@@ -6,7 +6,8 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from napari.utils.colormaps import DirectLabelColormap
+from napari.utils.colormaps import CyclicLabelColormap
+from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
@@ -192,6 +193,14 @@ def _is_same(name: str, known: Any, wanted: Any) -> bool:
     return bool(np.array_equal(getattr(known, "affine_matrix", known), wanted))
 
 
+def label_colours(*colours: str) -> CyclicLabelColormap:
+    """Return the colormap of labels from 1 on, which have these colours.
+
+    For a `DirectLabelColormap`, napari compiles a table once in each session, for a second.
+    """
+    return CyclicLabelColormap(colors=transform_color(["transparent", *colours]))
+
+
 def look_of_sets() -> dict[str, Any]:
     """Return colour and opacity of sets in the canvas, by the user's settings."""
     settings = read_settings("overlay")
@@ -226,7 +235,7 @@ class LabelsOverlay(Overlay):
             if step.value is None:
                 return
             start, inside, *boxes = step.value
-            look = {"colour": OUTLINE, "opacity": 0.9}
+            look: dict[str, Any] = {"colour": OUTLINE, "opacity": 0.9}
             if not self._outline:
                 look = {**look_of_sets(), "colour": SHARED}
             self._show(
@@ -236,7 +245,7 @@ class LabelsOverlay(Overlay):
                 name=self._name,
                 opacity=look["opacity"],
                 blending="translucent_no_depth",
-                colormap=DirectLabelColormap(color_dict={1: look["colour"], None: "transparent"}),
+                colormap=label_colours(look["colour"]),
             )
             for found in boxes:
                 self._bring_into_view(found - start[:, None], selection.axes)

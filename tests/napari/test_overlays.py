@@ -5,12 +5,14 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
+from napari.utils.colormaps import CyclicLabelColormap
 from napari_helpers import TIMEOUT, colourful, overlays, settle, smooth
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import binary_erosion
 
 import napari_ecc._controller.set_overlay
+from napari_ecc._controller.overlays import label_colours
 
 APART = 30
 """Pixels between the middle of the canvas and the points that are looked at."""
@@ -263,3 +265,12 @@ def test_values_at_the_threshold_are_drawn_with_the_set(explorer, qtbot, superle
     drawn, middle = image.astype(np.float32), np.mean(overlays(viewer)[0].contrast_limits)
     inside = image >= threshold if superlevel else image <= threshold
     assert_array_equal(drawn > middle if superlevel else drawn < middle, inside)
+
+
+def test_labels_have_the_colours_that_are_given():
+    """For which napari compiles nothing: of a `DirectLabelColormap` it makes a table of numba's."""
+    colours = label_colours("red", "blue")
+    assert isinstance(colours, CyclicLabelColormap)
+    found = colours.map(np.array([0, 1, 2], np.uint8))
+    assert_array_equal(found[1:], [(1, 0, 0, 1), (0, 0, 1, 1)])
+    assert found[0, 3] == 0
