@@ -105,7 +105,8 @@ _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 def address_of(array: Array) -> int:
     """Return ``array.ctypes.data``, in half the time, which counts for small images."""
-    struct = _ArrayStruct.from_address(_pointer_of(array.__array_struct__, None))
+    capsule = array.__array_struct__  # It owns the struct, and must live while that is read.
+    struct = _ArrayStruct.from_address(_pointer_of(capsule, None))
     return struct.data or 0
 
 
