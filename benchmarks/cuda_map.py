@@ -94,7 +94,7 @@ def one_core() -> Iterator[None]:
 
 
 def does_not_wait() -> AbstractContextManager[Any]:
-    """Do not wait to learn whether there was a NaN, which a captured call cannot do."""
+    """Skip the wait for the answer whether there is a NaN, which no captured call can have."""
     return mock.patch.object(launch, "raise_for_nan", return_value=None)
 
 
@@ -192,7 +192,7 @@ def least(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def measure_by_turns(
     case: int, name: str, rate: float, checkouts: list[Checkout]
 ) -> list[dict[str, Any]]:
-    """Return the row of a case for each checkout, or what went wrong there."""
+    """Return the row of a case for each checkout, or the error that it raised there."""
     rows: list[list[dict[str, Any]]] = [[] for _ in checkouts]
     for turn in range(TURNS):
         for k, checkout in enumerate(checkouts):
@@ -276,7 +276,7 @@ def picture(report: dict[str, Any], file: Path) -> None:
 
 
 def is_chosen(row: str, words: list[str]) -> bool:
-    """Whether a row of the table has one of some words in its name."""
+    """Whether the name of a row of the table has one of the words."""
     return any(word in row for word in words)
 
 

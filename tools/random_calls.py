@@ -48,7 +48,7 @@ def answer(call: Call) -> Any:
 
 
 def parts_of(value: Any) -> Iterator[bytes]:
-    """Return what is compared of a result, as bytes."""
+    """Yield the bytes of a result that are compared."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
@@ -73,15 +73,15 @@ def parts_of(value: Any) -> Iterator[bytes]:
 
 
 class Outcome(NamedTuple):
-    """What came of a call."""
+    """The outcome of a call: digests of its result, or its error."""
 
     number: int
     kind: str
-    """Whether there is a result, of which type an error is, or that the function is missing."""
+    """ "result", the type of the error, or `MISSING`."""
     name: str
     message: str
     digests: dict[str, str]
-    """Of each field of a result."""
+    """A digest for each field of the result."""
 
     def differs(self, other: Outcome) -> bool:
         """Whether something is not the same, but for fields that only one of them has."""
@@ -117,7 +117,7 @@ def failed(found: Any) -> bool:
 
 
 def outcome_of(seed: int, number: int, ecc: Any) -> Outcome:
-    """Return what comes of a call in this checkout."""
+    """Return the outcome of a call in this checkout."""
     try:
         call = call_of(seed, number, ecc)
     except AttributeError:
