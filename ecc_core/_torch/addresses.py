@@ -12,4 +12,4 @@ def address_of(tensor: Tensor | None) -> int:
 
 def addresses_of(tensors: Iterable[Tensor | None]) -> tuple[int, ...]:
     """Return the address of each tensor."""
-    return tuple([address_of(tensor) for tensor in tensors])
+    return tuple([0 if tensor is None else tensor.data_ptr() for tensor in tensors])

@@ -24,8 +24,9 @@ from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.cuda_small_curves import passes_of, small_curve
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
-from ecc_core._torch.operators import gradients_in_torch, is_plain
+from ecc_core._torch.operators import gradients_in_torch
 from ecc_core._torch.plain import weighted_curves as weighted_curves
+from ecc_core._torch.routes import is_plain
 from ecc_core._torch.transform import add_heights, unit
 
 
@@ -106,7 +107,7 @@ def simplicial_gradients(
     return soft_simplices.gradients(given, upstream, all_arguments)
 
 
-def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
+def can_fuse(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     """Whether `fused_curve` takes these arguments of the operator of `curve.py`.
 
     It does not take float64, empty tensors, negated views or split ties. The caller has excluded
@@ -125,7 +126,7 @@ def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
 def fused_curve(*args: Any) -> Tensor:
     """Return the curves (..., n) of images (..., spatial), in as few launches as possible.
 
-    The arguments are those of the operator of `curve.py`, for which `fuses` is true, followed by
+    The arguments are those of the operator of `curve.py`, for which `can_fuse` is true, followed by
     the number of spatial axes. The curves have gradients.
     """
     tensors = args[:5]
@@ -231,7 +232,7 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
     return slopes.view(images, -1), spreads.view(images, -1), weights.view(images, points)
 
 
-def adds_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool:
+def can_add_heights(images: Tensor, directions: Tensor, log_scales: Tensor) -> bool:
     """Whether `with_heights` takes these arguments.
 
     They must be float32 or float64 of one dtype on one device, and neither empty nor negated views.

@@ -16,7 +16,8 @@ from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.loss_steps import Kind as Kind
 from ecc_core._backends.cuda.loss_steps import LossSteps, plan_loss
 from ecc_core._torch.addresses import address_of, addresses_of
-from ecc_core._torch.operators import gradients_in_torch, is_plain
+from ecc_core._torch.operators import gradients_in_torch
+from ecc_core._torch.routes import is_plain
 
 TARGETS = (torch.float32, torch.bool)
 

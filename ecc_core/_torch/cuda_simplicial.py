@@ -13,7 +13,8 @@ from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.shape_steps import Kind, Shapes, ShapeSteps, plan_shapes
 from ecc_core._torch.addresses import address_of, addresses_of
 from ecc_core._torch.increasing import increasing_in_torch
-from ecc_core._torch.operators import gradients_in_torch, is_plain
+from ecc_core._torch.operators import gradients_in_torch
+from ecc_core._torch.routes import is_plain
 from ecc_core._torch.simplicial import soft_simplices
 
 FLOATS = torch.float32, torch.float64

@@ -13,7 +13,7 @@ from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.curve_steps import CurvePasses, plan_curves
 from ecc_core._torch.addresses import address_of
 from ecc_core._torch.curve import gradients_of
-from ecc_core._torch.operators import is_plain
+from ecc_core._torch.routes import is_plain
 
 
 def passes_of(*args: Any) -> CurvePasses | None:

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.steps import Steps
-from ecc_core._torch.operators import gradients_in_torch, is_plain
+from ecc_core._torch.addresses import address_of, addresses_of
+from ecc_core._torch.operators import gradients_in_torch
+from ecc_core._torch.routes import is_plain
 
 
 class Step(NamedTuple):
@@ -72,8 +74,8 @@ class _Curves(torch.autograd.Function):
             kept = image.new_empty(steps.kept)
             if steps.scratch:
                 scratch = image.new_empty(steps.scratch)
-            written = found.data_ptr(), kept.data_ptr(), _address(scratch)
-            steps.forward(stream, _addresses(tensors), *written)
+            written = found.data_ptr(), kept.data_ptr(), address_of(scratch)
+            steps.forward(stream, addresses_of(tensors), *written)
         ctx.save_for_backward(*tensors, kept)
         ctx.step = step
         return found
@@ -94,14 +96,6 @@ class _Curves(torch.autograd.Function):
         ]
         with soft.launching(kept) as (_, stream):
             work = kept.new_empty(steps.work)
-            read = _addresses(tensors), kept.data_ptr(), upstream.data_ptr()
-            steps.backward(stream, *read, wanted, _addresses(found), work.data_ptr())
+            read = addresses_of(tensors), kept.data_ptr(), upstream.data_ptr()
+            steps.backward(stream, *read, wanted, addresses_of(found), work.data_ptr())
         return *found, None
-
-
-def _address(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
-
-
-def _addresses(tensors: Sequence[Tensor | None]) -> list[int]:
-    return [0 if tensor is None else tensor.data_ptr() for tensor in tensors]

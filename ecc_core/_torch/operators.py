@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map
 
-PLAIN = (Tensor, torch.nn.Parameter)
+from ecc_core._torch.routes import bypasses_torch, is_traced, is_transformed
+
 DEVICES = ("cpu", "cuda")
 
 
@@ -134,44 +134,13 @@ def _differentiable(
     def call(*args: Any) -> Any:
         if bypasses_torch(args):
             found = Direct.apply if torch.is_grad_enabled() else run
-        elif _is_traced():
+        elif is_traced():
             found = plain if torch.onnx.is_in_onnx_export() else operator
         else:
-            found = Transformable.apply if _is_transformed() else operator
+            found = Transformable.apply if is_transformed() else operator
         return found(*args)
 
     return call
-
-
-def _is_traced() -> bool:
-    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
-
-
-def _is_transformed() -> bool:
-    """Whether a transform of `torch.func` or differentiation in forward mode is active."""
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
-
-
-def bypasses_torch(args: tuple[Any, ...]) -> bool:
-    """Whether a call needs nothing of torch but gradients in reverse mode.
-
-    It does not if it is neither traced nor transformed and its tensors are no subclasses.
-    """
-    if _is_traced() or _is_transformed() or torch._C._len_torch_dispatch_stack():
-        return False
-    for arg in args:  # noqa: SIM110, because a loop is faster than a generator.
-        if isinstance(arg, Tensor) and type(arg) not in PLAIN:
-            return False
-    return True
-
-
-def is_plain(gradient: Tensor) -> bool:
-    """Whether kernels can read a gradient, and no operations on it are recorded."""
-    return not (
-        torch.is_grad_enabled()
-        or gradient.is_neg()
-        or torch._C._functorch.is_legacy_batchedtensor(gradient)
-    ) and bypasses_torch((gradient,))
 
 
 def gradients_in_torch(

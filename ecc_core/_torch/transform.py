@@ -13,7 +13,8 @@ from torch import Tensor
 from ecc_core._backends import soft_curves
 from ecc_core._backends.soft import Projected
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
-from ecc_core._torch.operators import bypasses_torch, is_plain, no_second_derivatives, operator
+from ecc_core._torch.operators import no_second_derivatives, operator
+from ecc_core._torch.routes import bypasses_torch, is_plain
 
 
 class Transformed(NamedTuple):

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ecc_core._backends import has_kernels
-from ecc_core._torch.operators import bypasses_torch, is_plain
+from ecc_core._torch.routes import bypasses_torch, is_plain
 
 
 def windows(

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.cuda import is_current_stream_capturing
 
 from ecc_core._arithmetic import overflows_float
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 
 Scalar = float | Tensor
 Vector = Sequence[float] | Tensor

@@ -11,7 +11,7 @@ from torch import Tensor
 from ecc_core._arrays.origin import origin_of
 from ecc_core._backends import has_kernels
 from ecc_core._request.simplicial import as_simplices
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 from ecc_core._torch.simplicial import soft_simplices
 from ecc_core.errors import BackendError
 from ecc_core.nn import _arguments as arguments

@@ -13,7 +13,7 @@ from ecc_core._backends import has_kernels
 from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.grids import coordinates
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 from ecc_core._torch.transform import Transformed, shape_of, transform, unit
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
@@ -153,7 +153,7 @@ def soft_euler_curve(
     if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
         from ecc_core._torch import cuda
 
-        if cuda.fuses(image, *others):
+        if cuda.can_fuse(image, *others):
             return cuda.fused_curve(image, *others, n_spatial)
     views = len(batch) != 1  # otherwise the shapes are those of the operator
     if views:

@@ -12,7 +12,7 @@ from torch import Tensor
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends import has_kernels
 from ecc_core._request.resources import check_positive_int
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 from ecc_core.nn import _arguments, functional
 from ecc_core.nn._segmentation import Pair, SegmentationLoss
 

@@ -13,7 +13,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends import has_kernels
 from ecc_core._request.thresholds import as_count
 from ecc_core._torch.increasing import free_increasing
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 from ecc_core.nn import _arguments, functional
 from ecc_core.nn.layers._base import EulerLayer, Range
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ecc_core._backends import has_kernels
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 from ecc_core._torch.transform import add_heights
 from ecc_core.nn import _arguments, _exact
 from ecc_core.nn.layers._base import Hard, Range
@@ -242,7 +242,7 @@ class EulerCurveLayer(CalibratedLayer):
         if image.is_cuda and bypasses_torch((image, free, log_scales)) and has_kernels("cuda"):
             from ecc_core._torch import cuda
 
-            if cuda.adds_heights(image, free, log_scales):
+            if cuda.can_add_heights(image, free, log_scales):
                 return cuda.with_heights(image, free, log_scales, tuple(self.spacing))
         scales = self.direction_scale.to(dtype)
         return add_heights(image, self.directions.to(dtype), scales, self.spacing)

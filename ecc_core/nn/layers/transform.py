@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ecc_core._backends import has_kernels
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.routes import bypasses_torch
 from ecc_core._torch.transform import Transformed
 from ecc_core.nn import _exact, functional
 from ecc_core.nn.layers._base import EulerLayer, Hard, Range

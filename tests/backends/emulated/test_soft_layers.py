@@ -54,8 +54,8 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, p
     def taken():
         curves = soft.cuda_layers.layer_curves(image, parameters, **OPTIONS)
         transform = soft.cuda_transforms.fused_transform(weighted, one)
-        adds_heights = soft.cuda.adds_heights(image, directions, numbers)
-        return curves is not None, transform is not None, adds_heights
+        can_add_heights = soft.cuda.can_add_heights(image, directions, numbers)
+        return curves is not None, transform is not None, can_add_heights
 
     assert taken() == (True, True, True)
     elsewhere = {"directions": directions, "numbers": numbers}[parameter]
