@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+MOST_EXACT = 2.0**32
+"""Up to here, float64 has 20 bits behind the point, more than steps of many thresholds need."""
 
 
 def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
@@ -25,13 +27,24 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     first = np.floor(low)
     last = np.ceil(high)
     count = int(min(last - first + 1, bins))
-    levels = np.unique(np.round(evenly(first, last, count)))
+    levels = np.unique(_rounded(first, last, count))
     if levels.size < count:
         raise ValueError(
             f"Thresholds are float64, which cannot tell integers from {first:,.0f} to {last:,.0f} "
             "apart: subtract the least value from the data."
         )
     return levels
+
+
+def _rounded(first: float, last: float, count: int) -> Floats:
+    """Return evenly spaced numbers between two integers, rounded to integers."""
+    are_small = max(-first, last) < MOST_EXACT
+    are_far_apart = last - first >= MOST_EXACT
+    if are_small or are_far_apart:
+        return np.round(evenly(first, last, count))
+    # Neighbours, which float64 rounds to halves, could become the same integer; their distances
+    # from the first one are smaller and are not rounded to halves.
+    return np.asarray(first + np.round(np.linspace(0, last - first, count)))
 
 
 def evenly(low: float, high: float, count: int) -> Floats:

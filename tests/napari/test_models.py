@@ -17,6 +17,7 @@ from napari_ecc._model.directions import (
     unit_vector,
 )
 from napari_ecc._model.explorer import Counts
+from napari_ecc._model.levels import even_levels
 from napari_ecc._model.regions import (
     Regions,
     feature_columns,
@@ -35,6 +36,17 @@ def test_counts_in_a_line():
         == "\N{BULLET} 3 components \N{MINUS SIGN} \N{BULLET} 1 hole"
     )
     assert coloured.count("color:") == 2
+
+
+@pytest.mark.parametrize("first", [0, 2**46, 2**51, 2**53 - 700, -(2**52)])
+def test_thresholds_of_large_integers_are_told_apart(first):
+    """As many as are asked for, whether or not the steps between them are whole."""
+    for length in range(256, 700, 3):
+        levels = even_levels(first, first + length, 255, whole=True)
+        assert levels.size == 255
+        assert_array_equal(levels, np.round(levels))
+        assert_array_equal(levels[[0, -1]], [first, first + length])
+        assert np.ptp(np.diff(levels)) <= 1
 
 
 @pytest.mark.parametrize(
