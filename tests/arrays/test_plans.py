@@ -26,7 +26,7 @@ def planned(monkeypatch):
     """Give the plain backend plans, and list the shapes of the images that they ran for."""
     ran = []
 
-    def plan(kind, images, labels, levels, filtration, *, mask, geometry):
+    def plan(kind, images, labels, levels, filtration, *, mask, geometry, workers):
         def curve(box, mask=None):
             ran.append(box.shape)
             image = box.get()
