@@ -15,6 +15,8 @@ import ecc_core as ecc
 from ecc_core._arrays import plans
 from ecc_core._arrays.adapters.numpy import NumPy
 from ecc_core._arrays.complex_plans import numbers_key
+from ecc_core._backends.cpu import prepared
+from ecc_core._backends.cpu.encoders import plans as encoders
 from ecc_core._backends.plain import curves
 
 IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
@@ -203,6 +205,26 @@ def test_small_images_of_numpy(shape, dtype, thresholds, options):
         assert not np.shares_memory(one.values, two.values)
         if one.thresholds.size != 3:  # Results share thresholds that were given.
             assert not np.shares_memory(one.thresholds, two.thresholds)
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (500, 600)])
+def test_encoders_of_many_thresholds_are_not_kept_with_plans(shape):
+    """They take megabytes, and thresholds may be others in every call."""
+    image = np.random.default_rng(0).random(shape, np.float32)
+
+    def kept_encoders():
+        encoders._plans.cache_clear()
+        gc.collect()
+        return sum(isinstance(one, encoders.Plan) for one in gc.get_objects())
+
+    before = kept_encoders()
+    for first in range(3):
+        levels = np.linspace(first, 9, prepared.MOST_KEPT_THRESHOLDS + 1) ** 2
+        for _ in range(2):
+            found = ecc.euler_curve(image, levels)
+        np.testing.assert_array_equal(found.values, reference.euler_curve(image, levels))
+    assert plans._plan.cache_info().hits
+    assert kept_encoders() == before
 
 
 @pytest.mark.parametrize("thresholds", [np.arange(3), 5], ids=["given", "5"])

@@ -38,6 +38,9 @@ _Masked = tuple[Array, Array | None]
 
 MOST_BYTES_OF_FORESTS = 1 << 20  # Forests of larger images are made by several threads.
 KEPT_RANGES = 4  # Images often come again, or share the range of their type.
+# Encoders of so many thresholds are kept with a plan. Those of 4096 take more than a megabyte, and
+# calls with other thresholds each time, such as quantiles of the image, would keep hundreds.
+MOST_KEPT_THRESHOLDS = 512
 NO_PLACE = (0, 0, 0)  # Stands for the place of coefficients, which are not written here.
 
 
@@ -74,16 +77,16 @@ def plan(
         points=images.size,
         counts=True,
     )
-    plans = plans_at(at)
+    plan_of_all = plans_at(at)[-1]
     if kind == "betti" and images.nbytes > MOST_BYTES_OF_FORESTS:
         return None
     prepared: Any = None
     if mask is None:
-        prepared = OneBlock.of(images, plans[-1], filtration, geometry)
+        prepared = OneBlock.of(images, plan_of_all, filtration, geometry)
     if prepared is None:
         if kind == "betti":
             return None
-        prepared = SeveralBlocks(images, plans[-1], filtration, geometry, workers)
+        prepared = SeveralBlocks(images, plan_of_all, filtration, geometry, workers)
 
     forest: Any = None
     if kind == "betti":
@@ -91,19 +94,19 @@ def plan(
 
         forest = OneForest(prepared.block, dtype, filtration)
 
-    @lru_cache(maxsize=KEPT_RANGES)
-    def over(bounds: tuple[Any, Any]) -> tuple[Array, Sequence[Plan]]:
-        """Return the thresholds over a range of values, and the plans at them."""
-        spread = levels.over(lambda: bounds, geometry.spatial)
+    def over(bounds: tuple[Any, Any] | None) -> tuple[Array, Sequence[Plan]]:
+        """Return the thresholds over a range of values, if they need one, and the plans at them."""
+        spread = at if bounds is None else levels.over(lambda: bounds, geometry.spatial)
         return spread, plans_at(spread)
+
+    find: Callable[..., tuple[Array, Sequence[Plan]]] = over
+    if at.size <= MOST_KEPT_THRESHOLDS:
+        find = lru_cache(maxsize=KEPT_RANGES)(over)
 
     def run(image: Array, mask: Array | None = None) -> Any:
         # The values must live as long as their address is used.
         box, _values = prepared.box(image, mask)
-        now = at
-        known = plans
-        if levels.needs_range:
-            now, known = over(prepared.value_range(box))
+        now, known = find(prepared.value_range(box) if levels.needs_range else None)
         result = np.zeros((1, now.size), np.int64)
         prepared.add(box, known, result)
         if kind == "number":
