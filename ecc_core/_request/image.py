@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ecc_core._request.dtypes import dtype_in_words
 from ecc_core._request.filtration import as_numbers
-from ecc_core._request.plain_numbers import is_masked_array
 from ecc_core.errors import NAN_MESSAGE, nan_message, warn_caller
 
 MOST_CHANNELS = 4
@@ -197,7 +196,7 @@ def check_same_shape(first: tuple[int, ...], second: tuple[int, ...]) -> None:
 
 def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
     """Return an image and its mask, which includes the mask of a ``numpy.ma`` array."""
-    if not is_masked_array(image):
+    if not isinstance(image, np.ma.MaskedArray):
         return image, mask
     shown = ~np.ma.getmaskarray(image)
     if mask is not None:
@@ -213,9 +212,9 @@ def without_masked(array: Any) -> Any:
     In a dask array, the chunks may be such arrays.
     """
     chunk = getattr(array, "_meta", None)
-    if is_masked_array(chunk):
+    if isinstance(chunk, np.ma.MaskedArray):
         return array.map_blocks(without_masked, dtype=array.dtype, meta=chunk.filled(0))
-    return array.filled(0) if is_masked_array(array) else array
+    return array.filled(0) if isinstance(array, np.ma.MaskedArray) else array
 
 
 def check_mask(
