@@ -29,7 +29,7 @@ def is_transformed() -> bool:
 def bypasses_torch(args: tuple[Any, ...]) -> bool:
     """Whether a call needs nothing of torch but gradients in reverse mode.
 
-    It does not if it is neither traced nor transformed and its tensors are no subclasses.
+    That is so if it is neither traced nor transformed, and none of its tensors is of a subclass.
     """
     if is_traced() or is_transformed() or torch._C._len_torch_dispatch_stack():
         return False
