@@ -215,3 +215,18 @@ def test_parameters_and_buffers_are_reset_after_to_empty(make):
 def test_what_is_no_group(arguments, options, expected):
     with pytest.raises(TypeError, match=expected):
         parameter_groups(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ([[1.0, 2.0], [3.0, 4.0]], "`data` must be a torch tensor, got list"),
+        (torch.eye(3, dtype=torch.complex64), "`data` must be a tensor of booleans, integers or"),
+        (torch.eye(3).to_sparse(), "`data` must be a dense tensor, got torch.sparse_coo"),
+    ],
+    ids=["list", "complex", "sparse"],
+)
+@pytest.mark.parametrize("bounds", [None, (0, 1)])
+def test_what_no_layer_is_calibrated_with(data, expected, bounds):
+    with pytest.raises(TypeError, match=expected):
+        EulerCurveLayer(3, range=bounds).calibrate(data)

@@ -109,7 +109,7 @@ class CalibratedLayer(EulerLayer):
         """
         if not 0 <= quantiles[0] < quantiles[1] <= 1:
             raise ValueError(f"`quantiles` must be increasing numbers from 0 to 1, got {quantiles}")
-        self._calibrate(data, quantiles, "data")
+        self._calibrate(_arguments.check_tensor(data, "data"), quantiles, "data")
 
     def _calibrate(self, data: Tensor, quantiles: Range, name: str) -> None:
         """Calibrate the layer, unless it is, with images that are the argument of this name."""
