@@ -215,7 +215,8 @@ def test_encoders_of_many_thresholds_are_not_kept_with_plans(shape):
     def kept_encoders():
         encoders._plans.cache_clear()
         gc.collect()
-        return sum(isinstance(one, encoders.Plan) for one in gc.get_objects())
+        # `isinstance` would ask objects of other libraries for their class, and some warn.
+        return sum(type(one) is encoders.Plan for one in gc.get_objects())
 
     before = kept_encoders()
     for first in range(3):
@@ -224,7 +225,7 @@ def test_encoders_of_many_thresholds_are_not_kept_with_plans(shape):
             found = ecc.euler_curve(image, levels)
         np.testing.assert_array_equal(found.values, reference.euler_curve(image, levels))
     assert plans._plan.cache_info().hits
-    assert kept_encoders() == before
+    assert kept_encoders() <= before
 
 
 @pytest.mark.parametrize("thresholds", [np.arange(3), 5], ids=["given", "5"])
