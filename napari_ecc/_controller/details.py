@@ -64,6 +64,8 @@ class Source(NamedTuple):
         compiled = is_prepared("curve", image) or not uncompiled.is_quick(image)
         if compiled:
             yield from prepared("curve", image)
+        else:
+            warm(kernel_of("curve", image))  # Later curves are computed by kernels.
         yield from compute_curve(self.request, self.progress, compiled=compiled)
 
     def in_words(self, data: Any) -> str:

@@ -17,7 +17,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     snapshot,
 )
-from napari_ecc._controller.loading import is_prepared, load, prepared
+from napari_ecc._controller.loading import is_prepared, kernel_of, load, prepared, warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     ALSO,
@@ -118,8 +118,11 @@ def measure_job(
             of_image = yield from load(of_values[0].full)
             _check_values(of_image, found, image, labels)
         by_kernels = _have_curves_by_kernels(found, of_image) or any(map(also.get, ALSO))
+        measured = (of_values or [objects])[0].full
         if by_kernels:
-            yield from prepared("objects", (of_values or [objects])[0].full)
+            yield from prepared("objects", measured)
+        else:
+            warm(kernel_of("objects", measured))  # Later objects are measured by kernels.
         if of_values:
             of_regions = ecc.region_curves if by_kernels else uncompiled.region_curves
             curves = of_regions(of_image, found, thresholds, **sets)

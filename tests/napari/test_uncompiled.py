@@ -9,7 +9,7 @@ from oracles.components import betti_numbers
 from oracles.euler import euler_curve, region_curves
 
 import ecc_core as ecc
-from napari_ecc._controller import curves, uncompiled
+from napari_ecc._controller import curves, loading, uncompiled
 from napari_ecc._controller.fields import Field
 from napari_ecc._workers import result
 
@@ -113,6 +113,16 @@ def test_curve_and_counts_are_shown_before_there_are_kernels(open_panel, qtbot, 
     go.set()
     settle(qtbot, panel)
     assert_array_equal(model.classes.betti_curves(0.0).values, expected.values)
+
+
+def test_kernels_are_made_while_a_curve_is_shown_without_them(open_panel, qtbot, monkeypatch):
+    """Curves of the same dtype would be slow for as long as the window is open."""
+    monkeypatch.setattr(loading, "_compiler", loading._Compiler())
+    monkeypatch.setattr("napari_ecc._controller.details.can_be_held", lambda _: False)  # no counts
+    image = np.arange(42, dtype=np.float64).reshape(6, 7)
+    _, panel = open_panel("Threshold", image)
+    qtbot.waitUntil(lambda: panel.model.curve is not None, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: loading.is_prepared("curve", image), timeout=TIMEOUT)
 
 
 def test_objects_are_measured_before_there_are_kernels(open_panel, qtbot, monkeypatch):
