@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli.errors import one_line
-from ecc_core._io.geometry import UNITS, unit_named
 from ecc_core._io.metadata import Condition, condition_of
 from ecc_core._io.stack_parts import Part
+from ecc_core._io.units import UNITS, unit_named
 from ecc_core._io.write_image import check_image_output
 from ecc_core._request.boundary import BORDERS, check_boundary
 from ecc_core._request.thresholds import exact_array

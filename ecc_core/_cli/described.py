@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import FIELDS, Description
-from ecc_core._io.geometry import Affine
 from ecc_core.io import StoredImage
 
 DIGITS = 6

@@ -14,7 +14,6 @@ from ecc_core._cli.errors import blame
 from ecc_core._cli.paths import STDIN, pair_of
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.formats import Request
-from ecc_core._io.geometry import UNITS, check_place, check_scale, converted
 from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
 from ecc_core._io.meshes import is_mesh
@@ -22,8 +21,10 @@ from ecc_core._io.open import open_stream
 from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
 from ecc_core._io.readers.raw import checked_layout
 from ecc_core._io.retries import without_secrets
+from ecc_core._io.same_place import check_place, check_scale
 from ecc_core._io.select import select
 from ecc_core._io.stored import View
+from ecc_core._io.units import UNITS, converted
 from ecc_core._request.boundary import boundary_of
 from ecc_core._request.filtration import check_spacing
 from ecc_core.errors import InputFileError

@@ -13,9 +13,10 @@ from ecc_core._cli.inputs import Calibration, Lengths, open_single
 from ecc_core._cli.objects_by_boxes import Objects, fits_in_memory, objects_by_boxes
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.paths import single_path
+from ecc_core._io.affines import Affine
 from ecc_core._io.blocks import Blocks
-from ecc_core._io.geometry import Affine, converted
 from ecc_core._io.stored import View
+from ecc_core._io.units import converted
 from ecc_core._io.write_image import (
     WRITTEN_SUFFIXES,
     check_image_output,

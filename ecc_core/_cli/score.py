@@ -16,8 +16,8 @@ from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.paths import matching_paths, pair_of, stem_of
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.scores import Scores, masks_of, scores_of
-from ecc_core._io.geometry import check_place, check_scale
 from ecc_core._io.open import is_there
+from ecc_core._io.same_place import check_place, check_scale
 from ecc_core._io.stored import View
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import check_spacing

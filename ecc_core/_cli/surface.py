@@ -8,7 +8,7 @@ from ecc_core._cli.argument_types import channel, output
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import select_input
 from ecc_core._cli.outputs import check_outputs
-from ecc_core._io.geometry import check_place, check_scale
+from ecc_core._io.same_place import check_place, check_scale
 from ecc_core._io.write import printable
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface

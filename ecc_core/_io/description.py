@@ -30,7 +30,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.geometry import Affine, calibrated, number_of, unit_named
+from ecc_core._io.affines import Affine
+from ecc_core._io.units import calibrated, number_of, unit_named
 
 AXIS_NAMES = {
     "T": "t time",

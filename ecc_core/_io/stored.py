@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.colours import luminance
 from ecc_core._io.description import Missing
 from ecc_core._io.files import Stamp
 from ecc_core._io.formats import Opened, Request
-from ecc_core._io.geometry import Affine, Distances
 from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
 from ecc_core._io.retries import retried
+from ecc_core._io.units import Distances
 from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core._partition import Partition, whole_box
 from ecc_core.errors import InputFileError

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._io.geometry import unit_named
 from ecc_core._io.stored import StoredImage, View
+from ecc_core._io.units import unit_named
 from ecc_core._io.write import atomic_file, check_output
 from ecc_core._io.writers import metaimage, nifti, ome_tiff, ome_zarr
 from ecc_core._io.writers.grid import DTYPES, Grid, Source

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
-from ecc_core._io.geometry import check_place, check_scale
+from ecc_core._io.same_place import check_place, check_scale
 from ecc_core._io.stored import StoredImage
 from ecc_core._request.image import check_ids
 from ecc_core.features._images import ImageTransformer, image_noted

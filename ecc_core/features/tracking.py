@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._optional import import_optional
 from ecc_core._request.persistence import real_number
 from ecc_core.features._label_images import frames_of, integers_of, label_images
+from ecc_core.features._overlaps import (
+    Frame,
+    Integers,
+    Numbered,
+    Overlaps,
+    joined,
+    measured,
+    overlaps_of,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = ["RegionTracks", "track_regions"]
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,15 +271,15 @@ def track_regions(
     least = real_number(min_overlap, "min_overlap")
     if not 0 < least <= 1:
         raise ValueError(f"`min_overlap` must be above 0 and at most 1, got {min_overlap!r}")
-    frames: list[_Frame] = []
-    overlaps: list[_Overlaps] = []
-    before: _Numbered | None = None
+    frames: list[Frame] = []
+    overlaps: list[Overlaps] = []
+    before: Numbered | None = None
     n_regions = 0
     for image in label_images(labels):
-        frame, numbered = _measured(image)
+        frame, numbered = measured(image)
         if before is not None:
             overlaps.append(
-                _overlaps(before, numbered).moved(n_regions - before.n_regions, n_regions)
+                overlaps_of(before, numbered).moved(n_regions - before.n_regions, n_regions)
             )
         frames.append(frame)
         n_regions += numbered.n_regions
@@ -280,7 +287,7 @@ def track_regions(
     if not frames:
         raise ValueError("`labels` must have one frame or more, got none")
     points = np.concatenate([frame.points for frame in frames])
-    pairs = _joined(overlaps)
+    pairs = joined(overlaps)
     followed = np.ones(n_regions, np.bool_)
     if lasting is not None:
         followed = _followed(_counting(lasting, frames), pairs, points)
@@ -304,62 +311,7 @@ def track_regions(
     )
 
 
-class _Frame(NamedTuple):
-    """The regions of a frame, by increasing label."""
-
-    labels: Integers
-    points: Integers
-    centroids: NDArray[np.float64]
-
-
-class _Numbered(NamedTuple):
-    """A frame whose regions are numbered from 1 to `n_regions`."""
-
-    image: NDArray[np.intp]
-    n_regions: int
-
-
-class _Overlaps(NamedTuple):
-    """Pairs of regions of consecutive frames, and the numbers of points that they share."""
-
-    first: Integers
-    second: Integers
-    shared: Integers
-
-    def moved(self, first_row: int, second_row: int) -> _Overlaps:
-        """Return the pairs with the first row of each frame added to their numbers."""
-        return _Overlaps(self.first + first_row, self.second + second_row, self.shared)
-
-
-def _measured(image: NDArray[np.integer[Any]]) -> tuple[_Frame, _Numbered]:
-    """Return the regions of a label image, and the image with labels numbered consecutively."""
-    places = np.nonzero(image)
-    labels, numbers = np.unique(image[places], return_inverse=True)
-    points = np.bincount(numbers, minlength=labels.size)
-    sums = [np.bincount(numbers, weights=at, minlength=labels.size) for at in places]
-    numbered = np.zeros(image.shape, np.intp)
-    numbered[places] = numbers + 1
-    frame = _Frame(labels.astype(np.int64), points, np.stack(sums, axis=1) / points[:, None])
-    return frame, _Numbered(numbered, labels.size)
-
-
-def _overlaps(before: _Numbered, after: _Numbered) -> _Overlaps:
-    """Return the pairs of regions of two frames that share points, numbered from 0."""
-    both = (before.image > 0) & (after.image > 0)
-    pairs = (before.image[both] - 1) * after.n_regions + (after.image[both] - 1)
-    codes, shared = np.unique(pairs, return_counts=True)
-    first, second = np.divmod(codes, max(after.n_regions, 1))
-    return _Overlaps(first, second, shared)
-
-
-def _joined(overlaps: list[_Overlaps]) -> _Overlaps:
-    """Return the pairs of all frames."""
-    none = np.zeros(0, np.int64)
-    columns = zip(_Overlaps(none, none, none), *overlaps, strict=True)
-    return _Overlaps(*[np.concatenate(column) for column in columns])
-
-
-def _counting(lasting: Iterable[ArrayLike], frames: list[_Frame]) -> NDArray[np.bool_]:
+def _counting(lasting: Iterable[ArrayLike], frames: list[Frame]) -> NDArray[np.bool_]:
     """Return which regions are among the labels of their frame that count."""
     arrays = enumerate(frames_of(lasting, "lasting"))
     given = [integers_of(own, "lasting", number) for number, own in arrays]
@@ -378,7 +330,7 @@ def _counting(lasting: Iterable[ArrayLike], frames: list[_Frame]) -> NDArray[np.
     return np.concatenate(counting)
 
 
-def _followed(counting: NDArray[np.bool_], pairs: _Overlaps, points: Integers) -> NDArray[np.bool_]:
+def _followed(counting: NDArray[np.bool_], pairs: Overlaps, points: Integers) -> NDArray[np.bool_]:
     """Return which regions count, or are the same as one that counts in another frame."""
     larger = np.maximum(points[pairs.first], points[pairs.second])
     same = 2 * pairs.shared >= larger

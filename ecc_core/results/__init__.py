@@ -12,17 +12,16 @@ from ecc_core.results._components import ComponentCurves, PersistentRegions
 from ecc_core.results._curves import (
     CurveResult,
     EulerCurve,
-    EulerSurface,
     LocalCurves,
     RegionCurves,
     agreed_superlevel,
     curve_facts,
-    surface_facts,
     without_arrays,
 )
 from ecc_core.results._matching import BettiMatching
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
 from ecc_core.results._pairs import PersistencePairs
+from ecc_core.results._surfaces import EulerSurface, surface_facts
 from ecc_core.results._transforms import EulerTransform, RegionTransforms, TransformResult
 
 __all__ = [

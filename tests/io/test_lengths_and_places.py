@@ -2,7 +2,8 @@
 
 import pytest
 
-from ecc_core._io.geometry import calibrated, check_scale
+from ecc_core._io.same_place import check_scale
+from ecc_core._io.units import calibrated
 
 
 def test_distances_are_converted_to_the_unit_of_the_last_axis():

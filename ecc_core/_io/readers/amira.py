@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description, Encoding, unnamed_axes
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array, Box, Lazy
 from ecc_core._io.limits import check_held
 from ecc_core._optional import import_optional

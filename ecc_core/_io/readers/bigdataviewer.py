@@ -10,9 +10,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description, Encoding
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.hdf5_links import dataset_at, hdf5_library, names_in, node_at
 from ecc_core._io.same_folder import file_in_same_folder
 from ecc_core._io.volumes import joined_volumes

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.colours import ZERO_IS_WHITE
 from ecc_core._io.description import Description
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array, Box, Lazy
 from ecc_core._io.readers.dicom_frames import arranged, even_gap, group_of, normal_of, spacing_of
 from ecc_core._io.readers.dicom_values import PURPOSE, Decoder, value_unit

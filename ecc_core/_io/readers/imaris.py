@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.hdf5_links import dataset_at, hdf5_library, names_in, node_at
 from ecc_core._io.volumes import joined_volumes
 

@@ -11,9 +11,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description, unnamed_axes
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
 from ecc_core._io.packed import BYTES_AT_ONCE, filled

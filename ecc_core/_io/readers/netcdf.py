@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description, letter_of, unnamed_axes
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array, Box, Lazy
 from ecc_core._io.readers.conventions import decoded
 from ecc_core._optional import import_optional

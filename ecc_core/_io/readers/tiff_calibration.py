@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from html import unescape
 from typing import Any, NamedTuple
 
-from ecc_core._io.geometry import unit_named
+from ecc_core._io.units import unit_named
 
 INCH_IN_CM = 2.54
 PRINT_DPI = (72, 600)

@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.description import Description, unnamed_axes
 from ecc_core._io.formats import Format, Opened, Request
-from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_memory
 from ecc_core._io.readers.vtk_values import Storage, mapped_at, values_of

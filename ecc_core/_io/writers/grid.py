@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.geometry import ANATOMICAL, UNITS, Affine, converted
+from ecc_core._io.affines import ANATOMICAL, Affine
+from ecc_core._io.units import UNITS, converted
 from ecc_core._partition import whole_box
 
 Box = tuple[slice, ...]

@@ -5,7 +5,7 @@ from typing import IO
 
 import numpy as np
 
-from ecc_core._io.geometry import UNITS
+from ecc_core._io.units import UNITS
 from ecc_core._io.writers.grid import LPS, Grid, Source, signs_of, slabs
 
 WORDS = {"millimeter": "mm", "centimeter": "cm", "micrometer": "um"}

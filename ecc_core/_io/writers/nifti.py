@@ -6,7 +6,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from ecc_core._io.geometry import ANATOMICAL, UNITS
+from ecc_core._io.affines import ANATOMICAL
+from ecc_core._io.units import UNITS
 from ecc_core._io.writers.grid import Grid, Source, slabs
 from ecc_core._optional import import_optional
 

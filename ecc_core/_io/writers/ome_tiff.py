@@ -7,7 +7,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.geometry import UNITS, converted
+from ecc_core._io.units import UNITS, converted
 from ecc_core._io.writers.grid import FLOATS, INTEGERS, Grid, Source, slabs
 from ecc_core._optional import import_optional
 

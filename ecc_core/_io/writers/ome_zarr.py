@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.geometry import UNITS
+from ecc_core._io.units import UNITS
 from ecc_core._io.writers.grid import Grid, Source
 from ecc_core._io.zarr_tasks import finish_zarr_tasks
 from ecc_core._optional import import_optional
