@@ -11,8 +11,8 @@ from ecc_core._arrays import is_lazy
 from ecc_core._arrays.plans import plan_of
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes
 from ecc_core._types import CoefficientOptions, DeviceT, LazyT
 
 __all__ = ["euler_coefficients"]

@@ -14,8 +14,8 @@ from ecc_core._arrays.request import Request, indices_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
 from ecc_core._request.filtration import check_spacing
-from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
+from ecc_core._request.masks import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence, real_number
 from ecc_core._types import Axes, ComplexBoundary

@@ -12,8 +12,8 @@ from ecc_core._arrays import HOST_TYPES, adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.plans import levels_of, plan_of, thresholds_of
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
     AnyBoundary,

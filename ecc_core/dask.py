@@ -27,8 +27,9 @@ from ecc_core._dask.arguments import (
 from ecc_core._dask.graph import da, dask
 from ecc_core._dask.whole import whole_regions
 from ecc_core._partition import Partition
-from ecc_core._request.image import all_axes, check_window, geometry_of
+from ecc_core._request.image import check_window
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes, geometry_of
 from ecc_core.quantities._base import NoOptions
 from ecc_core.quantities.euler import EULER, CurveValues
 from ecc_core.results import LocalCurves, RegionCurves, curve_facts

@@ -10,8 +10,8 @@ from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_given
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes
 from ecc_core._types import AnyBoundary, Axes
 from ecc_core.quantities.minkowski import MINKOWSKI, MinkowskiOptions, window_functionals
 from ecc_core.quantities.regions import region_result

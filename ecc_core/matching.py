@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, check_eager, indices_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of
-from ecc_core._request.image import all_axes, as_booleans, split_masked
 from ecc_core._request.levels import last_value
+from ecc_core._request.masks import as_booleans, split_masked
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes
 from ecc_core._types import Axes
 from ecc_core.errors import nan_message
 from ecc_core.results import BettiMatching, PersistencePairs, curve_facts

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, indices_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
+from ecc_core._request.masks import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_dimension, check_persistence, lasting
 from ecc_core._types import Axes, ComplexBoundary

@@ -11,8 +11,8 @@ from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.plans import plan_of
 from ecc_core._arrays.request import Request, check_given
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes
 from ecc_core._types import AnyBoundary, Axes, DeviceT, LazyArray, RegionOptions, Thresholds
 from ecc_core.quantities._base import NoOptions
 from ecc_core.quantities.euler import EULER

@@ -11,7 +11,8 @@ from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, shown_in_both
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of, with_facts
 from ecc_core._request.filtration import flag_pair
-from ecc_core._request.image import check_same_shape, split_masked
+from ecc_core._request.image import check_same_shape
+from ecc_core._request.masks import split_masked
 from ecc_core._request.options import ImageOptions
 from ecc_core._types import Axes
 from ecc_core.results import EulerSurface, surface_facts

@@ -12,9 +12,9 @@ from ecc_core._arrays.plans import levels_of, plan_of, thresholds_of
 from ecc_core._arrays.request import Request, check_eager, check_given, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
-from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence
+from ecc_core._request.spatial_axes import all_axes
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import Axes, ComplexBoundary, Thresholds
 from ecc_core.quantities.betti import BETTI, BettiOptions

@@ -14,7 +14,7 @@ from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.shapes import unit_vectors
 from ecc_core._request.filtration import check_flag
-from ecc_core._request.image import as_booleans
+from ecc_core._request.masks import as_booleans
 from ecc_core._request.options import ComplexOptions
 from ecc_core._request.simplicial import (
     as_point_weights,

@@ -9,16 +9,11 @@ from numpy.typing import NDArray
 
 from ecc_core import _backends
 from ecc_core._arrays import adapter_of
-from ecc_core._request.image import (
-    Geometry,
-    as_booleans,
-    check_image_dtype,
-    check_label_type,
-    check_label_values,
-    check_mask,
-    without_masked,
-)
+from ecc_core._request.image import check_image_dtype
+from ecc_core._request.labels import check_label_type, check_label_values
+from ecc_core._request.masks import as_booleans, check_mask, without_masked
 from ecc_core._request.resources import AtMost, check_positive_int
+from ecc_core._request.spatial_axes import Geometry
 
 if TYPE_CHECKING:
     from ecc_core._backends import protocols

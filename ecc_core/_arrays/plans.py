@@ -13,8 +13,8 @@ from ecc_core._arrays import adapter_of, given_on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import all_axes, looks_thin, warn_of_missing_axis
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import all_axes, looks_thin, warn_of_missing_axis
 from ecc_core._request.thresholds import exact_array
 
 MOST_PLANS = 256

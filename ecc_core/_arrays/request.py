@@ -11,15 +11,15 @@ from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
 from ecc_core._request.boundary import COMPLEXES, check_boundary, check_window
 from ecc_core._request.filtration import Filtration, direction_of, filtration_of
-from ecc_core._request.image import (
+from ecc_core._request.image import image_named
+from ecc_core._request.masks import split_masked
+from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import (
     Geometry,
     all_axes,
     geometry_by_axis,
-    image_named,
     reshaped,
-    split_masked,
 )
-from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 DEFAULTS = ImageOptions()

@@ -10,8 +10,9 @@ from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.boundary import Domain, boundary_of
 from ecc_core._request.filtration import check_connectivity, check_spacing
-from ecc_core._request.image import split_masked, warn_of_thin_volume
+from ecc_core._request.masks import split_masked
 from ecc_core._request.options import ShapeOptions
+from ecc_core._request.spatial_axes import warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import check_directions, parse_heights, spread_heights
 

@@ -10,8 +10,9 @@ from ecc_core import _backends
 from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.filtration import Filtration, filtration_of
-from ecc_core._request.image import check_image_dtype, spatial_axes
+from ecc_core._request.image import check_image_dtype
 from ecc_core._request.options import ImageOptions
+from ecc_core._request.spatial_axes import spatial_axes
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 

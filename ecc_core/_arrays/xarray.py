@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ecc_core._arrays import given_on_host
 from ecc_core._request.batch_axes import BatchAxis
 from ecc_core._request.filtration import check_spacing
-from ecc_core._request.image import spatial_axes
+from ecc_core._request.spatial_axes import spatial_axes
 
 ResultT = TypeVar("ResultT")
 COMPANIONS = ("mask", "labels", "inlet", "outlet", "second")

@@ -27,7 +27,7 @@ from ecc_core._blocks.planes import (
 )
 from ecc_core._partition import Index, Partition
 from ecc_core._request.boundary import check_boundary
-from ecc_core._request.image import check_label_values
+from ecc_core._request.labels import check_label_values
 
 Values = NDArray[np.int64]
 Span = tuple[int, int]

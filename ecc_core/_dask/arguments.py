@@ -15,17 +15,12 @@ from ecc_core._dask import graph
 from ecc_core._dask.graph import da
 from ecc_core._request.boundary import COMPLEXES, check_boundary, check_window
 from ecc_core._request.filtration import Direction
-from ecc_core._request.image import (
-    Geometry,
-    all_axes,
-    check_image_dtype,
-    check_label_type,
-    check_mask,
-    check_same_shape,
-    without_masked,
-)
+from ecc_core._request.image import check_image_dtype, check_same_shape
+from ecc_core._request.labels import check_label_type
+from ecc_core._request.masks import check_mask, without_masked
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_unused
+from ecc_core._request.spatial_axes import Geometry, all_axes
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 Array = NDArray[Any]

@@ -17,7 +17,7 @@ from ecc_core._backends.protocols import HostBettiNumbers, PairPieces, TunnelPie
 from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, Task, add_halves, da, dask, graphs
 from ecc_core._partition import Index, Partition
-from ecc_core._request.image import as_booleans
+from ecc_core._request.masks import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_dimension
 from ecc_core.results import PersistencePairs, curve_facts

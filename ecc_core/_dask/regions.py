@@ -32,7 +32,7 @@ from ecc_core._dask.arguments import single_image
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._dask.pairs import PairBoxes
 from ecc_core._partition import Partition
-from ecc_core._request.image import as_booleans
+from ecc_core._request.masks import as_booleans
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import available_cores
 from ecc_core.results import PersistentRegions, curve_facts

@@ -26,7 +26,7 @@ from ecc_core._dask.lasting import lasting_curves
 from ecc_core._dask.pairs import VOLUME
 from ecc_core._partition import Index, Partition
 from ecc_core._request.filtration import check_spacing
-from ecc_core._request.image import check_ids
+from ecc_core._request.labels import check_ids
 from ecc_core._request.options import ImageOptions
 from ecc_core.quantities._base import CurveQuantity, NoOptions, OwnT
 from ecc_core.quantities.betti import BETTI, BettiOptions

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ecc_core._arithmetic import largest_magnitude
 from ecc_core._request.filtration import as_numbers
-from ecc_core._request.image import as_booleans, check_label_type, check_label_values
+from ecc_core._request.labels import check_label_type, check_label_values
+from ecc_core._request.masks import as_booleans
 from ecc_core._request.thresholds import (
     MOST_CACHED,
     as_count,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ecc_core._optional import import_optional
 from ecc_core._request.boundary import Boundary, Domain, check_boundary
 from ecc_core._request.filtration import as_numbers, check_spacing
-from ecc_core._request.image import as_booleans, check_mask
+from ecc_core._request.masks import as_booleans, check_mask
 from ecc_core._request.resources import check_unused
 from ecc_core.features._steps import Floats
 

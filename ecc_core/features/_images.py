@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ecc_core._arrays.adapters.array_likes import check_array_like
-from ecc_core._request.image import looks_thin
+from ecc_core._request.spatial_axes import looks_thin
 from ecc_core.errors import warn_caller
 from ecc_core.features._preparation import Channel, Preparation, is_path
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays.adapters.array_likes import check_array_like
-from ecc_core._request.image import without_masked
+from ecc_core._request.masks import without_masked
 
 LARGEST_LABEL = np.iinfo(np.int64).max
 

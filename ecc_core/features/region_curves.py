@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from ecc_core._io.same_place import check_place, check_scale
 from ecc_core._io.stored import StoredImage
-from ecc_core._request.image import check_ids
+from ecc_core._request.labels import check_ids
 from ecc_core.features._images import ImageTransformer, image_noted
 from ecc_core.features._preparation import (
     Channel,

@@ -28,8 +28,8 @@ from ecc_core._backends.cpu.scans.stacks import (
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.boundary import CLOSED, HALF_OPEN, PERIODIC, Boundary
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
+from ecc_core._request.masks import as_booleans
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]

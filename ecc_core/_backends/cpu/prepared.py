@@ -27,7 +27,8 @@ from ecc_core._backends.cpu.scans.stacks import (
 from ecc_core._backends.cpu.sources import Block, Box, Source, address_of
 from ecc_core._backends.cpu.value_range import range_at, value_range
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import Geometry, as_booleans
+from ecc_core._request.masks import as_booleans
+from ecc_core._request.spatial_axes import Geometry
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 

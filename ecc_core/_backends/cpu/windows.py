@@ -26,8 +26,8 @@ from ecc_core._backends.cpu.scans.values import entered, entered_keys, keys_of, 
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import grown
 from ecc_core._request.levels import distinct_values
+from ecc_core._request.masks import grown
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]

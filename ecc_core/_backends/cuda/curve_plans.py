@@ -38,7 +38,7 @@ from ecc_core._backends.cuda.value_range import (
     read_range,
 )
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import Geometry
+from ecc_core._request.spatial_axes import Geometry
 from ecc_core._request.thresholds import Thresholds, even_thresholds
 from ecc_core.errors import NAN_MESSAGE
 

@@ -41,7 +41,7 @@ from ecc_core._backends.cuda.regions import plan_regions
 from ecc_core._backends.cuda.samples import DATA, Arrangement, Images
 from ecc_core._backends.cuda.scan import Number
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import Geometry
+from ecc_core._request.spatial_axes import Geometry
 from ecc_core._request.thresholds import Thresholds, even_thresholds
 from ecc_core.errors import NAN_MESSAGE
 

@@ -33,7 +33,7 @@ from ecc_core._backends.cuda.samples import (
 )
 from ecc_core._backends.cuda.scan import pick_levels
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import check_label_values
+from ecc_core._request.labels import check_label_values
 from ecc_core.errors import NAN_MESSAGE
 
 COUNTS, NOT_FINITE, TICKET, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ecc_core._backends.protocols.arrays import DeviceArray, Levels
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import Geometry
+from ecc_core._request.spatial_axes import Geometry
 from ecc_core._request.thresholds import Thresholds
 
 

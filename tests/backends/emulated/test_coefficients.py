@@ -10,7 +10,7 @@ from kernel_cases import EVEN, SIDES, fields, filtration_of, known_curve
 import ecc_core
 from ecc_core._backends import backend
 from ecc_core._request.filtration import Direction, Filtration
-from ecc_core._request.image import geometry_of
+from ecc_core._request.spatial_axes import geometry_of
 from ecc_core._request.thresholds import Thresholds
 
 

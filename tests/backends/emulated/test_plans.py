@@ -8,7 +8,7 @@ from fake_cupy import guarded
 
 import ecc_core
 from ecc_core._request.filtration import Direction, Filtration
-from ecc_core._request.image import geometry_of
+from ecc_core._request.spatial_axes import geometry_of
 from ecc_core._request.thresholds import Thresholds
 
 SHAPE = (70, 264)

@@ -9,7 +9,7 @@ from fake_cupy import guarded
 from kernel_cases import EVEN, SIDES, filtration_of, known_curve
 
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import geometry_of
+from ecc_core._request.spatial_axes import geometry_of
 from ecc_core._request.thresholds import Thresholds
 
 

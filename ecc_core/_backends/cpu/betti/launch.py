@@ -31,7 +31,7 @@ from ecc_core._backends.cpu.scans import stacks
 from ecc_core._backends.cpu.scans.values import entered
 from ecc_core._backends.cpu.sources import Block, Source, memory_order
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import as_booleans
+from ecc_core._request.masks import as_booleans
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
