@@ -11,6 +11,7 @@ from torch.cuda import is_current_stream_capturing
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.shape_steps import Kind, Shapes, ShapeSteps, plan_shapes
+from ecc_core._torch import cuda_steps
 from ecc_core._torch.addresses import address_of, addresses_of
 from ecc_core._torch.increasing import increasing_in_torch
 from ecc_core._torch.operators import gradients_in_torch
@@ -55,11 +56,14 @@ def fused_shapes(
 ) -> Tensor | None:
     """Return the transforms (shapes, k, n) of points (m, d), or None if there are no kernels.
 
-    There are none for dtypes that differ, for points that are not in the order of their shapes, and
-    for arguments with an error; the call waits for the device, which checks them. With
-    `is_logarithm`, scale and sharpness are given by their logarithms. The transforms have
-    gradients. The caller has excluded compiled graphs, `torch.func` and tensor subclasses.
+    There are none for dtypes that differ, for a step with a gradient, for points that are not in
+    the order of their shapes, and for arguments with an error; the call waits for the device, which
+    checks them. With `is_logarithm`, scale and sharpness are given by their logarithms. The
+    transforms have gradients. The caller has excluded compiled graphs, `torch.func` and tensor
+    subclasses.
     """
+    if cuda_steps.is_learned(numbers.step):
+        return None
     if is_current_stream_capturing() or not _are_alike(points, complexes, numbers):
         return None
     kind = Kind(

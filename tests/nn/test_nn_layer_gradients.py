@@ -5,7 +5,7 @@ import pytest
 from nn_helpers import LAYERS, SHAPES, curve_layer, noise, take_a_wild_step, torch, transform_layer
 
 import ecc_core as ecc
-from ecc_core.nn import EulerCurveLayer, EulerCurveMap
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap, SimplicialTransformLayer
 
 
 def curve_map():
@@ -73,6 +73,29 @@ class TestGradients:
             curves.append(layer.thresholds.detach() / unit)
         assert (curves[0] - torch.linspace(0, 1, 6)).abs().max() > 0.02
         torch.testing.assert_close(curves[0], curves[1])
+
+
+STEPS = {"curve": "thresholds_step", "transform": "heights_step", "shapes": "thresholds_step"}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_step_of_levels_that_requires_a_gradient_gets_it(kind):
+    """It is a buffer, which training may yet ask the gradient of."""
+    name = STEPS[kind]
+    if kind == "shapes":
+        triangles = [torch.tensor([[0, 1], [1, 2], [0, 2]]), torch.tensor([[0, 1, 2]])]
+        layer = SimplicialTransformLayer(3, 5, range=(-1, 1), dtype=torch.float64)
+        given = noise(3, 3, dtype=torch.float64), triangles
+    else:
+        make = {"curve": curve_layer, "transform": transform_layer}[kind]
+        layer = make(dtype=torch.float64)
+        given = (noise(2, 6, 7, dtype=torch.float64),)
+
+    def call(step):
+        return torch.func.functional_call(layer, {name: step}, given)
+
+    step = getattr(layer, name).clone().requires_grad_()
+    assert torch.autograd.gradcheck(call, step)
 
 
 class TestHard:

@@ -93,7 +93,7 @@ class LayerSteps(Steps):
         if not self.is_small:  # Sizes may be too large for the numbers of other launches.
             return
         coordinates = kind.directions * len(kind.spacing)
-        rows = ceil_div(math.prod(grid), soft_heights.CHUNK) if kind.directions else 0
+        rows = ceil_div(math.prod(grid), soft_heights.POINTS_A_ROW) if kind.directions else 0
         points = count * math.prod(spatial) if self._has_own_source else 0
         places = _offsets(1, start=curve.kept)
         self.kept = places[-1] + points

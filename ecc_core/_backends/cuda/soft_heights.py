@@ -20,7 +20,9 @@ from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 GRID = Struct("soft_heights.cu", "Grid")
 THREADS = 128
 MOST_DIRECTIONS = 65535  # The most rows of a grid of blocks.
-CHUNK = 1 << 10  # Points of a block that sums.
+# A block adds up the gradients of so many points, eight for each thread; the next kernel adds up
+# the sums of all blocks, a row each.
+POINTS_A_ROW = 1 << 10
 
 
 def add_heights(
@@ -55,7 +57,7 @@ def height_totals(gradients: Tensor) -> Tensor:
 def height_sums(gradients: Tensor) -> Tensor:
     """Return sums (rows, k, d) of the gradients of vectors by those of `add_heights`."""
     images, count, *grid = gradients.shape
-    shape = ceil_div(math.prod(grid), CHUNK), count, len(grid)
+    shape = ceil_div(math.prod(grid), POINTS_A_ROW), count, len(grid)
     found = gradients.new_empty(shape, dtype=torch.float64)
     with soft.launching(gradients) as (device, stream):
         call = _on_grid("soft_height_sums", images, grid, count, gradients, device)
@@ -91,7 +93,7 @@ def plan_addition(
 def _grid(images: int, grid: tuple[int, ...]) -> Any:
     """Return the kernels' Grid."""
     sides = [*grid, *[1] * (4 - len(grid))]
-    return GRID(points=math.prod(grid), images=images, chunk=CHUNK, sides=sides)
+    return GRID(points=math.prod(grid), images=images, chunk=POINTS_A_ROW, sides=sides)
 
 
 @programs.plan
@@ -107,7 +109,7 @@ def plan_on_grid(
     struct = _grid(images, grid)
     macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
     totals = ceil_div(images * points, THREADS)
-    sums = ceil_div(points, CHUNK) * count
+    sums = ceil_div(points, POINTS_A_ROW) * count
     own = np.int32(count)
     if name == "soft_height_totals":
         return plan_call("soft_heights", name, macros, (totals,), THREADS, (struct, 0, 0, own))

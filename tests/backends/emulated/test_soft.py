@@ -393,3 +393,14 @@ def test_shapes_need_the_shared_memory_of_the_device(soft, monkeypatch):
     assert soft.shape_steps.plan_shapes(kind, torch.float32, 99) is not None
     wider = kind._replace(levels=301)
     assert soft.shape_steps.plan_shapes(wider, torch.float32, 99) is None
+
+
+def test_steps_of_shapes_with_a_gradient_are_left_to_operators(soft):
+    """Kernels compute none of it."""
+    points, complexes, numbers, _ = one_shape(soft)
+    step = torch.tensor(0.1, dtype=torch.float64)
+    taken = []
+    for is_learned in (False, True):
+        given = numbers._replace(step=step.requires_grad_(is_learned))
+        taken.append(soft.cuda_simplicial.fused_shapes(points, complexes, given, True) is not None)
+    assert taken == [True, False]
