@@ -352,7 +352,9 @@ def region_transforms(
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
     backend = request.origin.transforms()
     with backend.numbers(request.given) as numbers:
-        array = as_label_image(numbers, request.shown, getattr(labels, "dtype", None))
+        stored = getattr(labels, "dtype", None)
+        on_host = request.origin.on_host
+        array = as_label_image(numbers, request.shown, stored, on_host=on_host)
         regions = backend.find_regions(array, steps, request.connectivity)
         reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
         at = request.at(reach)

@@ -99,14 +99,18 @@ def _float_weights(image: Array) -> Floats:
     return image
 
 
-def as_label_image(labels: Array, shown: Array | None, stored: Any = None) -> Array:
+def as_label_image(
+    labels: Array, shown: Array | None, stored: Any = None, *, on_host: bool = True
+) -> Array:
     """Return a label image as int32 or int64. Masked points are background.
 
-    `stored` is the dtype that it had before it was converted, for messages.
+    `stored` is the dtype that it had before it was converted, for messages. On a device, the
+    backend looks for negative labels when it finds the regions, so that no call waits for that.
     """
     check_label_type(labels.dtype, labels.shape, labels.shape, stored)
-    check_label_values(labels, labels.dtype)
-    if labels.dtype.kind == "u" and labels.size:
+    if on_host:
+        check_label_values(labels, labels.dtype)
+    if labels.dtype == np.uint64 and labels.size:
         largest = int(labels.max())
         if largest >= 2**63:
             raise ValueError(f"`labels` must be below 2**63, got {largest}")

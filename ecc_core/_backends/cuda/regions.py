@@ -143,12 +143,12 @@ class Regions:
         while 0 < rows <= self._limit:
             found, count, largest = self._count(image, *own, prepared, rows, room, self._few)
             if count <= room and not largest:
-                room = _with_margin(count)
+                room = with_margin(count)
                 self._rows = rows
                 self._room = room
                 self._few = room * self._bins <= FEW_BINS
                 break
-            room = _with_margin(largest or count)
+            room = with_margin(largest or count)
             rows = room if largest else rows
         else:
             ranked = rank_labels(as_cupy(labels))
@@ -332,7 +332,7 @@ class _Results:
         return ids, values
 
 
-def _with_margin(count: int) -> int:
+def with_margin(count: int) -> int:
     """Return the room for about so many regions: the next image may have a few more."""
     return count + count // 4 + 8
 

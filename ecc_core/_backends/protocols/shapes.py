@@ -42,7 +42,10 @@ class Transforms(Protocol):
         """Return the curves of an image of weights along directions, (k, m) in their dtype."""
 
     def find_regions(self, labels: DeviceArray, spacing: Floats, connectivity: int, /) -> Any:
-        """Return the regions of a label image, an object with attributes `labels` and `radii`."""
+        """Return the regions of a label image, an object with attributes `labels` and `radii`.
+
+        ValueError if a label is negative; labels on the host were checked before.
+        """
 
     def region_transforms(
         self,

@@ -42,8 +42,8 @@ MODULES = (
     "programs arrays bins calls kernels scan_plans recipe scan samples value_range points "
     "recode regions coefficients curves curve_plans launch keys forests torus tunnels pairs "
     "betti pair_errors gathering region_betti surface cells component_sizes flooding "
-    "transform_sampling transform_masks wide_sums transform complexes simplicial_layout stars "
-    "simplicial_plans simplicial_memory simplicial"
+    "transform_sampling transform_masks transform_regions wide_sums transform complexes "
+    "simplicial_layout stars simplicial_plans simplicial_memory simplicial"
 )
 
 

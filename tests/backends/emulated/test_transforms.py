@@ -80,3 +80,54 @@ def test_weights(emulator, heights, case):
     shape, connectivity = case
     weights = np.random.default_rng(6).integers(-3, 4, shape)
     assert_same(emulator, weights, directions(len(shape), 2), heights, connectivity)
+
+
+BLOBS = np.kron(np.random.default_rng(7).integers(0, 6, (4, 5, 6)), np.ones((2, 3, 4), int))
+SQUARES = np.kron(np.arange(12 * 15).reshape(12, 15), np.ones((3, 3), int))
+LABELS = {
+    "a few": BLOBS * 7,
+    "noise": np.random.default_rng(8).integers(0, 3, (9, 13, 40)),
+    "along an axis": BLOBS[0, 0] + 1,
+    "none": np.zeros((4, 70), int),
+    "no points": np.zeros((0, 4), int),
+    "more than there is room for at first": SQUARES,
+    "more than have a row": SQUARES * 100,
+    "large": SQUARES * 10**12,
+}
+
+
+@pytest.mark.parametrize("normalize", [None, "radius"])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_regions(emulator, labels, normalize):
+    dtype = np.int32 if labels.max(initial=0) < 2**31 else np.int64
+    spacing = np.full(labels.ndim, 0.3)
+    vectors = directions(labels.ndim, 2)
+    part = emulator.backend.transform_regions
+    for connectivity in {1, labels.ndim}:
+        known = ecc.region_transforms(
+            labels, vectors, 20, spacing=0.3, connectivity=connectivity, normalize=normalize
+        )
+        for _ in range(2):  # The second image has room for as much as the first.
+            regions = part.find_regions(guarded(labels.astype(dtype)), spacing, connectivity)
+            scales = regions.radii if normalize else None
+            found = part.region_transforms(regions, vectors, known.heights, scales)
+            np.testing.assert_array_equal(regions.labels, known.labels)
+            np.testing.assert_array_equal(found, known.values)
+
+
+def test_more_corners_than_there_is_room_for(emulator):
+    labels = guarded(LABELS["noise"].astype(np.int32))
+    part = emulator.backend.transform_regions
+    spacing = np.ones(3)
+    with mock.patch.multiple(part, LEAST_CORNERS=1, WINDOWS_A_CORNER=10**9):
+        regions = part.find_regions(labels, spacing, 3)
+    vectors = directions(3, 1)
+    found = part.region_transforms(regions, vectors, LEVELS["even"], None)
+    known = ecc.region_transforms(labels, vectors, LEVELS["even"])
+    np.testing.assert_array_equal(found, known.values)
+
+
+def test_negative_labels(emulator):
+    labels = guarded(np.array([[0, 3, -2], [1, 1, 0]], np.int32))
+    with pytest.raises(ValueError, match="`labels` must not be negative, got -2"):
+        emulator.backend.transform_regions.find_regions(labels, np.ones(2), 1)
