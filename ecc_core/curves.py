@@ -281,7 +281,7 @@ def euler_curve(
             **options.given(),
         )
     if devices is not None:
-        from ecc_core._blocks.streamed import streamed_curve  # which few calls need
+        from ecc_core._blocks.streamed import streamed_curve  # Few calls need it.
 
         at, values, filtration = streamed_curve(image, thresholds, devices, options)
         return EulerCurve(at, values, **curve_facts(filtration))
@@ -306,7 +306,7 @@ def _requested_curve(request: Request, thresholds: Any) -> EulerCurve[Any]:
     origin = request.origin
     facts = curve_facts(request.filtration)
     if request.window is not None:
-        from ecc_core.quantities.windows import window_curve  # which few calls need
+        from ecc_core.quantities.windows import window_curve  # Few calls need it.
 
         return EulerCurve(*window_curve(request, thresholds), **facts)
     if request.levels.exact:

@@ -21,7 +21,8 @@ ResultT = TypeVar("ResultT")
 COMPANIONS = ("mask", "labels", "inlet", "outlet", "second")
 """Arguments that are arrays of the image's shape, or of its spatial shape."""
 TIMES = ("t", "time", "times", "date", "datetime")
-TIME_NAMES = ("time", "forecast_reference_time", "forecast_period")  # standard names of CF
+TIME_NAMES = ("time", "forecast_reference_time", "forecast_period")
+"""Names of times in the CF conventions."""
 GEOGRAPHIC = ("lat", "latitude", "lon", "longitude")
 ANGLES = ("deg", "degree", "degrees", "radian", "radians", "rad", "°")
 HOW_TO_GO_ON = (

@@ -251,9 +251,11 @@ def write_table(
 
 def _storable(values: NDArray[Any], suffix: str) -> NDArray[Any]:
     """Return the text of values for which a type of files has no type of its own."""
-    if values.dtype.kind in "mM" and suffix != ".parquet":  # dates, times and durations
+    # Only Parquet files have types for dates, times and durations.
+    if values.dtype.kind in "mM" and suffix != ".parquet":
         return values.astype(str)
-    if values.dtype.char == "g" and suffix != ".csv":  # numbers of extended precision
+    # Parquet and JSON files have no type for numbers of extended precision.
+    if values.dtype.char == "g" and suffix != ".csv":
         return values.astype(str)
     return values
 

@@ -210,7 +210,8 @@ def descriptor_table(
         axes = {}
         for name, at in axes_of(batch).items():
             axes[name] = at if at.ndim == 1 else np.arange(len(at))
-        axes.popitem()  # thresholds or heights
+        # The last axis is that of thresholds or heights, over which a descriptor is computed.
+        axes.popitem()
         names = [*axes]
         if len(axes) > 1:
             index = pandas.MultiIndex.from_product(axes.values(), names=names)

@@ -382,7 +382,7 @@ class RegionTransformsTransformer(_TransformTransformer):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True  # labels, which are coded as integers
+        tags.input_tags.categorical = True  # Labels are integers that stand for regions.
         return tags
 
     def _result(self, image: Any, *at: Any) -> Any:

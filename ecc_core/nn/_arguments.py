@@ -25,8 +25,10 @@ INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
-MOST_CONSTANTS = 256  # that are kept on devices
-SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 to 1 over 4 / l
+MOST_CONSTANTS = 256
+"""Numbers that are kept on devices."""
+SLOPE_OF_STEP = 4.0
+"""The tangent to sigmoid(l * z) at its centre rises from 0 to 1 over 4 / l."""
 
 
 def check_tensor(tensor: Any, name: str) -> Tensor:
@@ -52,7 +54,7 @@ def plain(tensor: Tensor) -> Tensor:
     kind = type(tensor)
     if kind is Tensor or kind.__torch_function__ is torch._C._disabled_torch_function_impl:
         return tensor
-    if kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:  # may hold no data of its own
+    if kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:  # It may hold no data of its own.
         return tensor
     return tensor.as_subclass(Tensor)
 
@@ -147,7 +149,8 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
         return torch.full((), value, dtype=dtype, device=like.device)
     if number.numel() != 1:
         raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
-    if number.dim() == 0 and number.device.type == "cpu":  # as in operators of torch
+    # Operators of torch take such numbers from the CPU, too.
+    if number.dim() == 0 and number.device.type == "cpu":
         return check_tensor(number, name).to(like.device, dtype)
     found = _tensor(number, name, like, dtype)
     return found.reshape(()) if found.dim() else found
@@ -158,7 +161,7 @@ def _constant(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return a number on a CUDA device, which nothing must write to."""
     with torch.inference_mode(False):
         found = torch.full((), value, dtype=dtype, device=device)
-    torch.cuda.current_stream(device).synchronize()  # since any stream may read it later
+    torch.cuda.current_stream(device).synchronize()  # Any stream may read it later.
     return found
 
 

@@ -189,6 +189,6 @@ def longest_lifetimes(
         mask = arguments.check_mask(mask, image, spatial)
     images = image.reshape(math.prod(batch), *spatial)
     points = longest_classes(images.detach(), mask, count, connectivity, superlevel)
-    values = pad(images.flatten(1).to(dtype), (0, 1))  # zero, where there is no class
+    values = pad(images.flatten(1).to(dtype), (0, 1))  # Classes that are missing point there.
     found = torch.gather(values, 1, points.flatten(1))
     return found.reshape(*batch, n_spatial, count, 2)

@@ -73,11 +73,11 @@ def classes_of(
         if str(error) != NAN_MESSAGE:
             raise
         raise ValueError(NAN_SHOWN_MESSAGE) from None
-    births, deaths, counts = cast(tuple[Tensor, Tensor, list[int]], found)  # of the library of row
+    births, deaths, counts = cast(tuple[Tensor, Tensor, list[int]], found)
     image, points = _in_batch(torch.stack([births, deaths]), row.shape[-1], spatial)
     groups = len(spatial) * image[0]
     for start in itertools.accumulate(counts[:-1]):
-        groups[start:] += 1  # the next dimension
+        groups[start:] += 1  # The groups of the next dimension begin here.
     return Classes(groups, points[0], points[1].masked_fill(deaths < 0, images.numel()))
 
 
@@ -87,7 +87,8 @@ def _in_batch(points: Tensor, width: int, spatial: torch.Size) -> tuple[Tensor, 
     Each of these operations is a launch on a device.
     """
     side = spatial[-1]
-    line = points.div(width, rounding_mode="trunc")  # of one image, over all other axes
+    # The line of an image, numbered over all other axes.
+    line = points.div(width, rounding_mode="trunc")
     along = points.sub(line, alpha=width)
     image = along.div(side + 1, rounding_mode="trunc")
     x = along.sub(image, alpha=side + 1)

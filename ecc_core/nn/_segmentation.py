@@ -17,7 +17,8 @@ from ecc_core.nn import _arguments
 from ecc_core.nn._arguments import check_n_spatial
 
 ROUNDING = 1e-3  # Probabilities may be out of range by so much, as those of 16 bits are.
-INSIDE = (1, 255, 65535)  # what masks of integers hold inside the objects: true, or white
+INSIDE = (1, 255, 65535)
+"""What masks of integers may hold inside objects: 1, or white."""
 
 
 Errors = Callable[[Tensor, Tensor, Tensor | None], Tensor]
@@ -40,9 +41,11 @@ class SegmentationLoss(nn.Module):
     """Base of the losses, which compare whole images or windows and reduce their errors."""
 
     weight: Tensor | None
-    described: ClassVar[tuple[str, ...]]  # the settings that `repr` shows
+    described: ClassVar[tuple[str, ...]]
+    """The settings that `repr` shows."""
     logits_option: ClassVar[str] = "from_logits=True"
-    waits: ClassVar[bool] = False  # whether a call waits for the device of the input anyway
+    waits: ClassVar[bool] = False
+    """Whether a call waits for the device of the input anyway."""
 
     def __init__(
         self,
@@ -274,7 +277,7 @@ def check_probabilities(
     """
     low, high = _bounds(given) if bounds is None else bounds
     if not _are_probabilities(low, high) and shown is not None:
-        given = given[shown]  # what is left out may be anything
+        given = given[shown]  # Values that are left out may be anything.
         low, high = _bounds(given) if given.numel() else (0.0, 0.0)
     _refuse_nan(low, name, on_nan)
     if not _are_probabilities(low, high):
@@ -318,7 +321,7 @@ def _bounds(given: Any) -> tuple[float, float]:
     """The smallest and the largest value; NaN if there is any."""
     if isinstance(given, Tensor):
         if given.dtype in _arguments.UNSIGNED[1:]:
-            given = given.to(torch.int64)  # torch does not compare the others
+            given = given.to(torch.int64)  # torch does not compare the wider unsigned types.
         return _bounds_of([given])[0]
     return given.min().item(), given.max().item()
 

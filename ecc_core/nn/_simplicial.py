@@ -19,7 +19,8 @@ from ecc_core.nn._arguments import Scalar, Vector
 
 __all__ = ["soft_simplicial_transform"]
 
-DEVICES = ("cpu", "cuda", "meta")  # the last one of tensors that are shapes alone
+DEVICES = ("cpu", "cuda", "meta")
+"""Types of devices; tensors on "meta" have a shape, but no values."""
 
 
 def soft_simplicial_transform(

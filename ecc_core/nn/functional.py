@@ -150,12 +150,12 @@ def soft_euler_curve(
     slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
     others = (levels, slope, terms, mask, connectivity, superlevel, ties, keep)
     by_kernels = image.is_cuda and bypasses_torch((image, *others))
-    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
+    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`.
         from ecc_core._torch import cuda
 
         if cuda.can_fuse(image, *others):
             return cuda.fused_curve(image, *others, n_spatial)
-    views = len(batch) != 1  # otherwise the shapes are those of the operator
+    views = len(batch) != 1  # The operator takes one axis of images.
     if views:
         image = image.reshape(math.prod(batch), *spatial)
     curve, *_ = soft_curve(image, *others)
@@ -256,7 +256,7 @@ def soft_euler_transform(
         zero = weights.sum() + 0 * (vectors.sum() + levels.sum() + slope)
         return zero.expand(shape_of(given))
     by_kernels = weights.is_cuda and bypasses_torch(given)
-    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`
+    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`.
         from ecc_core._torch import cuda_transforms
 
         found = cuda_transforms.fused_transform(given)

@@ -202,7 +202,7 @@ class EulerCurveLoss(SegmentationLoss):
         shown = pair.shown
         dtype = torch.float64 if prediction.dtype == torch.float64 else torch.float32
         given = self.sharpness, "sharpness", prediction, dtype
-        sharpness = _arguments.positive_scalar(*given)  # once for both
+        sharpness = _arguments.positive_scalar(*given)  # Both curves have the same sharpness.
         with torch.no_grad():
             wanted = self._curves(pair.masks.to(prediction.dtype), shown, sharpness)
         difference = self._curves(prediction, shown, sharpness) - wanted

@@ -83,7 +83,8 @@ class BettiMatchingLoss(SegmentationLoss):
     """
 
     described: ClassVar = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
-    waits: ClassVar = True  # for the values of the input, which are matched on the host
+    waits: ClassVar = True
+    """True: the values of the input are matched on the host."""
 
     def __init__(
         self,

@@ -108,7 +108,8 @@ class BettiError:
     array([[0., 1., 1.]])
     """
 
-    _names: ClassVar[tuple[str, str]] = ("prediction", "target")  # of the arguments, in messages
+    _names: ClassVar[tuple[str, str]] = ("prediction", "target")
+    """Names of the arguments in messages."""
 
     def __init__(
         self,

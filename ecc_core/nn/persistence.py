@@ -12,7 +12,8 @@ from ecc_core._request.persistence import check_persistence
 from ecc_core.nn._pairs import pair_errors
 from ecc_core.nn._segmentation import Pair, SegmentationLoss
 
-INSIDE_FROM = 0.5  # the probability from which a point belongs to the objects of a target
+INSIDE_FROM = 0.5
+"""The probability from which a point belongs to the objects of a target."""
 
 
 class PersistenceLoss(SegmentationLoss):
@@ -85,7 +86,8 @@ class PersistenceLoss(SegmentationLoss):
     """
 
     described: ClassVar = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
-    waits: ClassVar = True  # for the numbers of pairs, or for the input where the host finds them
+    waits: ClassVar = True
+    """True: for the numbers of pairs, or for the input where the host finds them."""
 
     def __init__(
         self,

@@ -188,9 +188,9 @@ def to_numpy(array: Any) -> NDArray[Any]:
     >>> to_numpy(torch.arange(3))
     array([0, 1, 2])
     """
-    if hasattr(array, "get"):  # CuPy
+    if hasattr(array, "get"):  # This is an array of CuPy.
         return np.asarray(array.get())
-    if hasattr(array, "detach"):  # torch
+    if hasattr(array, "detach"):  # This is a tensor of torch.
         return np.asarray(array.detach().cpu().numpy())
     return np.asarray(array)
 

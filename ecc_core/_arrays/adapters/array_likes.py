@@ -12,8 +12,10 @@ from ecc_core._backends.plain.namespaces import Standard, dtype_of
 from ecc_core._request.dtypes import object_in_words
 from ecc_core.errors import BackendError
 
-HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
-CUDA = 2  # kDLCUDA
+HOST_DEVICES = (1, 3)
+"""DLPack's kDLCPU and kDLCUDAHost."""
+CUDA = 2
+"""DLPack's kDLCUDA."""
 PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")
 
 

@@ -21,7 +21,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
         found = holder_of(name_of(dtype))
     except TypeError:
         return None
-    return found if found.isbuiltin == 1 else None  # other packages register dtypes of their own
+    return found if found.isbuiltin == 1 else None  # Other packages register their own.
 
 
 class Torch(Adapter):
@@ -88,7 +88,8 @@ class Torch(Adapter):
         return found
 
     def read_once(self, array: Any) -> NDArray[Any]:
-        if array.device.type == "cpu" or array.is_inference():  # inference tensors have no version
+        # Inference tensors have no version, by which a change would be seen.
+        if array.device.type == "cpu" or array.is_inference():
             return self.on_host(array)
         state = array._version, array.data_ptr(), array.shape, array.stride()
         key = id(array)

@@ -128,7 +128,7 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
             raise ValueError(f"the values of {name} lie in other files, which are not read")
         if array.ndim == 0:
             raise ValueError(f"the dataset {name} is a single value")
-        tags = array.attrs.get("axistags")  # ilastik writes them.
+        tags = array.attrs.get("axistags")  # Files of ilastik have it.
         if isinstance(tags, str | bytes):
             names_of_axes = [axis["key"] for axis in json.loads(tags)["axes"]]
         else:

@@ -96,7 +96,7 @@ class EulerLayer(nn.Module):
         found: Tensor | None = self._parameters.get(name)
         if found is None:
             found = self._buffers.get(name)
-        if found is None:  # such as one that FSDP or a parametrization computes
+        if found is None:  # FSDP and parametrizations compute attributes.
             found = getattr(self, name)
         return found
 
@@ -134,7 +134,7 @@ class EulerLayer(nn.Module):
         """Set parameters and buffers to their initial values, as after ``to_empty``."""
         for name, value in self._initial.items():
             tensor = getattr(self, name)
-            if hasattr(tensor, "device_mesh"):  # divided between processes, as by FSDP
+            if hasattr(tensor, "device_mesh"):  # FSDP divides it between processes.
                 from torch.distributed.tensor import distribute_tensor
 
                 value = distribute_tensor(

@@ -18,7 +18,8 @@ from ecc_core.nn import _arguments, functional
 from ecc_core.nn.layers._base import EulerLayer, Range
 
 Normalize = Literal["side", "batch"]
-MOST_SAMPLED = 1 << 20  # values that quantiles are estimated from
+MOST_SAMPLED = 1 << 20
+"""Values that quantiles are estimated from."""
 QUANTILES = (0.01, 0.99)
 """Quantiles of the values of images between which thresholds are spread."""
 
@@ -63,7 +64,7 @@ class CalibratedLayer(EulerLayer):
         """
         known = not (self._estimates_range or self._estimates_scale)
         self.register_buffer("calibrated", torch.tensor(int(known), device=self._factory["device"]))
-        self._may_need_calibration = not known  # so that calibrated layers do not read the buffer
+        self._may_need_calibration = not known  # Calibrated layers then do not read the buffer.
         if self.normalize == "batch":
             size = curves * self.thresholds.numel()
             self.norm = nn.BatchNorm1d(size, affine=False, **self._factory)
@@ -172,7 +173,8 @@ class CalibratedLayer(EulerLayer):
     ) -> None:
         key = f"{prefix}calibrated"
         if not any(f"{prefix}{kind}_thresholds" in state_dict for kind in ("free", "fixed")):
-            state_dict.pop(key, None)  # says nothing of the thresholds that this layer keeps
+            # The flag says nothing about the thresholds of this layer, which are not loaded.
+            state_dict.pop(key, None)
         elif key in state_dict:
             estimates = self._estimates_range or self._estimates_scale
             self._may_need_calibration = estimates and not state_dict[key].item()

@@ -16,7 +16,8 @@ from ecc_core.nn import _arguments, _exact
 from ecc_core.nn.layers._base import Hard, Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
-FEW_POINTS = 1 << 20  # over all directions, for which one call is worth its memory
+FEW_POINTS = 1 << 20
+"""Points, over all directions, up to which one call for all directions is worth its memory."""
 
 
 class EulerCurveLayer(CalibratedLayer):
@@ -221,7 +222,7 @@ class EulerCurveLayer(CalibratedLayer):
             and isinstance(image, Tensor)
             and image.is_floating_point()
             and image.dim() >= self.n_spatial
-            and not torch.compiler.is_compiling()  # a graph should not depend on the size
+            and not torch.compiler.is_compiling()  # A graph should not depend on the size.
             and image.numel() * len(self.free_directions) <= FEW_POINTS
         )
 

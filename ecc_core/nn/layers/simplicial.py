@@ -99,7 +99,7 @@ class SimplicialTransformLayer(EulerLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(n_spatial=n_spatial, device=device, dtype=dtype)
-        del self.connectivity, self.spacing  # which a grid has
+        del self.connectivity, self.spacing  # Only grids have them.
         gap = self._add_levels("thresholds", thresholds, range, learn_thresholds)
         self._add_sharpness(sharpness, gap, learn_sharpness)
         # FSDP cannot divide a parameter without axes.
@@ -144,7 +144,7 @@ class SimplicialTransformLayer(EulerLayer):
         return soft_simplicial_transform(
             points,
             simplices,
-            self.free_directions,  # are normalized there
+            self.free_directions,  # The function normalizes them.
             self.thresholds,
             sharpness=self.sharpness,
             scale=self.scale,

@@ -150,7 +150,7 @@ class EulerTransformLayer(EulerLayer):
         heights = self.heights
         soft = functional.soft_euler_transform(
             weights,
-            self.free_directions,  # are normalized there
+            self.free_directions,  # The function normalizes them.
             heights,
             sharpness=self.sharpness,
             connectivity=self.connectivity,
@@ -179,7 +179,7 @@ class EulerTransformLayer(EulerLayer):
         levels, step = self._given_levels("heights")
         given = Transformed(
             weights=weights,
-            directions=self._state("free_directions"),  # are normalized there
+            directions=self._state("free_directions"),  # The kernels normalize them.
             heights=levels,
             sharpness=self._state("log_sharpness"),
             connectivity=self.connectivity,
