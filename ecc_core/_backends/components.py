@@ -43,4 +43,4 @@ def complete(ends: list[Any], kinds: list[Kind], euler: Any, ndim: int) -> Any:
     else:
         first = ends[0] + euler if kinds[0].complement else ends[0]
         curves = [first, first - euler]
-    return np.concatenate([one[None] for one in curves])  # np.stack does the same, but takes longer
+    return np.concatenate([one[None] for one in curves])  # np.stack takes longer.

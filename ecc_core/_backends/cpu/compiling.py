@@ -60,7 +60,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         dispatcher._compilation_chain_init_hook = _without_extensions
         try:
             dispatcher._cache = SharedCache(function)
-        except RuntimeError as error:  # no folder can be written
+        except RuntimeError as error:  # numba found no folder that it can write.
             warn_once(str(error))
         return dispatcher
 

@@ -186,5 +186,5 @@ class SharedCache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
-        except OSError as error:  # a full disk, a folder that became read-only
+        except OSError as error:  # The disk may be full, or the folder no longer writable.
             warn_once(str(error))

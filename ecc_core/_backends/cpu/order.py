@@ -88,7 +88,7 @@ def sort_keys(keys: Array, bits: int | None = None) -> Array:
         order[:] = found
         if order_ties(keys, order):
             return order
-    for first in range(0, bits, KEY_BITS):  # keys of 64 bits are sorted by each half
+    for first in range(0, bits, KEY_BITS):  # Keys of 64 bits are sorted by each half.
         if not _write_words(keys, order, first, words):
             break
         last = PLACE_BITS + min(KEY_BITS, bits - first)

@@ -86,7 +86,7 @@ def share(
                 yield left.popleft()
 
     with _lock:
-        if _pool is None or _size < helpers:  # the pool grows when more threads are asked for
+        if _pool is None or _size < helpers:  # The pool grows when more threads are asked for.
             if _pool is not None:
                 _pool.shutdown(wait=False)  # Tasks that were submitted are still run.
             _size = helpers

@@ -23,7 +23,8 @@ Box = tuple[int, tuple[int, int], tuple[int, ...]]
 
 CACHE_LINE = 64
 LINES_AT_ONCE = 256  # So many cache lines stay in the first-level cache.
-TILE = 16  # elements along each side of a square that is transposed; a power of two
+TILE = 16
+"""Elements along each side of a square that is transposed; a power of two."""
 KEPT_BYTES = 1 << 23  # The most memory of each kind that a thread keeps.
 
 
@@ -266,7 +267,7 @@ class Source:
             self._plain and (dx == size or array.shape[2] <= 1) and dz % size == dy % size == 0
         )
         self._address = array.ctypes.data if self.direct else 0
-        self.copied_size = 0 if self.direct else size  # bytes of a point that a box copies
+        self.copied_size = 0 if self.direct else size  # Bytes of a point that a box copies.
         # True if points of neighbouring slices lie closer together than those of columns.
         self.interleaved = 0 < abs(dz) < abs(dx) and array.shape[0] > 1
 

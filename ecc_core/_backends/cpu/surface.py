@@ -76,7 +76,7 @@ def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) ->
     columns, rows and slices of points whose cells are counted. With cubes, these begin before the
     first points of the image, where there are cells too.
     """
-    after = (int(ndim == 3), 1, 1)  # neighbours along each axis
+    after = (int(ndim == 3), 1, 1)  # Neighbours along each axis.
     before = [0, 0, 0]
     if cubes:
         before = [n if start == 0 else 0 for n, start in zip(after, block.start, strict=True)]

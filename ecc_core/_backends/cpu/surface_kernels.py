@@ -21,7 +21,8 @@ from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.scans.planes import HAS_COMPRESS, compress
 
 VECTOR_BYTES = 64
-MOST_EVENTS = 34  # vectors that a vector of points may append to one list
+MOST_EVENTS = 34
+"""Vectors that a vector of points may append to one list."""
 COUNTED_BYTES = 1 << 13  # Lists of events are counted and emptied when they are as long as this.
 EVENT_BYTES = COUNTED_BYTES + (MOST_EVENTS + 1) * VECTOR_BYTES
 
@@ -127,7 +128,7 @@ def _add_cubes(codes: _Codes) -> None:
         if a < b
     }
     for corner in corners:
-        least = {}  # smallest second rank of the cubes of a cell that precede the corner
+        least = {}  # The smallest second rank of the cubes of a cell that precede the corner.
         for other in corners:
             if other < corner:
                 least[other] = builder.select(earlier[other, corner], seconds[other], codes.low)

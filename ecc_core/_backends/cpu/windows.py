@@ -69,10 +69,12 @@ class _Counter:
     """Counts the groups of the windows of one image, whose axes are slices, rows and columns."""
 
     image: Array
-    mask: Array | None  # where points may enter
+    mask: Array | None
+    """The points that may enter; None for all."""
     plan: Plan
     groups: _Groups
-    every: bool  # whether groups enter with their last point
+    every: bool
+    """Whether groups enter with their last point, not with their first."""
     rejects_nan: bool
 
     @classmethod
@@ -285,7 +287,7 @@ def region_sizes(labels: Array) -> tuple[Array, Values]:
     """Return the increasing ids of regions, and their numbers of points, (ids,)."""
     ids, numbers = _numbered(labels)
     points = np.zeros(ids.size, np.int64)
-    for plane in numbers:  # np.bincount copies to int64, so that planes take less memory.
+    for plane in numbers:  # np.bincount copies to int64: planes take less memory.
         points += np.bincount(plane.ravel(), minlength=ids.size + 1)[1:]
     order = np.argsort(ids)
     return ids[order], points[order]

@@ -244,8 +244,10 @@ class Placement(NamedTuple):
     """Where the samples of an array are, as far as kernels depend on it."""
 
     shape: tuple[int, ...]
-    strides: tuple[int, ...]  # in bytes
-    address: int  # modulo 16
+    strides: tuple[int, ...]
+    """In bytes."""
+    address: int
+    """Modulo 16, on which vector loads depend."""
     device: int
 
     @classmethod
@@ -259,14 +261,20 @@ class Layout(NamedTuple):
     images: int
     shape: tuple[int, ...]  # (depth, height, width)
     strides: tuple[int, ...]  # (batch, slice, row) in samples
-    offset: int  # bytes from the array's first sample to the first one for the kernels
-    item: int  # bytes from a sample to the next one
-    vector: bool  # whether four samples can be read at a time
-    wide: bool  # whether 16 bytes can be read at a time, too
+    offset: int
+    """Bytes from the array's first sample to the first one for the kernels."""
+    item: int
+    """Bytes from a sample to the next one."""
+    vector: bool
+    """Whether four samples can be read at a time."""
+    wide: bool
+    """Whether 16 bytes can be read at a time, too."""
     # Slices of which the samples of a column are next to each other; columns are that far apart.
     channels: int = 1
-    apart: int = 1  # samples from one column to the next
-    lines: bool = False  # whether the images have a few long rows, and are read in tiles
+    apart: int = 1
+    """Samples from one column to the next."""
+    lines: bool = False
+    """Whether the images have a few long rows, and are read in tiles."""
 
 
 @programs.plan

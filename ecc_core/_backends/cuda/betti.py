@@ -58,7 +58,7 @@ def betti_curves(
         return periodic_curves(image, thresholds, filtration, mask)
     ndim = filtration.ndim
     superlevel = filtration.superlevel
-    euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
+    euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # It raises for NaN.
     with adopt(image) as view:
         result = cupy.zeros((len(euler), ndim, euler.shape[-1]), np.int64)
         if result.size and view.array.size:

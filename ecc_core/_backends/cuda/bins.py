@@ -31,17 +31,22 @@ Array = NDArray[Any]
 BINS = Struct("bins.cuh", "Bins")
 LINES = ("low", "scale", "last", "dense_low", "dense_scale", "dense_last")
 TABLE_BYTES = 16 << 10  # The most bytes of thresholds in shared memory.
-CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
+CELLS_TRIED = (256, 512, 1024, 2048, 4096)
+"""Numbers of cells that a table may have."""
 MOST_SPAN = 8  # A cell has fewer than twice as many thresholds.
 
 
 class Rules(NamedTuple):
     """What the choice of a kernel depends on."""
 
-    single: int  # the rule by which a value finds its bin
-    levels: int  # number of the distinct thresholds after rounding
-    key_size: int  # bytes of a level on the device
-    cells: int  # entries of the table of cells; 0 without one
+    single: int
+    """The rule by which a value finds its bin."""
+    levels: int
+    """The number of distinct thresholds after rounding."""
+    key_size: int
+    """Bytes of a level on the device."""
+    cells: int
+    """Entries of the table of cells; 0 without one."""
     # The rule by which a value finds its code in the kernels of pairs, or None; the number of
     # codes; bytes of their thresholds and of the lines of PIECES, 0 without them.
     pair: int | None
@@ -56,14 +61,17 @@ class Prepared(NamedTuple):
     """The thresholds of a call, for kernels."""
 
     rules: Rules
-    bins: Array  # the argument `Bins` of the kernels
-    pair_bins: Array  # the same argument of the kernels of pairs
+    bins: Array
+    """The argument `Bins` of the kernels."""
+    pair_bins: Array
+    """The same argument of the kernels of pairs."""
     # On the device, the index of the level of each threshold, or -1 if it has none (int64). None if
     # the thresholds are the levels.
     pick: Any = None
     # True if a threshold includes infinity, which stands for omitted NaN.
     reaches_last: bool = False
-    memory: tuple[Any, ...] = ()  # device arrays that `bins` and `pair_bins` point to
+    memory: tuple[Any, ...] = ()
+    """Device arrays that `bins` and `pair_bins` point to."""
 
 
 def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:

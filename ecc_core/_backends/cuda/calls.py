@@ -15,7 +15,8 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda.arrays import on_host
 from ecc_core._backends.cuda.kernels import function
 
-WORD = "q"  # signed, of 64 bits
+WORD = "q"
+"""The format of a signed word of 64 bits."""
 WORD_BYTES = 8
 
 
@@ -117,7 +118,8 @@ class Call:
         try:
             cupy.cuda.driver.launchKernel(*arguments)
         except cupy.cuda.driver.CUDADriverError:
-            cupy.cuda.runtime.free(0)  # a thread that has not used the device has no context
+            # It makes the context of a thread that has not used the device.
+            cupy.cuda.runtime.free(0)
             cupy.cuda.driver.launchKernel(*arguments)
         self._spare.append(block)
 
@@ -167,7 +169,8 @@ def plan_call(
 
 
 WORDS = 32  # Words of a reply: the most images of a batch that have one each.
-ABSENT = -(1 << 63)  # a word that no kernel writes
+ABSENT = -(1 << 63)
+"""A word that no kernel writes."""
 # A thread looks for a reply so often, in about a fifth of a millisecond, before it sleeps until
 # the stream is done.
 LOOKS = 4000
@@ -194,7 +197,7 @@ class Reply:
         self.address = int(self._host.ptr)
         self._words = (ctypes.c_int64 * WORDS).from_address(self.address)
         self.memory = _cleared(WORDS)
-        self.state = 0  # modulo 2**64, as a signed integer
+        self.state = 0  # Modulo 2**64, as a signed integer.
         self.flags = 1
         self._words[:] = [ABSENT] * WORDS
 
@@ -258,11 +261,14 @@ MOST_CAPTURED_WORDS = 1 << 15
 WORDS_A_LINE = 16  # Words of a cache line.
 # Enough for the counts of 4,096 labels at 256 thresholds.
 DEFAULT_STREAM_WORDS = 1 << 20
-DEFAULT_STREAM = 0  # its handle
+DEFAULT_STREAM = 0
+"""Its handle."""
 
 _lock = threading.Lock()
-_pools: dict[int, tuple[Any, int]] = {}  # by device: memory, and the number of words taken
-_shared: dict[int, Any] = {}  # by device: that of its default stream
+_pools: dict[int, tuple[Any, int]] = {}
+"""By device: memory, and the number of words taken."""
+_shared: dict[int, Any] = {}
+"""By device: the memory of its default stream."""
 
 
 def stream_zeros(words: int, device: int, stream: int) -> int:

@@ -31,7 +31,8 @@ Counts = NDArray[np.int64]
 CELLS = Struct("cells.cu", "Cells")
 BYTES = 256  # The levels of images that are read directly are all values of 8 bits.
 COLUMNS_A_THREAD = 4
-THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
+THREADS = {True: 1024, False: 256}
+"""Threads of a block by whether it counts in shared memory."""
 COPIES = 32  # The most copies of a bin in shared memory, one for each lane.
 PAIRED_COPIES = 8  # The fewest copies where one word counts two kinds of cells.
 MOST_SUM = (1 << 16) - 1  # The largest count in half a word.

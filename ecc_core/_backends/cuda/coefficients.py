@@ -232,7 +232,8 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
 
 FEW_LEVELS = 12_000  # The sums of so many levels leave room for other blocks.
 COUNTS = Struct("counts.cu", "Counts")
-COUNTED = COUNTS.word("coefficients")  # then come the bins and the flag
+COUNTED = COUNTS.word("coefficients")
+"""The first of three words: the bins and the flag follow."""
 
 
 def counted_curves(

@@ -38,8 +38,10 @@ from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 NEVER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-KEY = np.uint64(0xFFFF_FFFF)  # the bits of an entry that hold the key
-ROOT_BITS = np.uint64(32)  # where its root begins
+KEY = np.uint64(0xFFFF_FFFF)
+"""The bits of an entry that hold the key."""
+ROOT_BITS = np.uint64(32)
+"""The bit at which the root of an entry begins."""
 
 
 def component_curves(
@@ -271,7 +273,7 @@ class _Growth(NamedTuple):
         codes = codes[order]
         sums = cupy.cumsum(amounts[order])
         holders = codes >> ROOT_BITS
-        starts = cupy.searchsorted(holders, holders)  # where the gains of the same node begin
+        starts = cupy.searchsorted(holders, holders)  # Where the gains of the same node begin.
         before = cupy.concatenate([cupy.zeros(1, np.int64), sums])[starts]
         largest = cupy.zeros(self.counts.size, np.int64)
         count = np.int64(codes.size)

@@ -49,10 +49,12 @@ NAN = 2
 FITS = 4
 MOST_EVEN = 1024  # The most even thresholds that a kernel prepares.
 RANGE_WORDS = 5  # Words of the kernels' Range, and of the reply of range.cu.
-KEPT_RANGES = 64  # ranges of values whose thresholds a plan keeps
+KEPT_RANGES = 64
+"""Ranges of values whose thresholds a plan keeps."""
 
 Run = Callable[..., Any]
-Check = Callable[[Any, Any, Any], None]  # of a flag, an image and its mask, for NaN
+Check = Callable[[Any, Any, Any], None]
+"""Looks for NaN, given a flag, an image and its mask."""
 
 
 def plan_curve(

@@ -63,11 +63,11 @@ def sum_events(
 
 def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any) -> None:
     """Launch a kernel of exact.cu for values of a type."""
-    given: list[list[int]] = []  # words
+    given: list[list[int]] = []  # The words of each argument.
     for argument in arguments:
         if isinstance(argument, cupy.ndarray):
             given.append([argument.data.ptr])
-        else:  # numbers, and a structure of them
+        else:  # A structure is an array of its words.
             given.append(np.atleast_1d(argument).tolist())
     sizes = tuple(len(words) for words in given)
     call = _exact_call(name, dtype.kind == "f", sizes, cupy.cuda.runtime.getDevice())

@@ -87,7 +87,7 @@ def _dtype(text: str, name: str, types: dict[str, Any]) -> np.dtype[Any]:
 
 # The type of a sample in the kernels.
 ELEMENTS = {
-    "bool": "unsigned char",  # any but 0 is true
+    "bool": "unsigned char",  # Any byte but 0 is true.
     "uint8": "unsigned char",
     "int8": "signed char",
     "uint16": "unsigned short",
@@ -103,7 +103,8 @@ ELEMENTS = {
 }
 ITEM_BYTES = {name: 2 if name == "bfloat16" else np.dtype(name).itemsize for name in ELEMENTS}
 NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
-WIDE = ("uint32", "int32", "float64", "int64", "uint64")  # types of keys that are not float32
+WIDE = ("uint32", "int32", "float64", "int64", "uint64")
+"""Types whose keys are not float32."""
 
 
 class Variant(NamedTuple):

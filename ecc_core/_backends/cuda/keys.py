@@ -58,7 +58,7 @@ def _key_range(dtype: np.dtype[Any], *, partial: bool) -> tuple[np.dtype[Any], i
     or lie between the ends of an axis of a torus.
     """
     if dtype.kind == "f":
-        return np.dtype(np.uint32), 0, (1 << 32) - 1  # beyond that of infinity
+        return np.dtype(np.uint32), 0, (1 << 32) - 1  # The key of infinity is smaller.
     never = 1 << 8 * dtype.itemsize
     first = -never // 2 if dtype.kind == "i" else 0
     fits = dtype.itemsize == 1 or not partial

@@ -81,7 +81,8 @@ class Pass:
             try:
                 launch(*head, stream, address, 0)
             except cupy.cuda.driver.CUDADriverError:
-                cupy.cuda.runtime.free(0)  # a thread that has not used the device has no context
+                # It makes the context of a thread that has not used the device.
+                cupy.cuda.runtime.free(0)
                 launch(*head, stream, address, 0)
         self._spare.append(words)
 

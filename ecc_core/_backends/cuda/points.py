@@ -12,11 +12,13 @@ POINTS = Struct("points.cuh", "Points")
 WARPS = THREADS // 32
 COLUMNS = 30  # Columns that a warp owns.
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
-RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
+RESIDENT = {True: 3, False: 2}
+"""Blocks that must fit on a multiprocessor, by whether images have a single slice."""
 SLICES_A_WARP = (16, 128)  # The fewest slices of a warp, and the most.
 MOST_ROWS_OF_LANE = 14  # The most rows of a lane in images of one slice.
 FEW_ROWS_OF_LANE = 4
-WAVES = 32  # blocks for each multiprocessor, if there are so many
+WAVES = 32
+"""Blocks for each multiprocessor, if the image has so many."""
 
 
 def _rows_of_lane(samples: Samples, *, wide: bool) -> int:

@@ -130,7 +130,7 @@ class _Owner:
 
 def _release(array: Any) -> None:
     """Let memory go that nothing refers to any more, when no kernel can read it."""
-    if is_capturing():  # when the host must not wait
+    if is_capturing():  # The host must not wait while a graph is captured.
         captured.append(array)
     else:
         cupy.cuda.Device(array.device.id).synchronize()

@@ -14,7 +14,8 @@ THREADS = 256
 WORD_BYTES = 4
 MOST_BYTES = 1 << 15  # Larger arrays are not kept for comparison.
 MOST_ARRAYS = 64  # The most arrays that are kept.
-REPLY = 2  # the argument of the kernel for its answer
+REPLY = 2
+"""The index of the kernel's argument for its answer."""
 
 _known: dict[Any, "_Known"] = {}
 

@@ -37,9 +37,12 @@ class Recipe(NamedTuple):
     """How the curves of images of a layout are computed."""
 
     layout: Layout
-    call: Callable[[NDArray[Any]], Call]  # of a kernel's Bins, without addresses
-    counts: int  # bins in global memory of all images; 0 where each block does a whole image
-    accumulate: bool  # whether the curves are to be summed from the bins by another kernel
+    call: Callable[[NDArray[Any]], Call]
+    """Plans the kernel for its Bins; the call has no addresses yet."""
+    counts: int
+    """Bins in global memory of all images; 0 where each block does a whole image."""
+    accumulate: bool
+    """Whether another kernel is to sum the curves from the bins."""
     sign: int
     superlevel: bool
 

@@ -40,7 +40,8 @@ Array = NDArray[Any]
 
 CODES = Struct("recode.cu", "Codes")
 CODES_DATA, NOT_FINITE, TICKET = map(CODES.word, ("data", "not_finite", "ticket"))
-COLUMNS = 16  # rows of codes are multiples of it
+COLUMNS = 16
+"""Rows of codes are a multiple of it."""
 LEVELS_OF_BYTES = 256  # Fewer levels than these have codes of 8 bits.
 LEVELS_OF_SHORTS = 65_536  # Fewer levels than these have codes of 16 bits.
 
@@ -57,7 +58,7 @@ def _order(
     ndim = len(shape) - 1
     axes = list(range(1, ndim + 1)) if keep_visits else axes_in_memory(shape, strides)
     sizes = [shape[axis] for axis in axes]
-    order = list(range(ndim))  # of the codes' axes, among those visited
+    order = list(range(ndim))  # The order of the codes' axes among those visited.
     if not keep and ndim == 2 and sizes[1] < THIN_COLUMNS < sizes[0]:
         order.reverse()
     elif not keep and ndim == 3 and sizes[2] < min(THIN_COLUMNS, sizes[1]):
@@ -86,7 +87,8 @@ class Recoding(NamedTuple):
     call: Call
     shape: tuple[int, ...]
     dtype: str
-    heights: Any  # on the device, which the kernel reads; None without a direction
+    heights: Any
+    """An array on the device, which the kernel reads; None without a direction."""
 
     def by(self, rule: Array) -> Self:
         """Return the launch with the kernel's Bins."""
@@ -170,7 +172,8 @@ class RecodedScan(NamedTuple):
     recoding: Recoding
     scan: Scan
     prepared: Prepared
-    flags_wanted: int  # one for all images, or 0
+    flags_wanted: int
+    """1 for all images, or 0."""
 
     @property
     def simple(self) -> bool:

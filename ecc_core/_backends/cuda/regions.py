@@ -41,7 +41,8 @@ COUNTS, NOT_FINITE, TICKET, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
     ("counts", "not_finite", "ticket", "labels", "rows_of", "most", "marks", "largest"),
 )
 REPLY, IDS, VALUES, ROOM = map(POINTS.word, ("reply", "ids", "values", "room"))
-LABELS_A_THREAD = 8  # as in labels.cu
+LABELS_A_THREAD = 8
+"""As in labels.cu."""
 # A table of marks ranks labels up to a sixteenth of the points, within these limits.
 LEAST_MARKED_LABELS = 1 << 16
 MOST_MARKED_LABELS = 1 << 24
@@ -54,8 +55,10 @@ class Ranked(NamedTuple):
     # Another stream may write to them at any time, so each label has to be compared with the size
     # of `ranks` in the same read.
     labels: Any
-    ids: Any  # the labels that occur, increasing
-    ranks: Any  # the number of each label's region, from 1 on, or 0
+    ids: Any
+    """The labels that occur, increasing."""
+    ranks: Any
+    """The number of each label's region, from 1 on, or 0."""
 
 
 def contiguous_labels(labels: Any) -> Any:
@@ -123,7 +126,7 @@ class Regions:
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(EXPECTED_LABELS, self._limit)
         self._few = True
-        self._expected = 0  # regions, as in the last image
+        self._expected = 0  # The number of regions of the last image is expected again.
         self._calls: dict[tuple[int, np.dtype[Any]], Call] = {}
         self._sums: dict[int, Call] = {}
         self._kept: _Kept | None = None
@@ -288,7 +291,8 @@ class _Zeros(NamedTuple):
 
     # The owner of the memory, which must live until the kernels have been launched, or None.
     owner: Any
-    largest: int  # the first word of a header
+    largest: int
+    """The address of the first word of a header."""
     counts: int
 
     @property

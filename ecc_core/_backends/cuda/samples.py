@@ -27,15 +27,18 @@ DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scal
 LANES = SAMPLES.word("lanes", 4)
 THREADS = 256
 BLOCKS = 8  # Blocks on a multiprocessor.
-PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
+PIECE_OF_ROW = 1 << 14
+"""In samples, as in samples.cuh."""
 
 
 class Images(NamedTuple):
     """Images (batch, *spatial), and how their samples are compared with thresholds."""
 
     view: ArrayView
-    mask: Any  # which broadcasts to them, or None
-    direction: Direction | None  # of what is added to them; their keys are then float64
+    mask: Any
+    """An array that broadcasts to the images, or None."""
+    direction: Direction | None
+    """The direction of what is added to the images, whose keys are then float64."""
     variant: Variant
 
     @classmethod
@@ -61,11 +64,13 @@ class Images(NamedTuple):
 class Samples(NamedTuple):
     """An image as kernels read it sample by sample, and the macros that they are compiled with."""
 
-    image: NDArray[Any]  # the kernels' Samples
+    image: NDArray[Any]
+    """The kernels' Samples."""
     options: dict[str, Any]
     shape: tuple[int, ...]  # (images, depth, height, width); 1 for the axes of absent dimensions
     device: int
-    memory: Any = None  # must live until the kernel is launched
+    memory: Any = None
+    """Memory that must live until the kernel is launched."""
 
     def plan(
         self,

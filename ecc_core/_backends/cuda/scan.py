@@ -70,8 +70,8 @@ class Scan:
         self.simple = not plan.accumulate
         images, levels = self._shape = plan.layout.images, prepared.rules.levels
         self.flags_wanted = images if reports else 0
-        self._flags = 8 * images * levels  # bytes before the flags
-        self._curves = self._flags + 8 * images  # bytes of curves and flags
+        self._flags = 8 * images * levels  # In bytes: the flags follow the curves.
+        self._curves = self._flags + 8 * images  # The bins follow the flags.
         # Bins and tickets in global memory, which are zero when the kernel begins.
         self.zeros = plan.counts + images if plan.counts else 0
         self._call = plan.call(prepared.pair_bins)
@@ -280,10 +280,13 @@ def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
 BYTES = Struct("number.cu", "Bytes")
 ARRIVAL = 1 << 42
 THREADS = 256
-COUNTER = WORDS - 1  # the word of a reply's memory that is not left at zero
+COUNTER = WORDS - 1
+"""The word of a reply's memory that is not left at zero."""
 COLUMNS_A_LANE = 16
-ROWS = 4  # half of the rows of a lane
-RESIDENT = 16  # warps that keep a multiprocessor busy
+ROWS = 4
+"""Half of the rows of a lane."""
+RESIDENT = 16
+"""Warps that keep a multiprocessor busy."""
 LEAST_SLICES = 8  # The fewest slices of a warp.
 
 

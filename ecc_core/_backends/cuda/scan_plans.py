@@ -58,7 +58,8 @@ class Plan(NamedTuple):
     tiling: Tiling
     copies: int
     shared: int
-    grid: tuple[int, ...] = ()  # if blocks take images by turns
+    grid: tuple[int, ...] = ()
+    """The grid of blocks that take images by turns; empty if they do not."""
 
 
 class Workload(NamedTuple):

@@ -82,9 +82,11 @@ class _Part(NamedTuple):
 
     view: ArrayView
     queue: _Queue
-    ready: Any  # the event after which the shard may be read
+    ready: Any
+    """The event after which the shard may be read."""
     values: Any
-    flag: Any  # that is set if there may be a NaN, or None
+    flag: Any
+    """A word that is set if there may be a NaN, or None."""
 
     def slice(self, index: int) -> tuple[Any, Any]:
         """Return a contiguous slice, and the event after which it may be read."""

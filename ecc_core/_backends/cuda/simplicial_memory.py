@@ -20,8 +20,10 @@ Floats = NDArray[np.float64]
 Run = Callable[[Any, Sequence[Any]], Found]
 
 MOST_BYTES = 1 << 26  # The most bytes of simplices that a plan remembers.
-MOST_KEPT = 8  # complexes that are remembered
-MOST_FORGOTTEN = 3  # complexes of a plan, after which others are not remembered
+MOST_KEPT = 8
+"""Complexes that are remembered."""
+MOST_FORGOTTEN = 3
+"""Complexes that a plan may forget before it stops remembering others."""
 
 _remembering: deque[_Remembering] = deque(maxlen=MOST_KEPT)
 

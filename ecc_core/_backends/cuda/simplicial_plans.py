@@ -44,7 +44,8 @@ ROWS = SIMPLICES.word("rows")
 VALUES = HISTOGRAM.word("values")
 CLEARED, COPIED = map(BEGUN.word, ("cleared", "copied"))
 GIVEN = COPIES.word("given")
-LINE = 16  # bytes to which parts of memory are aligned
+LINE = 16
+"""Bytes to which parts of memory are aligned."""
 ALL_BITS = 2**64 - 1
 EMPTY_BYTE = 0xFF  # The bytes of empty tables, and of the word that tells what is wrong.
 

@@ -180,8 +180,10 @@ class Scan(NamedTuple):
 
     call: Call
     small: bool = True
-    moments: int = 0  # the number of moments in global memory
-    scale: float = 0  # the factor of first moments
+    moments: int = 0
+    """The number of moments in global memory."""
+    scale: float = 0
+    """The factor of first moments."""
 
 
 @programs.plan
@@ -193,7 +195,7 @@ def scan(
     # Blocks end by adding their moments, so there are few, each with the same number of turns.
     turns, blocks = _divide(images, points, turn, processors(device))
     small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
-    resident = 1  # the number of blocks that share a multiprocessor
+    resident = 1  # The number of blocks that share a multiprocessor.
     if small and images > processors(device):
         # Larger images have blocks of more warps, each of which evaluates fewer levels.
         resident = 2 if points > RESIDENT_THREADS // 4 * EACH else 4

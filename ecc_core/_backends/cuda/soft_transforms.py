@@ -196,10 +196,14 @@ class Projection(NamedTuple):
     what `totals` does, which takes longer if there are many chunks.
     """
 
-    size: int  # the size of curves
-    sums: int  # the number of partial sums of curves and of their derivatives
-    vector_sums: int  # the number of partial sums of gradients of vectors
-    rows: int  # the rows of these, which are to be added up
+    size: int
+    """The size of curves."""
+    sums: int
+    """The number of partial sums of curves and of their derivatives."""
+    vector_sums: int
+    """The number of partial sums of gradients of vectors."""
+    rows: int
+    """The rows of partial sums of vectors, which are to be added up."""
     tickets: int
     curves: Call
     by_points: Call
@@ -247,7 +251,7 @@ def plan_projection(
     tickets = vectors * groups if has_totals and chunks <= MOST_SUMMED_CHUNKS else 0
     sums = soft_plans.total_blocks(levels) if has_totals else 0
     totals = soft_plans.TOTALS(images=images * vectors, levels=levels, blocks=sums)
-    behind = ceil_div(sums, point_chunks * orthants)  # the blocks along z that write totals
+    behind = ceil_div(sums, point_chunks * orthants)  # The blocks along z that write totals.
     grid_of_points = point_chunks, orthants, groups + behind
     numbers = np.int32(point_chunk), np.int32(by_image), totals
     return Projection(

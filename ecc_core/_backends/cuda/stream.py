@@ -35,9 +35,12 @@ CHUNK_BYTES = 2 << 30  # Larger chunks of slices of the volume are read more tha
 COPY_THREADS = 8  # Threads that copy from pageable memory; with more, Python becomes the limit.
 THREAD_BYTES = 1 << 20  # A thread is started for so many bytes.
 PIECE_BYTES = 8 << 20  # The most bytes that a thread copies at a time.
-HOST = 1  # cudaMemoryTypeHost
-TO_DEVICE = 1  # cudaMemcpyHostToDevice
-ON_DEVICE = 3  # cudaMemcpyDeviceToDevice
+HOST = 1
+"""CUDA's cudaMemoryTypeHost."""
+TO_DEVICE = 1
+"""CUDA's cudaMemcpyHostToDevice."""
+ON_DEVICE = 3
+"""CUDA's cudaMemcpyDeviceToDevice."""
 copy_memory = cupy.cuda.runtime.memcpyAsync
 
 
@@ -67,7 +70,7 @@ def curve(
         volume = volume.T  # The curve does not change when axes are swapped.
     chunks = getattr(volume, "chunks", None)
     count = volume.shape[0]
-    depth = int(chunks[0]) if chunks else 1  # slices that are read together
+    depth = int(chunks[0]) if chunks else 1  # Slices of a chunk are read together.
     depth = depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
     cuts = np.linspace(0, ceil_div(count, depth), len(devices) + 1).astype(int)
     by_device = Partition.of_edges(np.minimum(cuts * depth, count).tolist())
@@ -155,7 +158,7 @@ class _Slabs:
         if not any(self.counted.lengths[0]):
             return
         done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
-        place = 0  # the number of slices in the last buffer
+        place = 0  # The number of slices in the last buffer.
         slabs = zip(self.read.boxes(), self.counted.boxes(), strict=True)
         try:
             for turn, ((read,), (counted,)) in enumerate(slabs):

@@ -27,11 +27,16 @@ BATCH_BLOCK = 1  # The cost of an image in a block that processes many.
 class Tiling(NamedTuple):
     """How an image is divided."""
 
-    across: int  # units of work along x
-    down: int  # units of work along y
-    chunk: int  # rows or slices of a unit of work
-    warps: int  # warps of a block
-    blocks: int  # blocks of an image
+    across: int
+    """Units of work along x."""
+    down: int
+    """Units of work along y."""
+    chunk: int
+    """Rows or slices of a unit of work."""
+    warps: int
+    """Warps of a block."""
+    blocks: int
+    """Blocks of an image."""
 
 
 @programs.plan
@@ -66,7 +71,7 @@ def plan_pairs(
         blocks = max(1, processors // images, ceil_div(units * each, PAIR_POINTS_A_BLOCK))
         if units >= blocks * most:
             return Tiling(across=across, down=down, chunk=steps, warps=most, blocks=blocks)
-    else:  # lengths that divide all steps evenly
+    else:  # The candidates divide all steps evenly.
         whole = steps if deep else ceil_div(steps, own)
         parts = [*range(1, min(whole, 512) + 1), *(1 << power for power in range(10, 24))]
         counts = sorted({ceil_div(whole, count) for count in parts})

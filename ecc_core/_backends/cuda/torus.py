@@ -108,7 +108,7 @@ def periodic_curves(image: Any, thresholds: Any, filtration: Filtration, mask: A
 
     They have no circles.
     """
-    euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
+    euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # It raises for NaN.
     with adopt(image) as view:
         shape = view.array.shape[1:]
         result = cupy.zeros((len(euler), filtration.classes, euler.shape[-1]), np.int64)

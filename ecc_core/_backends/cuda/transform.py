@@ -156,7 +156,7 @@ def _share(sampling: Sampling, frame: Frame, parts: int) -> tuple[NDArray[np.int
     each = 8 * parts * levels + 24
     fixed = 8 * levels
     size = min(DIRECTIONS, max(1, (BIN_BYTES - fixed) // each))
-    own = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS  # what the kernel itself declares
+    own = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS  # The kernel itself declares so much.
     fits = fixed + size * each <= shared_limit(device) - own
     units = ceil_div(_lines(frame), ROWS) * ceil_div(len(frame.positions[2]), COLUMNS)
     # A small image is shared by its directions.

@@ -94,7 +94,7 @@ def _plan(
     rows, columns, slices, units = _divide(frame, sampling)
     places = _place_bins(sampling, steps, slices)
     jobs, width, shared = _share(sampling, units, slices, places)
-    if places and not width:  # without the rows of bins on both sides they may fit
+    if places and not width:  # They may fit without the rows of bins on both sides.
         places = {}
         jobs, width, shared = _share(sampling, units, slices, places)
     memory, samples = sampling.upload(jobs)

@@ -30,12 +30,15 @@ class Sampling(NamedTuple):
 
     directions: Floats  # (k, 3)
     levels: Floats
-    rows: NDArray[np.int32]  # the row of each direction in the result
-    starts: tuple[int, ...]  # where the directions of each orthant begin
+    rows: NDArray[np.int32]
+    """The row of each direction in the result."""
+    starts: tuple[int, ...]
+    """The index at which the directions of each orthant begin."""
     # Level k is near ``origin + k / scale``; scale is 0 if levels are not evenly spaced.
     origin: float
     scale: float
-    error: float  # the largest distance between a level and that place, in steps between levels
+    error: float
+    """The largest distance between a level and that place, in steps between levels."""
 
     @property
     def most(self) -> int:

@@ -22,8 +22,10 @@ from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core.errors import BackendError
 
 COLUMNS_OF_MATRIX = Struct("columns.cuh", "Columns")
-LINKS = 1 << 18  # as in tunnels.cu
-SPAN_BITS = 24  # as in columns.cuh
+LINKS = 1 << 18
+"""As in tunnels.cu."""
+SPAN_BITS = 24
+"""As in columns.cuh."""
 END_BITS = 3
 WORD_BITS = 64
 # The threads of a block, the same for all kernels, so that those of a file are compiled once.

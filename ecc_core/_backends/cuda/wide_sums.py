@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-SAFE_EXPONENT = 900  # terms of 2**900 and more are scaled before they are added
+SAFE_EXPONENT = 900
+"""Terms of 2**900 and more are scaled before they are added."""
 
 
 class Scales(NamedTuple):

@@ -21,7 +21,8 @@ from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core.errors import NAN_MESSAGE
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-NOBODY = -1  # the key of no point
+NOBODY = -1
+"""The key of no point."""
 Array = Any
 """An array of the library of the images, on their device."""
 
@@ -70,7 +71,7 @@ def exact_curve(
     sums = _curves_of_ranks(ranks, levels.shape[0], filtration)[0, ...]
     nothing = like(np.zeros(1, np.int64), images)
     before = xp.concat([nothing, sums], axis=0)[: sums.shape[0]]
-    at = xp.flip(levels, axis=0) if filtration.superlevel else levels  # in the order of entry
+    at = xp.flip(levels, axis=0) if filtration.superlevel else levels  # In the order of entry.
     changed = sums != before
     at = at[changed]
     sums = sums[changed]
@@ -93,7 +94,8 @@ def coefficients(
     """Return the coefficient of every point, int8 of the images' shape."""
     xp = standard_of(images).namespace
     values, absent = _values(images, filtration, mask)
-    values = xp.where(absent, xp.zeros_like(values), values)  # any value: these never enter
+    # Any value will do: these points never enter.
+    values = xp.where(absent, xp.zeros_like(values), values)
     found = [
         _coefficients_of_image(values[i, ...], absent[i, ...], filtration)
         for i in range(images.shape[0])

@@ -14,7 +14,8 @@ import numpy as np
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, NONE, ONE, bare, count_trailing_zeros
 
-OUTSIDE = np.iinfo(np.int32).max  # the label of points outside of the block
+OUTSIDE = np.iinfo(np.int32).max
+"""The label of points outside of the block."""
 
 
 class Nodes(NamedTuple):

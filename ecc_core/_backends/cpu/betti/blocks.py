@@ -24,7 +24,8 @@ Plane = tuple[int, int]
 Words = tuple[np.uint64, ...]
 Index = tuple[slice | int, ...]
 
-SPARE = 64  # keys behind a block that vectors read but do not use
+SPARE = 64
+"""Keys behind a block that vectors read but do not use."""
 
 
 class Field(NamedTuple):
@@ -164,7 +165,7 @@ class Grid:
         planes = {(axis, at) for axis, cut in cuts for at in (cut - 1, cut)}
         planes |= {self.side(*side) for side in open_sides}
         self.planes = sorted(planes)
-        self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # results of `borders`
+        self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # Results of `borders`.
 
     def side(self, axis: int, side: int) -> Plane:
         """Return the plane on one side of the image."""

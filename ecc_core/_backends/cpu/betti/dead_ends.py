@@ -46,8 +46,10 @@ SWEEPS = 8
 TILE_SLICES = 32
 TILE_WORDS = 200  # Words of a slice in a plane: all planes of a tile take about a megabyte.
 WORDS = 8  # A vector has so many words.
-FIRST = WORDS  # the place of the first word of a plane
-SPARE = 3 * WORDS  # words of a plane beside those of the tile, which vectors read but do not use
+FIRST = WORDS
+"""The place of the first word of a plane."""
+SPARE = 3 * WORDS
+"""Words of a plane beside those of the tile, which vectors read but do not use."""
 
 AXIS_COUNT = 3
 SIDES = [[end for end in range(EDGES) if AXES[end] != axis] for axis in range(AXIS_COUNT)]

@@ -123,7 +123,7 @@ def exact_values(values: Array, points: Entering, least: float) -> tuple[Array, 
     """
     listed = points.minima, points.forks
     short = values.dtype.itemsize <= SHORT_KEYS and not points.twins.size
-    if short and values.dtype.kind != "f":  # differences of keys are those of the integers
+    if short and values.dtype.kind != "f":  # Differences of these keys are those of the integers.
         found = [values_at(points.keys, places) for places in listed]
     else:
         flat = values.reshape(-1)
@@ -153,7 +153,7 @@ def _periodic_points(
     order = scratch.take("order", points.size, index)
     stage_points(points, staged.layout, order)
     keys = scratch.take("ranks", staged.size + SPARE, np.dtype(f"u{index.itemsize}"))
-    keys[:] = points.size  # the key of points that never enter
+    keys[:] = points.size  # The key of points that never enter.
     keys[order] = np.arange(points.size)
     wrap_halo(keys[: staged.size].reshape(staged.shape), wraps)
     home = np.arange(staged.size, dtype=index).reshape(staged.shape)

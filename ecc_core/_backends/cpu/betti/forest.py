@@ -346,7 +346,7 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     numbers = take("numbers", total, np.int32)
     roots = take("roots", total, np.int32)
     kept = roots[: number_nodes(nodes.merged, numbers, roots)]
-    with forest.lock:  # the numbers of its nodes are reserved
+    with forest.lock:  # It reserves numbers for the nodes of this block.
         first = forest.nodes
         forest.nodes += kept.size
     numbers += first

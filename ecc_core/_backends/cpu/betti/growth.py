@@ -188,7 +188,7 @@ def join_nodes(
         sizes=np.zeros(count, np.int64),
         touched=np.zeros(count, np.uint8),
         owners=np.full(count, -1, np.int32),
-        numbers=np.full(count + 1, -1, np.int32),  # the last one for points without a node
+        numbers=np.full(count + 1, -1, np.int32),  # The last entry is for points without a node.
         recent=np.full(count, -1, np.int32),
         reached=np.zeros(count, np.uint8),
         gained=np.zeros(count, np.int32),
@@ -210,7 +210,7 @@ def list_gaining(members, first, last, gained, gaining):
     return some
 
 
-@subroutine(forceinline=True)  # a call would copy the tuple of arrays
+@subroutine(forceinline=True)  # A call would copy the tuple of arrays.
 def meet(one, two, key, changes, count, joined, spanning):
     """Join two components; return the root of both, and the number of changes that are listed."""
     ordered = joined.sizes[one] >= joined.sizes[two]

@@ -12,7 +12,8 @@ from numba.core import cgutils
 from ecc_core._backends.cpu.betti.links import Link
 from ecc_core._backends.cpu.llvm import I64, call, operation, splat
 
-LANES = 4  # of a vector, of which three are the points of a row
+LANES = 4
+"""Lanes of a vector; the points of a row take three of them."""
 
 
 class Rows(NamedTuple):

@@ -37,7 +37,8 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK = (64, 96, 192)  # in points; a few slices fit in the second-level cache
+BLOCK = (64, 96, 192)
+"""Points along each axis; a few slices of a block fit in the second-level cache."""
 BLOCK_2D = (1, 256, 1024)
 SHORT = 64  # Rows of fewer points do not fill vectors.
 

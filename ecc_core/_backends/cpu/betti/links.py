@@ -147,7 +147,8 @@ def lower_neighbours(
     framed = [builder.and_(*pair) for pair in zip(points.sides, points.frames, strict=True)]
     own = keys.load(points.at, LANES)
     lowest: Any = own
-    code: list[Any] = [llvm.I64(0)] * len(link.ends).bit_length()  # bit planes of the lowest end
+    # The bit planes of the end with the lowest key.
+    code: list[Any] = [llvm.I64(0)] * len(link.ends).bit_length()
     lower: list[Any] = [None] * len(link.members)
     # Of equal neighbours the last one compared is taken: the first in raster order, so that paths
     # over a plateau are short.

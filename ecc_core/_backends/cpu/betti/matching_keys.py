@@ -19,7 +19,8 @@ HALF_KEY = 32
 """Bits of a level; two levels make a key."""
 NARROW_HALF = 8
 """Bits of a level if all levels are small."""
-LEVELS_AT_ONCE = 4096  # levels that are compared before a loop may end
+LEVELS_AT_ONCE = 4096
+"""Levels that are compared before a loop may end."""
 INFINITY = np.float64(np.inf).view(np.uint64)
 """The bits of finite numbers without a sign are smaller, and in the order of the numbers."""
 

@@ -18,7 +18,7 @@ FEW = 1 << 20
 image."""
 
 # Bytes that each point takes beyond the image, whatever its values are.
-GRADIENT = 3  # a byte for each edge
+GRADIENT = 3  # Each of the three edges of a point takes a byte.
 STATES = 3  # As much again for each thread that follows paths.
 RINGS_AND_LABELS = 5
 TORUS = 30

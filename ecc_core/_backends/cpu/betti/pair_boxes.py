@@ -23,7 +23,8 @@ Array = NDArray[Any]
 Side = tuple[int, int]
 """Axis, and 0 for the low or 1 for the high side."""
 
-FRAME = -1  # the place of the frame around the image
+FRAME = -1
+"""The place of the frame around the image."""
 
 
 class Events(NamedTuple):

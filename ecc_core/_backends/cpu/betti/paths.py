@@ -35,7 +35,8 @@ LIVE_BIT = 3
 SIDE_BIT = 7
 FIRST = 3
 EDGE_BIT = 9
-MOST_BOUNDARY = 30  # edges of the squares of a star
+MOST_BOUNDARY = 30
+"""The most edges that the squares of a star have."""
 # A list may grow by so many elements before its room is looked at again.
 ROOM_OF_STEP = 1 + SIDES + MOST_BOUNDARY
 TOO_FEW = -1

@@ -40,8 +40,10 @@ Side = tuple[int, int]
 Points = tuple[Array, NDArray[np.bool_]]
 """Values, and which of them enter."""
 
-GRAPH = 4  # arrays of a graph besides its faces
-WORD = 8  # bytes of an element of a packed array
+GRAPH = 4
+"""The number of arrays of a graph besides its faces."""
+WORD = 8
+"""Bytes of an element of a packed array."""
 
 
 class Graph(NamedTuple):
@@ -207,7 +209,7 @@ def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> 
     faces |= {side: face for side, face in high.items() if side == (axis, 1)}
     for (other, side), face in low.items():
         if other != axis:
-            along = axis - (axis > other)  # of the two axes of a face
+            along = axis - (axis > other)  # A face has the two other axes.
             faces[other, side] = np.concatenate([face, high[other, side]], axis=along)
     return faces
 
@@ -223,7 +225,7 @@ def edges_across(nodes, keys, far_nodes, far_keys, wide):
     rows, columns = nodes.shape
     reach = 1 if wide else 0
     count = 0
-    more = columns * (9 if wide else 1)  # edges that a row adds at most
+    more = columns * (9 if wide else 1)  # A row adds at most so many edges.
     edges = np.empty((more, 2), nodes.dtype)
     edge_keys = np.empty(more, np.uint64)
     last_near = np.int64(-1)

@@ -31,7 +31,7 @@ class OneForest:
         nothing = Source(np.broadcast_to(np.zeros((), dtype), block.stop))
         self.staged = Staged(block, Field(nothing, None, filtration.ndim))
         self.place = self.staged.at, self.staged.steps[:2]
-        self._known: tuple[Any, list[Plan]] = (None, [])  # thresholds and their plans
+        self._known: tuple[Any, list[Plan]] = (None, [])  # Thresholds and their plans.
 
     def _plans_at(self, thresholds: Array) -> list[Plan]:
         """Return the plans of ranks; those of the last call if its thresholds come again."""

@@ -31,8 +31,10 @@ from ecc_core._backends.cpu.llvm import ALL, ONE, bare
 
 NONE = -1
 MOST_INSERTED = 32  # Columns of up to so many words are sorted by insertion.
-ROOM = 1 << 10  # elements of a list at first
-ROOM_OF_COLUMN = 6  # numbers that are listed for a column of noise
+ROOM = 1 << 10
+"""Elements of a list at first."""
+ROOM_OF_COLUMN = 6
+"""Numbers that are listed for a column of noise."""
 POSITION_BITS = np.uint64(32)
 NUMBER = np.uint64((1 << 32) - 1)
 

@@ -34,7 +34,8 @@ Array = NDArray[Any]
 
 RING = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
 SIDES = range(1, 8, 2)
-STAR = (1, 7, 5, 3)  # sides in the order of the edges to them: by lowest corner, then by axis
+STAR = (1, 7, 5, 3)
+"""Sides in the order of the edges to them: by lowest corner, then by axis."""
 STEPS_AT_ONCE = 6
 """Steps that are followed without a branch; most paths have no more."""
 MOST_ROUNDS = 8
@@ -171,7 +172,7 @@ def scan_rings(keys, shape, flip, rings, minima, maxima, forks):
     forks = bare(forks)
     minima = bare(minima)
     maxima = bare(maxima)
-    beyond = np.uint8(0 if flip else 255)  # the ring of a point from which no step leads on
+    beyond = np.uint8(0 if flip else 255)  # The ring of a point from which no step leads on.
     lows = np.uint64(0)
     highs = np.uint64(0)
     count = np.uint64(0)

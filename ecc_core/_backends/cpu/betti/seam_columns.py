@@ -240,7 +240,7 @@ class SeamsOfBox:
         axis, high = side
         seam = self.seams[side]
         steps = self.volume.steps
-        corner = [1, 1, 1]  # behind the layers
+        corner = [1, 1, 1]  # Points lie behind the layers around them.
         if high:
             corner[axis] = self.around.box.shape[axis]
         base = sum(at * step for at, step in zip(corner, steps, strict=True))

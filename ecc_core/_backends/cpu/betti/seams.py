@@ -42,7 +42,8 @@ MINIMUM = -1
 """The direction of the path at a minimum, and the first one of a chain that begins at a point."""
 NOWHERE = -1
 """The last point of a path that leads into a frame, or whose end is of no interest."""
-ROOM = 1 << 10  # elements of a list at first
+ROOM = 1 << 10
+"""Elements of a list at first."""
 
 
 class Links(NamedTuple):
@@ -80,7 +81,7 @@ def _components(lower: int) -> list[int]:
         between = own[0] + before[0], own[1] + before[1]
         if ends[i] and not (ends[i - 1] and _is_in(lower, *between)):
             starts.append(int(end))
-    if not starts and ends[0]:  # at a maximum, whose lower link is a circle
+    if not starts and ends[0]:  # The lower link of a maximum is a circle.
         starts.append(int(AROUND[0]))
     return starts
 
@@ -124,7 +125,7 @@ def match_face(keys, places, links, directions, saddles, minima):
     for y in range(rows):
         lower[:] = 0
         for step in range(9):
-            if step != 4:  # the point itself
+            if step != 4:  # Step 4 leads to the point itself.
                 add_lower(keys, places, y, step, lower)
         for x in range(columns):
             found = lower[x]
@@ -221,7 +222,7 @@ def list_chains(directions, starts, base, steps, offsets):
             edges, count = add_edge(edges, count, point, ways[point], shape, base, steps, offsets)
             point = beyond(point, ways[point], shape)
         last[k, 0] = point
-        if meet != NOWHERE:  # the rest of both paths is the same
+        if meet != NOWHERE:  # From there on both paths are the same.
             last[k] = NOWHERE
         ends[k] = count
     return edges[:count], ends, last

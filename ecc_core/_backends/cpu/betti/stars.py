@@ -36,7 +36,8 @@ Array = NDArray[Any]
 
 LINK = LINKS[3, 1]
 WIDE_LINK = LINKS[3, 3]
-ENDS = [LINK.members[i] for i in LINK.ends]  # v and 5 - v are opposites
+ENDS = [LINK.members[i] for i in LINK.ends]
+"""The ends of the edges at a point; ends v and 5 - v are opposite each other."""
 EDGES = len(ENDS)
 SIDES = [(v, w) for v, w in itertools.combinations(range(EDGES), 2) if v + w != EDGES - 1]
 SQUARES = len(SIDES)
@@ -312,10 +313,10 @@ def _write_parents(builder: Any, points: Points, parents: Any, apart: Any, gradi
     """Write the parents of the ends of 64 points to the gradient, but for points `apart`."""
     slice_, row = points.steps
     matched = builder.and_(points.own, builder.not_(apart))
-    width = builder.udiv(gradient.shape[0], llvm.I64(3))  # edges along each axis
+    width = builder.udiv(gradient.shape[0], llvm.I64(3))  # Edges along each axis.
     for v, axis in enumerate(AXES):
         place = builder.add(points.at, builder.mul(width, llvm.I64(axis)))
-        if v < EDGES // 2:  # the end is the lower corner of its edge
+        if v < EDGES // 2:  # The end is the lower corner of its edge.
             place = builder.sub(place, (slice_, row, llvm.I64(1))[axis])
         found = gradient.load(place, LANES)
         for bit, word in enumerate(parents[v]):

@@ -33,7 +33,8 @@ from ecc_core._request.filtration import Filtration
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
-MOST_NARROW = 1 << 28  # points whose paths fit in 32 bits
+MOST_NARROW = 1 << 28
+"""The most points for which paths fit in 32 bits."""
 
 
 def periodic_pairs(

@@ -158,7 +158,7 @@ def join_pieces(
         components = pair_pieces.join_pieces(
             low.components, high.components, axis, pairing.of_components()
         )
-    if pairing.filtration.cubes:  # pieces are those of the flipped volume
+    if pairing.filtration.cubes:  # The pieces are those of the flipped volume.
         low, high = high, low
     shape = list(low.box.shape)
     shape[axis] += high.box.shape[axis]

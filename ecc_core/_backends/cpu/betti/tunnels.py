@@ -287,7 +287,7 @@ def _joined_lists(
     joined = np.empty(total + total // 2, np.uint32)
     size = 0
     parts = []
-    while found:  # so that the memory of each list is returned when it has been copied
+    while found:  # The memory of each list is returned once it has been copied.
         slab, listed, late = found.pop()
         joined[size : size + listed.size] = listed
         rows.firsts[bounds[slab] : bounds[slab + 1]] += size

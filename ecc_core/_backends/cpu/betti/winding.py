@@ -117,7 +117,7 @@ def _seams(piece: Growth, axes: list[int], *, wide: bool) -> Iterator[_Seam]:
                 crossed[other] = step
                 if step:
                     ends = slice(-1, None), slice(0, 1)
-                    along = other - 1  # of the two axes of a face
+                    along = other - 1  # A face has the two other axes.
                     here[along], there[along] = ends if step > 0 else ends[::-1]
             own = (np.ascontiguousarray(part[tuple(here)]) for part in near)
             opposite = (np.ascontiguousarray(part[tuple(there)]) for part in far)
@@ -153,7 +153,7 @@ def _meet(one, two, crossed, winding, trees, spanning, paths):
     other = _root(trees.parents, trees.turns, two, paths[1])
     around = paths[1]
     for axis in range(3):
-        around[axis] += crossed[axis] - paths[0, axis]  # from one root to the other
+        around[axis] += crossed[axis] - paths[0, axis]  # From one root to the other.
     if root == other:
         ends = np.uint8(0)
         for axis in range(3):

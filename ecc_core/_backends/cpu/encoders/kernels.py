@@ -26,7 +26,8 @@ PREFETCHED_BYTES = 4096
 VALUES_AT_ONCE = 1024  # Cells and keys of so many values stay in the first-level cache.
 SEARCHED_TOGETHER = 64  # If one of so many values needs a search, all are searched.
 MAGNITUDE_BITS = np.uint16(0x7FFF)  # The bits of a float16 without its sign.
-CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
+CROWDED = np.uint64(1 << 63)
+"""The bit that marks entries of cells with several bounds."""
 
 
 @kernel(inline="always")

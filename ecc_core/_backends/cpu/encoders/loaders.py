@@ -65,7 +65,7 @@ def even_loader(levels: Levels, cubes: bool, scale: EvenScale, top: int, least: 
     numbers = (scale.slope * unit, scale.offset * unit, scale.turn, *(line or (0.0, 0.0)))
     checked = scale.checked
     tight = top + least < count
-    ends = tight, tight or least > 0  # whether values at either end do not fit
+    ends = tight, tight or least > 0  # Whether values at either end do not fit.
     return kernels.bin_evenly, (order, numbers, bins, checked, ends)
 
 
@@ -184,7 +184,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     token = np.empty(0, values.dtype)
     keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
     tight = top + least < count
-    ends = tight, tight or least > 0  # whether values at either end do not fit
+    ends = tight, tight or least > 0  # Whether values at either end do not fit.
     return kernels.bin_by_cells, (token, grid, keys, table, ends)
 
 

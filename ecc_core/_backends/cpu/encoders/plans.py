@@ -104,7 +104,7 @@ class _WhenNeeded(Sequence[Plan]):
             return [self._plan(place) for place in places]
         return self._plan(places)
 
-    def __iter__(self) -> Iterator[Plan]:  # as the base does, in a third of the time
+    def __iter__(self) -> Iterator[Plan]:  # The base class takes three times as long.
         return map(self._plan, range(len(self._makers)))
 
     def _plan(self, place: int) -> Plan:

@@ -246,7 +246,7 @@ def scan_regions(
             for row in range(rows):
                 at = current + word * word_step + row + 1
                 first = word == 0
-                if owned is None:  # numba then leaves out the other branch
+                if owned is None:  # numba then leaves out the other branch.
                     a, b, c, d = _coefficients_2d(planes, at, strides, flip, first)
                 else:
                     a, b, c, d = _coefficients_3d(

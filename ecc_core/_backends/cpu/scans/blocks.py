@@ -196,7 +196,7 @@ def wrapped_boxes(
     x = box.start[2]
     x_stop = box.stop[2]
     across = [(x, x_stop, 0)]
-    ends_row = block.start[2] > 0 and block.stop[2] == shape[2]  # whole rows are wrapped in place
+    ends_row = block.start[2] > 0 and block.stop[2] == shape[2]  # Whole rows are wrapped in place.
     if wraps[2] and ends_row:
         across.append((0, 1, shape[2] - x))
     boxes = [
@@ -287,7 +287,7 @@ class Scanner:
         self.sides = boundary.sides
         # Borders that are not closed are those of vertices in both constructions.
         self.cubes = self.sides.closed if cubes else NOWHERE
-        self.sign = -1 if cubes and self.ndim == 3 else 1  # that of coefficients from the scan
+        self.sign = -1 if cubes and self.ndim == 3 else 1  # The sign of coefficients from the scan.
 
     def detached(self) -> Self:
         """Return the scanner without its source and mask, for blocks that are staged elsewhere."""

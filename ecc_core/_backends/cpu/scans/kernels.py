@@ -45,9 +45,11 @@ LAST = np.uint64(63)
 ROWS = 8
 NONZERO = 4 * ROWS
 QUEUE_FLUSH = 512
-QUEUE_ROOM = QUEUE_FLUSH + 2 * ROWS  # rows a queue needs room for
+QUEUE_ROOM = QUEUE_FLUSH + 2 * ROWS
+"""Rows that a queue needs room for."""
 EVENT_FLUSH = 2048
-EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
+EVENT_ROOM = EVENT_FLUSH + 2 * 64
+"""Events that a list needs room for."""
 
 
 Flags = tuple[bool, bool, bool]

@@ -20,8 +20,10 @@ from numba.core import cgutils
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.llvm import LANES
 
-ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
-COEFFICIENT_PLANES = 4  # two's complement: -8..7
+ROWS = 8
+"""Rows that a coefficient word holds: 8 x 64 bits, one 512-bit vector."""
+COEFFICIENT_PLANES = 4
+"""Bits of a coefficient, which is -8 to 7 in two's complement."""
 REGISTER_BITS = 512
 
 # True if the target compresses bytes in registers: LLVM's code for other targets is slow.
@@ -138,7 +140,7 @@ class Logic:
         # The cells to the next and to the previous row that the row itself owns.
         to_next = plane(row, kind)
         to_previous = self.inv(plane(row, kind, -1))
-        pairs = kind + 2  # the kind of the maxima over y
+        pairs = kind + 2  # The kind of the maxima over y.
         gained = self.total(
             self.inv(plane(between, kind)),
             self.both(to_next, self.inv(plane(before, pairs))),

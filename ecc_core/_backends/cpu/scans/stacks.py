@@ -140,10 +140,10 @@ def add_histograms(
     def work(queue: Iterator[Block]) -> None:
         # The number of further blocks for which each plan may fail before it is given up.
         trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
-        histograms: dict[int, Values] = {}  # by the number of the plan
+        histograms: dict[int, Values] = {}  # By the number of the plan.
         for block in queue:
             own = out if alone else out[block.start[0] : block.stop[0]]
-            for number, plan in enumerate(plans):  # the first one that all keys fit
+            for number, plan in enumerate(plans):  # The first plan that all keys fit is used.
                 if trials[number] == 0:
                     continue
                 staged = scanner.stage(plan, block)

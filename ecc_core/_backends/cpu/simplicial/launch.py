@@ -33,7 +33,8 @@ __all__ = ["component_pairs", "make_complex", "place", "simplicial_transform", "
 Array = NDArray[Any]
 Encode = Callable[[slice, Array], None]
 
-MOST_SHORT = 2**15 - 1  # simplices of a point, which 16-bit sums can count
+MOST_SHORT = 2**15 - 1
+"""The most simplices of a point that 16-bit sums can count."""
 
 
 class HostComplex(Sequence[Rows]):

@@ -27,10 +27,13 @@ DOUBLE_REACH = 40.0
 LEAST_ODDS = 1e-18
 MOST_ODDS = 1e18
 MOST_CELLS = 1 << 12  # Cells have equal widths, so that a point finds its own without a search.
-NARROW = 1e-9  # width of cells relative to their values, below which cells differ in width
-FARTHEST = 1e307  # reach in units of the values, so that no difference overflows
+NARROW = 1e-9
+"""Width of cells, relative to their values, below which rounding makes widths differ."""
+FARTHEST = 1e307
+"""Reach in units of the values, up to which no difference overflows."""
 
-ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
+ROUND = 1.5 * 2.0**52
+"""Adding it rounds a double to an integer, which is then in its lowest bits."""
 BIAS = 1023  # A double stores its exponent plus this number.
 LOG_2_E = math.log2(math.e)
 LOG_E_2 = math.log(2)
@@ -265,7 +268,7 @@ def add_sums(given, part, order, buffer, results, upstream, out):
     scratch = np.empty(POINTS_AT_ONCE + 1, np.int32)
     points = np.empty(POINTS_AT_ONCE, np.int32)
     ends = np.empty(middles.size + 1, np.int64)
-    entered = np.zeros(levels.size + 1)  # weights of points below a level and above the one before
+    entered = np.zeros(levels.size + 1)  # Weights of points below a level and above the one before.
     for image in range(part[0], part[1]):
         entered[:] = 0
         for start in range(part[2], part[3], POINTS_AT_ONCE):

@@ -216,7 +216,7 @@ def write_all_gradients(given, offsets, part, upstream, results):
     rows = _whole_blocks(count)
     flow = np.zeros((max(rows, count + 1), LANES), own.dtype)
     lines = np.zeros((LANES, rows), own.dtype)
-    after = np.zeros((count + 1, LANES), own.dtype)  # sums of `flow` from each level on
+    after = np.zeros((count + 1, LANES), own.dtype)  # Sums of `flow` from each level on.
     entered = np.empty_like(own)
     rates = np.empty_like(own)
     spreads = np.empty_like(own)

@@ -18,7 +18,8 @@ from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.simplicial.counts import LANES
 from ecc_core._backends.cpu.soft.points import MOST_ODDS
 
-BLOCK = 8  # rows and columns that are transposed together
+BLOCK = 8
+"""Rows and columns that are transposed together."""
 CONTRACTED = ("contract",)  # LLVM may make one operation of a product and a sum.
 
 

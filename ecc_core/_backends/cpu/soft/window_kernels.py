@@ -8,7 +8,8 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 
-REACH = 20.0  # s(-20) = 2e-9
+REACH = 20.0
+"""Distance in logits beyond which a step is taken as complete: s(-20) = 2e-9."""
 MOMENTS = 4
 
 

@@ -64,7 +64,7 @@ def _list_row(rows, order, at, marks, window, critical, corners, count):
             for k in range(4):
                 window[2 * k] = rows[order[k], x]
                 window[2 * k + 1] = rows[order[k], x + 1]
-            seen = np.int64(0)  # a bit for each point whose label has been looked up
+            seen = np.int64(0)  # It has a bit for each point whose label has been looked up.
             for bit in range(8):
                 label = window[bit]
                 if label <= 0 or (seen >> bit) & 1:

@@ -22,8 +22,10 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.transforms.heights import POINTS_AT_ONCE, TOLERANCE, add_points
 from ecc_core._orthants import ORTHANTS
 
-UNROLL = 16  # levels a turn of the vectorised loops
-ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
+UNROLL = 16
+"""Levels in a turn of the vectorised loops."""
+ROWS = 8
+"""Rows at a time: their prefix sums stay in the first-level cache."""
 
 
 @kernel(error_model="numpy")
