@@ -37,7 +37,7 @@ def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:
     scale = np.array([2.0, 1.0, 1.0])
     centre_lines = np.ones(shape, dtype=bool)
     walls = np.array(shape) - 1
-    for _ in range(6):  # a smooth random walk that is reflected at the walls
+    for _ in range(6):  # Each is a smooth random walk that is reflected at the walls.
         heading = np.cumsum(rng.standard_normal((500, 3)) * 0.15, axis=0)
         heading += rng.standard_normal(3)
         heading /= np.linalg.norm(heading, axis=1, keepdims=True)

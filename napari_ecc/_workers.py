@@ -89,11 +89,16 @@ class Runner:
     `failed` is connected.
     """
 
-    busy = Signal(bool)  # a job has started, or the last one has ended
-    preparing = Signal(bool)  # a job waits for its kernels, or no longer
-    progressed = Signal(int, int)  # how many parts of how many are done
-    failed = Signal(str)  # what went wrong
-    stopped = Signal()  # the user has cancelled a job, which has not delivered its last step
+    busy = Signal(bool)
+    """A job has started, or the last one has ended."""
+    preparing = Signal(bool)
+    """A job waits for its kernels, or no longer."""
+    progressed = Signal(int, int)
+    """How many parts of how many are done."""
+    failed = Signal(str)
+    """What went wrong."""
+    stopped = Signal()
+    """The user has cancelled a job, which has not delivered its last step."""
 
     def __init__(self, description: str) -> None:
         self.description = description
@@ -199,7 +204,7 @@ class Runner:
             if step is not PREPARING:
                 try:
                     on_step(step)
-                except Exception as error:  # the layer may have been removed
+                except Exception as error:  # The layer may have been removed.
                     log.debug("a result could not be shown", exc_info=True)
                     self._report(error)
                 if step.total > 1 and not work.cancelled.is_set():

@@ -142,7 +142,7 @@ class ChannelController(DockController):
     def _on_layers(self, *_: Any) -> None:
         """Follow two different layers, and their data."""
         self._of_layers.close()
-        if self._choose_second():  # emits a signal that calls this method again
+        if self._choose_second():  # The signal of a new choice calls this method again.
             return
         self._watch()
         self.model.place = None

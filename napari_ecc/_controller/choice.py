@@ -107,7 +107,7 @@ def labels_at_chosen(
         return nothing
     try:
         check_place(image, selection, other, found, levels_of(other)[0].shape)
-    except ValueError:  # it lies elsewhere
+    except ValueError:  # The layer of the objects lies elsewhere.
         return nothing
     some = np.array(chosen, np.intp)
     surrounded = (classes.dimensions[some] > 0) & (classes.dimensions[some] == classes.ndim - 1)

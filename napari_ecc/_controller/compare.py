@@ -57,7 +57,8 @@ class CompareController(DockController):
         self.runners += [self._testing, self.matcher.runner]
         self._calls: list[str] = []
         self._last: tuple[Compute, Mapping[str, Any], Features, str] | None = None
-        self._failure = ""  # what the last job did not find, and why
+        self._failure = ""
+        """What the last job did not find, and why."""
         self._links.add(self._on_incomparable, self._testing.failed)
         self._links.add(partial(setattr, self.model, "status"), self.matcher.runner.failed)
         events = self.model.events
@@ -190,7 +191,7 @@ class CompareController(DockController):
         self._calls.clear()
         self._last = None
         self._failure = ""
-        self.model.curves = {}  # first: without curves nothing is compared by columns
+        self.model.curves = {}  # First: without curves nothing is compared by columns.
         self.model.by = self.model.unit = self.model.where = ""
         self.model.average = ()
         self.model.features = {}
@@ -261,7 +262,7 @@ class CompareController(DockController):
         if curves:
             if code not in self._calls:
                 self._calls.append(code)
-            known = self.model.features  # with what was joined
+            known = self.model.features  # Columns that were joined stay.
             more = {name: {**known.get(name, {}), **own} for name, own in features.items()}
             self.model.features = {**known, **more}
             self.model.curves = {**self.model.curves, **curves}

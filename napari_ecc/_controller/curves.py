@@ -49,14 +49,19 @@ Array = NDArray[Any]
 class Request:
     """The arguments of a curve."""
 
-    levels: tuple[Any, ...]  # the selected data, the coarsest level first
-    read_mask: ReadMask | None  # makes a mask of the shape of the finest level
+    levels: tuple[Any, ...]
+    """The selected data, the coarsest level first."""
+    read_mask: ReadMask | None
+    """Makes a mask of the shape of the finest level."""
     bounds: tuple[float, float] | None
     """Range of the thresholds; None: that of the values, which then are in memory."""
-    thresholds: int  # their number
+    thresholds: int
+    """Their number."""
     superlevel: bool
-    connectivity: int | None  # None: d
-    sigma: tuple[float, ...]  # of the smoothing, in points
+    connectivity: int | None
+    """None stands for d."""
+    sigma: tuple[float, ...]
+    """Widths of the smoothing, in points."""
 
     @property
     def kind(self) -> tuple[Any, ...] | None:
@@ -116,8 +121,10 @@ class Progress:
     """The finished blocks of a curve, from which a cancelled job can be resumed."""
 
     def __init__(self) -> None:
-        self.known: set[int] = set()  # positions of the blocks
-        self.changes: Any = 0  # their signed histograms, summed
+        self.known: set[int] = set()
+        """Positions of the blocks."""
+        self.changes: Any = 0
+        """The sum of their signed histograms."""
 
 
 def compute_curve(
@@ -217,7 +224,7 @@ def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[S
             for step in compute_curves({name: wanted}):
                 yield Step({**found, **step.value}, done - 1, len(files))
             found |= step.value
-        except Exception as error:  # whatever one image does, the others get their curves
+        except Exception as error:  # One image that fails must not cost the others.
             failures.append(f"{name}: {error}")
         yield Step(dict(found), done, len(files))
     if failures:
@@ -279,7 +286,7 @@ def _preview(
         if math.prod(image.shape) > PREVIEW:
             return None
         image = np.asarray(image)
-        if mask is not None:  # of the nearest neighbours
+        if mask is not None:  # Each point takes the mask of its nearest neighbour.
             pairs = zip(image.shape, mask.shape, strict=True)
             nearest = [np.arange(n) * m // n for n, m in pairs]
             mask = mask[np.ix_(*nearest)]

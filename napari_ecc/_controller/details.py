@@ -156,7 +156,7 @@ class Details:
                 yield from uncompiled.count_all(field, levels, **sets)
             elif not at_once:
                 yield from count_all(field, levels, **sets)
-            if paired:  # from births and deaths the counts follow
+            if paired:  # The counts follow from births and deaths.
                 yield from find_classes(field, of_curve, **sets)
             tasks = OF_IMAGES if paired else OF_ALL_IMAGES
             warm(*(kernel_of(task, data) for task in tasks))

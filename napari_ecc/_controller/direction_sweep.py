@@ -21,12 +21,17 @@ POINTS_A_CALL = 2**30
 class Sweep(NamedTuple):
     """Everything that a curve or a transform depends on, except for the directions."""
 
-    version: int  # of the data
+    version: int
+    """The version of the data."""
     selection: Selection
-    level: Selection  # the resolution of it that is swept
-    heights: int  # their number
-    threshold: float | None  # of the set; None: a plane is added to the image instead
-    slope: float | None  # of that plane
+    level: Selection
+    """The resolution that is swept."""
+    heights: int
+    """Their number."""
+    threshold: float | None
+    """The threshold of the set; None: a plane is added to the image instead."""
+    slope: float | None
+    """The slope of that plane."""
     superlevel: bool
     connectivity: int | None
 

@@ -54,7 +54,8 @@ class DirectionController(DockController):
     elevation computes the transform, too, after the curve. Both are exact.
     """
 
-    limits_changed = Signal()  # another layer, or other data
+    limits_changed = Signal()
+    """Another layer, or other data, are swept."""
     model: DirectionModel
 
     def __init__(self, viewer: Any) -> None:
@@ -133,7 +134,7 @@ class DirectionController(DockController):
         if rows_key != self._rows_key:
             self._rows_key = rows_key
             self._rows = np.full((len(circle), sweep.heights), np.nan)
-        if isinstance(selection.full, np.ndarray):  # lazy data are shown once they are read
+        if isinstance(selection.full, np.ndarray):  # Lazy data are shown once they are read.
             self._show_set(selection)
         kind = None if self.runner.running or self._missing() else sweep.key
         rows = self._rows.copy()

@@ -40,7 +40,8 @@ class LayerChoice:
     `optional` choice is left to the user.
     """
 
-    names_changed = Signal()  # layers were added, removed or renamed
+    names_changed = Signal()
+    """Layers were added, removed or renamed."""
 
     def __init__(
         self, viewer: Any, model: Any, field: str, *kinds: Any, optional: bool = False
@@ -51,7 +52,7 @@ class LayerChoice:
         self.kinds = kinds
         self.optional = optional
         self._layer: Any = None
-        self._chosen = getattr(model.events, field)  # the signal
+        self._chosen = getattr(model.events, field)  # The signal of the choice.
         self._links = Links()
         events = viewer.layers.events
         self._links.add(self._on_renamed, events.renamed)
@@ -128,11 +129,15 @@ class DockController:
         self.session = session_of(viewer)
         self.session.controllers[topic] = self
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
-        self.choice = self.images  # of the layer that the job works on
+        self.choice = self.images
+        """The choice of the layer that the job works on."""
         self.runner = Runner(description)
-        self.runners = [self.runner]  # all of the dock, the first one of its job
-        self.subject = ""  # what is shown: the layer, and the part of it
-        self.state = ""  # "complete", what is missing of it, or why it is not up to date
+        self.runners = [self.runner]
+        """All runners of the dock; the first one computes what it shows."""
+        self.subject = ""
+        """What is shown: the layer, and the part of it."""
+        self.state = ""
+        """Either "complete", or what is missing of it, or why it is not up to date."""
         self._owned: list[Any] = [self.images]
         """Choices and overlays, which are closed with the dock."""
         self._part: Part | None = None

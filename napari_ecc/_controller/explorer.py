@@ -67,7 +67,7 @@ class ExplorerController(DockController):
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
         self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
         self._on_image()
-        if self.layer is None:  # otherwise kernels are made when its curve is known
+        if self.layer is None:  # Otherwise kernels are made when its curve is known.
             warm(*((task, "uint8", 2) for task in OF_IMAGES))
 
     @property
@@ -86,7 +86,7 @@ class ExplorerController(DockController):
         layer = self.layer
         if layer is None or layer != self._explored:
             self.show_nothing()
-            self._explored = None  # its settings are not those of the other layer
+            self._explored = None  # Its settings are not those of the other layer.
             self.model.threshold = math.nan
             self.model.min_persistence = 0.0
             if layer is not None:
@@ -217,7 +217,7 @@ class ExplorerController(DockController):
             return
         try:
             self._set.show(shown.layer, shown.selection, field, self.model, lasting)
-        except Exception as error:  # whatever napari cannot draw, the curve is there
+        except Exception as error:  # The curve is shown even if napari cannot draw the set.
             log.debug("the set could not be drawn", exc_info=True)
             self._set.remove()
             reason = in_one_line(error)

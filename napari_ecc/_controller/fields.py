@@ -40,8 +40,10 @@ Array = NDArray[Any]
 class Field:
     """The data that are thresholded: the selected part, smoothed if requested."""
 
-    data: Any  # in memory, or a dask array
-    mask: Array | None  # False where a point never enters
+    data: Any
+    """An array in memory, or a dask array."""
+    mask: Array | None
+    """False where a point never enters."""
 
     def inside(self, threshold: float, superlevel: bool) -> Any:
         """Return the set at a threshold, as lazily as the data are."""
@@ -56,7 +58,7 @@ class Field:
         """The least and the greatest finite value of data in memory, or what float64 has beyond."""
         data = self.data if self.mask is None else self.data[self.mask]
         if data.dtype.kind == "f":
-            ends = [data.min(initial=0), data.max(initial=0)]  # of no values, too
+            ends = [data.min(initial=0), data.max(initial=0)]  # There may be no values at all.
             if not np.isfinite(ends).all():
                 data = data[np.isfinite(data)]
         if data.size == 0:
@@ -65,7 +67,7 @@ class Field:
         most = data.max()
         low = float(least)
         high = float(most)
-        if data.dtype.kind in "iu":  # those of 64 bits may have been rounded inward
+        if data.dtype.kind in "iu":  # Integers of 64 bits may have been rounded inward.
             low = low if int(low) <= int(least) else math.nextafter(low, -math.inf)
             high = high if int(high) >= int(most) else math.nextafter(high, math.inf)
         return low, high
@@ -119,9 +121,12 @@ class CriticalPoints(NamedTuple):
     """Points that change the Euler characteristic when they enter."""
 
     points: NDArray[np.int64]
-    effects: NDArray[np.int64]  # by how much: `ecc_core.euler_coefficients` there
-    values: NDArray[Any]  # thresholds at which they enter
-    total: int  # how many there are, also of those that were left out
+    effects: NDArray[np.int64]
+    """By how much: `ecc_core.euler_coefficients` there."""
+    values: NDArray[Any]
+    """Thresholds at which the points enter."""
+    total: int
+    """How many there are, also of those that were left out."""
 
 
 def find_critical_points(
@@ -238,7 +243,8 @@ def without_holes(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
 class Objects(NamedTuple):
     """Components of a set that last, the oldest first."""
 
-    labels: Any  # from 1 on, 0 elsewhere
+    labels: Any
+    """From 1 on, 0 elsewhere."""
     table: pd.DataFrame | None
     """A row for each, as features of a Labels layer: ``index`` (its label), ``birth``, ``death``
     (where it merges with an older one; infinite if it does not), ``persistence`` (their

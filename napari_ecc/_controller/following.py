@@ -85,7 +85,7 @@ class Follower:
     def _add_layers(self, before: Found | None) -> None:
         """Add the labels and the tracks, which can be undone."""
         found = self.found
-        assert found is not None  # it has been followed just now
+        assert found is not None  # The regions have been followed just now.
         viewer = self._controller.viewer
         layer = found.layer
         selected = set(viewer.layers.selection)

@@ -98,7 +98,7 @@ def follow_frames(
             objects = step.value
             if objects is None:
                 yield step
-        assert objects is not None  # the last step has a value
+        assert objects is not None  # The last step has a value.
         found.append(np.asarray(objects.labels))
         lasting.append(_lasting(objects, least))
         yield Step(None, done, len(frames))

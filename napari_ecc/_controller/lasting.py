@@ -28,11 +28,14 @@ class Flooding:
     def __init__(self, labels: Array, found: Any, *, strict: bool = False) -> None:
         self.labels = labels
         self._superlevel = found.superlevel
-        self._strict = strict  # whether a point of this value is not in the set at a threshold
-        self._persistence = np.append(np.inf, found.persistence)  # of label 0, which has no points
+        self._strict = strict
+        """Whether a point of the threshold's value is outside of the set."""
+        # Label 0 has no points, so it may last for ever.
+        self._persistence = np.append(np.inf, found.persistence)
         self._older = np.append(0, found.merged_into).astype(np.intp)
         self._deaths = np.append(np.zeros(1, found.deaths.dtype), found.deaths)
-        self._least = np.nan  # of the last call
+        self._least = np.nan
+        """The least persistence of the last call."""
         self._standing: tuple[float, Array] | None = None
         """A threshold, and of each label the persistence of the component that it is part of."""
         self._joining: tuple[float, Array, Array] | None = None
@@ -44,7 +47,7 @@ class Flooding:
         It takes one comparison if only the threshold, or only the least persistence, differs from
         that of the last two calls.
         """
-        at = np.float64(threshold)  # integers are compared exactly, and float32 as float64
+        at = np.float64(threshold)  # Integers are compared exactly, and float32 as float64.
         only_threshold = least == self._least
         self._least = least
         if only_threshold:

@@ -35,11 +35,16 @@ class Selection(NamedTuple):
 
     levels: tuple[Any, ...]
     """The selected part at each resolution, the coarsest first; lazy where the layer's data are."""
-    axes: tuple[int, ...]  # the layer's axes that it keeps
-    where: Part  # indexes the layer's data of full resolution
-    spacing: Any  # distance of neighbouring points along `axes` in world units
-    step: Any  # the same in points of the layer: 1 at full resolution
-    problem: str = ""  # why lengths across these axes are not known, or ""
+    axes: tuple[int, ...]
+    """The axes of the layer that it keeps."""
+    where: Part
+    """Indexes the layer's data of full resolution."""
+    spacing: Any
+    """Distance of neighbouring points along `axes` in world units."""
+    step: Any
+    """The same in points of the layer: 1 at full resolution."""
+    problem: str = ""
+    """Why lengths across these axes are not known, or ""."""
 
     @property
     def full(self) -> Any:
@@ -294,7 +299,7 @@ def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
     """The part of another layer that lies where the selection of a layer does."""
     corner = layer.data_to_world(first_point(selection.where))
     where = nearest_point(other, data_position(other, corner, layer.units))
-    missing = layer.ndim - other.ndim  # layers share their last axes
+    missing = layer.ndim - other.ndim  # Layers share their last axes.
     kept = [axis - missing for axis in selection.axes]
     return selection_of(other, whole_along(kept, where))
 
@@ -327,7 +332,7 @@ def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.
         if kind in ("line", "path") or len(corners) < 3:
             continue
         outline = np.asarray(corners)
-        if kind == "ellipse":  # the polygon of the one in the box
+        if kind == "ellipse":  # The corners are those of the box around it.
             along = (outline[1] - outline[0]) / 2
             across = (outline[3] - outline[0]) / 2
             angle = np.linspace(0, 2 * np.pi, CORNERS, endpoint=False)[:, None]

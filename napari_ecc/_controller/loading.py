@@ -87,7 +87,7 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
         (values,) = compute(
             wanted, scheduler="threads", num_workers=WORKERS, callbacks=(after_each_task,)
         )
-        for found in enumerate(values):  # some may have had no task of their own
+        for found in enumerate(values):  # Some values may have had no task of their own.
             results.put(found)
         yield Step(None)
 
@@ -159,7 +159,7 @@ class _Compiler:
     def _work(self) -> None:
         while self._more.acquire():
             task, dtype, ndim = kernel = self._wanted.popleft()
-            with suppress(Exception):  # for example a dtype without kernels: the job says why
+            with suppress(Exception):  # If a dtype has no kernels, the job will say so.
                 TASKS[task](np.ones((SIDE,) * ndim, dtype))
             self._ready[kernel].set()
 

@@ -189,7 +189,7 @@ def _is_same(name: str, known: Any, wanted: Any) -> bool:
         return len(known) == len(wanted) and all(a is b for a, b in pairs)
     if name == "features":
         return False
-    known = getattr(known, "__wrapped__", known)  # napari's proxy
+    known = getattr(known, "__wrapped__", known)  # It may be wrapped in a proxy of napari.
     return bool(np.array_equal(getattr(known, "affine_matrix", known), wanted))
 
 

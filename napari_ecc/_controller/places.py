@@ -18,8 +18,10 @@ class Distances(NamedTuple):
     """How far neighbouring points are apart along some axes of a layer."""
 
     spacing: Floats
-    unit: str  # of the spacing; several where they cannot be converted into each other
-    problem: str  # why lengths across these axes are not known, or ""
+    unit: str
+    """The unit of the spacing; several where they cannot be converted into each other."""
+    problem: str
+    """Why lengths across these axes are not known, or ""."""
 
 
 def factor(unit: Any, to: Any) -> float | None:
@@ -138,7 +140,8 @@ def check_place(layer: Any, selection: Any, other: Any, found: Any, full: tuple[
 def _moved_in_words(there: Floats, shape: Any, other: Any, axes: Sequence[int]) -> str:
     """Say how a part of another layer is scaled, turned or shifted; `there` are its corners."""
     count = len(shape)
-    ends = [2 ** (count - 1 - axis) for axis in range(count)]  # the corner at the end of each axis
+    # The number of the corner at the end of each axis.
+    ends = [2 ** (count - 1 - axis) for axis in range(count)]
     sides = there[ends] - there[0]
     names = [axis_name(other, axis) for axis in axes]
     along = sides.diagonal()

@@ -128,7 +128,7 @@ class ObjectProbe:
                 found = step.value
                 yield Step(None)
             inside = found.labels > 0
-            if only_components:  # lines around the holes of noise would hide what is chosen
+            if only_components:  # Lines around the holes of noise would hide what is chosen.
                 inside = without_holes(inside)
             yield Step(surroundings(inside.view(np.uint8)))
 

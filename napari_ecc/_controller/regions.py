@@ -162,14 +162,14 @@ class RegionController(DockController):
         before = self.model.selected if {"Control", "Shift"} & set(event.modifiers) else None
         yield
         if event.type == "mouse_move":
-            return  # the canvas is dragged
+            return  # The canvas was dragged.
         value = layer.get_value(
             event.position,
             view_direction=event.view_direction,
             dims_displayed=list(event.dims_displayed),
             world=True,
         )
-        if isinstance(value, tuple):  # level and value of a multiscale layer
+        if isinstance(value, tuple):  # A multiscale layer gives the level, too.
             value = value[1]
         if value is not None:
             self.pick(int(value), before)
@@ -332,7 +332,7 @@ class RegionController(DockController):
             self._marker.clear()
             return
         level = fitting_level(selection_of(layer, self.part_in_view(layer)), layer.name)
-        fresh = set(labels).difference(before)  # what is brought into view
+        fresh = set(labels).difference(before)  # Those brought into view.
         ordered = sorted(labels, key=fresh.__contains__, reverse=True)
 
         def outline() -> Iterator[Step]:
@@ -352,7 +352,7 @@ class RegionController(DockController):
     def _on_selected_label(self, event: Any) -> None:
         label = int(event.source.selected_label)
         before = self.model.selected
-        if label not in before[-1:]:  # chosen in napari
+        if label not in before[-1:]:  # The user has chosen it in napari.
             self.pick(label, before if QGuiApplication.keyboardModifiers() & MORE else None)
 
     def _on_other_layer(self, *_: Any) -> None:

@@ -35,7 +35,8 @@ SHARED = ("sigma", "min_persistence")
 class SeriesController(DockController):
     """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders."""
 
-    layer_changed = Signal()  # another layer, or other frames of it
+    layer_changed = Signal()
+    """Another layer, or other frames of it, are counted."""
     sample = "drops"
     model: SeriesModel
 

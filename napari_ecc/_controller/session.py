@@ -37,7 +37,8 @@ class Links(ExitStack):
 class History:
     """Changes that can be undone, the newest first."""
 
-    changed = Signal(str)  # the name of the change that `undo` would take back, or ""
+    changed = Signal(str)
+    """The name of the change that `undo` would take back, or ""."""
 
     def __init__(self) -> None:
         self._changes: list[tuple[str, Callable[[], None]]] = []

@@ -120,7 +120,7 @@ class Lookup:
 
     def set_labels(self, labels: NDArray[np.integer[Any]]) -> None:
         """Set the labels of the points that are drawn, below 2^24, in their order."""
-        missing = (1,) * (self._ndim - labels.ndim)  # of a plane that is drawn as a volume
+        missing = (1,) * (self._ndim - labels.ndim)  # A plane may be drawn as a volume.
         labels = labels.reshape(missing + labels.shape)
         self._labels.set_data(np.ascontiguousarray(labels, np.float32))
 
@@ -194,7 +194,8 @@ class Body:
             build()
             functions = {"clip_with_planes": node._clip_func, "get_data": self._look_up()}
             for name, function in functions.items():
-                node.shared_program.frag[name] = None  # snippets would keep the former function
+                # Otherwise snippets keep the former function.
+                node.shared_program.frag[name] = None
                 node.shared_program.frag[name] = function
 
         node._build_interpolation = build_and_look_up
@@ -218,4 +219,4 @@ class Body:
         self._lasting = others
         own = {method: _snippets(method, lasting=others) for method in INSIDE}
         self.node._rendering_methods = {**self.node._rendering_methods, **own}
-        self.node.method = self.node.method  # takes the snippets
+        self.node.method = self.node.method  # Setting the method takes the new snippets.

@@ -47,7 +47,8 @@ class SetOverlay(Overlay):
         self._superlevel = True
         self._contour: Contour | None = None
         self._body: Body | None = None
-        self._refused = False  # whether the last set was not shown, for its threshold
+        self._refused = False
+        """Whether the last set was not shown, for its threshold."""
         self._shown: tuple[Any, Selection, Field, Any] | None = None
         self._lasting: Lasting | None = None
         self._slice: tuple[Any, list[int]] | None = None
@@ -83,7 +84,7 @@ class SetOverlay(Overlay):
             "contrast_limits": self._limits(model.threshold),
         }
         multiscale = isinstance(content["data"], list)
-        self._lasting = None  # of other data than those that the layer gets now
+        self._lasting = None  # It belongs to the data that the layer had before.
         self._show(
             image,
             self._viewer.add_image,
@@ -158,7 +159,7 @@ class SetOverlay(Overlay):
         steps = np.where(shown, step, 1)
         if plain and step <= 1:
             return {"data": levels[0], **placement(image)}
-        if lasting is not None:  # labels are in one texture, which is as large as that of the data
+        if lasting is not None:  # One texture holds the labels, and so limits their size.
             most = get_max_texture_sizes()[self._is_solid] or max(values.shape)
             least = np.ceil(np.array(values.shape) / most).astype(int)
             steps = np.where(shown, np.maximum(steps, least), 1)

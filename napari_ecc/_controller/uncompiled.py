@@ -124,7 +124,8 @@ def count_all(
     components = yield from _numbers_of_components(ranks, count, full=full)
     numbers = [components, components - euler]
     if ndim == 3:
-        outside = np.pad(count - ranks, 1)  # what enters last comes first, and what is around
+        # In the complement, what enters last comes first, and what is around the image is added.
+        outside = np.pad(count - ranks, 1)
         complements = yield from _numbers_of_components(outside, count, full=not full)
         cavities = complements[::-1] - 1
         numbers = [components, components + cavities - euler, cavities]

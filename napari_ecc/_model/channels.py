@@ -19,15 +19,21 @@ class ChannelModel:
     The first channel and the part of it are the dock Threshold's.
     """
 
-    second: str = ""  # name of the layer of the second channel, or ""
+    second: str = ""
+    """The name of the layer of the second channel, or ""."""
     superlevel: bool = True
     superlevel_second: bool = True
-    connectivity: int | None = None  # as in the dock Threshold
-    n_thresholds: int = 64  # of each channel
-    show_both: bool = True  # whether the points in both sets are shown in the canvas
+    connectivity: int | None = None
+    """As in the dock Threshold."""
+    n_thresholds: int = 64
+    """Of each channel."""
+    show_both: bool = True
+    """Whether the points in both sets are shown in the canvas."""
     surface: EulerSurface | None = None
-    place: tuple[float, float] | None = None  # the threshold of each channel
-    status: str = ""  # one line for the user
+    place: tuple[float, float] | None = None
+    """The threshold of each channel."""
+    status: str = ""
+    """One line for the user."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

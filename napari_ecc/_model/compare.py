@@ -41,15 +41,18 @@ SEED = 0
 class Comparison(NamedTuple):
     """Groups of curves and the result of their comparison."""
 
-    groups: dict[str, list[str]]  # names of the curves of each group
+    groups: dict[str, list[str]]
+    """Names of the curves of each group."""
     bands: dict[str, CurveBand]
     """Mean and 95 % band of each group; both bounds are the mean for a single curve."""
     difference: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     """Mean of the first group minus that of the second, if there are two."""
     test: PermutationTest | None
     """Whether they differ, if there are two or more groups of two or more units."""
-    unit: str = ""  # the column that says which curves are averaged; "" if each is a unit
-    sizes: tuple[int, ...] = ()  # the number of units of each group
+    unit: str = ""
+    """The column that says which curves are averaged; "" if each is a unit."""
+    sizes: tuple[int, ...] = ()
+    """The number of units of each group."""
     mixed: MixedUnitsError | None = None
     """What differs between the curves of a unit, or of a group, that are no replicates."""
 
@@ -316,7 +319,7 @@ def _band(part: CurveTable, units: list[str] | None, average: str | Sequence[str
         return mean_band(part, units=units, average=average, rng=SEED)
     except MixedUnitsError:
         raise
-    except ValueError:  # a band needs two units
+    except ValueError:  # A band needs two units.
         names = part.metadata["name"] if units is None else units
         if len(set(names)) > 1:
             raise
@@ -328,17 +331,24 @@ def _band(part: CurveTable, units: list[str] | None, average: str | Sequence[str
 class CompareModel:
     """Settings and results of the comparison."""
 
-    curves: Curves = field(default_factory=dict)  # by name, in the order in which they came
+    curves: Curves = field(default_factory=dict)
+    """The curves by name, in the order in which they came."""
     features: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What is known of the curves, by their names."""
-    by: str = ""  # the column that groups are made by; "" for the names
-    pattern: str = ""  # of the groups; see `groups_of`
-    unit: str = ""  # the column whose values are the independent units; "" for the curves
-    where: str = ""  # conditions such as channel=DAPI, with commas between them
-    average: tuple[str, ...] = ()  # columns whose values within a unit are replicates
+    by: str = ""
+    """The column that groups are made by; "" for the names."""
+    pattern: str = ""
+    """The pattern of the groups; see `groups_of`."""
+    unit: str = ""
+    """The column whose values are the independent units; "" for the curves."""
+    where: str = ""
+    """Conditions such as channel=DAPI, with commas between them."""
+    average: tuple[str, ...] = ()
+    """Columns whose values within a unit are replicates."""
     view: View = "curves"
     comparison: Comparison | None = None
-    status: str = ""  # one line for the user
+    status: str = ""
+    """One line for the user."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

@@ -17,7 +17,8 @@ import ecc_core as ecc
 
 Floats = NDArray[np.float64]
 Filtration = Literal["height", "plane"]
-DIGITS = 15  # rounds sines and cosines of right angles to exact zeros
+DIGITS = 15
+"""So many digits round sines and cosines of right angles to exact zeros."""
 
 
 def unit_vector(azimuth: float, elevation: float = 0.0, ndim: int = 2) -> Floats:
@@ -67,22 +68,31 @@ class DirectionModel:
     The image layer, the threshold and which set is meant are those of the dock Threshold.
     """
 
-    shape: str = ""  # name of a Surface or Points layer that is swept, or "": the image
-    ndim: int = 2  # number of axes of the image
-    azimuth: float = 0.0  # degrees, as the elevation
+    shape: str = ""
+    """The name of a Surface or Points layer that is swept, or "": the image."""
+    ndim: int = 2
+    """The number of axes of the image."""
+    azimuth: float = 0.0
+    """In degrees, as the elevation."""
     elevation: float = 0.0
     filtration: Filtration = "height"
     """The height of the points of the set at the threshold, or the image plus a plane."""
-    slope: float = 0.0  # slope of the plane, in values of the image per world unit
-    n_directions: int = 64  # rows of the transform
-    n_heights: int = 128  # its columns, which are thresholds with "plane"
+    slope: float = 0.0
+    """The slope of the plane, in values of the image per world unit."""
+    n_directions: int = 64
+    """Rows of the transform."""
+    n_heights: int = 128
+    """Columns of the transform, which are thresholds with "plane"."""
     height: float = math.nan
     """The height that is marked in the canvas and in the curve; NaN for none."""
-    show_arrow: bool = True  # whether the layer of the arrow is wanted
-    curve: ecc.EulerCurve | None = None  # that of the current direction, exact
+    show_arrow: bool = True
+    """Whether the layer of the arrow is wanted."""
+    curve: ecc.EulerCurve | None = None
+    """The exact curve of the current direction."""
     transform: ecc.EulerTransform | None = None
     """All directions of the current elevation, float64; NaN where not yet known."""
-    status: str = ""  # one line for the user
+    status: str = ""
+    """One line for the user."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
     turned: ClassVar[Signal] = Signal()

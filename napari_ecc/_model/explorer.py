@@ -32,12 +32,15 @@ class Curve:
 
     thresholds: NDArray[np.float64]
     values: NDArray[np.int64]
-    superlevel: bool  # whether the sets are ``image >= t``
+    superlevel: bool
+    """Whether the sets are ``image >= t``."""
     stage: Stage = "complete"
     """From a coarse level, or from some of the points; from the blocks read so far, of which more
     will come or not; exact."""
-    done: int = 0  # number of blocks that have been read
-    total: int = 0  # number of all blocks
+    done: int = 0
+    """The number of blocks that have been read."""
+    total: int = 0
+    """The number of all blocks."""
 
     @property
     def complete(self) -> bool:
@@ -59,7 +62,7 @@ class Curve:
         side: Any = "left" if self.superlevel else "right"
         index = int(np.searchsorted(self.thresholds, threshold, side=side))
         if not self.superlevel:
-            index -= 1  # the last threshold that is not above
+            index -= 1  # The last threshold that is not above counts.
         return int(self.values[index]) if 0 <= index < self.values.size else 0
 
     def index_of(self, threshold: float) -> int:
@@ -121,7 +124,8 @@ class Classes:
         self.superlevel = pairs.superlevel
         self.connectivity = pairs.connectivity
         self.ndim = int(pairs.birth_points.shape[1])
-        self.levels = levels  # the thresholds of the curves
+        self.levels = levels
+        """The thresholds of the curves."""
         side: Any = "right" if self.superlevel else "left"
         ends = (self.deaths, self.births) if self.superlevel else (self.births, self.deaths)
         self._inside: tuple[float, list[NDArray[np.intp]]] | None = None
@@ -254,43 +258,61 @@ class Histogram:
 class ExplorerModel:
     """Settings and results of the dock Threshold."""
 
-    image: str = ""  # name of the layer, or ""
-    roi: str = ""  # name of the layer of the region, or ""
-    superlevel: bool = True  # sets ``image >= t`` instead of ``image <= t``
+    image: str = ""
+    """The name of the layer, or ""."""
+    roi: str = ""
+    """The name of the layer of the region, or ""."""
+    superlevel: bool = True
+    """Sets are ``image >= t`` instead of ``image <= t``."""
     connectivity: int | None = None
     """1: points are connected along sides only; None (that is, d): along diagonals, too."""
     bins: int = 256
     """Number of thresholds. Integer images with fewer levels have a threshold at each of them."""
-    sigma: float = 0.0  # Gaussian smoothing before the curve, in sides of the smallest pixel
-    scope: Scope = "slice"  # the displayed plane, or the last three axes
-    threshold: float = math.nan  # in values of the image; NaN before there is a curve
+    sigma: float = 0.0
+    """Gaussian smoothing before the curve, in sides of the smallest pixel."""
+    scope: Scope = "slice"
+    """The displayed plane, or the last three axes."""
+    threshold: float = math.nan
+    """In values of the image; NaN before there is a curve."""
     window: float = 2.0
     """Half width of the window of critical points, in % of the curve's range."""
-    show_set: bool = True  # whether the layer of the set is wanted
-    contour: bool = True  # whether the outline of the set is drawn, not all of it
-    show_changes: bool = False  # whether the layer of its critical points is wanted
-    show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
-    histogram_log: bool = False  # whether its counts are drawn as log10(1 + count), not as they are
-    show_betti: bool = False  # whether the Betti curves are wanted beside the curve
+    show_set: bool = True
+    """Whether the layer of the set is wanted."""
+    contour: bool = True
+    """Whether the outline of the set is drawn, not all of it."""
+    show_changes: bool = False
+    """Whether the layer of its critical points is wanted."""
+    show_histogram: bool = False
+    """Whether the histogram of the values is wanted behind the curve."""
+    histogram_log: bool = False
+    """Whether its counts are drawn as log10(1 + count), not as they are."""
+    show_betti: bool = False
+    """Whether the Betti curves are wanted beside the curve."""
     plot: Plotted = "curve"
     """The curve, births and deaths of all classes, or the merge tree of the objects of the set."""
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and labels."""
-    min_size: int = 0  # points of the least object that is labelled
+    min_size: int = 0
+    """Points of the least object that is labelled."""
     half_height: bool = False
     """Whether each object is labelled up to half of its own height, not up to the threshold."""
     curve: Curve | None = None
     betti: BettiCurves | None = None
     """Of all classes, at the thresholds of the curve; None while they are counted."""
-    classes: Classes | None = None  # None while they are found, and where they are not
-    chosen: tuple[int, ...] = ()  # indices of the classes that the user has chosen
+    classes: Classes | None = None
+    """None while they are found, and where they are not."""
+    chosen: tuple[int, ...] = ()
+    """Indices of the classes that the user has chosen."""
     unpaired: str = ""
     """Why births and deaths are not found, and what can be done; "" if they are, or will be."""
-    histogram: Histogram | None = None  # None unless it is wanted and known
-    pointed: str = ""  # what is known of the object under the mouse
+    histogram: Histogram | None = None
+    """None unless it is wanted and known."""
+    pointed: str = ""
+    """What is known of the object under the mouse."""
     changes: tuple[int, int] = (0, 0)
     """How many critical points are shown, and how many there are in the window."""
-    status: str = ""  # one line for the user
+    status: str = ""
+    """One line for the user."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

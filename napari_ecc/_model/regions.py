@@ -44,7 +44,8 @@ class Regions(NamedTuple):
     transforms: RegionTransforms
     components: dict[Basis, Components]
     """Of the curves and of the transforms."""
-    problem: str = ""  # why lengths are not known, so that transforms are of another shape, or ""
+    problem: str = ""
+    """Why lengths are not known, so that transforms are of another shape, or ""."""
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -151,22 +152,34 @@ class RegionModel(Wanted):  # type: ignore[misc, valid-type]
     The image layer is the dock Threshold's.
     """
 
-    labels: str = ""  # name of the Labels layer, or ""
-    scope: Literal["slice", "volume"] = "volume"  # the displayed plane, or the last three axes
+    labels: str = ""
+    """The name of the Labels layer, or ""."""
+    scope: Literal["slice", "volume"] = "volume"
+    """The displayed plane, or the last three axes."""
     superlevel: bool = True
-    connectivity: int | None = None  # as in the dock Threshold
-    n_thresholds: int = 32  # columns of the curves
-    n_directions: int = 8  # rows of each transform
-    n_heights: int = 16  # its columns
+    connectivity: int | None = None
+    """As in the dock Threshold."""
+    n_thresholds: int = 32
+    """Columns of the curves."""
+    n_directions: int = 8
+    """Rows of each transform."""
+    n_heights: int = 16
+    """Columns of each transform."""
     basis: Shown = "curves"
     """What the principal components of the scatter plot are of; or else it shows two features."""
-    first: str = "ecc_pc1"  # the features, columns of the table
+    first: str = "ecc_pc1"
+    """The first of the two features, which are columns of the table."""
     second: str = "ect_pc1"
-    gate: Corners = ()  # what the user has drawn around points, in units of the axes
+    gate: Corners = ()
+    """What the user has drawn around points, in units of the axes."""
     regions: Regions | None = None
-    selected: tuple[int, ...] = ()  # labels, the last one as in the layer controls
-    class_name: str = "A"  # of `RegionController.classify`
-    classes: tuple[str, ...] = ()  # of the objects, in the order of `regions`; "" for none
-    status: str = ""  # one line for the user
+    selected: tuple[int, ...] = ()
+    """Labels; the last one is also that of the layer controls."""
+    class_name: str = "A"
+    """The class that `RegionController.classify` gives."""
+    classes: tuple[str, ...] = ()
+    """The classes of the objects, in the order of `regions`; "" for none."""
+    status: str = ""
+    """One line for the user."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()

@@ -23,12 +23,16 @@ MOST_CLASSES = 1 << 21
 class Counted(NamedTuple):
     """What a frame has at all thresholds."""
 
-    betti: NDArray[np.int64]  # (d, thresholds), of what lasts
-    least: float  # how long
-    offer: float | None = None  # the middle of the widest gap of persistences of components
+    betti: NDArray[np.int64]
+    """The Betti numbers of what lasts, (d, thresholds)."""
+    least: float
+    """For how long a class must last."""
+    offer: float | None = None
+    """The middle of the widest gap of persistences of components."""
     classes: Classes | None = None
     """None where births and deaths are not found, or there is no room for them."""
-    unpaired: str = ""  # why births and deaths are not found, or ""
+    unpaired: str = ""
+    """Why births and deaths are not found, or ""."""
 
     @classmethod
     def of(cls, classes: Classes, least: float) -> "Counted":
@@ -52,22 +56,33 @@ class SeriesModel:
 
     scope: Literal["slice", "volume"] = "slice"
     """A frame is a plane of the last two axes, or a volume of the last three."""
-    shape: tuple[int, ...] = ()  # lengths of the leading axes of the image
-    axis: int = 0  # the one that the heat map shows
-    index: Index = ()  # the frame in view; its entry along `axis` is the cursor
+    shape: tuple[int, ...] = ()
+    """Lengths of the leading axes of the image."""
+    axis: int = 0
+    """The axis that the heat map shows."""
+    index: Index = ()
+    """The frame in view; its entry along `axis` is the cursor."""
     superlevel: bool = True
-    connectivity: int | None = None  # as in the dock Threshold
-    n_thresholds: int = 128  # integers that are fewer are all taken
-    whole: bool = False  # whether the values are integers
-    range: tuple[float, float] = (0.0, 1.0)  # first and last threshold, the same for all frames
-    sigma: float = 0.0  # Gaussian smoothing, in sides of the smallest pixel
-    threshold: float = math.nan  # one of `thresholds`; NaN before there is a series
+    connectivity: int | None = None
+    """As in the dock Threshold."""
+    n_thresholds: int = 128
+    """Of integers with fewer values, all are taken."""
+    whole: bool = False
+    """Whether the values are integers."""
+    range: tuple[float, float] = (0.0, 1.0)
+    """The first and the last threshold, the same for all frames."""
+    sigma: float = 0.0
+    """Gaussian smoothing, in sides of the smallest pixel."""
+    threshold: float = math.nan
+    """One of `thresholds`; NaN before there is a series."""
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and tracks."""
-    rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)  # curves by `key`
+    rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)
+    """Curves by `key`."""
     counts: dict[Key, Counted] = field(default_factory=dict)
     """What the frames have, by `key`, of at least some persistence."""
-    status: str = ""  # one line for the user
+    status: str = ""
+    """One line for the user."""
 
     @property
     def thresholds(self) -> NDArray[np.float64]:

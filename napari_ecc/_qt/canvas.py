@@ -54,7 +54,7 @@ class Axis(pg.AxisItem):
         self.log = False
         self._whole = whole
         self.enableAutoSIPrefix(False)
-        self.setStyle(hideOverlappingLabels=MARGIN)  # numbers at the ends may reach beyond
+        self.setStyle(hideOverlappingLabels=MARGIN)  # Numbers at the ends may reach beyond.
 
     def resizeEvent(self, event: Any = None) -> None:
         """Place the label, which pyqtgraph moves below the axis, where its descenders are cut."""
@@ -109,7 +109,8 @@ class Plot(pg.PlotWidget):
 
     picture_wanted = Signal()
     """The user wants to save the picture."""
-    empty = True  # whether there is nothing to draw
+    empty = True
+    """Whether there is nothing to draw."""
 
     def __init__(self, x_label: str = "", y_label: str = "", *, whole: bool = False) -> None:
         self._axes = {"bottom": Axis("bottom"), "left": Axis("left", whole=whole)}
@@ -251,7 +252,8 @@ class Plot(pg.PlotWidget):
         """Write the legend and the state."""
         if self.plotItem.isVisible() == self.empty:
             self.plotItem.setVisible(not self.empty)
-            self._axes["left"].setWidth(LEFT)  # pyqtgraph sets both to 0 while the axes are hidden
+            # While the axes are hidden, pyqtgraph sets both sizes to 0.
+            self._axes["left"].setWidth(LEFT)
             self._axes["bottom"].setHeight(BOTTOM)
         colours = self._colours
         legend = () if self.empty else self._legend()
@@ -267,7 +269,7 @@ class Plot(pg.PlotWidget):
             self._written = html
         self._text.setTextWidth(self.width() - LEFT - 2 * MARGIN)
         high = self._text.boundingRect().height()
-        if self.empty:  # in the middle
+        if self.empty:  # A message alone is in the middle.
             self._text.setPos(LEFT / 2 + MARGIN, (self.height() - high) / 2)
         else:
             self._text.setPos(LEFT, self.area().top())
@@ -296,7 +298,8 @@ class Plot(pg.PlotWidget):
     def resizeEvent(self, event: Any) -> None:
         """Draw in the new size."""
         super().resizeEvent(event)
-        if hasattr(self, "_bar") and not self.closed:  # called by the constructor, too
+        # The constructor of the base class calls this, too.
+        if hasattr(self, "_bar") and not self.closed:
             self._write()
 
     def _redraw(self) -> None:

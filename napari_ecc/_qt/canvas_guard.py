@@ -29,7 +29,7 @@ def _finish_in_context(canvas: Any) -> None:
     finish = context.finish
 
     def finish_in_context() -> None:
-        with suppress(RuntimeError):  # the window is being deleted
+        with suppress(RuntimeError):  # The window may be being deleted.
             canvas.native.makeCurrent()
         finish()
 

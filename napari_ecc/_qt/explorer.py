@@ -173,7 +173,8 @@ class EulerExplorer(Panel):
         self._show_lines()
         self._show_threshold()
         if curve is not None:
-            self.plot.viewport().repaint()  # at once, before napari draws the layers
+            # The curve must not wait until napari has drawn the layers.
+            self.plot.viewport().repaint()
 
     @property
     def _digits(self) -> int:

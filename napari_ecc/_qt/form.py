@@ -23,13 +23,18 @@ MOST_STEPS = 1 << 27
 class Field(NamedTuple):
     """A widget of a form, and the field of a model that it shows and sets."""
 
-    name: str  # of the field
-    widget: type  # of magicgui
-    options: dict[str, Any]  # of the widget
+    name: str
+    """The name of the field."""
+    widget: type
+    """A widget of magicgui."""
+    options: dict[str, Any]
+    """Options of the widget."""
     choices: Mapping[str, Any] | None = None
     """Of a combo box: what the user reads, and the value that it stands for."""
-    hint: str = ""  # what an empty line of text shows
-    numbers: bool = False  # whether the text stands for a tuple of integers
+    hint: str = ""
+    """What an empty line of text shows."""
+    numbers: bool = False
+    """Whether the text stands for a tuple of integers."""
 
     def checked(self, value: Any) -> Any:
         """Return a value of a file as one of the model; a ValueError says what it must be."""
@@ -46,7 +51,7 @@ class Field(NamedTuple):
             return tuple(_checked(self.name, value, listed, "a list of whole numbers"))
         if issubclass(self.widget, widgets.LineEdit):
             return _checked(self.name, value, isinstance(value, str), "a text")
-        if issubclass(self.widget, widgets.FloatSlider):  # its bounds follow the image
+        if issubclass(self.widget, widgets.FloatSlider):  # Its bounds follow the image.
             return checked_number(self.name, value)
         whole = issubclass(self.widget, widgets.SpinBox)
         within = is_number(value) and low <= value <= high and (not whole or type(value) is int)
@@ -197,7 +202,7 @@ class Form(QtWidgets.QWidget):
             *native.findChildren(QtWidgets.QAbstractSlider),
         ]
         for part in (native, *inside):
-            part.setAccessibleName(field.options["tooltip"])  # for screen readers
+            part.setAccessibleName(field.options["tooltip"])  # Screen readers read it.
             part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             part.installEventFilter(self)
             if isinstance(part, QtWidgets.QAbstractSpinBox):
@@ -237,7 +242,7 @@ class Form(QtWidgets.QWidget):
         largest = max(abs(low), abs(low + span))
         step = max(1 if whole else span / 500, largest / MOST_STEPS)
         with widget.changed.blocked():
-            for _ in range(2):  # the step changes the unit of the slider, and not its bounds
+            for _ in range(2):  # The step changes the unit of the slider, but not its bounds.
                 widget.range = (low, low + span)
                 widget.step = step
             digits = 0 if whole else decimals(0.0, span)
@@ -247,7 +252,7 @@ class Form(QtWidgets.QWidget):
     def set_decimals(self, name: str, digits: int) -> None:
         """Set the number of decimals of a field for a real number."""
         widget = self._widgets[name]
-        with widget.changed.blocked():  # what is shown may be rounded
+        with widget.changed.blocked():  # The rounded number that is shown must not reach the model.
             widget.native.setDecimals(digits)
 
     def follow(self, model: Any, links: Links) -> None:
@@ -262,7 +267,8 @@ class Form(QtWidgets.QWidget):
             def take(*_: Any, name: str = name) -> None:
                 setattr(model, name, self.value(name))
 
-            def show(*_: Any, name: str = name) -> None:  # another listener may have changed it
+            # Another listener may have changed the value.
+            def show(*_: Any, name: str = name) -> None:
                 self.display(name, getattr(model, name))
 
             changed.connect(take)
@@ -298,7 +304,7 @@ class Form(QtWidgets.QWidget):
                 listed = self._fields[name].numbers
                 widget.value = ", ".join(map(str, value)) if listed else value
                 if isinstance(widget, widgets.LineEdit) and not widget.native.hasFocus():
-                    widget.native.setCursorPosition(0)  # of a long text the beginning is seen
+                    widget.native.setCursorPosition(0)  # The beginning of a long text is seen.
                 return
             texts = [text for text, meaning in choices.items() if meaning == value]
             if texts:

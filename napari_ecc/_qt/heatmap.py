@@ -57,7 +57,8 @@ class HeatMap(Plot):
         axis = self._axes["bar"] = Axis("top")
         axis.log = True
         bar = pg.PlotItem(axisItems={"top": axis}, enableMenu=False)
-        bar.showAxes((False, True, False, False), showValues=None)  # of left, top, right, bottom
+        # In the order left, top, right, bottom.
+        bar.showAxes((False, True, False, False), showValues=None)
         bar.hideButtons()
         bar.setMouseEnabled(x=False, y=False)
         bar.getViewBox().setFixedHeight(BAR)
@@ -141,7 +142,7 @@ class HeatMap(Plot):
             end = float(symlog(np.abs(known).max(initial=1.0)))
             table = colour_table(self._colours)
             self._image.setImage(symlog(self._values), levels=(-end, end), lut=table)
-            self._view.setBackgroundColor(self._colours.faint)  # where values are unknown
+            self._view.setBackgroundColor(self._colours.faint)  # It shows where values are unknown.
             self._image.setRect(QRectF(left, top, right - left, bottom - top))
             self.set_bounds(left, right, top, bottom)
             self._scale.setImage(levels=(0, COLOURS), lut=table)

@@ -81,7 +81,8 @@ class MergeTree(Plot):
         self._here.setPen(pg.mkPen(self._colours.accent, width=2))
         if not self.empty:
             rows = self.tree.rows
-            ends = np.clip(self.tree.deaths, *self._range)  # of objects that never merge, too
+            # Objects that never merge end at the border.
+            ends = np.clip(self.tree.deaths, *self._range)
             child = np.flatnonzero(self.tree.parents >= 0)
             parent = self.tree.parents[child]
             bars = np.stack([self.tree.births, rows, ends, rows], axis=1)

@@ -36,10 +36,13 @@ class Panel(QtWidgets.QWidget):
     scrolled, and what is being done.
     """
 
-    dock: Any  # the class of its controller
+    dock: Any
+    """The class of its controller."""
     about: str
-    actions: Any  # a row of buttons
-    title: str  # its heading in the guide
+    actions: Any
+    """A row of buttons."""
+    title: str
+    """Its heading in the guide."""
     more_settings: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
     """Fields of the model that are saved beside those of the forms, and how values are checked."""
 
@@ -53,7 +56,8 @@ class Panel(QtWidgets.QWidget):
         self._docked = False
         self.undo_button = ("Undo", "Undo the last change to layers", self._undo)
         self.copy_button = ("Copy Python", "The code that gives what is shown", self.copy_python)
-        self.destroyed.connect(partial(Links.close, self._links))  # holds them
+        # The partial keeps the links alive.
+        self.destroyed.connect(partial(Links.close, self._links))
         self.work = WorkLine(controller)
         self.heading = QtWidgets.QLabel(wordWrap=True)
         self.heading.linkActivated.connect(self._follow_link)
@@ -82,7 +86,8 @@ class Panel(QtWidgets.QWidget):
         self._fill()
         for plot in self.findChildren(Plot):
             saver = Saver(self, "picture.png", None, plot)
-            plot.picture_wanted.connect(partial(Saver.ask, saver))  # holds it
+            # The partial keeps the saver alive.
+            plot.picture_wanted.connect(partial(Saver.ask, saver))
         self.show(self.show_state, self.model.events.status, controller.subject_changed)
         self.work.changed.connect(self.show_state)
         self.show(self._set_colours, controller.viewer.events.theme)
@@ -275,7 +280,7 @@ class Panel(QtWidgets.QWidget):
         if window is None:
             return
         guard(window)
-        dock.setWindowTitle(self.title)  # of its tab, without the name of the plugin
+        dock.setWindowTitle(self.title)  # The tab shows the title without the plugin's name.
         if dock.isFloating():
             return
         area = window.dockWidgetArea(dock)
@@ -287,7 +292,7 @@ class Panel(QtWidgets.QWidget):
             dock.show()
             dock.raise_()
             for tabs in window.findChildren(QtWidgets.QTabBar):
-                if tabs.parent() is window:  # whole titles, and arrows where there is no room
+                if tabs.parent() is window:  # Titles are whole, with arrows where there is no room.
                     tabs.setElideMode(Qt.TextElideMode.ElideNone)
                     tabs.setUsesScrollButtons(True)
                     tabs.setStyleSheet(NARROW_TABS)

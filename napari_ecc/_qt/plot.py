@@ -33,14 +33,19 @@ ALL_STEPS = 2**30
 class Line(NamedTuple):
     """A curve of a plot."""
 
-    x: NDArray[Any]  # increasing
+    x: NDArray[Any]
+    """Increasing."""
     y: NDArray[Any]
-    superlevel: bool = False  # a value holds down to the x before, not up to the next one
-    colour: str = "curve"  # ``#rrggbb``, or the name of one of `PlotColours`
+    superlevel: bool = False
+    """Whether a value holds down to the x before, not up to the next one."""
+    colour: str = "curve"
+    """``#rrggbb``, or the name of one of `PlotColours`."""
     width: float = 1.6
     dashed: bool = False
-    label: str = ""  # for the legend; "" leaves the curve out of it
-    name: str = ""  # what is chosen by a click on the curve
+    label: str = ""
+    """The text of the legend; "" leaves the curve out of it."""
+    name: str = ""
+    """What a click on the curve chooses."""
     to: NDArray[Any] | None = None
     """The other side of a band, which is filled instead of a line; None: a line is drawn."""
 
@@ -52,7 +57,7 @@ class Line(NamedTuple):
 
     def outline(self) -> NDArray[np.float64]:
         """Corners of the band, (n, 2)."""
-        assert self.to is not None  # a band has another side
+        assert self.to is not None  # A band has another side.
         there = self.corners()
         back = self._replace(y=self.to).corners()
         x, y = (np.concatenate([a, b[::-1]]) for a, b in zip(there, back, strict=True))
@@ -63,7 +68,7 @@ class Line(NamedTuple):
         side: Any = "left" if self.superlevel else "right"
         place = int(np.searchsorted(self.x, x, side=side))
         if not self.superlevel:
-            place -= 1  # the last threshold that is not above
+            place -= 1  # The last threshold that is not above counts.
         return float(self.y[min(max(place, 0), len(self.y) - 1)])
 
 
@@ -105,7 +110,7 @@ class CurvePlot(Plot):
         super().__init__(x_label, y_label, whole=True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(f"{y_label} by {x_label}")
-        self.setDownsampling(auto=True, mode="peak")  # of `PlotDataItem`, for large curves
+        self.setDownsampling(auto=True, mode="peak")  # Curves of many points would be drawn slowly.
         self._curves: list[Any] = []
         self._bands: list[Any] = []
         self._x_label = x_label
@@ -285,7 +290,7 @@ class CurvePlot(Plot):
             return
         shade.setAlpha(70)
         sizes = np.log10(1 + bars.counts) if self._log_bars else bars.counts
-        largest = sizes.max(initial=0) or 1  # nothing is drawn of a histogram without counts
+        largest = sizes.max(initial=0) or 1  # Nothing is drawn of a histogram without counts.
         heights = low + sizes / largest * (high - low)
         self._histogram.setData(bars.edges, heights, stepMode="center", fillLevel=low, brush=shade)
 

@@ -128,7 +128,8 @@ class RegionExplorer(Panel):
         chosen = model.basis == "features"
         self.object.set_visible("first", chosen)
         columns = self.controller.columns() if chosen else {}
-        for name in ("first", "second") if chosen else ():  # a long list, which takes a while
+        # Filling these long lists takes a while, so it is done only where they are seen.
+        for name in ("first", "second") if chosen else ():
             self.object.offer(name, {at: at for at in columns}, getattr(model, name))
         if regions is None:
             self._rows = []
@@ -153,7 +154,7 @@ class RegionExplorer(Panel):
     def _show_classes(self) -> None:
         classes = self.model.classes
         regions = self.model.regions
-        if regions is None or len(classes) != len(regions.labels):  # they come soon
+        if regions is None or len(classes) != len(regions.labels):  # The classes come soon.
             self.scatter.set_classes(())
         else:
             self.scatter.set_classes([classes[row] for row in self._rows])

@@ -69,7 +69,8 @@ class Scatter(Plot):
         self._shade = QGraphicsPolygonItem()
         self._drawn = QGraphicsPolygonItem()
         self._outline = QGraphicsPolygonItem()
-        for item in (self._dots, self._ring):  # many points are not drawn at each move of a lasso
+        # The cache saves drawing many points at each move of a lasso.
+        for item in (self._dots, self._ring):
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         self._equal_axes = False
         self._diagonal = pg.InfiniteLine(angle=45)
@@ -251,6 +252,6 @@ def inside(points: Floats, corners: Sequence[tuple[float, float]]) -> tuple[int,
     if len(corners) < 3 or not len(points):
         return ()
     unit = np.ptp(points, axis=0)
-    unit[unit == 0] = 1.0  # both axes may be of very different size
+    unit[unit == 0] = 1.0  # The axes may be of very different size.
     found = points_in_poly(points / unit, np.array(corners) / unit)
     return tuple(np.flatnonzero(found).tolist())

@@ -167,7 +167,7 @@ class SeriesExplorer(Panel):
         self.enable(self.outputs, "save", "copy", on=bool(model.shape))
         names = self.controller.axis_names()
         for part in (self.tabs, self.levels, self.readout):
-            part.setVisible(bool(names))  # of a single image there is only what to do
+            part.setVisible(bool(names))  # A single image has only the line that says what to do.
         axis = names[model.axis].rpartition(" ")[0] if names else "frame"
         self.map.set_labels("threshold t", axis)
         if model.shape:

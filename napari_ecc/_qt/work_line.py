@@ -46,7 +46,8 @@ class WorkLine(QtWidgets.QWidget):
             widget.hide()
         self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
         self._soon.timeout.connect(self._show_work)
-        self.state = ""  # what is being done
+        self.state = ""
+        """What is being done."""
         for work in self._works:
             self._show_busy(work, work.runner.running)
             work.runner.busy.connect(partial(self._show_busy, work))

@@ -48,7 +48,7 @@ def frame_curves(
     EulerCurve
         With `values` of the shape (frames, thresholds).
     """
-    part = _frame_of(layer, part)  # checked before its contrast limits are asked for
+    part = _frame_of(layer, part)  # It is checked before its contrast limits are asked for.
     found = all_frames(
         layer,
         axis=axis,
@@ -167,7 +167,7 @@ def follow_components(
 def _frame_of(layer: Image | Labels, part: Part | None) -> Part:
     """Return the part of a layer that is one frame, by default a plane of the last two axes."""
     if part is None:
-        checked_part(layer, None)  # that it has axes at all
+        checked_part(layer, None)  # Layers without axes have no frames.
         part = (0,) * (layer.ndim - 2) + (slice(None),) * 2
     part = checked_part(layer, part)
     if all(isinstance(at, slice) for at in part):

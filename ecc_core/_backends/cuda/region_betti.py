@@ -47,7 +47,7 @@ def region_betti_curves(
 ) -> tuple[Any, Any]:
     """Return the ids of the regions, increasing, and their Betti numbers, (ids, classes, n)."""
     flat = closed(filtration, filtration.ndim)
-    ids, found = launch.region_curves(image, labels, thresholds, flat)  # raises for NaN
+    ids, found = launch.region_curves(image, labels, thresholds, flat)  # It raises for NaN.
     with adopt(image) as view:
         euler = as_cupy(found)
         result = cupy.zeros((len(euler), filtration.classes, euler.shape[1]), np.int64)
@@ -129,7 +129,7 @@ def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
     """Return the bounding box of each region on the host, half open: (count, 2, 3)."""
     shape = (1,) * (3 - numbers.ndim) + numbers.shape
     flat = numbers.ravel()
-    first = cupy.ones(numbers.size, np.bool_)  # where a run of one number begins in a row
+    first = cupy.ones(numbers.size, np.bool_)  # True where a run of one number begins in a row.
     first[1:] = flat[1:] != flat[:-1]
     first.reshape(-1, shape[2])[:, 0] = True
     ends = first.copy()

@@ -22,20 +22,15 @@ Line = tuple[np.float32, np.float32, np.float32]
 
 # Rules, as in options.cuh.
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT, PIECES = range(8)
-MAGIC = np.float32(1 << 23)
-"""Adding it to a guess rounds the guess."""
+MAGIC = np.float32(1 << 23)  # Adding it to a guess rounds the guess.
 NO_LINE: Line = (np.float32(0),) * 3
 NOTHING = np.empty(0, np.float32)
 
-PAIR_LEVELS = 4096
-"""The most levels of the kernels of pairs."""
-PAIR_CODES = 4097
-"""The most codes where several may stand for one bin."""
+PAIR_LEVELS = 4096  # The most levels of the kernels of pairs.
+PAIR_CODES = 4097  # The most codes where several may stand for one bin.
 FEW_LEVELS = 1024  # Up to this number of levels any rule pays.
-KEY_ENDS = float((1 << 24) + (1 << 16) - 1)
-"""The sum of the least and the largest key of 16 bits."""
-PAIR_CELLS = (256, 512, 1024, 2048, 4096)
-"""Entries of tables of even cells."""
+KEY_ENDS = float((1 << 24) + (1 << 16) - 1)  # The sum of the ends of the keys of 16 bits.
+PAIR_CELLS = (256, 512, 1024, 2048, 4096)  # Entries of tables of even cells.
 PIECES_TRIED = (64, 128, 256, 512, 1024, 2048)
 # Fractions of the thresholds that may be trimmed from either end, where they are less dense.
 DENSE_ENDS = (0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
@@ -91,8 +86,7 @@ def is_near(keys: Array, line: Line, first: int = 0) -> bool:
 def multiply_add(a: Array, b: np.float32 | Array, c: np.float32 | Array) -> NDArray[np.float32]:
     """Return a * b + c, rounded once, as the device does it."""
     with np.errstate(all="ignore"):
-        # The product is exact in 64 bits.
-        product = a.astype(np.float64) * np.asarray(b, np.float64)
+        product = a.astype(np.float64) * np.asarray(b, np.float64)  # 64 bits hold it exactly.
         term = np.asarray(c, np.float64)
         total = product + term
         back = total - product
@@ -112,8 +106,7 @@ class PairRule(NamedTuple):
     """
 
     rule: int
-    codes: int
-    """The number of codes."""
+    codes: int  # The number of codes.
     line: Line = NO_LINE
     dense: Line = NO_LINE
     # The threshold of each code: the code of a key that does not reach it is one less.
@@ -148,8 +141,7 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     count = keys.size
     if not 0 < count <= PAIR_LEVELS:
         return None
-    # Keys of 64 bits, and integers of 32 bits, do not fit in float32.
-    wide = keys.dtype != np.float32
+    wide = keys.dtype != np.float32  # Float32 cannot hold these keys.
     span = 1 << int(count - 1).bit_length()
     # Lines through the least integer are often exact; complements make it the largest one.
     tried = (AFFINE,) if values.dtype.kind == "f" else (AFFINE, COMPLEMENT)
