@@ -110,7 +110,8 @@ os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 # a chunk asks the system for another one and returns it afterwards, which takes up to a fifth of
 # the time of a compilation, depending on how deep the stack is. The chunk of a large frame has room
 # for all that follow.
-LARGE_FRAME = 70_000  # words; the smallest chunk that holds it has 131,072
+LARGE_FRAME = 70_000
+"""In words; the smallest chunk that holds it has 131,072."""
 
 
 def _call(function: Callable[[], Any]) -> Any:

@@ -12,7 +12,8 @@ from ecc_core.errors import BackendError
 
 RNG = np.random.default_rng(3)
 IMAGE = np.array([[0, 1, 0], [1, 2, 1], [0, 1, 3]], np.int32)
-KNOWN = [3, 0, 1]  # corners, a ring with a hole, and all but the last point
+KNOWN = [3, 0, 1]
+"""The curve of the corners, of a ring with a hole, and of all but the last point."""
 
 
 class Like:
@@ -149,7 +150,7 @@ def test_views_of_tensors_are_what_they_show():
     found = ecc.euler_curve(turned, [3.0, 4.0], mask=mask, **options)
     expected = ecc.euler_curve(turned.numpy(), [3.0, 4.0], mask=mask.numpy(), **options)
     assert_array_equal(found.values.numpy(), expected.values)
-    negated = torch.complex(tensor, -tensor).conj().imag  # a view with the negative bit
+    negated = torch.complex(tensor, -tensor).conj().imag  # This view has the negative bit.
     assert negated.is_neg()
     assert ecc.euler_curve(negated, 5) == ecc.euler_curve(tensor, 5)
     learned = torch.tensor(image, requires_grad=True)

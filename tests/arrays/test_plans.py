@@ -86,7 +86,7 @@ def test_results_are_the_same(planned):
     assert_same(levels.astype(np.float32))
     assert len(planned) == 11
     assert plans._plan.cache_info().misses == 7
-    levels[:] = 1, 2, 3  # other thresholds in the same memory
+    levels[:] = 1, 2, 3  # The same memory now holds other thresholds.
     assert_same(levels)
 
 

@@ -170,8 +170,10 @@ CASES = {
         {"SHARED": (0, 1), "PARTS": (1, 2), "WEIGHT": ("double", "long long"), "THREADS": (256,)}
     ],
 }
-FEW, MOST = 1, 5  # variants of a source that are compiled each time, and every week
-STL, ALWAYS = 0x387, 7  # opcode of stores to local memory, and the predicate that always holds
+FEW, MOST = 1, 5
+"""Variants of a source that are compiled each time, and every week."""
+STL, ALWAYS = 0x387, 7
+"""The opcode of stores to local memory, and the predicate that always holds."""
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def test_loaded_code_rounds_as_compiled_code_does(environment):
 
 def test_processes_share_an_empty_cache(environment, tmp_path):
     piped = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    for count in (3, 1):  # the last one reads what the others have left
+    for count in (3, 1):  # The last one reads what the others have left.
         orders = [[*DTYPES[i:], *DTYPES[:i]] for i in range(count)]
         command = [sys.executable, "-W", "error", "-c", CALLS]
         processes = [

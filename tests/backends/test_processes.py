@@ -100,7 +100,7 @@ def test_data_loaders(method, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     if method == "fork" and not hasattr(os, "fork"):
         pytest.skip("needs os.fork")
-    script = tmp_path / "loader.py"  # that spawned processes can import
+    script = tmp_path / "loader.py"  # Spawned processes can import a file.
     script.write_text(LOADER)
     code = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
     run(code, str(script), method)

@@ -57,7 +57,7 @@ def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     def message(*arguments: object) -> str:
         try:
             code = main(command_line(tmp_path, *arguments))
-        except SystemExit as exit_:  # wrong arguments
+        except SystemExit as exit_:  # Wrong arguments end the program.
             code = exit_.code
         output, errors = capsys.readouterr()
         assert (code, output) == (2, "")

@@ -251,7 +251,8 @@ def test_densities(tmp_path, command, suffix):
     assert main([*given, "--minkowski", "exact", "--plot", str(tmp_path / "a.svg")]) == 0
     found = read_table(path).curves
     sets = [image <= t for t in (2, 5)]
-    np.testing.assert_allclose(found.volume[0], [x.mean() for x in sets])  # the porosity
+    # The volume is the porosity.
+    np.testing.assert_allclose(found.volume[0], [x.mean() for x in sets])
     size = image.size / 8
     np.testing.assert_allclose(found.values[0, -1], [euler_number(x) / size for x in sets])
     assert found.density

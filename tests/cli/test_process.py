@@ -141,7 +141,7 @@ class TestProcess:
 
 
 def read_slowly(*arguments: Any) -> Any:
-    time.sleep(0.2)  # longer than the interval at which tqdm draws
+    time.sleep(0.2)  # At shorter intervals tqdm does not draw.
     return read(*arguments)
 
 

@@ -67,7 +67,8 @@ def test_threshold(written, threshold):
 )
 def test_thresholds_are_not_rounded(written, image, number):
     found = written(f"transform {{image}} --threshold {number} --range -9,9", image=image)
-    shape = [[value >= number for value in row] for row in image.tolist()]  # by Python, exactly
+    # Python compares exactly.
+    shape = [[value >= number for value in row] for row in image.tolist()]
     np.testing.assert_array_equal(found.values[:, -1], euler_number(np.array(shape), 2))
 
 
@@ -132,7 +133,7 @@ def test_plot(tmp_path, options):
         ),
         ("transform image.npy nan.npy", "nan.npy: a transform is of one image, got more"),
         ("transform none.npy", "none.npy"),
-        ("surface image.npy nan.npy", "image.npy"),  # an error names both images
+        ("surface image.npy nan.npy", "image.npy"),  # An error names both images.
         ("surface image.npy nan.npy", "nan.npy: "),
     ],
 )

@@ -99,7 +99,7 @@ def test_every_axis_has_its_own_border(shape, boundary):
             np.testing.assert_array_equal(np.asarray(found.values), expected)
         assert found.boundary == (boundary[0] if len({*boundary}) == 1 else boundary)
         missing = ecc.euler_curve(np.ma.array(image, mask=~shown), at, axis=axis, **sets)
-        if set(boundary) != {"half-open"}:  # a mask of the reference would be a window
+        if set(boundary) != {"half-open"}:  # In the reference a mask would be a window.
             known = reference.euler_curve(image, at, mask=shown, **sets)
             np.testing.assert_array_equal(missing.values, known)
         lengths = {"spacing": spacing[:ndim], **sets}
@@ -325,7 +325,7 @@ def test_functionals_of_regions(boundary, shape):
     image = image_of(shape)
     labels = labels_of(shape)
     at = np.arange(7.0)
-    labels[(slice(3),) * ndim] = 0  # no region in the first chunk
+    labels[(slice(3),) * ndim] = 0  # The first chunk has no region.
     lazy = da.from_array(image, 4), da.from_array(labels, 3)
     for connectivity, estimator in itertools.product((1, ndim), ESTIMATORS[ndim]):
         options = {"connectivity": connectivity, "boundary": boundary}
@@ -362,10 +362,10 @@ def open_cells(image, connectivity):
     """Yield the sign and the value of each cell off the border, by its doubled coordinates."""
     ends = [2 * n - 2 if connectivity == 1 else 2 * n for n in image.shape]
     for cell in itertools.product(*(range(1, end) for end in ends)):
-        if connectivity == 1:  # odd coordinates are between two points
+        if connectivity == 1:  # Odd coordinates are between two points.
             points = [{c // 2, (c + 1) // 2} for c in cell]
             value = max(image[point] for point in itertools.product(*points))
-        else:  # odd coordinates are within a cube, even ones between two
+        else:  # Odd coordinates are within a cube, even ones between two.
             points = [{c // 2, (c - 1) // 2} for c in cell]
             value = min(image[point] for point in itertools.product(*points))
         yield (-1) ** sum(c % 2 for c in cell), value

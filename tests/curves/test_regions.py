@@ -62,7 +62,8 @@ def test_long_and_short_runs_across_blocks(backend, shape, cubes):
     rng = np.random.default_rng(6)
     rows = np.prod(shape[:-1])
     labels = np.empty((rows, shape[-1]), np.int64)
-    for row in range(rows):  # runs of up to 3 points, of up to 200, and the row above again
+    # Runs have up to 3 points, or up to 200, or are those of the row above.
+    for row in range(rows):
         runs = rng.integers(1, 4 if row % 3 else 200, shape[-1])
         numbers = rng.integers(5, size=shape[-1])
         labels[row] = np.repeat(numbers, runs)[: shape[-1]] if row % 4 != 1 else labels[row - 1]

@@ -119,7 +119,7 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
     values = np.concatenate([below, near, above])
     image = np.random.default_rng(7).choice(values[np.isfinite(values)], (11, 130))
     assert_right(backend, image, thresholds)
-    assert_right(backend, image, near)  # nearly evenly spaced
+    assert_right(backend, image, near)  # These are nearly evenly spaced.
     assert_right(backend, image, np.arange(*limits, (limits[1] - limits[0]) / count))
     found = ecc.euler_curve(backend.asarray(image), count, range=limits)
     assert_curves_equal(found, reference.euler_curve(image, thresholds), thresholds=thresholds)
@@ -209,7 +209,7 @@ def test_exact_levels_of_narrow_and_wide_ranges(dtype, span):
     assert_curves_equal(found, reference.euler_curve(image, levels), thresholds=levels)
 
 
-SHAPES = [(1,), (131,), (9, 65), (17, 130), (3, 9, 67)]  # around words of 64 and vectors of 16
+SHAPES = [(1,), (131,), (9, 65), (17, 130), (3, 9, 67)]  # Around words of 64 and vectors of 16.
 
 
 def ulps(value, count, dtype):
@@ -281,11 +281,11 @@ def test_as_many_levels_as_a_byte_has_values(dtype, even, low, high, superlevel,
     rng = np.random.default_rng(6)
     at = np.linspace(0, 1, 256) if even else np.sort(rng.random(254))
     at = at if even else np.r_[0, at, 1]
-    shape = (6, 130, 60)  # of several blocks
+    shape = (6, 130, 60)  # The image has several blocks.
     image = (low + rng.random(shape) * (high - low)).astype(dtype)
     inside = np.clip(image, 0.01, 0.99)
     lone = inside.copy()
-    lone[3, 7, 9], lone[3, 120, 50] = -1, 2  # in two blocks
+    lone[3, 7, 9], lone[3, 120, 50] = -1, 2  # They are in two blocks.
     holes = lone.copy()
     holes[rng.random(shape) < 0.1] = np.nan
     mask = rng.random(shape) < 0.9

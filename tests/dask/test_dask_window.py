@@ -114,7 +114,9 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
         most = 0
         sums_of(work, groups, list(range(len(groups))), workers=workers)
         columns = -(-across // 6)
-        assert len(read) == length * across + (columns - 1) * length  # and one beside each column
+        # Blocks beside columns are read twice.
+        assert len(read) == length * across + (columns - 1) * length
         near = (window.AHEAD_A_THREAD + window.MOST_SHARES_A_THREAD + 1) * workers
-        assert most <= 7 + 2 + near + 1  # a layer, and the first two blocks of the next
+        # A layer, and the first two blocks of the next, are needed.
+        assert most <= 7 + 2 + near + 1
     assert alive == 0

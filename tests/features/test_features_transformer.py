@@ -151,7 +151,7 @@ def test_transforms_of_images_of_different_shapes(several, connectivity):
     images, given = several
     options = {"connectivity": connectivity, "spacing": (2, 1)}
     transformer = EulerTransformTransformer(3, 6, threshold=1, **options).fit(given)
-    reach = np.hypot(20 * 2, 21) / 2  # the reach of the largest image
+    reach = np.hypot(20 * 2, 21) / 2  # The largest image reaches so far.
     assert_allclose(transformer.heights_, np.linspace(-reach, reach, 6))
     features = transformer.transform(given)
     assert features.dtype == np.int64

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-collect_ignore = ["sanitize.py", "spills.py"]  # scripts, which need CuPy
+collect_ignore = ["sanitize.py", "spills.py"]  # These are scripts, which need CuPy.
 
 
 def _reason() -> str | None:

@@ -82,7 +82,8 @@ CALLS = {
     "regions": (regions, [FLAT, LABELS], {}, "wait"),
     "thresholds on the device": (at_levels_of_the_device, [FLAT, LEVELS], {}, "wait"),
 }
-WITHIN_DEVICE = 3  # cudaMemcpyDeviceToDevice
+WITHIN_DEVICE = 3
+"""CUDA's cudaMemcpyDeviceToDevice."""
 NOTHING = [name for name, (*_, host) in CALLS.items() if not host]
 
 
@@ -148,7 +149,7 @@ def test_copies_and_waits(put, name):
     with counted() as counts:
         found = function(*there, **options)
     if name == "thresholds on the device" and put is to_torch:
-        host = ""  # a tensor that has not changed is not read again
+        host = ""  # A tensor that has not changed is not read again.
     assert dict(counts) == ({host: 1} if host else {})
     assert_arrays_equal(found, known, like=None if isinstance(found, np.ndarray) else there[0])
 

@@ -172,5 +172,5 @@ def test_tubes_that_wind_twice():
         1,
         0,
         1,
-    ]  # it also reaches the first and last slice
+    ]  # It also reaches the first and the last slice.
     assert_same(ecc.component_curves, image, np.zeros(1), **options)

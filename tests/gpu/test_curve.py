@@ -71,7 +71,8 @@ def batches():
     yield (4, 1030, 1036), "i1", few
     yield (1, 2081, 2064), "i1", np.arange(-128, 128)
     yield (2, 3, 62, 132), "i1", few
-    for shape in ((2, 40, 260, 2), (1, 62, 132, 3), (1, 17, 260, 4)):  # channels
+    # The last axis is that of channels.
+    for shape in ((2, 40, 260, 2), (1, 62, 132, 3), (1, 17, 260, 4)):
         yield shape, "u1", np.arange(256)
         yield shape, "i1", few
         yield shape, "u2", np.linspace(0, 65_535, 256)
@@ -164,12 +165,12 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape, dtype, levels
 @pytest.mark.parametrize(
     ("shape", "dtype", "cubes"),
     [
-        ((1, 4000, 4000, 3), "u1", False),  # more channels than warps take at once
+        ((1, 4000, 4000, 3), "u1", False),  # There are more channels than warps take at once.
         ((1, 4000, 4000, 3), "f4", False),
-        ((1, 1300, 1300, 1300), "u1", True),  # more than 2**31 samples
+        ((1, 1300, 1300, 1300), "u1", True),  # There are more than 2**31 samples.
         ((1, 46_400, 46_400), "u1", True),
-        ((1, 1 << 28), "u1", False),  # more blocks than a grid has rows
-        ((65_540, 257, 256), "u1", False),  # more images
+        ((1, 1 << 28), "u1", False),  # There are more blocks than a grid has rows.
+        ((65_540, 257, 256), "u1", False),  # There are more images than a grid has rows.
     ],
 )
 def test_large_batches(shape, dtype, cubes):

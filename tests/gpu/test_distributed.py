@@ -41,7 +41,7 @@ def work(rank: int, folder: str, backend: str, devices: list[str]) -> None:
         Path(folder, f"{name}-{rank}").write_text("equal")
     distributed.barrier()
     distributed.destroy_process_group()
-    if backend == "gloo":  # whose threads can abort the process when they free tensors at its end
+    if backend == "gloo":  # Its threads can abort the process when they free tensors at its end.
         os._exit(0)
 
 

@@ -90,8 +90,10 @@ def test_masks_nan_and_batches(put, boundary, dtype, function):
             function(put(image), 9, mask=put(mask.T), **options)
         return
     assert_same(function, image, 9, put=put, mask=mask.T, **options)
-    assert_same(function, image, 5000, put=put, mask=mask.T, **options)  # fewer copies of bins
-    assert_same(function, image, 20_000, put=put, mask=mask.T, **options)  # bins in global memory
+    # There are fewer copies of bins.
+    assert_same(function, image, 5000, put=put, mask=mask.T, **options)
+    # Bins are in global memory.
+    assert_same(function, image, 20_000, put=put, mask=mask.T, **options)
 
 
 @PUT

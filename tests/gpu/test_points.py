@@ -46,7 +46,7 @@ def test_many_regions(shape, levels, superlevel):
 def test_exact_curves_of_many_tiles(superlevel):
     rng = np.random.default_rng(6)
     image = rng.normal(size=(700, 300)).astype(np.float32)
-    image[:, 100:200] = np.round(image[:, 100:200])  # runs of equal values that span tiles
+    image[:, 100:200] = np.round(image[:, 100:200])  # Runs of equal values span tiles.
     assert_same(ecc.euler_curve, image, "exact", superlevel=superlevel)
     image[30, 40] = np.nan
     with pytest.raises(ValueError, match="nan"):

@@ -160,7 +160,7 @@ def test_repeated_calls():
                 assert_arrays_equal(found.values, known.values, like=device)
     device = cupy.asarray(first)
     for low in (0.0, 0.25):
-        levels[:] = np.linspace(low, 1, 33)  # in the same memory
+        levels[:] = np.linspace(low, 1, 33)  # They are in the same memory.
         found = ecc.euler_curve(device, levels, nan="omit")
         known = ecc.euler_curve(first, levels, nan="omit").values
         assert_arrays_equal(found.values, known, like=device)

@@ -10,7 +10,8 @@ from soft_helpers import draw
 from ecc_core.nn import EulerCurveLayer, SimplicialTransformLayer
 from ecc_core.nn.functional import soft_simplicial_transform
 
-LONG_CYCLES = 200_000_000  # about a tenth of a second
+LONG_CYCLES = 200_000_000
+"""About a tenth of a second."""
 
 
 @pytest.mark.parametrize("recorded", [False, True])

@@ -112,7 +112,7 @@ def test_chunks_are_read_once(shape, depth, devices, small_slabs):
     for devices_, bounds in ((devices, (0, 200)), (devices, None), (devices[:1], None)):
         reads.clear()
         check(Chunked(array), 9, devices=devices_, known=array, range=bounds)
-        if depth == 16 and len(devices_) == 1:  # two devices read the chunk where they meet
+        if depth == 16 and len(devices_) == 1:  # Two devices would read the chunk where they meet.
             chunks = [range(index.start // depth, -(-index.stop // depth)) for index in reads]
             expected = list(range(-(-shape[0] // 16)))
             assert sorted(chunk for read in chunks for chunk in read) == expected

@@ -111,7 +111,7 @@ class TestClaims:
     def test_npz_whose_archive_claims_more_than_it_has(self, tmp_path):
         np.savez_compressed(tmp_path / "a.npz", np.zeros(1000, np.uint8))
         content = bytearray((tmp_path / "a.npz").read_bytes())
-        entry = content.rindex(b"PK\x01\x02")  # of the directory; its size stands at 24
+        entry = content.rindex(b"PK\x01\x02")  # The entry of the directory has its size at 24.
         content[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFFF0)
         (tmp_path / "a.npz").write_bytes(content)
         assert_refused(tmp_path / "a.npz", "it describes 4294967280 bytes")

@@ -71,7 +71,8 @@ def test_frames_by_position(path):
     np.testing.assert_array_equal(opened.read(), image[[1, 2, 0]])
     np.testing.assert_array_equal(opened[1:3, 2:4, 1:3], image[[2, 0], 2:4, 1:3])
     assert opened.affine is not None
-    np.testing.assert_allclose(opened.affine.origin, [-3, -4, 0])  # right, anterior, superior
+    # Along right, anterior and superior.
+    np.testing.assert_allclose(opened.affine.origin, [-3, -4, 0])
     np.testing.assert_allclose(opened.affine.steps["Z"], [0, 0, 1.25])
 
 

@@ -203,7 +203,7 @@ class TestDicom:
             ((0.5, 1, 0.9), "f8"),  # In PET each slice has its own slope.
             ((2, 0.5, 1.5), "f8"),
             ((2, 1, 3), "i4"),
-            ((2, 1, 70_000), "f8"),  # beyond int32
+            ((2, 1, 70_000), "f8"),  # The product is beyond int32.
         ],
     )
     def test_a_slope_for_each_slice(self, tmp_path, slopes, dtype):
@@ -308,7 +308,7 @@ class TestSpacing:
             ({"spacing": 1.5, "unit": "\\u00B5m"}, (1.5, 0.5, 0.25), "micrometer"),
             ({"spacing": 1.5, "unit": "mm"}, (1.5, 0.5, 0.25), "millimeter"),
             ({"spacing": 1.5, "unit": ""}, (1.5, 0.5, 0.25), ""),
-            (  # a unit for each axis
+            (  # Each axis has a unit of its own.
                 {"spacing": 1500, "unit": "micron", "yunit": "mm", "zunit": "nm"},
                 (1.5, 500.0, 0.25),
                 "micrometer",

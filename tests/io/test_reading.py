@@ -107,7 +107,7 @@ class TestParts:
         image = noise(2, 24, 33, 40)
         write_zarr(tmp_path / "a.zarr", image)
         assert_reads(tmp_path / "a.zarr", image[1], axes="CZYX", channel=1)
-        assert max(read) <= 1 << 13  # a chunk of both channels
+        assert max(read) <= 1 << 13  # A chunk holds both channels.
 
     def test_tiff_needs_no_copy(self, tmp_path, read):
         image = noise(24, 33, 40)

@@ -54,7 +54,8 @@ def test_negative_directions(tmp_path):
     opened = open_image(tmp_path / "a.nrrd")
     assert (opened.spacing, opened.notes) == ({"Z": 1.0, "Y": 2.0, "X": 3.0}, ())
     assert opened.affine is not None
-    np.testing.assert_array_equal(opened.affine.steps["X"], [3, 0, 0])  # right of a patient
+    # X points to the right of a patient.
+    np.testing.assert_array_equal(opened.affine.steps["X"], [3, 0, 0])
     write_nrrd(tmp_path / "b.nrrd", noise(2, 3, 4), spacings=[-3.0, 2, 1])
     assert open_image(tmp_path / "b.nrrd").spacing == {"Z": 1.0, "Y": 2.0, "X": 3.0}
 
@@ -134,7 +135,7 @@ class TestOmeZarr:
             (["depth", "height", "width"], "ZYX"),
             (["dim_0", "dim_1", "dim_2"], "ZYX"),
             (["axial", "sagittal"], "YX"),
-            (["x", "y", "z"], "ZYX"),  # in our order
+            (["x", "y", "z"], "ZYX"),  # They become our order.
         ],
     )
     def test_axes_by_type(self, tmp_path, names, axes):

@@ -114,7 +114,8 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     outline = viewer.layers["chosen"]
     points = np.argwhere(outline.data) + outline.translate.astype(int)
     assert len(points) > 300
-    assert not binary_fill_holes(layer.data > 0)[tuple(points.T)].any()  # nor at holes of noise
+    # Holes of noise have no outline either.
+    assert not binary_fill_holes(layer.data > 0)[tuple(points.T)].any()
     assert sorted(layer.features["birth"][1:]) == sorted(classes.births[list(model.chosen)])
     assert set(layer.features["kind"][1:]) == {"component"}
     assert "5 labels in" in model.status
@@ -159,7 +160,7 @@ def test_what_is_chosen_becomes_a_class(explorer, open_panel, qtbot):
     wanted = tuple(dict.fromkeys(at_points))
     assert len(wanted) == 5
     model.chosen = tuple(int(k) for k in some)
-    assert objects.model.selected == ()  # before anything is measured
+    assert objects.model.selected == ()  # Nothing has been measured yet.
     objects.controller.request()
     settle(qtbot, objects)
     assert objects.model.selected == wanted

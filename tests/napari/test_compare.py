@@ -101,11 +101,11 @@ def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messa
     panel.join(str(tmp_path / "phases.csv"))
     settle(qtbot, panel)
     assert panel.form["by"].value == "phase"
-    assert len({line.colour for line in panel.plot.lines}) == 2  # by group
+    assert len({line.colour for line in panel.plot.lines}) == 2  # The colour says the group.
     panel.form["by"].value = "name"
     settle(qtbot, panel)
     colours = [line.colour for line in panel.plot.lines]
-    assert len(set(colours)) == 4  # by frame
+    assert len(set(colours)) == 4  # The colour says the frame.
     panel.form["by"].value = "phase"
     settle(qtbot, panel)
     groups = panel.model.comparison.groups
@@ -166,7 +166,7 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
     some = [curve.thresholds[::50] for curve in curves]
     expected = list(map(curve_by_scikit_image, images.values(), some))
     assert [curve.values[::50].tolist() for curve in curves] == expected
-    assert not panel.empty.native.isVisibleTo(panel)  # the sample is for those without curves
+    assert not panel.empty.native.isVisibleTo(panel)  # The sample is for those without curves.
     stems = [name.partition(".")[0] for name in images]
     pd.DataFrame({"name": stems, "well": [*"aabbc"]}).to_csv(tmp_path / "wells.csv", index=False)
     panel.join(str(tmp_path / "wells.csv"))
@@ -190,7 +190,7 @@ def test_joined_columns_survive_adding(open_panel, qtbot, tmp_path, messages):
     viewer, panel = open_panel("Compare")
     for k, image in enumerate(layers):
         viewer.add_image(image, name=f"image {k}")
-    assert not panel.table.native.isVisibleTo(panel)  # an empty table says nothing
+    assert not panel.table.native.isVisibleTo(panel)  # An empty table says nothing.
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
     assert panel.table.native.isVisibleTo(panel)
@@ -238,7 +238,7 @@ def test_the_dock_offers_what_to_do_about_frames(open_panel, qtbot):
     viewer, panel = open_panel("Compare", movie, name="movie")
     panel.sources["frames"].native.click()
     settle(qtbot, panel)
-    assert "no replicates" not in panel.model.status  # nothing is compared
+    assert "no replicates" not in panel.model.status  # Nothing is compared.
     panel.form["pattern"].value = "0 (?=[01])"
     settle(qtbot, panel)
     text = "Curves of a group differ in frame (0, 1), which are no replicates"

@@ -79,7 +79,7 @@ def test_units_are_averaged_and_permuted():
         np.insert(curve.values, 0, 0)[np.searchsorted(curve.thresholds, t, "right")]
         for curve in curves.values()
     )
-    means = heights.groupby(wells).mean().to_numpy()  # by the names of the wells
+    means = heights.groupby(wells).mean().to_numpy()  # In the order of the wells' names.
     expected = permutation_test((t, means[:2]), (t, means[2:]))
     assert found.test.units == (2, 2)
     assert found.test.pvalue == expected.pvalue
@@ -184,5 +184,5 @@ def test_channels_are_no_replicates(unit):
     assert found.test.pvalue == expected.test.pvalue
     averaged = compare_groups(curves, average="channel", **options)
     assert averaged.sizes == ((4, 4) if unit else (8, 8))
-    with pytest.raises(ValueError, match="no replicates"):  # bands of one group, too
+    with pytest.raises(ValueError, match="no replicates"):  # Bands of one group are refused, too.
         compare_groups(curves, features=features, by="well", unit="well")

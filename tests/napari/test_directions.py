@@ -43,7 +43,7 @@ def test_plane_with_anisotropic_pixels(directions, qtbot, drag_mouse):
     settle(qtbot, panel)
     assert panel.model.azimuth == panel.angles["azimuth"].value == panel.map.marker == 90
     assert_exact(panel, image >= t, spacing=(3, 0.5))
-    assert_array_equal(curves[-1].values, transform.values[16])  # of 64: 90 degrees
+    assert_array_equal(curves[-1].values, transform.values[16])  # Row 16 of 64 has 90 degrees.
     assert_array_equal(panel.model.transform.values, transform.values)
     drag_mouse(panel.map, (200, panel.map.pixels(0, 180)[1]))
     assert_allclose(panel.model.azimuth, 180, atol=1)
@@ -69,7 +69,7 @@ def test_drag_of_the_arrow_in_a_plane(directions, qtbot, drag_mouse):
     foot, across = layer.data[0]
     assert_allclose(foot, centre)
     assert_allclose(across / np.linalg.norm(across), (1, 0))
-    left, right = layer.data[1:]  # the head
+    left, right = layer.data[1:]  # They are the head of the arrow.
     assert_allclose([left[0], right[0]], [foot + across] * 2)
     assert_allclose(left[1] * (1, -1), right[1])
     assert left[1, 0] < 0
@@ -139,7 +139,7 @@ def test_plane_image(directions, qtbot):
     model = panel.model
     options = {"superlevel": True, "spacing": 2, "nan": "omit", "direction_scale": 0.004}
     levels = model.curve.thresholds
-    reach = 0.004 * np.hypot(30, 40)  # half the diagonal in world units
+    reach = 0.004 * np.hypot(30, 40)  # Half the diagonal in world units.
     assert_allclose(levels[[0, -1]], [np.nanmin(image) - reach, np.nanmax(image) + reach])
     expected = ecc.euler_curve(image, levels, direction=model.direction, **options).values
     assert_array_equal(model.curve.values, expected)
@@ -184,7 +184,7 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     panel.model.turn(120)
     assert not panel.controller.running
     assert_exact(panel, image >= panel.explorer.threshold)
-    assert sliced == []  # nothing of the set has changed
+    assert sliced == []  # Nothing of the set has changed.
     # Other rows are missing, and come with a curve of their own.
     panel.settings["n_directions"].value = 40
     panel.model.turn(130)
@@ -195,7 +195,7 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     panel.model.events.curve.connect(curves.append)
     for azimuth in range(131, 191):
         panel.model.turn(azimuth)
-    assert len(curves) <= 1  # the last one that was thought to be quick
+    assert len(curves) <= 1  # One more curve may have been expected to be quick.
     settle(qtbot, panel)
     assert len(curves) < 30
     assert_exact(panel, image >= panel.explorer.threshold)

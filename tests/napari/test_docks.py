@@ -51,15 +51,16 @@ def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, q
         texts = [at for at in panel.findChildren(QPushButton) if at.text() == "Copy Python"]
         assert all(not at.visibleRegion().isEmpty() for at in texts)
         assert any("Help" in text.text() for text in panel.findChildren(QLabel))
-        for at in panel.findChildren(QWidget):  # what takes the focus has a name for screen readers
+        # What takes the focus has a name for screen readers.
+        for at in panel.findChildren(QWidget):
             if at.focusPolicy() != Qt.FocusPolicy.NoFocus and not at.accessibleName():
                 assert type(at).__name__ in ("QListView", "QLineEdit", "_Column")
-        if name == "Threshold":  # in a window of 800 pixels there is nothing to scroll
+        if name == "Threshold":  # In a window of 800 pixels there is nothing to scroll.
             content = panel._column.widget()
             in_view = panel._column.viewport().height() + 800 - window.height()
             assert content.layout().heightForWidth(content.width()) <= in_view
     (tabs,) = [at for at in window.findChildren(QTabBar) if at.parent() is window]
-    assert tabs.tabRect(len(DOCKS) - 1).right() <= tabs.width()  # titles are whole
+    assert tabs.tabRect(len(DOCKS) - 1).right() <= tabs.width()  # Titles are whole.
     assert isinstance(panel.parent(), QDockWidget)
 
 
@@ -77,7 +78,7 @@ def test_docks_become_tabs_rather_than_low(
     settle(qtbot, second)
     dock = second.parent()
     qtbot.waitUntil(lambda: dock.height() > 500, timeout=TIMEOUT)
-    if window.height() == height:  # the screen may be lower
+    if window.height() == height:  # The screen may be lower.
         assert len(window.tabifiedDockWidgets(second.parent())) == tabs
 
 
@@ -131,7 +132,7 @@ def test_keys_move_the_threshold_and_the_wheel_changes_nothing(explorer, qtbot):
         qtbot.keyClick(plot, key, **options)
         reached.append((model.threshold, plot.threshold))
     assert reached == [(t, t) for t in (31, 21, 0, 0, 59)]
-    assert not panel.form["scope"].native.isVisibleTo(panel)  # of a plane there is no volume
+    assert not panel.form["scope"].native.isVisibleTo(panel)  # A plane has no volume.
     chosen = [panel.form["image"].value, panel.form["superlevel"].value]
     turn_wheel(panel.form["image"].native, (9, 9))
     turn_wheel(panel.form["superlevel"].native, (9, 9))
@@ -158,7 +159,7 @@ def test_labels_are_explored_as_one_set(explorer, qtbot):
     shown.events.set_data.connect(sliced.append)
     viewer.layers["labels"].paint((10, 10), 2)
     settle(qtbot, panel)
-    assert sliced  # the overlay shows the same array, which has changed
+    assert sliced  # The overlay shows the same array, which has changed.
 
 
 @pytest.mark.parametrize("height", [180, pytest.param(400, marks=pytest.mark.slow)])
@@ -167,11 +168,11 @@ def test_plots_keep_ticks_and_titles(explorer, qtbot, height):
     _, panel = explorer(smooth(12, 14))
     panel.plot.setFixedSize(360, height)
     panel.plot.set_threshold(None)
-    panel.plot.grab()  # a window that is not shown has not resized it
+    panel.plot.grab()  # Only drawing resizes a window that is not shown.
     picture = pixels_of(panel.plot)
-    assert picture[:, 2:20].max() > 150  # title of the vertical axis
+    assert picture[:, 2:20].max() > 150  # The vertical axis has a title.
     assert picture[-20:, 60:350].max() > 150
-    assert picture[-36:-22, 60:350].max() > 150  # ticks
+    assert picture[-36:-22, 60:350].max() > 150  # The horizontal axis has ticks.
 
 
 def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages, monkeypatch):
@@ -282,7 +283,7 @@ def test_layers_that_arrive_and_that_are_selected(open_panel, qtbot):
     drawn = []
     overlays(viewer)[0].events.contrast_limits.connect(drawn.append)
     panel.model.image = "others"
-    assert not drawn  # a window that draws something else shows the curve later
+    assert not drawn  # A window that draws something else shows the curve later.
     settle(qtbot, panel)
     assert panel.subject.text() == "others, whole image"
 

@@ -60,7 +60,7 @@ def test_a_curve_known_to_be_quick_comes_at_once(explorer, qtbot, monkeypatch):
     assert runner.running
     settle(qtbot, panel)
     monkeypatch.setattr(_workers, "AT_ONCE", 0.0)
-    panel.model.superlevel = False  # the last one to be quick
+    panel.model.superlevel = False  # This is the last curve that is expected to be quick.
     settle(qtbot, panel)
     panel.model.superlevel = True
     panel.model.superlevel = False
@@ -163,7 +163,7 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     at = tuple(points.data.astype(int).T)
     assert_array_equal(points.features["effect"], effects[at])
     colours = pd.DataFrame(points.face_color).groupby(effects[at])
-    assert (colours.nunique() == 1).all(axis=None)  # one for each effect
+    assert (colours.nunique() == 1).all(axis=None)  # There is one colour for each effect.
     shades = colours.first()
     assert shades.loc[:-1].merge(shades.loc[1:]).empty
     assert f"{len(expected):,}" in panel.changes.text()
@@ -273,7 +273,7 @@ def test_changes_in_place_are_noticed(explorer, qtbot):
     inside = layer.data >= panel.model.threshold
     assert panel.model.counts.numbers == ecc.betti_numbers(inside)
 
-    layer.visible = False  # napari does not refresh it
+    layer.visible = False  # napari does not refresh hidden layers.
     layer.data[:] = image.T.reshape(30, 40)
     panel.actions["recompute"].native.click()
     settle(qtbot, panel)

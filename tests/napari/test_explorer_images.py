@@ -179,7 +179,7 @@ def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, gat
     began, go = gate("details")
     panel.model.roi = "region"
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
-    layer.data[:] = 1  # without an event, as another plugin might
+    layer.data[:] = 1  # No event is emitted, as if another plugin had changed the data.
     go.set()
     settle(qtbot, panel)
     assert_curve_of(panel, image, mask=region > 0)

@@ -46,11 +46,12 @@ def test_counts_of_frames():
     model.store_counts(classes)
     assert model.numbers((1,)).numbers == (3, 0)
     assert model.uncounted() == [(2,), (0,)]
-    model.min_persistence = 130.0  # counted from the classes
+    model.min_persistence = 130.0  # Counts for it follow from the classes.
     assert model.numbers((1,)).numbers == (2, 0)
     assert model.curve((1,))[100] == 2
     assert np.isnan(model.table()[[0, 2]]).all()
-    model.counts[key] = classes[key]._replace(classes=None)  # there was no room for them
+    # Classes for which there is no room are None.
+    model.counts[key] = classes[key]._replace(classes=None)
     assert model.numbers((1,)) is None
     assert len(model.uncounted()) == 3
     model.counts[key] = Counted(classes[key].betti, 0.0, unpaired="too large")
@@ -132,7 +133,7 @@ def test_a_series_is_followed(series, qtbot, drag_mouse, tmp_path, messages):
     assert_array_equal(by_label["components"].y, counts)
     assert_array_equal(by_label["χ"].y, counts)
     assert panel.times.threshold == 6
-    behind, *counted = panel.times.lines  # equal curves are both seen
+    behind, *counted = panel.times.lines  # Equal curves are both seen.
     assert behind.label == "χ"
     assert all(behind.width > 2 * line.width for line in counted)
 

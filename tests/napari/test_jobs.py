@@ -262,7 +262,7 @@ def test_a_cancelled_curve_is_resumed_where_it_was():
     assert known < 9
     read.clear()
     *_, last = compute_curve(wanted, progress)
-    assert len(read) <= 3 * (9 - known)  # with the neighbours of each
+    assert len(read) <= 3 * (9 - known)  # Each block is read with its neighbours.
     expected = ecc.euler_curve(VOLUME, np.arange(40), superlevel=True).values
     assert_array_equal(last.value[0].values, expected)
     (again,) = compute_curve(wanted, progress)

@@ -88,7 +88,7 @@ def test_lines_are_those_of_what_is_counted(explorer, qtbot):
     model.threshold = 180.0
     drawn_at_once = {}
     for least in (35.0, 60.0, 185.0):
-        model.min_persistence = least  # as in a drag: nothing is waited for
+        model.min_persistence = least  # As in a drag, nothing is waited for.
         drawn_at_once[least, 180.0] = label(colourful(viewer), np.ones((3, 3)))[1]
     assert drawn_at_once == {key: lines[key] for key in drawn_at_once}
     assert len(overlays(viewer)) == 1
@@ -119,7 +119,7 @@ def test_volumes_show_what_is_counted(explorer, qtbot):
     data = overlay.data
     model.min_persistence = 100.0
     assert outlines(viewer, panel, qtbot) == 2
-    assert overlay.data is data  # the graphics card leaves out what does not last
+    assert overlay.data is data  # The graphics card leaves out what does not last.
     model.min_persistence = 185.0
     assert outlines(viewer, panel, qtbot) == 1
     assert overlay.data is data
@@ -142,7 +142,8 @@ def test_rays_meet_the_voxels_that_are_counted(explorer, qtbot, dtype, superleve
     for least, threshold in ((0.0, 50.0), (12.0, 50.0), (12.0, 56.0), (25.0, 50.0)):
         threshold = threshold if superlevel else 60 - threshold
         panel.model.min_persistence = least
-        panel.model.threshold = float(panel.model.curve.thresholds[0])  # moves in any case
+        # The threshold is moved in any case.
+        panel.model.threshold = float(panel.model.curve.thresholds[0])
         panel.controller.snap(threshold)
         settle(qtbot, panel)
         at = panel.model.threshold

@@ -28,14 +28,14 @@ def test_what_does_not_match():
     layers = Labels(prediction, name="guess"), Labels(target, name="truth")
     found = result(match_job(*layers, (slice(None), slice(None)), None)())
     expected = np.zeros(target.shape, np.uint8)
-    expected[8, 7] = 1  # the false dot; both holes beside the bridge are missing or false
+    expected[8, 7] = 1  # The dot is false; both holes beside the bridge are missing or false.
     expected[2:5, 2:5] = 2
     holes = found.table[found.table["kind"] == "hole"]["error"].tolist()
     assert sorted(holes) == ["false", "missing"]
     assert_array_equal(found.labels[:, :9], expected[:, :9])
-    assert set(np.unique(found.labels[2:5, 10:13])) == {0, 1}  # a half of the hole that is left
+    assert set(np.unique(found.labels[2:5, 10:13])) == {0, 1}  # Half of the hole is left.
     places = set(map(tuple, found.points.tolist()))
-    assert {(8, 7), (3, 5)} < places  # the dot, and the gap
+    assert {(8, 7), (3, 5)} < places  # They are the dot and the gap.
     words = in_words(found, "guess", "truth")
     assert words == (
         "“guess” against “truth”: components: 2 of 2 match, 0 missing, 1 false; "
@@ -51,9 +51,9 @@ def test_what_does_not_match():
 def test_cavities_and_tunnels():
     target = np.zeros((7, 7, 16), np.uint8)
     target[1:6, 1:6, 1:6] = 1
-    target[3, 3, 3] = 0  # a cavity
+    target[3, 3, 3] = 0  # It is a cavity.
     target[1:6, 1:6, 9:14] = 2
-    target[:, 3, 11] = 0  # a tunnel
+    target[:, 3, 11] = 0  # It is a tunnel.
     prediction = target.copy()
     prediction[3, 3, 3] = 1
     prediction[3, 3, 11] = 2
@@ -106,7 +106,7 @@ def test_layers_of_a_match(open_panel, qtbot):
     panel.sources["match"].native.click()
     settle(qtbot, panel)
     assert len(viewer.layers) == 4
-    panel.sources["match"].native.click()  # lines of the first time are not taken for labels
+    panel.sources["match"].native.click()  # Lines of the first time are not taken for labels.
     settle(qtbot, panel)
     assert len(viewer.layers) == 6
     panel.controller.session.history.undo()

@@ -86,11 +86,11 @@ def test_turning():
     model, seen = DirectionModel(ndim=3), []
     model.turned.connect(lambda: seen.append((model.azimuth, model.elevation)))
     model.turn(-90, 120)
-    model.turn(270, 90)  # no change
+    model.turn(270, 90)  # This is no change.
     model.turn(725.5)
     assert seen == [(270, 90), (5.5, 90)]
     model.point((-2, 0, 0))
-    assert seen[-1] == (5.5, -90)  # a pole has no azimuth of its own
+    assert seen[-1] == (5.5, -90)  # A pole has no azimuth of its own.
     model.point((0, 0, 3))
     assert seen[-1] == (90, 0)
     assert_array_equal(model.direction, (0, 0, 1))
@@ -115,7 +115,7 @@ def test_components_of_a_plane():
     assert shares[0] > shares[1] > 0
     assert_allclose(scores.mean(axis=0), 0, atol=1e-12)
     again = principal_components(-(flat @ axes))
-    assert_allclose(again.scores, -scores, atol=1e-9)  # signs follow the loadings
+    assert_allclose(again.scores, -scores, atol=1e-9)  # Signs follow the loadings.
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])

@@ -92,7 +92,7 @@ ACTIONS = "open", "choose", "move", "move_overlay", "rename", "remove"
     [
         (2, False),
         pytest.param(2, True, marks=pytest.mark.slow),
-        pytest.param(3, False, marks=pytest.mark.slow),  # volumes are drawn slowly
+        pytest.param(3, False, marks=pytest.mark.slow),  # Volumes are drawn slowly.
     ],
 )
 def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim, all_pairs):
@@ -144,7 +144,8 @@ def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
         panel.model.threshold = threshold
         outline, inside = coloured(), coloured("Fill")
         within = binary_erosion(inside, np.ones((3, 3)), 2, border_value=1)
-        wrong = np.count_nonzero(outline != (inside & ~within))  # of rounded coordinates
+        # Coordinates of pixels are rounded.
+        wrong = np.count_nonzero(outline != (inside & ~within))
         assert wrong <= 0.002 * np.count_nonzero(outline)
         assert outline.any()
     for ndisplay in (3, 2):
@@ -161,7 +162,7 @@ def test_of_large_images_some_points_are_drawn(explorer, qtbot, monkeypatch, smo
     image = np.random.default_rng(0).integers(0, 200, (3, 40, 50)).astype(np.uint8)
     viewer, panel = explorer(image, scale=(1, 2, 3), translate=(0, 5, 7), rotate=5)
     viewer.dims.set_current_step(0, 0)
-    panel.model.sigma = 0.01 * smoothed  # changes nothing but the type
+    panel.model.sigma = 0.01 * smoothed  # It changes nothing but the type.
     settle(qtbot, panel)
     for step in (5, 4):
         (overlay,) = overlays(viewer)
@@ -235,7 +236,7 @@ def test_the_layer_of_the_set_is_kept_for_another_image(explorer, qtbot):
     panel.model.image = other.name
     settle(qtbot, panel)
     assert gone == []
-    assert seen in ([], [False, True])  # if the curve comes within one loop of events
+    assert seen in ([], [False, True])  # The curve may come within one loop of events.
     assert overlays(viewer) == [overlay]
     assert overlay.visible
     assert_array_equal(overlay.data, other.data)
@@ -248,7 +249,7 @@ def test_the_layer_of_the_set_is_kept_for_another_image(explorer, qtbot):
     (overlay,) = overlays(viewer)
     assert_array_equal(overlay.data, viewer.layers[before].data)
 
-    overlay.visible = False  # by the user
+    overlay.visible = False  # The user hides it.
     panel.model.image = other.name
     settle(qtbot, panel)
     assert not overlays(viewer)[0].visible

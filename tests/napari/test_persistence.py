@@ -65,7 +65,8 @@ def objects_of(image, threshold, least, superlevel, structure):
 def test_objects_are_the_components_that_last(superlevel, connectivity):
     """Found once more by looking at the components of every set."""
     noise = np.random.default_rng(3).random((20, 24))
-    image = rankdata(smooth(20, 24, dtype=float) + 0.08 * noise).reshape(20, 24)  # no ties
+    # Ranks have no ties.
+    image = rankdata(smooth(20, 24, dtype=float) + 0.08 * noise).reshape(20, 24)
     image = image.astype(np.int16)
     structure = generate_binary_structure(2, connectivity)
     sets = {"superlevel": superlevel, "connectivity": connectivity}
@@ -90,7 +91,7 @@ def test_small_objects_are_left_out(monkeypatch, pairable):
     if not pairable:
         monkeypatch.setattr(fields, "PAIRED", {2: 0})
     image = np.zeros((9, 9), np.uint8)
-    image[1:3, 1:3], image[1, 3] = 9, 5  # one object, in which another one could end
+    image[1:3, 1:3], image[1, 3] = 9, 5  # In this one object another one could end.
     image[5:8, 5:8], image[8, 0] = 7, 8
     found = result(find_objects(Field(image, None), 4, 0, superlevel=True, connectivity=1))
     assert found.of_size(1) is found
@@ -116,7 +117,7 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     button = panel.offer_least["accept"]
     said = "24 components last at least 117; 628 do not"
     assert panel.lasting.text() == said
-    bounds = panel.diagram._bounds  # drawn before its tab is opened
+    bounds = panel.diagram._bounds  # The plot is drawn before its tab is opened.
     assert bounds[:2] == bounds[2:]
     assert button.text == "Count only what lasts"
     button.native.click()
@@ -141,7 +142,7 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     wholes = []
     for number in numbers:
         own = np.bincount(every[(layer.data == number) & inside]).argmax()
-        wholes.append(binary_fill_holes(every == own))  # none of its holes lasts
+        wholes.append(binary_fill_holes(every == own))  # None of its holes lasts.
     assert_array_equal([layer.data == number for number in numbers], wholes)
     births = [coins()[whole].max() for whole in wholes]
     assert layer.features["birth"][1:].tolist() == births
@@ -221,7 +222,8 @@ def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
         deaths, parents = np.full(size, np.inf), np.full(size, -1)
         for k in range(1, size):
             parents[k] = rng.integers(k)
-        for k in range(size - 1, 0, -1):  # after those that merge with it, before its parent
+        # A component dies after those that merge with it, and before its parent.
+        for k in range(size - 1, 0, -1):
             latest = max([births[k], *deaths[parents == k]])
             deaths[k] = latest + 0.5 + rng.random()
         sign = -1 if superlevel else 1
@@ -249,7 +251,7 @@ def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
     panel.diagram.chosen.emit((second,))
     settle(qtbot, panel)
     assert_second_hill_is_outlined(viewer, image >= panel.model.threshold)
-    before, panel.model.threshold = panel.model.threshold, 5.0  # they are one
+    before, panel.model.threshold = panel.model.threshold, 5.0  # Both hills are one.
     settle(qtbot, panel)
     assert_second_hill_is_outlined(viewer, image > classes.deaths[second])
     panel.model.threshold = before
@@ -299,7 +301,7 @@ def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch, messages):
     assert panel.diagram.state.startswith(said)
     assert panel.diagram.state == panel.tree.state == panel.lasting.text()
     assert not panel.jumps["merge_above"].enabled
-    panel.model.min_persistence = 100.0  # of a settings file
+    panel.model.min_persistence = 100.0  # A settings file may set it.
     assert panel.model.counts is not None
     assert panel.least_value.value == 0
     assert "min_persistence" not in panel.controller.python_call()

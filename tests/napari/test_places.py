@@ -85,7 +85,7 @@ def test_lengths_that_are_not_known_are_refused(place, problem):
     ("place", "how"),
     [
         ({}, ""),
-        ({"translate": (5.05, 0)}, ""),  # rounded
+        ({"translate": (5.05, 0)}, ""),  # Places may be rounded.
         ({"scale": (2000, 1000), "units": ("nm", "nm"), "translate": (5000, 0)}, ""),
         ({"scale": (1, 1), "affine": affine(np.diag([2, 1]), (5, 0)), "translate": (0, 0)}, ""),
         ({"translate": (7, 0)}, "shifted by 1 points along y"),

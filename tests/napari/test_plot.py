@@ -147,7 +147,7 @@ def test_the_wheel_zooms(plot, qtbot):
     qtbot.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
     assert shown()
     turn(600)
-    plot.set_lines([squares._replace(x=squares.x + 100)])  # of another image
+    plot.set_lines([squares._replace(x=squares.x + 100)])  # These are the curves of another image.
     assert shown()
 
 
@@ -246,7 +246,7 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     corner = heat.area().bottomRight() - QPointF(3, 3)
     move_mouse(heat, (corner.x(), corner.y()))
     assert heat.toolTip().endswith("not yet known")
-    move_mouse(heat, (x, 299))  # below the map
+    move_mouse(heat, (x, 299))  # This is below the map.
     assert heat.toolTip() == ""
     heat.set_marker(45)
     assert heat.marker == 45

@@ -66,7 +66,7 @@ def test_bars_by_keys(qtbot):
     alone = marked(1), marked(2)
     none = marked().sum()
     assert all(at.sum() > none for at in alone)
-    assert_array_equal(marked(1, 2), np.logical_or(*alone))  # nothing joins them
+    assert_array_equal(marked(1, 2), np.logical_or(*alone))  # Nothing joins them.
 
 
 def test_a_map_by_keys(qtbot):
@@ -122,7 +122,7 @@ def test_features_on_both_axes_and_a_gate(open_panel, qtbot, drag_mouse, tmp_pat
     gate = model.gate
     path = tmp_path / "settings.json"
     save_settings(panel, str(path))
-    drag_mouse(scatter, pixels[1])  # a click at nothing
+    drag_mouse(scatter, pixels[1])  # A click at nothing chooses nothing.
     assert model.gate == model.selected == ()
     load_settings(panel, str(path))
     assert model.gate == gate
@@ -130,6 +130,6 @@ def test_features_on_both_axes_and_a_gate(open_panel, qtbot, drag_mouse, tmp_pat
     assert (model.first, model.second) == ("size", "ecc_pc1")
     panel.actions["measure"].native.click()
     settle(qtbot, panel)
-    assert model.selected == (1, 2)  # chosen again by the gate
+    assert model.selected == (1, 2)  # The gate chooses them again.
     model.first = "missing"
     assert scatter.empty

@@ -30,7 +30,7 @@ def test_measured_objects_become_features(regions, qtbot, tmp_path, messages):
     assert panel.object["selected"].native.placeholderText() == "click objects"
 
     names = ["index", "ecc_pc1", "ecc_pc2", "ect_pc1", "ect_pc2"]
-    assert [*layer.features] == names  # not the curves, which would fill the status bar
+    assert [*layer.features] == names  # Curves would fill the status bar.
     assert_array_equal(layer.features["index"], range(13))
     features = layer.features.dropna()
     assert_array_equal(features["index"], [2, 4, 6, 8, 10, 12])

@@ -53,7 +53,7 @@ def test_the_explored_volume_is_removed_beside_an_image():
     """Its overlay goes with it, hidden by the user or not; in a process, as napari could crash."""
     done = run_python(SCRIPT, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("['flat', 'flat ≥ t']") == 2  # with the settings of this image
+    assert done.stdout.count("['flat', 'flat ≥ t']") == 2  # The settings of this image are kept.
     assert done.stdout.count("['another', 'another ≥ t']") == 1
 
 

@@ -33,7 +33,7 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     assert model.selected == (8,)
     assert numbers.value == "8"
     assert scatter.selected == (3,)
-    layer.selected_label = 7  # no object
+    layer.selected_label = 7  # There is no such object.
     assert model.selected == ()
     assert scatter.selected == ()
 
@@ -57,7 +57,7 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     assert layer.selected_label == 4
     assert model.selected == (4,)
     path = [on_canvas(viewer, at) for at in ((5, 50), (9, 40), (9, 30))]
-    drag_mouse(canvas_of(viewer), *path)  # moves the canvas
+    drag_mouse(canvas_of(viewer), *path)  # This moves the canvas.
     assert model.selected == (4,)
 
 
@@ -79,7 +79,7 @@ def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
     assert panel.object["selected"].value == "4, 10, 2"
     assert layer.selected_label == 2
     drag_mouse(scatter, tuple(places[4]), **ctrl)
-    drag_mouse(scatter, (2, 2), **ctrl)  # beside all points
+    drag_mouse(scatter, (2, 2), **ctrl)  # This is beside all points.
     assert model.selected == (4, 2)
 
     drag_mouse(scatter, *square(*places[5]), **ctrl)
@@ -98,7 +98,8 @@ def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
     drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 5)), **shift)
     assert model.selected == (4, 10, 2)
     drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 5)), **ctrl)
-    drag_mouse(canvas_of(viewer), on_canvas(viewer, (38, 58)), **ctrl)  # beside all objects
+    # The second place is beside all objects.
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (38, 58)), **ctrl)
     assert model.selected == (4, 10)
 
 
@@ -148,7 +149,8 @@ def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
             at = layer.world_to_data(mark.data_to_world(corner))
             found[tuple(np.round(at).astype(int))] = True
         assert_array_equal(found, around)
-    assert_array_equal(found[10, 12:24], [False] * 5 + [True] * 2 + [False] * 5)  # between 2 and 4
+    # A line lies between 2 and 4.
+    assert_array_equal(found[10, 12:24], [False] * 5 + [True] * 2 + [False] * 5)
     panel.model.selected = ()
     qtbot.waitUntil(lambda: "selected objects" not in viewer.layers, timeout=TIMEOUT)
     panel.model.selected = (12,)
@@ -179,12 +181,13 @@ def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
         (top, left), (bottom, right) = (camera.center[-2:] + sign * half for sign in (-1, 1))
         return top < y.min() and y.max() < bottom and left < x.min() and x.max() < right
 
-    qtbot.wait(300)  # until the window has its size, which moves the camera
+    qtbot.wait(300)  # The window gets its size, which moves the camera.
     viewer.fit_to_view()
     whole = state()
     assert choose(2, 12) == whole
     camera.zoom = 4 * whole[-1]
-    camera.center = (0, 11 + viewer.canvas.size[0] / camera.zoom / 2, 7)  # half of the object 2
+    # Half of object 2 is in view.
+    camera.center = (0, 11 + viewer.canvas.size[0] / camera.zoom / 2, 7)
     close = state()
     assert choose(2) == close
     assert not sees(2)
@@ -194,7 +197,8 @@ def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
     assert sees(2)
     assert sees(12)
     camera.zoom, camera.center = close[-1], close[:-1]
-    assert choose(2) == close  # what remains may be out of view, and so may what was chosen before
+    # What remains may be out of view, and so may what was chosen before.
+    assert choose(2) == close
     choose(12)
     camera.zoom, camera.center = close[-1], close[:-1]
     assert choose(12, 2) == close
@@ -207,7 +211,7 @@ def test_slider_and_camera_move_to_an_object_of_a_volume(regions, qtbot):
     """
     labels = np.zeros((30, 20, 24), np.int32)
     labels[2:9, 2:8, 3:9], labels[18:29, 12:18, 14:22] = 1, 2
-    labels[20:27, 12:18, 14:22] = 0  # its middle slice is empty
+    labels[20:27, 12:18, 14:22] = 0  # The middle slice of object 2 is empty.
     image = np.random.default_rng(0).integers(0, 200, labels.shape).astype(np.uint8)
     viewer, panel, layer = regions(image, labels, show=True, scale=(3, 1, 2), translate=(5, 3, 0))
     curves = ecc.region_curves(image, labels, 32, superlevel=True)
@@ -226,7 +230,7 @@ def test_slider_and_camera_move_to_an_object_of_a_volume(regions, qtbot):
     assert (labels[place] == 2).any()
     viewer.dims.set_current_step(0, 28)
     assert choose(2) == 28
-    assert choose(2, 1) == 5  # what is new
+    assert choose(2, 1) == 5  # The object that is new is brought into view.
     choose()
     viewer.dims.ndisplay = 3
     zoom = viewer.scene.camera.zoom

@@ -59,7 +59,7 @@ def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     assert "7 of 7 frames of 20 × 30" in panel.work.text.text()  # noqa: RUF001
     assert_exact(panel, image)
     assert sorted(counted) == [(k,) for k in range(7)]
-    assert counted[0] == (panel.model.cursor,)  # what is in view comes first
+    assert counted[0] == (panel.model.cursor,)  # What is in view comes first.
 
     viewer.dims.set_current_step(0, 5)
     assert panel.model.cursor == panel.map.marker == 5
@@ -68,7 +68,7 @@ def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     drag_mouse(panel.map, *[(200, y) for y in heights])
     assert viewer.dims.current_step[0] == panel.model.cursor == 1
     settle(qtbot, panel)
-    assert len(counted) == 7  # nothing was computed again
+    assert len(counted) == 7  # Nothing was computed again.
 
     panel.settings["superlevel"].value = "Dark ≤ t"
     settle(qtbot, panel)
@@ -80,7 +80,7 @@ def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     panel.settings["superlevel"].value = "Bright ≥ t"
     panel.settings["connectivity"].value = "Diagonals"
     settle(qtbot, panel)
-    assert len(counted) <= count + 7  # between the two changes
+    assert len(counted) <= count + 7  # Some frames may be counted between the changes.
     panel.settings["high"].value = 0.05
     settle(qtbot, panel)
     assert panel.model.range[1] == 0.05

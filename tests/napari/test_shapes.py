@@ -42,7 +42,7 @@ def test_a_surface_in_the_world():
     world -= (world.min(axis=0) + world.max(axis=0)) / 2
     expected = [counted(world, FACES, direction, found.heights) for direction in found.directions]
     assert_array_equal(found.values, expected)
-    assert (found.values[:, -1] == 2).all()  # a closed surface
+    assert (found.values[:, -1] == 2).all()  # The surface is closed.
 
 
 def without_a_place():

@@ -75,7 +75,7 @@ def test_labels_in_the_window_have_the_holes_of_the_sentence(explorer, qtbot):
     """Of all objects, and of chosen ones."""
     image = noisy()
     image[2:5, 2:5] = 0
-    image[1:6, 1:6][~np.pad(np.ones((3, 3), bool), 1)] = 255  # a ring, whose hole lasts
+    image[1:6, 1:6][~np.pad(np.ones((3, 3), bool), 1)] = 255  # The hole of this ring lasts.
     viewer, panel = explorer(image)
     model = panel.model
     qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)

@@ -103,7 +103,8 @@ def test_a_set_that_cannot_be_drawn_leaves_the_curve(explorer, monkeypatch, mess
     assert messages == ["The set cannot be drawn: Sequence must be increasing"]
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of napari, of its own layer
+# napari warns so of its own layer.
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 def test_a_threshold_beyond_float32_is_not_drawn(explorer, qtbot, messages):
     """Its curve is there, smoothed, too, and the set is drawn at the next threshold that can be."""
     image = smooth(20, 30, dtype=np.float64)
@@ -156,7 +157,7 @@ def test_changes_in_place_and_undo_are_shown(open_panel, qtbot):
         layer.opacity = 0.5
         layer.contour = 2 - layer.contour
         layer.visible = False
-        layer.visible = True  # napari draws it again
+        layer.visible = True  # napari draws it again.
         assert controller.state == "complete"
         changed.data[3, 3] = 0
         changed.refresh()

@@ -118,7 +118,8 @@ def test_curve_and_counts_are_shown_before_there_are_kernels(open_panel, qtbot, 
 def test_kernels_are_made_while_a_curve_is_shown_without_them(open_panel, qtbot, monkeypatch):
     """Curves of the same dtype would be slow for as long as the window is open."""
     monkeypatch.setattr(loading, "_compiler", loading._Compiler())
-    monkeypatch.setattr("napari_ecc._controller.details.can_be_held", lambda _: False)  # no counts
+    # Nothing is counted.
+    monkeypatch.setattr("napari_ecc._controller.details.can_be_held", lambda _: False)
     image = np.arange(42, dtype=np.float64).reshape(6, 7)
     _, panel = open_panel("Threshold", image)
     qtbot.waitUntil(lambda: panel.model.curve is not None, timeout=TIMEOUT)

@@ -83,7 +83,7 @@ def test_an_error_is_told_and_the_next_job_runs(runner, finish, messages, where)
     finish()
     expected = "`image` must be flat, got round" if where == "job" else "the layer is gone"
     assert failed == [expected]
-    assert messages == []  # who listens to `failed` tells it
+    assert messages == []  # Who listens to `failed` tells it.
     runner.failed.disconnect()
     runner.submit(broken, show)
     finish()

@@ -102,9 +102,9 @@ def test_what_are_no_probabilities(pair, library):
         BettiError(2)(4 * prediction - 2, target)
     with pytest.raises(ValueError, match=r"`target` must be between 0 and 1.*got 255"):
         BettiError(2)(prediction, library(255.0 * pair[1]))
-    whole = library(pair[1].astype(np.uint8) * np.uint8(255))  # integers of masks are compared
+    whole = library(pair[1].astype(np.uint8) * np.uint8(255))  # Masks of integers may hold 255.
     assert_array_equal(BettiError(2)(whole, target), np.zeros((2, 3)))
-    bright = BettiError(2, threshold=127.5)  # images that are no probabilities
+    bright = BettiError(2, threshold=127.5)  # These images are no probabilities.
     assert_array_equal(bright(255 * prediction, 255.0 * target), BettiError(2)(prediction, target))
 
 

@@ -90,7 +90,7 @@ def test_sharp_curves_are_the_exact_ones(shape, least):
 
 
 @pytest.mark.sweep
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by forward mode
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # Forward mode warns so.
 @pytest.mark.parametrize("shape", [(6, 7), (3, 4, 5)])
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_derivatives_are_finite_differences(shape, superlevel):

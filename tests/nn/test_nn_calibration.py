@@ -155,7 +155,7 @@ def test_states_without_calibrated_thresholds_leave_calibration_on(options):
     model.load_state_dict(made().state_dict())
     model(images)
     assert torch.equal(model[0].thresholds, expected[0].thresholds)
-    model.load_state_dict(made().state_dict())  # the initial state, again
+    model.load_state_dict(made().state_dict())  # The initial state is not calibrated.
     model(images / 10)
     assert model[0].thresholds.max() < expected[0].thresholds.max() / 5
 

@@ -44,7 +44,7 @@ def test_jacobians():
     expected = torch.autograd.functional.jacobian(layer, image)
     torch.testing.assert_close(torch.func.jacrev(layer)(image), expected)
     torch.testing.assert_close(torch.func.jacfwd(layer)(image), expected)
-    curves = layer(image.requires_grad_())  # mapped over the gradients of a plain call
+    curves = layer(image.requires_grad_())  # The gradients of a plain call are mapped.
     rows = torch.eye(curves.numel(), dtype=image.dtype).reshape(-1, *curves.shape)
     (found,) = torch.autograd.grad(curves, image, rows, is_grads_batched=True)
     torch.testing.assert_close(found.reshape(expected.shape), expected)

@@ -43,7 +43,7 @@ def test_normalized_curves_of_modules_of_half_precision(make, dtype):
     layer = make(normalize="batch").to(dtype)
     plain = make().to(dtype)
     found = layer(image)
-    features = plain(image)  # of the only channel, along the second axis in a map
+    features = plain(image)  # The only channel is along the second axis in a map.
     rows = features.movedim(1, -1).reshape(-1, layer.norm.num_features).to(dtype)
     expected = torch.nn.BatchNorm1d(layer.norm.num_features, affine=False).to(dtype)(rows)
     assert found.dtype == torch.float32

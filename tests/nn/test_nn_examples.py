@@ -91,5 +91,5 @@ def test_betti_numbers_of_known_masks(example):
     mask = np.zeros((9, 9), bool)
     mask[1:6, 1:6] = True
     mask[3, 3] = False
-    mask[6, 6] = mask[8, 0] = True  # one touches at a corner, one is apart
+    mask[6, 6] = mask[8, 0] = True  # One touches at a corner, one is apart.
     assert betti_numbers(mask) == (2, 1)

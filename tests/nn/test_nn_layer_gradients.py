@@ -17,7 +17,7 @@ class TestGradients:
     @LAYERS
     def test_finite_differences(self, make, n_spatial):
         layer = make(n_spatial, dtype=torch.float64)
-        take_a_wild_step(layer, 0.1, 0)  # off the axes, where heights of cells have a kink
+        take_a_wild_step(layer, 0.1, 0)  # On the axes, heights of cells have a kink.
         names = [name for name, _ in layer.named_parameters()]
         values = [parameter.detach().requires_grad_() for parameter in layer.parameters()]
         image = (0.1 + noise(2, *SHAPES[n_spatial], dtype=torch.float64)).requires_grad_()
@@ -130,7 +130,7 @@ class TestHard:
         weights = [noise(2, 6, 7).requires_grad_() for _ in range(2)]
         of_soft = soft(weights[1])
         of_soft.square().sum().backward()
-        slope = 2 * of_soft.detach()  # of the square, where it is soft
+        slope = 2 * of_soft.detach()  # The derivative of the square, where it is soft.
         (hard(weights[0]) * slope).sum().backward()
         torch.testing.assert_close(weights[0].grad, weights[1].grad)
         directions = hard.directions.detach().numpy()

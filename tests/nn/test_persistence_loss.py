@@ -196,7 +196,7 @@ def test_an_empty_batch_keeps_the_graph(batch):
     assert image.grad.shape == image.shape
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by forward mode
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # Forward mode warns so.
 class TestTransforms:
     """What torch does with the loss, against derivatives of the plain call and differences."""
 

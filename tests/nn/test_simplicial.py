@@ -18,7 +18,8 @@ from ecc_core.nn.functional import soft_simplicial_transform
 RNG = np.random.default_rng(5)
 EDGES = [[0, 1], [1, 2], [0, 2], [2, 3], [4, 5], [5, 6], [4, 6], [7, 8]]
 TRIANGLES = [[0, 1, 2], [4, 5, 6]]
-BATCH = [0, 0, 0, 0, 2, 2, 2, 1, 1]  # shapes of four, two and three points
+BATCH = [0, 0, 0, 0, 2, 2, 2, 1, 1]
+"""Shapes of four, two and three points."""
 SIMPLICES = [torch.tensor(EDGES), torch.tensor(TRIANGLES)]
 POINTS = torch.from_numpy(RNG.normal(size=(9, 3)))
 WEIGHTS = torch.from_numpy(RNG.uniform(0.1, 2, 9))

@@ -183,7 +183,8 @@ def test_ties_go_to_the_raster_owner_or_are_split(connectivity):
     assert (maps["split"] - maps["raster"]).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("side", [64, 200])  # point by point, and by windows
+# The first is computed point by point, the second by windows.
+@pytest.mark.parametrize("side", [64, 200])
 def test_workers_do_not_change_the_sums(monkeypatch, side):
     image = draw((3, side, side), torch.float32).requires_grad_()
     results = []
@@ -255,9 +256,9 @@ def test_coefficients_of_many_images_in_two_threads():
 @pytest.mark.parametrize(
     ("shape", "count", "sharpness"),
     [
-        ((5, 8, 8), 32, 124.0),  # point by point
+        ((5, 8, 8), 32, 124.0),  # It is computed point by point.
         ((3, 90, 90), 8, 32.0),
-        ((3, 90, 90), 64, 900.0),  # windows
+        ((3, 90, 90), 64, 900.0),  # It is computed by windows.
         ((3, 21), 5, 20.0),
         ((2, 5, 6, 7), 9, 20.0),
     ],

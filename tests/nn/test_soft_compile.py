@@ -69,7 +69,7 @@ def test_sharpness_may_change_as_a_float(dynamic):
 
     compiled = torch.compile(both, dynamic=dynamic, **COMPILE)
     image = draw(2, 6, 7).requires_grad_()
-    for step in range(12):  # more than dynamo compiles again
+    for step in range(12):  # dynamo does not compile so often.
         numbers = 3.0 + step, 0.1 * step
         torch.testing.assert_close(compiled(image, *numbers), both(image, *numbers))
     compiled(image, 5.0, 0.1)[0].sum().backward()

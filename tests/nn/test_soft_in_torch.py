@@ -53,7 +53,7 @@ class TestValues:
         tolerances = 1e-11, 1e-11
         check_transform(shape, connectivity, extension, torch.float64, tolerances=tolerances)
 
-    @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by forward mode
+    @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # Forward mode warns so.
     def test_betti_curves_and_forward_mode(self):
         thresholds = torch.linspace(0, 1, 5, dtype=torch.float64)
 

@@ -85,7 +85,7 @@ def cell_ranks(
     `key` orders the points; `never` is at least as large as any key.
     """
     words = (boundary,) * key.ndim if isinstance(boundary, str) else boundary
-    own = []  # along each axis, the points at which cells of one point begin
+    own = []  # Along each axis, the points at which cells of one point begin.
     for axis, word in enumerate(words):
         widths = [(0, 0)] * key.ndim
         if word == "periodic":

@@ -308,5 +308,5 @@ class TestPersistence:
             np.array(group.get_segments())[..., 0] for group in plot_barcode(pairs).collections
         ]
         self.assert_all_are_drawn(pairs, np.concatenate(groups).tolist())
-        lengths = [np.ptp(group, axis=1).tolist() for group in groups]  # the longest first
+        lengths = [np.ptp(group, axis=1).tolist() for group in groups]  # The longest come first.
         assert lengths == [sorted(of_group, reverse=True) for of_group in lengths]

@@ -88,4 +88,4 @@ def test_a_circle_is_needed():
     with pytest.raises(ValueError, match=r"spaced on the circle, got directions of shape \(8, 3\)"):
         plot_transform_polar(solid)
     figure = plot_transforms({"solid": solid}, {"solid": np.ones((2, 3, 4))})
-    assert figure.axes[0].get_gridspec().nrows == 2  # no room for a polar plot
+    assert figure.axes[0].get_gridspec().nrows == 2  # There is no room for a polar plot.

@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-TOLERANCE = 1.25  # how far a rounded number may be from a measured one, as a factor
-LIKE = ("image", "connectivity", "shape")  # in which a row is compared with another
+TOLERANCE = 1.25
+"""The factor by which a rounded number may differ from a measured one."""
+LIKE = ("image", "connectivity", "shape")
+"""The columns whose values two rows share when they are compared."""
 GROUPS, OTHERS = yaml.safe_load_all(
     Path(__file__).with_name("claims.yaml").read_text(encoding="utf-8")
 )
@@ -108,7 +110,7 @@ def test_claim_is_measured(group, page, phrase, more, formula):
     tolerance = group.get("tolerance", TOLERANCE)
     assert min(numbers) / tolerance < min(figures)
     assert max(figures) < max(numbers) * tolerance
-    if len(numbers) > 1:  # a range is as wide as the measurements are
+    if len(numbers) > 1:  # A range is as wide as the measurements are.
         assert min(figures) < numbers[0] * tolerance
         assert max(figures) > numbers[1] / tolerance
 

@@ -19,7 +19,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     command = [sys.executable, DEMO, "--out", folder / "out", "--page", folder / "page.png"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr  # matplotlib may say there that it looks for fonts
+    assert done.returncode == 0, done.stderr  # matplotlib may say there that it looks for fonts.
     assert "All done" in done.stdout
     assert "coins: 24 objects" in done.stdout
     return folder

@@ -52,7 +52,7 @@ def test_expected_curve_of_a_mask_without_holes_is_that_of_the_box(study, shape,
     monkeypatch.setattr(masked_fields, "THRESHOLDS", t)
     box = expected_gaussian_curve(shape, t, covariance=covariance, connectivity=1, rng=1)
     found = masked_fields.on_the_grid(np.ones(shape, bool), 1.5)
-    assert (np.abs(found - box.mean) < 5 * box.error).all()  # both are integrated numerically
+    assert (np.abs(found - box.mean) < 5 * box.error).all()  # Both are integrated numerically.
     assert (box.error < 2e-3 * np.abs(box.mean).max()).all()
     moment = 2 * (1 - masked_fields.neighbour_correlation(1.5))
     smooth = expected_gaussian_curve(shape, t, spectral_moments=moment)
@@ -156,7 +156,8 @@ def test_no_pixel_trains_and_tests(study):
         assert len(set.union(*parts)) == 16 * 7
         assert sum(map(len, trial)) == len(images)
     assert len(images) == len(textures.textures()) * 64
-    for training in textures.splits(kinds, regions, 3, seed=0):  # of the study of noise
+    # These are the splits of the study of noise.
+    for training in textures.splits(kinds, regions, 3, seed=0):
         known, others = (
             {places[i] for i in np.flatnonzero(part)} for part in (training, ~training)
         )
@@ -209,7 +210,7 @@ def test_persistent_homology(study):
     found = rows(outcome, "Separation: 2-D, ridges")
     assert all(row["area"]["mean"] > 0.8 for row in found.values())
     plane, space = outcome.tables["Time"]
-    assert plane["GUDHI, ms"] > 0  # of an image so small that a call is most of it
+    assert plane["GUDHI, ms"] > 0  # The image is so small that the call itself takes most of it.
     assert space["GUDHI / ECC"] > 10
 
 
@@ -220,8 +221,9 @@ def test_porous_media_follow_theory(study):
     off = {(row["functional"], row["estimator"]): row["of the mean"] for row in [*space, *plane]}
     assert off["volume", "Crofton, connectivity 3"] < 0.05
     assert off["surface", "Crofton, connectivity 3"] < 0.15
-    assert 0.3 < off["surface", "exact, connectivity 3"] < 0.6  # steps: 3/2 of the surface
-    assert 0.15 < off["perimeter", "exact, connectivity 2"] < 0.35  # and 4/pi of the perimeter
+    assert 0.3 < off["surface", "exact, connectivity 3"] < 0.6  # Steps have 3/2 of the surface.
+    # Steps have 4/pi of the perimeter.
+    assert 0.15 < off["perimeter", "exact, connectivity 2"] < 0.35
     # Grains that do not meet yet: so many, of their own size
     few = porous_media.expected(3, np.array([1e-3]), 0.5)
     np.testing.assert_allclose(few["euler"], 0.5, rtol=1e-6)
@@ -265,14 +267,14 @@ def test_features_of_porous_media(study):
     rng = np.random.default_rng(0)
     for family in conductivity.FAMILIES:
         mask = conductivity.pores(family, rng)
-        found = conductivity.describe(mask)  # compares the persistence images
+        found = conductivity.describe(mask)  # It compares the persistence images.
         flows = conductivity.spanning(mask)
         porosity, share = found["porosity, percolating share"]
         assert porosity == mask.mean()
         assert share == flows.sum() / mask.sum()
         points, _, spans = found["component curves"].reshape(3, -1)
         np.testing.assert_array_equal(points, found["pore sizes"])
-        outside = conductivity.LEVELS < 0  # distances are at least 1 on either side
+        outside = conductivity.LEVELS < 0  # Distances are at least 1 on either side.
         assert points[outside].max() <= porosity <= points[~outside].min()
         at = np.searchsorted(conductivity.LEVELS, 0)
         assert spans[at] == flows.any()
@@ -356,7 +358,7 @@ def test_committed_results_are_those_of_the_script(study, name):
     if not hasattr(script, "draw"):
         return
     pixels = io.imread(outcome.IMAGES / f"evidence-{stem.name}.png")[..., :3]
-    assert np.mean(pixels.min(axis=-1) < 250) > 0.02  # drawn upon
+    assert np.mean(pixels.min(axis=-1) < 250) > 0.02  # Something has been drawn.
     assert np.unique(pixels @ [1, 256, 65_536]).size > 100
 
 

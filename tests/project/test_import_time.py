@@ -21,7 +21,8 @@ def heavy_modules_after(statement: str) -> set[str]:
 
 def test_import_loads_nothing_heavy():
     assert heavy_modules_after("import ecc_core") == set()
-    assert "numba" in heavy_modules_after("import ecc_core, numba")  # it would be noticed
+    # An import of numba would be noticed.
+    assert "numba" in heavy_modules_after("import ecc_core, numba")
 
 
 def test_first_curve_loads_little():
@@ -31,7 +32,7 @@ def test_first_curve_loads_little():
     assert "numba" in loaded
     others = {"ecc_core.components", "ecc_core.topology", "ecc_core.quantities._base"}
     assert others.isdisjoint(loaded)
-    assert (HEAVY - {"numba", "scipy"}).isdisjoint(loaded)  # numba imports scipy
+    assert (HEAVY - {"numba", "scipy"}).isdisjoint(loaded)  # numba imports scipy.
 
 
 def test_import_is_quick():

@@ -55,7 +55,7 @@ def one_thread():
 def test_job(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of other libraries
+        warnings.simplefilter("ignore", DeprecationWarning)  # Other libraries may warn.
         runpy.run_path(str(JOBS / f"{name}.py"))
     text = capsys.readouterr().out
     assert [statement for statement in SAID[name] if statement not in text] == []
@@ -66,7 +66,7 @@ def test_job(name, tmp_path, monkeypatch, capsys):
         shown = ROOT / "docs" / "images" / f"job-{name}.png"
         drawn_now = small_grey(tmp_path / file)
         committed = small_grey(shown)
-        assert np.abs(drawn_now - committed).mean() < 5  # up to the version of matplotlib
+        assert np.abs(drawn_now - committed).mean() < 5  # Versions of matplotlib differ.
         assert f"(images/{shown.name})" in (ROOT / "docs" / "jobs.md").read_text()
     if name == "unet":
         without, with_loss = map(float, re.findall(r"error (\S+)", text))

@@ -91,14 +91,14 @@ def installed(archives, tmp_path):
     python = tmp_path / "venv" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
     build = ["--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    command = [*pip, *build, archives[1]]  # which builds a wheel first
+    command = [*pip, *build, archives[1]]  # It builds a wheel first.
     # The backend comes from this environment, the package goes to the other one.
     shown = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(command, capture_output=True, text=True, env=shown)
     assert done.returncode == 0, done.stderr
     base = tmp_path / "base"
     base.mkdir()
-    for name in ("numpy", "numba", "llvmlite"):  # which numba needs
+    for name in ("numpy", "numba", "llvmlite"):  # numba needs the others.
         needed = importlib.metadata.distribution(name)
         for top in {file.parts[0] for file in needed.files} - {"..", "__pycache__"}:
             (base / top).symlink_to(needed.locate_file(top))

@@ -48,7 +48,7 @@ def build(source: Path, target: Path, builder: str = "html", **settings: object)
 
 
 @pytest.mark.slow  # `make docs`, which a workflow runs for every change, finds the same faults
-@pytest.mark.filterwarnings("ignore")  # of Sphinx and its extensions
+@pytest.mark.filterwarnings("ignore")  # Sphinx and its extensions may warn.
 @pytest.mark.parametrize("builder", ["dummy", "html"])
 def test_site_builds(tmp_path, builder):
     """Without running the gallery, whose examples have tests of their own.
@@ -96,4 +96,4 @@ def test_pictures_of_the_concepts(tmp_path):
     differences = [
         np.abs(drawn - other).mean() for drawn, other in zip(drawn_now, committed, strict=True)
     ]
-    assert max(differences) < 5  # up to the version of matplotlib
+    assert max(differences) < 5  # Versions of matplotlib differ.

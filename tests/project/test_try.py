@@ -207,7 +207,7 @@ def test_the_sliders_can_be_dragged(seen):
     numbers = np.array(readouts, int)
     assert numbers[:, :2].tolist() == [[60, 25], [70, 25], [70, 0], [70, 0]]
     np.testing.assert_array_equal(numbers[:, 2] - numbers[:, 3], numbers[:, 4])
-    assert 40 <= numbers[0, 5] <= 50  # of 48 cells, some of which are hidden by others
-    assert numbers[2, 2] > numbers[1, 2]  # the noise
+    assert 40 <= numbers[0, 5] <= 50  # Some of the 48 cells are hidden by others.
+    assert numbers[2, 2] > numbers[1, 2]  # The noise has components of its own.
     assert numbers[2, 5] != numbers[3, 5]
     assert 0.1 < seen[1]["coloured"] / 384**2 < 0.5

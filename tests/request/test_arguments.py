@@ -147,7 +147,7 @@ def call(name, **options):
     result = function_of(name)(**given)
     parts = result if isinstance(result, tuple) or hasattr(result, "_fields") else (result,)
     if name == "component_curves":
-        parts = (*parts, result.volume)  # the rest does not depend on `spacing`
+        parts = (*parts, result.volume)  # The rest does not depend on `spacing`.
     if name == "betti_matching":
         parts = result.matches, result.prediction.births, result.target.births
     return [np.asarray(part) for part in parts]

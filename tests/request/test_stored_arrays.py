@@ -146,7 +146,7 @@ CHECKS = [curve, masked, exact, even, coefficients, regions, shards, blocks, tra
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@settings(max_examples=settings().max_examples // 5)  # by the profile
+@settings(max_examples=settings().max_examples // 5)  # The profile sets how many there are.
 @given(st.data())
 def test_stored_arrays(check, data):
     plain, image = data.draw(images())

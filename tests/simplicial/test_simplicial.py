@@ -67,7 +67,7 @@ def gudhi_curve(values, simplices, thresholds):
     for point, value in enumerate(values):
         tree.assign_filtration([point], float(value))
     tree.make_filtration_non_decreasing()
-    for row, _ in tree.get_filtration():  # simplices were inserted at 0
+    for row, _ in tree.get_filtration():  # The simplices were inserted at 0.
         tree.assign_filtration(row, float(max(values[row])))
     tree.compute_persistence(min_persistence=-1, persistence_dim_max=True)
     curve = np.zeros(len(thresholds), np.int64)
@@ -82,7 +82,7 @@ def gudhi_curve(values, simplices, thresholds):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_curves_are_those_of_gudhi(seed, largest):
     simplices = random_complex(seed, largest=largest)
-    values = np.random.default_rng(seed).integers(0, 6, 12).astype(float)  # with ties
+    values = np.random.default_rng(seed).integers(0, 6, 12).astype(float)  # Some are equal.
     thresholds = np.arange(-1, 7)
     found = ecc.simplicial_curve(values, simplices, thresholds, complete=True)
     assert found.values.dtype == np.int64
@@ -141,7 +141,7 @@ def test_infinite_values_enter_first_and_last():
 def test_transforms_count_simplices(ndim, levels):
     points = RNG.normal(size=(12, ndim)).round(1)
     simplices = random_complex(ndim)
-    directions = RNG.normal(size=(35, ndim))  # more than are computed at once
+    directions = RNG.normal(size=(35, ndim))  # There are more than are computed at once.
     thresholds = {
         "even": np.linspace(-3, 3, 25),
         "uneven": np.sort(RNG.normal(size=9)),
@@ -216,7 +216,7 @@ def test_the_curve_of_a_hub_with_many_edges():
 
 
 def test_a_simplex_that_is_listed_twice_counts_once():
-    edges = [[0, 1], [1, 0], [1, 2], [2, 1], [0, 1]]  # a graph as PyTorch Geometric lists it
+    edges = [[0, 1], [1, 0], [1, 2], [2, 1], [0, 1]]  # PyTorch Geometric lists graphs so.
     assert_array_equal(ecc.simplicial_curve([0, 0, 0], edges, [0]).values, [1])
 
 

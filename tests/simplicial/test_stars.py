@@ -60,7 +60,7 @@ def test_curves_count_each_simplex_once(name, complete):
     triangles = np.concatenate([SHAPES[name], SHAPES[name][::3]])
     edges = sides_of(triangles)
     given = shuffled(edges[:5] if complete else edges, rng), shuffled(triangles, rng)
-    points = triangles.max() + 2  # the last one has no neighbours
+    points = triangles.max() + 2  # The last one has no neighbours.
     assert make_stars(given, int(points), complete) is not None
     values = rng.integers(0, 9, points)
     found = ecc.simplicial_curve(values, list(given), range(9), complete=complete)
@@ -92,7 +92,7 @@ def test_transforms_are_those_of_sums_over_simplices(levels, orders):
     heights = np.linspace(-2, 2, levels)
     found = ecc.simplicial_transform(points, triangles, directions, heights)
     assert make_stars([triangles], 169, True) is not None
-    weights = np.ones(169, int)  # are added simplex by simplex
+    weights = np.ones(169, int)  # With weights, simplices are added one by one.
     known = ecc.simplicial_transform(points, triangles, directions, heights, weights=weights)
     np.testing.assert_array_equal(found.values, known.values)
 
@@ -110,7 +110,7 @@ def test_other_complexes(name):
     assert make_stars(rows, points, complete) is None
     values = np.arange(points)
     found = ecc.simplicial_curve(values, rows, range(points), complete=complete).values
-    assert (found == 1).all()  # what has entered can be contracted to the first point
+    assert (found == 1).all()  # What has entered can be contracted to the first point.
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,8 @@ def test_equal_values_of_neighbours():
     values = np.zeros(49, np.uint8)
     values[24] = 1
     found = ecc.simplicial_curve(values, triangles, [0, 1]).values
-    np.testing.assert_array_equal(found, [0, 1])  # a ring around the middle, and all
+    # First a ring around the middle has entered, then all.
+    np.testing.assert_array_equal(found, [0, 1])
 
 
 @pytest.mark.parametrize("first", [0, 3000])

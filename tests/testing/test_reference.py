@@ -29,10 +29,11 @@ def every_cell(shape, cubes, boundary):
     }
     for cell in itertools.product(*sides[boundary]):
         spans = []
-        for c, n in zip(cell, shape, strict=True):  # vertices have even coordinates, cubes odd ones
+        # Vertices have even coordinates, cubes odd ones.
+        for c, n in zip(cell, shape, strict=True):
             span = [c // 2] if c % 2 == cubes else [c // 2 - cubes, c // 2 - cubes + 1]
             spans.append([i % n for i in span if boundary == "periodic" or 0 <= i < n])
-        yield tuple(c % 2 for c in cell), sorted(itertools.product(*spans))  # in C order
+        yield tuple(c % 2 for c in cell), sorted(itertools.product(*spans))  # They are in C order.
 
 
 @pytest.mark.parametrize("shape", known_shapes(), ids=lambda s: s.name)

@@ -288,7 +288,7 @@ def test_messages_name_what_was_given(boundary, message):
 
 def test_numbers_of_a_binary_image():
     cross = np.zeros((5, 6, 7), bool)
-    cross[2], cross[:, 3, 3] = True, True  # a plane, and a line across it
+    cross[2], cross[:, 3, 3] = True, True  # A line crosses a plane.
     assert ecc.betti_numbers(cross) == (1, 0, 0)
     assert ecc.betti_numbers(cross, boundary="periodic") == (1, 3, 1, 0)
     assert ecc.betti_numbers(np.ones((3, 4, 5)), boundary="periodic") == (1, 3, 3, 1)

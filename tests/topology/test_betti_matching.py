@@ -222,9 +222,9 @@ def test_places():
     target[1:6, 8:13], target[2:5, 9:12] = True, False
     target[3, 15:18] = True
     prediction = target.copy()
-    prediction[3, 5] = False  # a gap opens the first ring
-    prediction[3, 9:12] = True  # a bridge divides the second one
-    prediction[3, 15:18], prediction[5, 20:23] = False, True  # a bar is elsewhere
+    prediction[3, 5] = False  # A gap opens the first ring.
+    prediction[3, 9:12] = True  # A bridge divides the second one.
+    prediction[3, 15:18], prediction[5, 20:23] = False, True  # A bar is elsewhere.
     assert ecc.betti_numbers(prediction) == ecc.betti_numbers(target)
     found = ecc.betti_matching(prediction, target)
     assert_array_equal(found.error, [2, 2])
@@ -270,7 +270,8 @@ def test_excluded_points_never_enter(shape, connectivity):
 @pytest.mark.parametrize("connectivity", [1, None])
 def test_parts_that_a_mask_separates_are_matched_alone(shape, connectivity):
     rng = np.random.default_rng(5)
-    parts = rng.integers(0, 9, (2, 3, *shape))  # for the prediction and the target
+    # The first axis is for the prediction and the target.
+    parts = rng.integers(0, 9, (2, 3, *shape))
     gap = np.zeros((2, 3, 1, *shape[1:]), int)
     images = np.concatenate([parts, gap], 2).reshape(2, -1, *shape[1:])
     shown = np.arange(images.shape[1]) % (shape[0] + 1) < shape[0]

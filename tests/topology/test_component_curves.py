@@ -263,7 +263,7 @@ def test_ends_that_are_refused(name):
 
 def test_percolation_of_a_column():
     image = np.full((4, 5, 6), 9)
-    image[1, :, 3], image[:, 2, 3] = 3, 1  # a shaft, then a tunnel that crosses it
+    image[1, :, 3], image[:, 2, 3] = 3, 1  # A tunnel crosses a shaft.
     curves = ecc.component_curves(image, [0, 1, 3, 9], spacing=(2.0, 1.0, 0.5))
     assert_array_equal(curves.spanning, [[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]])
     assert_array_equal(curves.volume, [0, 4, 8, 120])

@@ -240,7 +240,7 @@ def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
 @pytest.mark.parametrize("cubes", [False, True])
 def test_larger_images(dtype, shape, cubes):
     image = (np.random.default_rng(2).random(shape) * 1000).astype(dtype)
-    image[5:20, 5:12] = 7  # a plateau
+    image[5:20, 5:12] = 7  # A plateau has many ties.
     connectivity = image.ndim if cubes else 1
     pairs = ecc.persistence_pairs(image, connectivity=connectivity)
     assert_diagrams(pairs.to_gudhi(), intervals(image, connectivity))

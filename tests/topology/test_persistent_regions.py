@@ -44,9 +44,12 @@ class Flooding:
     def __init__(self, value, least):
         self.value = value
         self.least = least
-        self.basins = {}  # the points of each basin, oldest first
-        self.owner = {}  # the basin of each point
-        self.component = {}  # the component of each basin, also of merged ones
+        self.basins = {}
+        """The points of each basin, oldest first."""
+        self.owner = {}
+        """The basin of each point."""
+        self.component = {}
+        """The component of each basin, also of merged ones."""
         self.deaths = {}
         self.merged = {}
 

@@ -25,7 +25,7 @@ def object_of(kind, shape, seed):
     if isinstance(kind, float):
         return rng.random(shape) < kind
     weights = rng.integers(-3, 9, shape)
-    return weights if kind == "int64" else weights / 8  # which add up exactly in any order
+    return weights if kind == "int64" else weights / 8  # Eighths add up exactly in any order.
 
 
 def check(image, directions, heights, connectivity, spacing=1.0):

@@ -21,7 +21,7 @@ def test_circle(n):
         directions, np.stack([np.cos(angles), np.sin(angles)], 1), atol=1e-15
     )
     assert not np.signbit(directions[directions == 0]).any()
-    rows = set(map(tuple, directions))  # exactly symmetric
+    rows = set(map(tuple, directions))  # They must be exactly symmetric.
     assert {(first, -second + 0.0) for first, second in rows} == rows
     if n % 2 == 0:
         assert {(-first + 0.0, -second + 0.0) for first, second in rows} == rows

@@ -42,7 +42,7 @@ def test_each_region_as_if_alone(data, ndim, dual, normalize):
 
 def test_more_corners_than_room():
     """The list of corners is written in parts."""
-    labels = np.arange(1, 300 * 400 + 1).reshape(300, 400)  # every point its own region
+    labels = np.arange(1, 300 * 400 + 1).reshape(300, 400)  # Every point is a region of its own.
     result = ecc.region_transforms(labels, 3, [-1.0, 0.0, 1.0])
     one = ecc.euler_transform(np.ones((1, 1), bool), 3, [-1.0, 0.0, 1.0])
     np.testing.assert_array_equal(result.labels, labels.ravel())

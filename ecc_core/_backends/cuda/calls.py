@@ -118,7 +118,7 @@ class Call:
         try:
             cupy.cuda.driver.launchKernel(*arguments)
         except cupy.cuda.driver.CUDADriverError:
-            # It makes the context of a thread that has not used the device.
+            # Freeing nothing makes the context of a thread that has not used the device.
             cupy.cuda.runtime.free(0)
             cupy.cuda.driver.launchKernel(*arguments)
         self._spare.append(block)

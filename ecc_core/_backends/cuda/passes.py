@@ -81,7 +81,7 @@ class Pass:
             try:
                 launch(*head, stream, address, 0)
             except cupy.cuda.driver.CUDADriverError:
-                # It makes the context of a thread that has not used the device.
+                # Freeing nothing makes the context of a thread that has not used the device.
                 cupy.cuda.runtime.free(0)
                 launch(*head, stream, address, 0)
         self._spare.append(words)

@@ -32,7 +32,8 @@ sys.path.insert(0, str(HERE))
 from fake_cupy import KERNELS, fake_cupy, guarded  # noqa: E402
 
 sys.path.pop(0)
-SHARED_BYTES = 232_448  # of a block of an H200
+SHARED_BYTES = 232_448
+"""Bytes of a block of an H200."""
 FLAGS = "-std=c++17 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 KERNEL_FLAGS = ("-Og", "-nostdlib")
 """A kernel takes longer to compile than to run, and finds the library of C++ in the process."""
@@ -49,8 +50,10 @@ MODULES = (
 
 def _backend() -> SimpleNamespace:
     """The modules of the CUDA backend for curves, with a stand-in for CuPy."""
-    importlib.import_module("ecc_core._backends.cpu.betti.flood")  # with numba, but not twice
-    with mock.patch.dict(sys.modules, {"cupy": fake_cupy()}):  # and without them afterwards
+    # This module needs numba, which cannot be imported twice.
+    importlib.import_module("ecc_core._backends.cpu.betti.flood")
+    # On leaving, the patch forgets the modules that are imported here.
+    with mock.patch.dict(sys.modules, {"cupy": fake_cupy()}):
         names = MODULES.split()
         found = [importlib.import_module(f"ecc_core._backends.cuda.{name}") for name in names]
     return SimpleNamespace(**dict(zip(names, found, strict=True)))
@@ -105,7 +108,7 @@ class Emulator:
         # Without the header g++ must use its compiled form, or fail. It would otherwise read the
         # header again where, say, the name of a macro on its command line occurs there.
         (sources / "cuda.hpp").unlink()
-        self.backend.scan_plans.SLICED_LEAST = 0  # images of tests are small
+        self.backend.scan_plans.SLICED_LEAST = 0  # Images of tests are small.
         for module in vars(self.backend).values():
             for name, value in (
                 ("function", self._function),
@@ -168,7 +171,7 @@ class _Kernel:
 
     def __init__(self, source: str, launch: Callable[..., bytes], launched: list[str]) -> None:
         self.source, self.launch, self.launched = source, launch, launched
-        self.kernel = SimpleNamespace(ptr=len(KERNELS))  # what the driver launches
+        self.kernel = SimpleNamespace(ptr=len(KERNELS))  # The driver launches it.
         KERNELS[self.kernel.ptr] = self.run
 
     def run(self, grid, threads, shared, arguments):

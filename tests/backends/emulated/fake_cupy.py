@@ -11,8 +11,10 @@ from unittest import mock
 
 import numpy as np
 
-ALIGNMENT = 16  # of arrays, in bytes
-GUARD = 1 << 24  # bytes after an array that nobody may read
+ALIGNMENT = 16
+"""Bytes to which arrays are aligned."""
+GUARD = 1 << 24
+"""Bytes after an array that nobody may read."""
 KERNELS: dict[int, Any] = {}
 """What runs, by the number that stands for the address of a kernel."""
 
@@ -35,7 +37,7 @@ class ndarray(np.ndarray):
             return np.empty(shape, dtype).view(cls)
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         buffer = (ctypes.c_char * size).from_address(memptr.ptr)
-        buffer.owner = memptr  # as long as any view of it lives
+        buffer.owner = memptr  # The memory must live as long as any view of it.
         return np.ndarray(shape, dtype, buffer, strides=strides).view(cls)
 
     @property

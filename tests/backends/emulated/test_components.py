@@ -146,4 +146,4 @@ def test_a_tube_that_winds_twice(emulator):
     found = emulator.backend.component_sizes.component_curves(
         on_device(image), np.array([0]), filtration
     )
-    assert found[0, 2:, 0].tolist() == [1, 0, 1]  # it also reaches the first and the last slice
+    assert found[0, 2:, 0].tolist() == [1, 0, 1]  # It also reaches the first and the last slice.

@@ -41,7 +41,7 @@ def test_the_cheapest_rule(rule, levels, superlevel):
 
 def test_sums_beyond_those_of_a_block(emulator):
     image = np.full((1, 700, 1000), 9000, np.uint16)
-    image[:, ::2, ::2] = 2  # a component each, all in one bin
+    image[:, ::2, ::2] = 2  # Each point is a component, and all are in one bin.
     levels = np.arange(5000)
     check(emulator, image, levels, SIDES[0], "coefficients2d")
     image[0, :300] = 2 * 9000 - image[0, :300]
@@ -90,7 +90,7 @@ def test_curves(emulator, case, side):
     noise, smooth = fields(shape, dtype)
     check(emulator, noise, levels, side, kernel)
     check(emulator, smooth, levels, side, kernel)
-    if dtype == "float32" and np.prod(shape) < 1 << 16:  # values at and next to levels
+    if dtype == "float32" and np.prod(shape) < 1 << 16:  # Values lie at and next to levels.
         near = np.float32(levels)[np.isfinite(levels)]
         near = [near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf))]
         images = np.random.default_rng(15).choice(np.ravel(near), shape)

@@ -41,7 +41,7 @@ def test_another_thread_may_replace_the_launch_that_is_kept(emulator, monkeypatc
     image = np.random.default_rng(9).normal(size=(5, 12)).astype(np.float32)
     given = image, labels, np.linspace(-1, 1, 5), SIDES[0]
     check_regions(emulator, *given)
-    check_regions(emulator, *given)  # the room for regions is guessed from the first image
+    check_regions(emulator, *given)  # The room for regions is guessed from the first image.
 
 
 def test_labels_that_change_are_never_an_index(emulator, monkeypatch):

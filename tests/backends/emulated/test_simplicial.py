@@ -29,7 +29,7 @@ def as_sets(rows):
     return {tuple(row) for row in np.asarray(rows).tolist()}
 
 
-SLOW = pytest.mark.slow  # each case compiles kernels of its own
+SLOW = pytest.mark.slow  # Each case compiles kernels of its own.
 
 
 def complex_of(part, given=SIMPLICES[:2], complete=True):
@@ -39,7 +39,8 @@ def complex_of(part, given=SIMPLICES[:2], complete=True):
 
 @pytest.mark.parametrize("largest", [2, pytest.param(3, marks=SLOW)])
 def test_complexes_are_those_of_the_cpu(part, largest):
-    given = [np.concatenate([rows, rows[:9, ::-1]]) for rows in SIMPLICES[:largest]]  # repeated
+    # Some are repeated.
+    given = [np.concatenate([rows, rows[:9, ::-1]]) for rows in SIMPLICES[:largest]]
     found = complex_of(part, given)
     known = make_complex([rows.astype(np.int64) for rows in given], POINTS, True)
     assert len(found) == len(known)
@@ -123,7 +124,7 @@ def test_plans_remember_complexes(part, emulator, alone, hub, directions):
     points = guarded(RNG.normal(size=(POINTS, 3)).round(1))  # Some points have equal heights.
     spread = ecc.sample_directions(directions, 3), np.linspace(-2, 2, 40)
     run = part.plan_transform(points, arrays, *spread, alone)
-    assert (run(points, arrays) is None) == alone  # the first call of triangles is made in full
+    assert (run(points, arrays) is None) == alone  # The first call of triangles is made in full.
 
     def assert_equal():
         rows = [np.asarray(part).copy() for part in arrays]
@@ -136,7 +137,7 @@ def test_plans_remember_complexes(part, emulator, alone, hub, directions):
     with mock.patch.object(memory.CheckedTransform, "__call__", side_effect=AssertionError):
         assert_equal()
     assert (run._known._kept[-1] is None) == hub
-    arrays[-1][0] = np.asarray(arrays[-1][0])[::-1].copy()  # the same triangle
+    arrays[-1][0] = np.asarray(arrays[-1][0])[::-1].copy()  # The triangle is the same.
     assert_equal()
     arrays[-1][3] = -1
     assert run(points, arrays) is None
@@ -153,7 +154,8 @@ TRANSFORMS = {
 }
 
 
-KINDS = (None, np.int64, np.float64)  # of weights
+KINDS = (None, np.int64, np.float64)
+"""Types of weights."""
 USUAL = ("few", None), ("packed", np.float64)
 MORE = [pair for pair in itertools.product(TRANSFORMS, KINDS) if pair not in USUAL]
 

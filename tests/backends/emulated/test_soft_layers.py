@@ -7,7 +7,8 @@ from layer_cases import CASES, assert_all_near, assert_near, in_double, step
 
 from ecc_core._torch.transform import Transformed
 
-OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"  # share code with the rest
+OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"
+"""Cases that share code with the rest."""
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 
 

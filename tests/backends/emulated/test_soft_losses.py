@@ -8,7 +8,8 @@ import torch
 from emulated_soft import drawn
 from loss_cases import CASES, errors
 
-OTHERS = "volume", "sum", "images", "each by windows"  # share code with the rest
+OTHERS = "volume", "sum", "images", "each by windows"
+"""Cases that share code with the rest."""
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 
 

@@ -18,7 +18,8 @@ import ecc_core as ecc
 from ecc_core.cli import main
 from ecc_core.io import read_result
 
-SHAPE = (6, 7, 8)  # x, y, z
+SHAPE = (6, 7, 8)
+"""Points along x, y and z."""
 AFFINE = np.array([[-0.5, 0, 0, 90], [0, 0.6, 0, -120], [0, 0, 2, -70], [0, 0, 0, 1]])
 IMAGE = noise(*SHAPE)
 LABELS = (IMAGE % 3).astype(np.uint8)
@@ -68,7 +69,8 @@ ELSEWHERE = [
     (turned([1, 0, 0], 3), "rotated by 3 degrees"),
     (
         AFFINE @ np.array([[1, 0, 0, 3], [0, 1, 0, 0], [0, 0, 1, -0.5], [0, 0, 0, 1]]),
-        "shifted by -0.5 along Z and shifted by 3 along X",  # points along the axes of the image
+        # In points along the axes of the image.
+        "shifted by -0.5 along Z and shifted by 3 along X",
     ),
     (AFFINE[:, [1, 0, 2, 3]], "its axes Z, Y, X lie along Z, X, Y and scaled by"),
 ]
@@ -173,7 +175,7 @@ class TestAffines:
         for z, plane in enumerate(IMAGE.transpose(2, 1, 0)):
             place = {"ImagePositionPatient": [10, 20, 30 + 1.5 * z], "SOPInstanceUID": f"1.2.{z}"}
             write_dicom(tmp_path / "series" / f"{z}.dcm", plane, **place)
-        columns = np.diag([0.25, 0.5, 1.5])  # columns are 0.25 apart
+        columns = np.diag([0.25, 0.5, 1.5])  # Columns are 0.25 apart.
         affine = np.vstack([np.column_stack([columns, position]), [0, 0, 0, 1]])
         affine[:2] *= -1
         labels = write_nifti(tmp_path / "labels.nii", LABELS, affine)

@@ -17,7 +17,8 @@ from skimage.measure import euler_number
 from ecc_core.cli import main
 from ecc_core.io import read_result
 
-STEPS = (2.0, 0.5, 0.25)  # millimeters along Z, Y and X
+STEPS = (2.0, 0.5, 0.25)
+"""Millimeters along Z, Y and X."""
 GIVEN = ("--spacing", "2,.5,.25")
 TIFF = {"photometric": "minisblack", "resolution": (4, 2)}
 LEVELS = (60, 120, 180)

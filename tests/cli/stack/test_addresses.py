@@ -57,7 +57,8 @@ def test_resuming(bucket, tmp_path, monkeypatch, blocks_read, change):
         files.rm(chunk)
     assert main(command) == 0
     assert_curve(columns(out), image)
-    changed = 0 if change == "none" else 17  # a group of 16, and the block beside it
+    # A group of 16 has changed, and the block beside it reads it.
+    changed = 0 if change == "none" else 17
     assert len(blocks_read) == changed
 
 

@@ -38,7 +38,7 @@ def large(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, np.ndar
 
 @pytest.fixture
 def arguments(large: Any, out: Path) -> list[str]:
-    small = ["--max-memory", "6K", "--workers", "2", "--thresholds", LEVELS]  # blocks of a chunk
+    small = ["--max-memory", "6K", "--workers", "2", "--thresholds", LEVELS]  # Blocks are chunks.
     return ["stack", str(large[0]), "--out", str(out), "--resume", *small]
 
 
@@ -185,7 +185,7 @@ def test_changed_points(interrupted, large, blocks_read, resume, removed):
         (changed / "c/0/0/0").rename(path / "c/0/0/0")
     resume(image)
     assert (0, 0, 0) in blocks_read
-    assert len(set(blocks_read)) <= BLOCKS - 7 * 16 + 16 + 32  # with blocks beside it
+    assert len(set(blocks_read)) <= BLOCKS - 7 * 16 + 16 + 32  # Blocks beside it are read, too.
 
 
 def test_a_changed_file(tmp_path, monkeypatch, out):

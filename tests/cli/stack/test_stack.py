@@ -93,7 +93,8 @@ def test_nothing_is_labelled(tmp_path, image):
 # Means
 
 
-SECONDS = 60  # far more than a thread needs to start
+SECONDS = 60
+"""Far more than a thread needs to start."""
 
 
 class Meeting:
@@ -158,7 +159,7 @@ def test_small_images_cost_no_files_and_no_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "ThreadPoolExecutor", None)
     assert run(tmp_path, "*.npy") == 0
     assert len(rows_of(tmp_path / "table.csv")) == 3
-    assert len(flushed) == 2  # the table and its folder
+    assert len(flushed) == 2  # The table and its folder are flushed.
 
 
 def test_labels_of_channels(tmp_path):

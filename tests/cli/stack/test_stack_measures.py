@@ -18,7 +18,8 @@ from ecc_core.cli import main
 from ecc_core.quantities import CURVES
 
 SHAPE = (19, 20, 17)
-SMALL = " --max-memory 20K"  # so that there are many blocks
+SMALL = " --max-memory 20K"
+"""Options with which there are many blocks."""
 OTHER = {"connectivity": 1, "superlevel": True}
 OTHER_FLAGS = "--connectivity 1 --superlevel"
 HALF_OPEN = {"superlevel": True, "boundary": "half-open"}
@@ -173,7 +174,7 @@ def test_labels(stack, tmp_path, connectivity, estimator, boundary):
     """Labels touch, have other chunks than the image, and are cut to its region of interest."""
     image = noise(11, 16, 9)
     labels = noise(11, 16, 9, seed=1) // 3 * np.uint16(100)
-    labels[:5, :6, :4] = 0  # a block without labels
+    labels[:5, :6, :4] = 0  # One block has no labels.
     write_zarr(tmp_path / "labels.zarr", labels, chunks=(3, 7, 5))
     flags = ["--labels", tmp_path / "labels.zarr", "--roi", "1:10,2:,:8", "--boundary", boundary]
     flags += ["--connectivity", connectivity, "--max-memory", "4K", "--thresholds", LEVELS]
