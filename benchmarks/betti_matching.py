@@ -19,7 +19,8 @@ import ecc_core as ecc
 SHAPES = [(512, 512), (64, 64, 64), (128, 128, 128)]
 KINDS = ("noise", "probabilities", "masks")
 TURNS = 5
-LONG = 20  # seconds; longer turns are not repeated
+LONG = 20
+"""Seconds; longer turns are not repeated."""
 
 
 def images(shape, kind):
@@ -45,7 +46,7 @@ def compare(peer, shape, kind):
     """Return the times and the numbers of matches of both; the peer's lack the oldest component."""
     prediction, target = images(shape, kind)
     own = tuple(image.astype(np.float32) for image in (prediction, target))
-    ecc.betti_matching(*(image[..., :8] for image in own), connectivity=1)  # compiles
+    ecc.betti_matching(*(image[..., :8] for image in own), connectivity=1)  # It compiles.
     best = [np.inf, np.inf]
     for _ in range(TURNS):
         ours, found = seconds(lambda: ecc.betti_matching(*own, connectivity=1, workers=1))

@@ -36,8 +36,10 @@ from ecc_core.quantities.euler import CurveValues
 SIDE = 10_000
 GROUP = 16
 COLUMN = 26
-SMALL = 4  # points along each side of blocks whose computation takes hardly any time
-THREADS = 2  # of each worker
+SMALL = 4
+"""Points along each side of blocks whose computation takes hardly any time."""
+THREADS = 2
+"""Threads of each worker."""
 
 
 class Read(NamedTuple):

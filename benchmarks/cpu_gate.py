@@ -117,7 +117,7 @@ def compare(
     ratios = []
     for group in groups:
         for place, name in enumerate(here.names(group)):
-            ratio_of(base, here, group=group, place=place, turns=1)  # compiles
+            ratio_of(base, here, group=group, place=place, turns=1)  # It compiles.
             for attempt in range(MOST_RETRIES):
                 times = ratio_of(
                     base, here, group=group, place=place, turns=turns * (1 if attempt == 0 else 3)

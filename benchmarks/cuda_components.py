@@ -60,7 +60,7 @@ def measure(name: str, compute: Compute, side: int, dtype: str, sigma: float) ->
     (image,) = field((side,) * 3, sigma, dtype)
     part = cupy.ascontiguousarray(image[: side // 2, : side // 2, : side // 2])
     host = part.get()
-    compute(host[:16, :16, :16])  # compiles
+    compute(host[:16, :16, :16])  # It compiles.
     found = compute(part)
     start = time.perf_counter()
     known = compute(host)

@@ -44,7 +44,8 @@ TURNS = 9
 STEPS = 50
 KINDS = "ms", "empty", "launching"
 ALONE = "one thread: "
-MODULE = "benchmarks.cuda_layers"  # also where this file is the main module
+MODULE = "benchmarks.cuda_layers"
+"""The name of this file, which is also right where it is the main module."""
 NOTHING = 'extern "C" __global__ void nothing() {}'
 Step = Callable[[], None]
 
@@ -132,7 +133,7 @@ def launches_of(call: Callable[[Tensor], Tensor], image: Tensor) -> Launches:
 def steps(
     call: Callable[[Tensor], Tensor], image: Tensor, learned: list[Tensor]
 ) -> dict[str, Step]:
-    step(call, image, learned)()  # plans launches
+    step(call, image, learned)()  # It plans the launches.
     launches = launches_of(call, image)
     like = call(image).detach()
     copies = [tensor.detach().clone() for tensor in learned]

@@ -45,12 +45,17 @@ except ImportError:  # `--picture` needs no CuPy.
     pass
 
 FIELDS = {"noise": 0, "smooth": 4}
-SMALL = {1: (1 << 16,), 2: (256, 256), 3: (32, 64, 64)}  # shapes of images for the time of the host
+SMALL = {1: (1 << 16,), 2: (256, 256), 3: (32, 64, 64)}
+"""Shapes of images for the time of the host."""
 TURNS = 2
-MODULE = "benchmarks.cuda_map"  # also where this file is the main module
-LOOPED, SIDES = 32, (64, 128, 256, 512)  # numbers and sides of small images in a loop
-PICTURED = ("8192^2", "512^3")  # sizes of images in the picture
-TICKS = (1, 2, 3, 5, 10, 20, 30)  # of the axis of the picture
+MODULE = "benchmarks.cuda_map"
+"""The name of this file, which is also right where it is the main module."""
+LOOPED, SIDES = 32, (64, 128, 256, 512)
+"""Numbers and sides of small images in a loop."""
+PICTURED = ("8192^2", "512^3")
+"""Sizes of images in the picture."""
+TICKS = (1, 2, 3, 5, 10, 20, 30)
+"""Ticks of the axis of the picture."""
 
 
 @lru_cache(maxsize=4)

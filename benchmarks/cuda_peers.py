@@ -29,7 +29,8 @@ from benchmarks.pages import cuda_device, rule
 
 LEVELS = np.arange(peers.LEVELS)
 SHAPES = [(1024, 1024), (8192, 8192), (128, 128, 128), (512, 512, 512)]
-SOME = [60, 110, 128, 200]  # thresholds of peers that take one at a time
+SOME = [60, 110, 128, 200]
+"""Thresholds of peers that take one at a time."""
 FEW_SECONDS = 3.0
 
 Call = Callable[[], Any]

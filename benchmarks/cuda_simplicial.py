@@ -34,7 +34,8 @@ HEIGHTS = 128
 SIZES = [(100, 50), (1000, 500), (3000, 1500)]
 REPEATS = 20
 SHARPNESS = 8.0
-STEPS = 32  # number of directions and of heights of soft transforms
+STEPS = 32
+"""The number of directions and of heights of soft transforms."""
 Call = Callable[[], Any]
 
 

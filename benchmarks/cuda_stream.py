@@ -42,8 +42,10 @@ SHARDED = [
     ((4096, 2048, 2048), "float32"),
 ]
 LARGE = [((4096, 4096, 4096), "uint8"), ((4096, 4096, 4096), "float32")]
-PERIOD = 64  # points along each axis
-REST = 0.05  # seconds after which a busy device has its full clock rate again
+PERIOD = 64
+"""Points along each axis."""
+REST = 0.05
+"""Seconds after which a busy device has its full clock rate again."""
 
 
 def seconds(call: Callable[[], Any], repeats: int = 3, rest: float = 0) -> float:

@@ -34,7 +34,8 @@ DIRECTIONS = 64
 HEIGHTS = 256
 SHAPES = [(512, 512), (2048, 2048), (128, 128, 128), (512, 512, 512)]
 CPU_SECONDS = 0.5  # Longer calls on the CPU are not repeated.
-MOST_CUPY = 1 << 24  # points; plain CuPy takes too long for more
+MOST_CUPY = 1 << 24
+"""Points; plain CuPy takes too long for more."""
 
 Call = Callable[[], Any]
 
@@ -107,7 +108,7 @@ def by_pyect(mask: Any, directions: np.ndarray) -> Call | None:
 def on_cpu(call: Callable[[Any], Any], image: np.ndarray) -> tuple[Any, float]:
     """Return the values of a transform, and the least time of up to three calls in milliseconds."""
     corner = (slice(8),) * image.ndim
-    call(image[corner])  # compiles
+    call(image[corner])  # It compiles.
     best = float("inf")
     end = time.perf_counter() + CPU_SECONDS
     for _ in range(3):

@@ -33,7 +33,8 @@ import ecc_core as ecc
 
 HERE = Path(__file__).parent
 LEVELS = np.arange(256)
-CUT = 128  # threshold of the one set that is given to the plugins of ImageJ
+CUT = 128
+"""The threshold of the one set that is given to the plugins of ImageJ."""
 ABOUT = """uint8, 256 levels, one thread, smooth noise; all numbers are equal. The plugins of ImageJ
 compute the Euler number of one set, so that a curve takes them 256 times as long as the time here;
 ours is that of the whole curve. euchar is measured in 2-D: in 3-D it needs a table of 2^26 changes,
@@ -86,7 +87,7 @@ def python_peers(shape: tuple[int, ...]) -> list[Row]:
     for name, peer in peers.items():
         np.testing.assert_array_equal(peer(), ours(), err_msg=name)
     best = best_times({"ours": ours}, 25)["ours"]
-    took = in_turns(peers, 5)  # in wall time, because pyEulerCurves starts a process
+    took = in_turns(peers, 5)  # Wall time, because pyEulerCurves starts a process.
     return [
         row(image, name, connectivity=image.ndim, ours=best, peer=took[name].seconds, sets=256)
         for name in peers

@@ -23,9 +23,12 @@ from benchmarks.scale import assert_true, known, prepared
 
 PARTS = 4
 RESULTS = Path(__file__).parent / "results" / "faults.md"
-LONGEST = 4.0  # most seconds before a kill
-SIDE = 125  # points along the sides of shards, each of which is a block
-DAMAGED = (7, 7, 7)  # index of the damaged shard
+LONGEST = 4.0
+"""The most seconds before a kill."""
+SIDE = 125
+"""Points along the sides of shards, each of which is a block."""
+DAMAGED = (7, 7, 7)
+"""The index of the damaged shard."""
 SMALL = ["--max-memory", "12M", "--workers", "1"]
 """Options with which a part has several groups of blocks."""
 

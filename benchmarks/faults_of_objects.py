@@ -29,9 +29,11 @@ RESULTS = Path(__file__).parent / "results" / "faults_of_objects.md"
 SIDE = 128
 PERIODS = (2, 2, 1)
 CHUNK = 32
-DAMAGED = (1, 1, 0)  # index of the damaged shard
+DAMAGED = (1, 1, 0)
+"""The index of the damaged shard."""
 SHORTEST = 0.2
-LONGEST = 4.0  # most seconds before a kill
+LONGEST = 4.0
+"""The most seconds before a kill."""
 FULL = "3M"
 """The size of the file system that is too small."""
 

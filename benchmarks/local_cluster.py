@@ -46,8 +46,10 @@ class Run(NamedTuple):
     """Seconds of the volume on a cluster."""
 
     wall: float
-    workers: float  # seconds of the processor, in all workers
-    scheduling: float  # seconds of the processor for a task, in client and scheduler
+    workers: float
+    """Seconds of the processor, in all workers."""
+    scheduling: float
+    """Seconds of the processor for a task, in client and scheduler."""
 
 
 def work_of(path: Path) -> Work:

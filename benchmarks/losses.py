@@ -38,7 +38,8 @@ from topological_losses import centreline_dice
 
 TURNS = 5
 WINDOW = 32
-LEVELS = 32  # thresholds of layers of curves; twice the classes of layers of lifetimes
+LEVELS = 32
+"""Thresholds of layers of curves; twice the classes of layers of lifetimes."""
 Loss = Callable[[Tensor, Tensor], Tensor]
 ABOUT = """Forward and backward passes of losses of a batch of four probability maps with one
 channel, on one thread; times of the processor. They answer different questions:

@@ -138,7 +138,8 @@ for _ in range(3):
 volume, surface, _, _ = functionals(np.pad(points, 2))  # The border is no part of this set.
 print(version("quantimpy"), min(times), volume, 8 * surface)
 """
-CLOSE = 0.01  # relative difference of surfaces by quantimpy and by Crofton's formula
+CLOSE = 0.01
+"""The relative difference of surfaces by quantimpy and by Crofton's formula."""
 
 
 def quantimpy(quick: bool) -> Iterator[Row]:

@@ -39,7 +39,8 @@ from ecc_core.quantities.euler import CurveValues
 
 CHUNK = 256
 WORKERS = 2
-DISTINCT = 8  # chunks that are stored; the others are links to them
+DISTINCT = 8
+"""Chunks that are stored; the others are links to them."""
 TOP = {"uint8": 200, "uint16": 6000}
 
 

@@ -34,7 +34,8 @@ class Storage(NamedTuple):
     """How the points of a shard are stored."""
 
     compressors: Any
-    chunk: int  # points along each side of a chunk
+    chunk: int
+    """Points along each side of a chunk."""
 
 
 STORAGES = {

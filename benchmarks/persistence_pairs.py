@@ -25,7 +25,8 @@ from scipy import ndimage
 import ecc_core as ecc
 from benchmarks.memory import forget_peak, in_memory
 
-SLAB = 64  # slices of a large volume that are computed at once
+SLAB = 64
+"""Slices of a large volume that are computed at once."""
 
 
 def seconds(call: Callable[..., Any], *args: Any, **options: Any) -> float:
@@ -111,7 +112,8 @@ def main_memory(side: int, sigma: float, connectivity: int, workers: int) -> Non
     volume = np.random.default_rng(1).random((side, side, side), np.float32)
     volume = ndimage.gaussian_filter(volume, sigma) if sigma else volume
     options = {"connectivity": connectivity, "workers": workers}
-    ecc.persistence_pairs(volume[:24, :24, :24].copy(), **options)  # loads the kernels
+    # The first call loads the kernels.
+    ecc.persistence_pairs(volume[:24, :24, :24].copy(), **options)
     before = in_memory("VmRSS")
     forget_peak()
     pairs = ecc.persistence_pairs(volume, **options)

@@ -47,12 +47,12 @@ def plain_3d(image: Any) -> Any:
     """Return the changes in 3-D; maxima of edges and squares are used for several cells."""
     changes = np.zeros(257, np.int64)
     planes, rows, columns = image.shape
-    never = 256  # the value of points beyond the border
+    never = 256  # The value of points beyond the border.
     for i in range(planes):
         for j in range(rows):
             down = i + 1 < planes
             right = j + 1 < rows
-            x = y = z = w = never  # values of the column before the first
+            x = y = z = w = never  # The values of the column before the first.
             for k in range(columns - 1, -1, -1):
                 a = image[i, j, k]
                 b = max(a, image[i, j + 1, k]) if right else never

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).parent / "results"
 TURNS = 9
-A_TURN = 0.02  # seconds for which a call is repeated
+A_TURN = 0.02
+"""Seconds for which a call is repeated."""
 
 Clock = Callable[[], float]
 Section = Callable[[bool], Iterator["Row"]]  # The argument is the flag `quick`.

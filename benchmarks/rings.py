@@ -28,13 +28,15 @@ from ecc_core.nn import BettiCurveLayer, EulerCurveLayer, LifetimeLayer, paramet
 OUTPUT = Path(__file__).parent / "results" / "rings"
 SIDE = 40
 CLASSES = 5
-PLACES = 3  # of rings along each axis
+PLACES = 3
+"""Places of rings along each axis."""
 NOISE = 0.25
 BLURS = 0.7, 1.0, 1.4, 2.0
 # The text below also has these numbers, in words.
 COUNTS = {"training": 100, "validation": 200, "test": 400}
 EPOCHS = 32
-THRESHOLDS = 8  # of a layer
+THRESHOLDS = 8
+"""Thresholds of a layer."""
 HIDDEN = 32
 RATES = 1e-2, 3e-2
 ABOUT = f"""Images of {SIDE} x {SIDE} points with noise of {NOISE} show whole rings and 0 to

@@ -62,8 +62,10 @@ MEASURED = ("volume", "surface", "mean_breadth")
 """Columns of floating-point numbers."""
 WORKERS = 2
 RESULTS = Path(__file__).parent / "results" / "scale.json"
-TOLERANCE = 1e-9  # relative, of sums of floating-point products
-SAMPLE = 10**9  # points whose sum is measured after each part
+TOLERANCE = 1e-9
+"""The relative error of sums of floating-point products."""
+SAMPLE = 10**9
+"""Points whose sum is measured after each part."""
 
 
 class Case(NamedTuple):

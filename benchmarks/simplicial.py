@@ -29,7 +29,8 @@ from ecc_core.nn.functional import soft_simplicial_transform
 RESULTS = Path(__file__).parent / "results"
 DIRECTIONS = 64
 HEIGHTS = 128
-LONG = 3000  # milliseconds; longer calls are measured once
+LONG = 3000
+"""Milliseconds; longer calls are measured once."""
 REPEATS = 3
 """The calls of a turn; the first one fills the caches, which other libraries have used."""
 SHARPNESS = 8.0

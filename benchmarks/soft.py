@@ -36,7 +36,7 @@ from tests.oracles import soft as reference
 CASES: dict[str, list[tuple[tuple[int, ...], int, float]]] = {
     "cuda": [
         ((32, 512, 512), 64, 60.0),
-        ((32, 512, 512), 64, 252.0),  # what a layer has by default
+        ((32, 512, 512), 64, 252.0),  # A layer has this sharpness by default.
         ((32, 512, 512), 64, 1000.0),
         ((8, 128, 128, 128), 64, 60.0),
         ((4, 256, 256, 256), 256, 60.0),

@@ -26,7 +26,8 @@ from ecc_core.io import read_mesh
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05
-STEPS = (4, 16)  # numbers of averaging steps
+STEPS = (4, 16)
+"""Numbers of averaging steps."""
 TRAINED = 100
 TESTED = 2000
 AT_ONCE = 250

@@ -39,7 +39,8 @@ from ecc_core.nn.functional import soft_euler_curve
 
 EVEN = np.linspace(0, 1, 255)
 TURNS = 5
-CONNECTIVITY = 0  # stands for the default in a row
+CONNECTIVITY = 0
+"""It stands for the default in a row."""
 
 
 @contextmanager

@@ -24,10 +24,12 @@ from ecc_core.io import write_figure, write_table
 from ecc_core.plotting import COLUMN, plot_level_sets
 
 Array = NDArray[Any]
-Curves = dict[int, ecc.EulerCurve]  # by the number of neighbours that a point connects to
+Curves = dict[int, ecc.EulerCurve]
+"""Curves by the number of neighbours that a point connects to."""
 
 
-PROMINENCE = 60  # gray values by which a coin is brighter than what is around it
+PROMINENCE = 60
+"""Gray values by which a coin is brighter than what is around it."""
 
 
 class Example(NamedTuple):

@@ -26,7 +26,8 @@ BUMPS = 14
 WIDTH = 1.6
 ANGLE = np.deg2rad(115)
 HIDDEN = np.array([np.cos(ANGLE), np.sin(ANGLE)])
-START = np.deg2rad(80)  # from the hidden direction
+START = np.deg2rad(80)
+"""The angle between the first direction and the hidden one."""
 LOW = -0.2
 HIGH = 1.8
 THRESHOLDS = 12
@@ -37,7 +38,8 @@ class Run(NamedTuple):
     """Accuracy on images not seen, angles to the hidden direction, and thresholds at the end."""
 
     accuracy: float
-    angles: list[float]  # in degrees, at the start and after each epoch
+    angles: list[float]
+    """In degrees, at the start and after each epoch."""
     thresholds: NDArray[np.float32]
 
 

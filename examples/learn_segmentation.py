@@ -29,8 +29,10 @@ SIDE = 64
 CELLS = 20
 WALL = 2.6
 NOISE = 0.7
-WEIGHT = 100.0  # of the loss; a cell has about 250 points
-CUTS = 0.3, 0.4, 0.5, 0.6, 0.7  # of probabilities
+WEIGHT = 100.0
+"""The weight of the loss; a cell has about 250 points."""
+CUTS = 0.3, 0.4, 0.5, 0.6, 0.7
+"""Thresholds for probabilities."""
 TEST_SEED = 10_000
 NAMES = "cross entropy", "with EulerCurveLoss"
 

@@ -26,9 +26,11 @@ HALF = 256
 KERNEL = 5
 CHANNELS = 8
 THRESHOLDS = 8
-COUNTS = 2, 3, 5  # patches of each texture to learn from
+COUNTS = 2, 3, 5
+"""Patches of each texture to learn from."""
 
-Accuracies = dict[str, dict[int, list[float]]]  # of a network, by patches, for each seed
+Accuracies = dict[str, dict[int, list[float]]]
+"""Accuracies of a network, by patches, for each seed."""
 
 
 class Curves(nn.Module):
@@ -48,7 +50,7 @@ class Areas(Curves):
     def forward(self, maps: Tensor) -> Tensor:
         above = self.layer.thresholds - maps.flatten(2)[..., None]
         share = torch.sigmoid(self.layer.sharpness * above).mean(2)
-        return 6 * (share.flatten(1) - 0.5)  # of a size that is as easy to learn from
+        return 6 * (share.flatten(1) - 0.5)  # Values of this size are as easy to learn from.
 
 
 def convolution(inputs: int, outputs: int, kernel: int) -> list[nn.Module]:

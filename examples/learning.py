@@ -30,7 +30,7 @@ def main(
     options = vars(parser.parse_args())
     folder = options.pop("folder")
     folder.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)  # for networks this small threads cost more than they gain
+    torch.set_num_threads(1)  # For networks this small, threads cost more than they gain.
     results = compare(**options)
     report(results)
     write_figure(folder / f"learn-{name}.png", draw(results), dpi=120)

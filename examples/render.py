@@ -8,8 +8,10 @@ from scipy.ndimage import affine_transform, map_coordinates
 
 Array = NDArray[Any]
 AZIMUTH, ELEVATION = np.deg2rad([36.0, 27.0])
-TOWARDS_LIGHT = np.array([-0.80, -0.30, -0.52])  # along (z, y, x)
-SAMPLES = 2.5  # a voxel, along the line of sight
+TOWARDS_LIGHT = np.array([-0.80, -0.30, -0.52])
+"""Along (z, y, x)."""
+SAMPLES = 2.5
+"""Samples for each voxel along the line of sight."""
 
 
 class View(NamedTuple):
@@ -55,7 +57,7 @@ def brightness(view: View, where: Array) -> Array:
     normal = np.stack(
         [map_coordinates(g, where, order=1, mode="nearest") for g in np.gradient(view.volume)]
     )
-    for axis in range(3):  # the faces of the box cut the set open
+    for axis in range(3):  # The faces of the box cut the set open.
         face = where[axis] < 0.6
         normal[:, face] = 0
         normal[axis, face] = -1

@@ -129,7 +129,8 @@ NETWORKS: dict[str, dict[str, Callable[[], nn.Module]]] = {
         "deep": lambda: deep(10, 3, 9, 10),
     },
 }
-COUNTS = {"textures": (2, 5), "digits": (2, 10)}  # images of each class
+COUNTS = {"textures": (2, 5), "digits": (2, 10)}
+"""Images of each class."""
 
 
 def digits(count: int, seed: int) -> Data:

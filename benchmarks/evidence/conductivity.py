@@ -68,10 +68,12 @@ family. All features but the porosity and the share need the distances, whose ti
 addition.
 """
 SIDE = 32
-DEEPEST = 5.0  # largest distance from the border of pores, in points
+DEEPEST = 5.0
+"""The largest distance from the border of pores, in points."""
 LEVELS = np.linspace(-DEEPEST, DEEPEST, 32)
 SEED = 41
-TRAINING, TEST = 20, 10  # media of each family
+TRAINING, TEST = 20, 10
+"""Media of each family."""
 Image = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Features = NDArray[np.float64]
@@ -137,7 +139,7 @@ def conductivity(mask: Mask) -> float:
     size = int(flows.sum())
     links = coo_matrix((np.ones(i.size), (i, j)), (size, size))
     links = (links + links.T).tocsr()
-    inlet, outlet = np.zeros(size), np.zeros(size)  # conductances to the plates
+    inlet, outlet = np.zeros(size), np.zeros(size)  # Conductances to the plates.
     inlet[number[0][flows[0]]] = outlet[number[-1][flows[-1]]] = 2
     total = np.asarray(links.sum(axis=1)).ravel() + inlet + outlet
     potential, failed = cg(
@@ -185,7 +187,7 @@ def our_pairs(image: NDArray[np.float32]) -> list[Features]:
 
 
 def persistence_images(diagrams: list[Features]) -> Features:
-    scale = 2 * DEEPEST / 5  # a fifth of the range of values
+    scale = 2 * DEEPEST / 5  # A fifth of the range of values.
     images = [persistence_image(diagram / scale) for diagram in diagrams]
     return signed_root(np.concatenate(images))
 
@@ -236,8 +238,10 @@ def model(table: Features) -> GridSearchCV:
 
 def score(table: Features, target: Features, training: Mask) -> float:
     """Return R2 on the test set."""
-    table = table / table[training].std()  # for widths that suit features that are left as they are
-    order = np.random.default_rng(0).permutation(np.flatnonzero(training))  # families in all folds
+    # Features keep their ratios; the widths of kernels suit a standard deviation of 1.
+    table = table / table[training].std()
+    # After the shuffle, all folds have all families.
+    order = np.random.default_rng(0).permutation(np.flatnonzero(training))
     fitted = model(table).fit(table[order], target[order])
     return float(fitted.score(table[~training], target[~training]))
 

@@ -58,12 +58,16 @@ Means with 95 % intervals and p-values of paired t-tests over trials, not correc
 of comparisons.
 """
 SHAPE = 20, 48, 48
-CROWD = 14  # nuclei in a volume, fewer if there is no space
-PSF = 1.5, 1.0, 1.0  # standard deviations of the blur, in points
+CROWD = 14
+"""Nuclei in a volume, fewer if there is no space."""
+PSF = 1.5, 1.0, 1.0
+"""Standard deviations of the blur, in points."""
 SMOOTHINGS = 0.0, 1.0, 2.0
-LEAST = 0.05, 0.1, 0.2, 0.3, 0.45, 0.6  # persistences and heights; that of a nucleus is about 1
+LEAST = 0.05, 0.1, 0.2, 0.3, 0.45, 0.6
+"""Persistences and heights; that of a nucleus is about 1."""
 SIZES = 2.0, 3.0, 4.0, 5.0
-NEAR = 4.0  # largest distance of a marker from the centre of its nucleus
+NEAR = 4.0
+"""The largest distance of a marker from the centre of its nucleus."""
 SEED = 41
 Image = NDArray[np.float64]
 Points = NDArray[np.float64]

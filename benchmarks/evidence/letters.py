@@ -67,8 +67,10 @@ LETTERS = "AEFHIKLMNTVWXYZ"
 FONT = "futural"
 DISTORTIONS = {"low": 0.06, "medium": 0.12, "high": 0.18}
 """Standard deviations of each coordinate of a point, in heights of a letter."""
-CHANGED = 0.25  # probability that a line is missing, and that there is another one
-OF_EACH = 50  # graphs of each letter in each of the three sets
+CHANGED = 0.25
+"""The probability that a line is missing, and that there is another one."""
+OF_EACH = 50
+"""Graphs of each letter in each of the three sets."""
 DIRECTIONS = 16
 HEIGHTS = 16
 REACH = 1.1

@@ -54,22 +54,29 @@ perfection. Areas under the ROC curve are means with 95 % intervals over trials.
 numbers are not significantly worse than the best of their column (paired t-test, 5 %, not corrected
 for the number of comparisons). Time: the image alone, one thread, the least of 9 turns.
 """
-FINE, CELL, GRAIN = 128, 16.0, 4.0  # points a side before averaging, between cells, and sigma
+FINE, CELL, GRAIN = 128, 16.0, 4.0
+"""Points a side before averaging, points between cells, and sigma."""
 SETTINGS = "alone", "smoothed", "bands, width 1"
 SEED = 31
-VALIDATION, TEST = 8, 24  # images of each group
-LEVEL = 0.05  # of significance of the paired test against the best method
+VALIDATION, TEST = 8, 24
+"""Images of each group."""
+LEVEL = 0.05
+"""The level of significance of the paired test against the best method."""
 Image = NDArray[np.float64]
 
 
 class Task(NamedTuple):
     """How the two groups differ, and how hard it is to tell them apart."""
 
-    phases: float = 0.4  # noise of the first group's phases; others are random
-    grains: float = 0.0  # if not 0, how much larger the second group's grains are
+    phases: float = 0.4
+    """Noise of the first group's phases; others are random."""
+    grains: float = 0.0
+    """If not 0, how much larger the second group's grains are."""
     noise: float = 0.2
-    points: int = 8  # distance of cells
-    images: int = 8  # training images of each group
+    points: int = 8
+    """Distance of cells."""
+    images: int = 8
+    """Training images of each group."""
 
 
 AXES: dict[str, tuple[str, tuple[float, ...]]] = {
@@ -114,7 +121,8 @@ def cells(rng: np.random.Generator) -> Image:
 
 def with_phases(image: Image, noise: float, rng: np.random.Generator) -> Image:
     """Return the image with uniform noise in its phases, of up to `noise` half turns."""
-    turns = np.angle(np.fft.fft2(rng.standard_normal(image.shape)))  # as of a real image
+    # The phases of a real image make the result real.
+    turns = np.angle(np.fft.fft2(rng.standard_normal(image.shape)))
     turned = np.fft.fft2(image) * np.exp(1j * noise * turns)
     return np.asarray(np.fft.ifft2(turned).real)
 

@@ -44,7 +44,8 @@ not corrected for the number of comparisons; 0 stands for less than 1e-300.
 """
 Mask = NDArray[np.bool_]
 Curve = NDArray[np.float64]
-Setting = tuple[int, int, float, int]  # dimensions, points a side, sigma, realisations
+Setting = tuple[int, int, float, int]
+"""Dimensions, points a side, sigma, and the number of realisations."""
 FULL: list[Setting] = [
     *((2, 256, sigma, 400) for sigma in (2.0, 4.0)),
     *((3, 64, sigma, 200) for sigma in (2.0, 3.0)),

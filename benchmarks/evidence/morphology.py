@@ -91,7 +91,8 @@ def lobes(each: int, side: int = 64) -> tuple[NDArray[np.bool_], NDArray[np.int6
             outline = outline + (ripples * np.cos(orders * angle + phases)).sum(axis=0)
             outline = np.maximum(outline, 0.1)
             score = np.hypot(x, y) / outline
-            masks.append(score <= np.sort(score, axis=None)[side * side // 4])  # of one area
+            # All have the same area.
+            masks.append(score <= np.sort(score, axis=None)[side * side // 4])
             kinds.append(kind)
     return np.stack(masks), np.array(kinds)
 

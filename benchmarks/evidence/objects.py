@@ -58,9 +58,11 @@ sectors. Region properties: perimeter by root of area, eccentricity, solidity, E
 differences from the first row are paired by repeat, both with Nadeau and Bengio's correction for
 overlapping divisions; p is not corrected for the number of comparisons.
 """
-WINDOW = 64  # side of the window around each nucleus, in pixels
+WINDOW = 64
+"""Side of the window around each nucleus, in pixels."""
 HARMONICS = 16
-NOISES = 0.02, 0.1  # in units of the contrast of a nucleus
+NOISES = 0.02, 0.1
+"""In units of the contrast of a nucleus."""
 AGAIN = "found again"
 PROPERTIES = "eccentricity", "solidity", "euler_number", "moments_hu"
 

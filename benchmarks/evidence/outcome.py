@@ -37,7 +37,8 @@ SKY = "#56B4E9"
 PURPLE = "#CC79A7"
 GRAY = "#7f7f7f"
 BLACK = "#1a1a1a"
-A_TURN = 0.02  # seconds for which a call is repeated
+A_TURN = 0.02
+"""Seconds for which a call is repeated."""
 QUIET = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
 
 Row = dict[str, Any]

@@ -38,7 +38,8 @@ that of the mean curve, in which the scatter of the boxes averages out and the e
 estimator remains. Boxes are periodic.
 """
 Floats = NDArray[np.float64]
-SETTINGS = {2: (256, 150, 26.0), 3: (96, 150, 18.0)}  # side, centres on average, largest radius
+SETTINGS = {2: (256, 150, 26.0), 3: (96, 150, 18.0)}
+"""By dimension: the side, the average number of centres, and the largest radius."""
 QUICK = {2: (128, 100, 16.0), 3: (32, 30, 10.0)}
 CROFTON = {2: "crofton-4", 3: "crofton-13"}
 BOXES = 20

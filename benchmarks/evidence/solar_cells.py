@@ -53,7 +53,8 @@ correlation at two pixels.
 """
 CAPTION = "area under the ROC curve"
 REFERENCE = "ECC"
-BLOCK = 64  # files in a block
+BLOCK = 64
+"""Files in a block."""
 
 
 def cells(most: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:

@@ -27,19 +27,27 @@ Data = tuple[Tensor, Tensor]
 """Images and masks, (count, 1, *shape)."""
 
 SIDE = 64
-DEPTH = 20  # of volumes
+DEPTH = 20
+"""Slices of volumes."""
 VESSELS = 5
-NODES = 9  # in a network of tubes
-NEIGHBOURS = 2  # nearest nodes that are joined to a node
-RADIUS = 1.2  # of tubes
-FADED = 0.25  # contrast in a fog, relative to that outside
+NODES = 9
+"""Nodes in a network of tubes."""
+NEIGHBOURS = 2
+"""Nearest nodes that are joined to a node."""
+RADIUS = 1.2
+"""The radius of tubes."""
+FADED = 0.25
+"""The contrast in a fog, relative to that outside."""
 FOG = 1.2  # There is fog where smooth noise exceeds so many standard deviations.
-BLOCK = 4  # side of the blocks of pixels of micrographs that are averaged
+BLOCK = 4
+"""Side of the blocks of pixels of micrographs that are averaged."""
 SHARE = 0.4  # A block is membrane if more than this share of it is.
-TRAINING = (0, 32)  # least and largest first column of tiles of the micrographs
+TRAINING = (0, 32)
+"""The least and the largest first column of tiles of the micrographs."""
 VALIDATION = (112, 112)
 TEST = (192, 192)
-COUNTS = (24, 16, 40)  # images for training, for validation and for the test
+COUNTS = (24, 16, 40)
+"""Images for training, for validation and for the test."""
 
 
 class Sets(NamedTuple):

@@ -27,8 +27,10 @@ CROP = 512
 REGION = 128
 CLIP = 2.5
 THRESHOLDS = np.linspace(-CLIP, CLIP, 32)
-PIXELS = 12  # side of a persistence image
-WIDTH = 2 * CLIP / PIXELS  # standard deviation of its Gaussians
+PIXELS = 12
+"""Side of a persistence image."""
+WIDTH = 2 * CLIP / PIXELS
+"""The standard deviation of its Gaussians."""
 
 
 def textures() -> dict[str, NDArray[np.uint8]]:

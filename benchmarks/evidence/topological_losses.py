@@ -12,8 +12,10 @@ from torch.nn.functional import max_pool2d, pad
 
 import ecc_core as ecc
 
-THRESHOLDS, SHARPNESS = 8, 32.0  # those of EulerCurveLoss
-ITERATIONS = 5  # of soft skeletons, half the width of the widest structure
+THRESHOLDS, SHARPNESS = 8, 32.0
+"""Those of EulerCurveLoss."""
+ITERATIONS = 5
+"""Iterations of soft skeletons, half the width of the widest structure."""
 
 
 def soft_skeleton(image: Tensor) -> Tensor:

@@ -41,13 +41,19 @@ persistence (0.7 of the contrast, 0.5 after more smoothing) or the least size (2
 Smoothing: sigma of 1 and 2 points. An event is found if one of its kind happens in its plot in its
 frame; all others are false. Means and 95 % intervals over five movies.
 """
-PLOTS = 5  # along each side of the field; each plot has a blob of its own
-SIDE = 36  # of a plot, in points
+PLOTS = 5
+"""Plots along each side of the field; each plot has a blob of its own."""
+SIDE = 36
+"""Side of a plot, in points."""
 RADIUS = 5.0
-APART = 15.0  # distance of the centres of two discs that are two regions
-TOGETHER = 7.0  # distance of the centres of two discs that are one region
-DRIFT = 0.5  # standard deviation of a step, in points
-CHANGE = 0.15  # probability that a plot changes in a frame
+APART = 15.0
+"""Distance of the centres of two discs that are two regions."""
+TOGETHER = 7.0
+"""Distance of the centres of two discs that are one region."""
+DRIFT = 0.5
+"""The standard deviation of a step, in points."""
+CHANGE = 0.15
+"""The probability that a plot changes in a frame."""
 NEXT = {0: (1,), 1: (0, 2), 2: (1,)}
 """For each number of regions of a plot, the numbers that may follow."""
 EVENTS = {(0, 1): "appear", (1, 0): "vanish", (1, 2): "split", (2, 1): "merge"}

@@ -20,7 +20,8 @@ Indices = NDArray[np.int64]
 Table = NDArray[np.float64]
 Candidates = Mapping[str, Table]
 """Tables of features, one row for each object, by the setting of the method that made them."""
-SHARES = 0.5, 0.2  # of objects for training and for validation; others are for the test
+SHARES = 0.5, 0.2
+"""Shares of objects for training and for validation; others are for the test."""
 MODELS = tuple(
     make_pipeline(scaler, SVC(C=penalty))
     for scaler in (StandardScaler(), "passthrough")

@@ -21,7 +21,7 @@ t, chi = ecc.euler_curve(image, np.arange(40, 200, 0.5), superlevel=True)
 # %%
 # The steepest part of the curve: the largest change within five grey values.
 WIDTH = 10
-steps = chi[:-WIDTH] - chi[WIDTH:]  # the change as the threshold falls
+steps = chi[:-WIDTH] - chi[WIDTH:]  # The change as the threshold falls.
 start = np.abs(steps).argmax()
 low = t[start]
 high = t[start + WIDTH]

@@ -53,7 +53,7 @@ triangles = surfaces["left"].triangles
 corners = points[triangles]
 normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
 faces_left = normals[:, 0] < 0
-order = np.argsort(-corners[faces_left, :, 0].max(axis=1))  # the nearest ones last
+order = np.argsort(-corners[faces_left, :, 0].max(axis=1))  # The nearest faces are drawn last.
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(9, 3.6), width_ratios=(1.35, 1), layout="constrained"
 )

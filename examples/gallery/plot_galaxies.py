@@ -21,7 +21,7 @@ import ecc_core as ecc
 gray = rgb2gray(data.hubble_deep_field())[100:600, 100:700]
 image = gaussian_filter(gray, 1)
 image -= np.median(image)
-noise = -np.quantile(image, 0.16)  # one standard deviation below the median
+noise = -np.quantile(image, 0.16)  # One standard deviation below the median.
 image = (image / noise).astype(np.float32)
 
 # %%

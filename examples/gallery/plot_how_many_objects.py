@@ -84,7 +84,7 @@ markers = np.where(coins() < 30, BACKGROUND, 0)
 markers[coins() > 150] = COIN
 segmented = label(binary_fill_holes(watershed(sobel(coins()), markers) == COIN), connectivity=1)
 sizes = np.bincount(segmented.ravel())
-segmented[(sizes < 100)[segmented]] = 0  # specks
+segmented[(sizes < 100)[segmented]] = 0  # Specks are no coins.
 segmented, _, _ = relabel_sequential(segmented)
 describe("half height", dice(objects.labels, segmented))
 describe("Otsu", dice(label(binary_fill_holes(photograph > threshold_otsu(photograph))), segmented))

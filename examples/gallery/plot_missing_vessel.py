@@ -30,21 +30,22 @@ target = np.zeros((SIDE, SIDE), bool)
 target[:-1] |= area[1:] != area[:-1]
 target[:, :-1] |= area[:, 1:] != area[:, :-1]
 target = binary_dilation(target, iterations=1)
-target[[0, 1, -2, -1]] = target[:, [0, 1, -2, -1]] = False  # vessels end inside the image
+target[[0, 1, -2, -1]] = target[:, [0, 1, -2, -1]] = False  # Vessels end inside the image.
 
 vessels = Voronoi(points)
 inner = ((grid[vessels.ridge_points] > 0) & (grid[vessels.ridge_points] < 4)).all(axis=(1, 2))
 ends = vessels.vertices[np.array(vessels.ridge_vertices)[inner]]
-middles = ends.mean(axis=1)[np.hypot(*np.diff(ends, axis=1)[:, 0].T) > 24]  # of long vessels
+# Only long vessels get a gap.
+middles = ends.mean(axis=1)[np.hypot(*np.diff(ends, axis=1)[:, 0].T) > 24]
 gaps = middles[[0, -1]]
 y, x = np.indices((SIDE, SIDE))
 prediction = target.copy()
 for row, column in gaps:
     prediction[np.hypot(y - row, x - column) < 5] = False
 row, column = points[12].astype(int)
-prediction[row - 1 : row + 2, column - 24 : column + 24] = True  # a vessel across a mesh
+prediction[row - 1 : row + 2, column - 24 : column + 24] = True  # A vessel crosses a mesh.
 row, column = points[18].astype(int)
-prediction[row - 2 : row + 2, column - 2 : column + 2] = True  # a crumb
+prediction[row - 2 : row + 2, column - 2 : column + 2] = True  # A crumb lies in another one.
 
 # %%
 # The numbers of components and holes (meshes), and what does not match.

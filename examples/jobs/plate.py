@@ -19,7 +19,7 @@ for well in ("A1", "A2", "A3", "A4", "B1", "B2", "B3", "B4"):
         image = np.zeros((128, 128))
         for cy, cx in rng.uniform(12, 116, (15, 2)):
             image[draw.disk((cy, cx), 9, shape=image.shape)] = rng.uniform(120, 160)
-            if well[0] == "B":  # treated
+            if well[0] == "B":  # These wells were treated.
                 image[draw.disk((cy + 2, cx - 2), 3, shape=image.shape)] = 40
         noisy = gaussian_filter(image, 1) + rng.normal(20, 8, image.shape)
         io.imsave(f"{well}_{field}.tif", noisy.clip(0, 255).astype(np.uint8), check_contrast=False)

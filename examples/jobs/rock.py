@@ -7,7 +7,7 @@ import ecc_core as ecc
 from ecc_core.cli import main
 from ecc_core.io import read_table
 
-SPACING = 10.0, 5.0, 5.0  # micrometers
+SPACING = 10.0, 5.0, 5.0  # In micrometers.
 
 noise = np.random.default_rng(0).normal(size=(48, 96, 96))
 rock = gaussian_filter(noise, (1.5, 3, 3))
@@ -22,10 +22,11 @@ main(
 )
 
 table = read_table("rock.csv").curves
-i = int(np.searchsorted(table.thresholds, 28000))  # pores are dark
+i = int(np.searchsorted(table.thresholds, 28000))  # Pores are dark.
 print(f"pores at {table.thresholds[i]:.0f}: porosity {table.volume[0, i]:.3f}")
 print(f"specific surface {table.surface[0, i]:.4f} per {table.spacing_units}")
-loops = -table.euler[0, i]  # connectivity density, (1 - χ) / V; 1 / V is small beside it
+# Connectivity density is (1 - χ) / V, and 1 / V is small beside it.
+loops = -table.euler[0, i]
 print(f"connectivity density {loops:.2g} per cubic {table.spacing_units}")
 
 smooth = gaussian_filter(rock.astype(np.float32), 1)

@@ -7,7 +7,7 @@ from torch import nn
 from ecc_core.nn import BettiError, EulerCurveLoss
 
 rng = np.random.default_rng(0)
-offsets = np.indices((48, 48)) - rng.uniform(8, 40, (80, 4, 2, 1, 1))  # from 4 centres
+offsets = np.indices((48, 48)) - rng.uniform(8, 40, (80, 4, 2, 1, 1))  # Each image has 4 centres.
 rings = torch.tensor(abs(np.linalg.norm(offsets, axis=2) - 6).min(axis=1) < 0.9)[:, None].float()
 images = rings + 0.7 * torch.tensor(rng.normal(size=rings.shape)).float()
 
@@ -27,7 +27,8 @@ for weight in (0, 50):
     torch.manual_seed(0)
     model, topology = unet(), EulerCurveLoss(window=24, from_logits=True)
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    for step, chosen in enumerate(torch.arange(1600).reshape(200, 8) % 64):  # of 80 images
+    # 64 of the 80 images are for training.
+    for step, chosen in enumerate(torch.arange(1600).reshape(200, 8) % 64):
         found = model(images[chosen])
         loss = nn.functional.binary_cross_entropy_with_logits(found, rings[chosen])
         if weight and step >= 100:
