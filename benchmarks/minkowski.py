@@ -91,7 +91,7 @@ def _table() -> np.ndarray:
     weights = {3: (1, -6, 1.5, -1), 2: (0, 2, -1, 1), 1: (0, 0, 0.5, -1), 0: (0, 0, 0, 1)}
     for code in range(256):
         inside = {c for bit, c in enumerate(corners) if code >> bit & 1}
-        for kind in itertools.product((None, 0, 1), repeat=3):  # None: between two points
+        for kind in itertools.product((None, 0, 1), repeat=3):  # None is between two points.
             fixed = [(axis, end) for axis, end in enumerate(kind) if end is not None]
             cubes = [corner for corner in corners if _has_ends(corner, fixed)]
             if inside.intersection(cubes):

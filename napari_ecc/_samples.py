@@ -65,7 +65,7 @@ def drops(frames: int = 40, side: int = 160) -> list[LayerData]:
     for frame, share in enumerate(np.linspace(0, 1, frames)):
         places = start + share * (end - start)
         spread = 2 * (radius * (1 + 0.4 * share)) ** 2
-        # A Gaussian of two axes is the product of one of each
+        # A Gaussian of two axes is the product of one of each.
         down = np.exp(-((along[:, None] - places[:, 0]) ** 2) / spread)
         across = np.exp(-((along[:, None] - places[:, 1]) ** 2) / spread)
         field = down @ across.T

@@ -64,7 +64,7 @@ def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
         return first if take == "first" else last
     low = first[0]
     high = last[0]
-    if not filtration.cubes:  # NaN must be propagated, because it never enters
+    if not filtration.cubes:  # NaN must be propagated, because it never enters.
         later = np.minimum if filtration.superlevel else np.maximum
         return (later(low, high), *(a & b for a, b in zip(first[1:], last[1:], strict=True)))
     earlier = np.fmax if filtration.superlevel else np.fmin

@@ -308,7 +308,7 @@ def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
         return array
     from scipy.ndimage import gaussian_filter
 
-    # Values of float64 may be beyond those of float32
+    # Values of float64 may be beyond those of float32.
     real = array.astype(np.float64 if array.dtype == np.float64 else np.float32, copy=False)
     if isinstance(array, np.ndarray):
         return gaussian_filter(real, sigma)

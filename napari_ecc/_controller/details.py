@@ -98,8 +98,10 @@ class Details:
             *(self.finding, self.lasting.runner),
         )
         self.objects: Objects | None = None
-        self.source: Source | None = None  # None before there is a curve
-        self.field: Field | None = None  # None before it is complete
+        self.source: Source | None = None
+        """None before there is a curve."""
+        self.field: Field | None = None
+        """None before the curve is complete."""
         self._counted = np.zeros(0)
         """Thresholds at which components are being counted."""
 

@@ -76,7 +76,7 @@ class DirectionArrow(Overlay):
         head = [place(end) - tip for end in _ends_of_head(direction)]
         vectors = np.array([[foot, tip - foot], *([tip, along] for along in head)])
         # World units along displayed axes, to avoid distortion, and slider steps elsewhere: the
-        # steps of a slider in napari are the smallest ones of all layers
+        # steps of a slider in napari are the smallest ones of all layers.
         scale = np.array(layer.scale, dtype=np.float64)
         scale[shown_axes(self._viewer, layer)] = 1.0
         self._show(
@@ -146,7 +146,7 @@ class HeightMarker(Overlay):
         if math.isnan(height):
             self.remove()
             return
-        # The ends of the line, or the corners of the plane, in points of the layer
+        # The ends of the line, or the corners of the plane, in points of the layer.
         shape = np.array(selection.full.shape)
         axes = list(selection.axes)
         reach = float(np.linalg.norm(shape * selection.spacing) / 2)

@@ -152,7 +152,8 @@ class ExplorerController(DockController):
 
     def _submit(self, source: Source) -> None:
         self.details.cancel()
-        # Not at once for another image: napari may crash if layers come while it removes one
+        # Another image is not computed at once: napari may crash if layers come while it removes
+        # one.
         known = self.details.source is not None
         kind = source.request.kind
         on_step = partial(self._on_curve, source)
@@ -164,8 +165,8 @@ class ExplorerController(DockController):
         self.details.examine(source, field)
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
-            # The middle of the contrast limits divides the image visually; half-way between two
-            # thresholds it is the one with the smaller set
+            # The middle of the contrast limits divides the image visually. If it is half-way
+            # between two thresholds, the one with the smaller set is taken.
             middle = sum(contrast_limits(source.layer)) / 2
             upper = np.inf if curve.superlevel else -np.inf
             model.threshold = stepped(curve.thresholds, np.nextafter(middle, upper))

@@ -48,7 +48,7 @@ class Field:
     def inside(self, threshold: float, superlevel: bool) -> Any:
         """Return the set at a threshold, as lazily as the data are."""
         if self.data.dtype.kind in "iu" and math.isfinite(threshold):
-            # Integers of 64 bits would be rounded to compare them with a float
+            # Integers of 64 bits would be rounded to compare them with a float.
             threshold = math.ceil(threshold) if superlevel else math.floor(threshold)
         inside = self.data >= threshold if superlevel else self.data <= threshold
         return inside if self.mask is None else inside & self.mask
@@ -95,7 +95,7 @@ def chunked(array: Array, chunks: Any) -> Any:
     """Return an array in memory as a dask array."""
     from dask import array as da
 
-    # Without name=False, dask computes a hash of all values
+    # Without name=False, dask computes a hash of all values.
     return da.from_array(array, chunks=chunks, name=False)
 
 
@@ -149,7 +149,7 @@ def find_critical_points(
         return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
 
     find = delayed(in_block, pure=False)
-    # Unoptimized graphs share the tasks that read a block, so each block is read once
+    # Unoptimized graphs share the tasks that read a block, so each block is read once.
     arrays = (array.to_delayed(optimize_graph=False).ravel() for array in (data, effects))
     blocks = zip(*arrays, slices_from_chunks(data.chunks), strict=True)
     parts = [find(*block) for block in blocks]

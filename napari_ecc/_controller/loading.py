@@ -121,7 +121,7 @@ def device_name() -> str:
             return ""
         found: str = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
         return found
-    except Exception:  # CuPy without a driver, or a driver without a device
+    except Exception:  # There may be no driver, or no device.
         return ""
 
 

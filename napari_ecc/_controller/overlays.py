@@ -67,7 +67,7 @@ class Overlay:
         self._adding = self._ending = self._hidden = False
         self._links = Links()
         events = viewer.layers.events
-        # Connected last: napari must have created the visual of a new layer before
+        # They are connected last: napari must have created the visual of a new layer before.
         self._links.add(self._arrange, events.inserted, events.reordered, position="last")
         self._links.add(self._on_removed, events.removed)
 
@@ -151,7 +151,8 @@ class Overlay:
         `initial` ones are those of a new layer only. A layer with as many axes as `described` takes
         the content if it `fits`.
         """
-        # Adding a layer may move the sliders, and so does removing one, before its event is emitted
+        # Adding a layer may move the sliders and call this method again, and so does removing one,
+        # before its event is emitted.
         if self._adding or described not in self._viewer.layers:
             return
         self._ending = False

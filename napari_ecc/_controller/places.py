@@ -39,7 +39,7 @@ def factor(unit: Any, to: Any) -> float | None:
         return 1.0
     if not unit.is_compatible_with(to):
         return None
-    # the nearest number of 12 digits: 0.1 mm are 100 um and not 100.00000000000001
+    # With 12 digits, 0.1 mm are 100 um and not 100.00000000000001 um.
     return float(f"{(1 * unit).to(to).magnitude:.12g}")
 
 

@@ -127,7 +127,7 @@ class RegionController(DockController):
             self._show_frame(labels)
             if labels in self.viewer.layers:
                 undone = partial(self._show_before, labels, part, before)
-                # The status bar of napari shows all features of an object: curves would fill it
+                # The status bar of napari shows all features of an object: curves would fill it.
                 few = features[[name for name in features if not is_of_curve(name)]]
                 self.session.history.change_features(labels, placed(few), undone)
 

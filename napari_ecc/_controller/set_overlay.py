@@ -96,7 +96,7 @@ class SetOverlay(Overlay):
             interpolation3d="nearest",
             multiscale=multiscale,
         )
-        # After a layer that did not fit has been removed, with what it showed
+        # These are set last: removing a layer that did not fit forgets what it showed.
         self._shown = (image, selection, field, model)
         self._lasting = lasting
         self._slice = None
@@ -261,7 +261,7 @@ class SetOverlay(Overlay):
             upper = float(math.ceil(t) if self._superlevel else math.floor(t) + 1)
             step = max(1.0, _spacing_at(upper))
         else:
-            # napari converts float64 to float32, so the threshold is rounded in the same way
+            # napari converts float64 to float32, so the threshold is rounded in the same way.
             t = float(np.float32(t)) if self._dtype.itemsize == 8 else t
             upper = float(np.float32(t))
             if upper < t or (upper == t and not self._superlevel):

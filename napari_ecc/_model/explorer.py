@@ -251,7 +251,8 @@ class Histogram:
 
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
-    otsu: float  # Otsu's threshold
+    otsu: float
+    """Otsu's threshold."""
 
 
 @dataclass

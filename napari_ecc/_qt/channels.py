@@ -39,7 +39,7 @@ class ChannelExplorer(Panel):
     def _fill(self) -> None:
         controller = self.controller
         events = self.model.events
-        # The first set and the connectivity are this dock's, layer and part the explorer's
+        # The first set and the connectivity are of this dock, layer and part of the dock Threshold.
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
         self.map = self.add(HeatMap("second", "first"), stretch=1)

@@ -53,7 +53,7 @@ class HeatMap(Plot):
         for line in (*self._markers[0], *self._markers[90]):
             line.hide()
             self.addItem(line, ignoreBounds=True)
-        # Above the map are its colours, with the values that they stand for
+        # Above the map are its colours, with the values that they stand for.
         axis = self._axes["bar"] = Axis("top")
         axis.log = True
         bar = pg.PlotItem(axisItems={"top": axis}, enableMenu=False)

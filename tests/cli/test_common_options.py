@@ -217,7 +217,8 @@ class TestMeasures:
         """The Euler number is that of the classes that last, whatever else is counted."""
         image = np.full((9, 9), 200, np.uint8)
         image[2, 2:7] = 100
-        image[2, 2], image[2, 6] = 80, 88  # 120 below what is around, and 12 below what joins them
+        # One end of the bar is 120 below what is around, the other one 12 below the bar.
+        image[2, 2], image[2, 6] = 80, 88
         found = columns(command, image, "--betti", "--persistence", "20", *more)
         assert np.ravel(found["b0"]).tolist() == [1, 1, 1, 1]
         np.testing.assert_array_equal(found["euler_number"], found["b0"])

@@ -80,7 +80,7 @@ def test_a_killed_worker(client, image, tmp_path, compute):
     os.kill(victim, signal.SIGKILL)
     killed.touch()
     np.testing.assert_array_equal(future.result(timeout=SECONDS), expected)
-    # what the worker held was read again
+    # What the worker held was read again.
     assert len(tuple(folder.iterdir())) > blocks.npartitions
     assert victim not in client.run(os.getpid).values()
 

@@ -88,7 +88,7 @@ def test_events_and_parents():
     assert_array_equal(found.tracks_of(2, [[5, 9]]), [[0, 8]])
     assert found == pickle.loads(pickle.dumps(found))
     assert found != track_regions(frames[:3])
-    crossing = track_regions([[1, 1, 2, 2], [0, 5, 5, 6]])  # 5 is of both, and 2 becomes both
+    crossing = track_regions([[1, 1, 2, 2], [0, 5, 5, 6]])  # 5 is of both, and 2 becomes both.
     assert crossing.parents == {3: (1, 2), 4: (2,)}
     assert crossing.totals() == {"appear": 0, "vanish": 0, "split": 1, "merge": 1}
 
@@ -113,7 +113,7 @@ def test_regions_that_count_and_what_they_are_in_other_frames():
     assert every.totals() == {"appear": 1, "vanish": 1, "split": 0, "merge": 2}
     found = track_regions(frames, lasting=[[1], [3], [1], [1]])
     regions = list(zip(found.frames.tolist(), found.labels.tolist(), strict=True))
-    # 3 is the same in the first frame; 4 has a third of its points
+    # 3 is the same in the first frame; 4 has a third of its points.
     assert regions == [(0, 1), (0, 3), (1, 1), (1, 3), (2, 1), (3, 1)]
     assert found.tracks.tolist() == [1, 2, 1, 2, 1, 1]
     assert found.totals() == {"appear": 0, "vanish": 1, "split": 0, "merge": 0}

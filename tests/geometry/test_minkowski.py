@@ -98,7 +98,7 @@ def test_points_of_a_line_are_vertices(connectivity):
 
 def test_boxes():
     image = np.ones((9, 10, 11))
-    image[2:5, 3:7, 1:6] = 0  # 3 x 4 x 5 cubes, or 2 x 3 x 4 between their centres
+    image[2:5, 3:7, 1:6] = 0  # 3 x 4 x 5 cubes, or 2 x 3 x 4 between centres.
     cubes = ecc.minkowski_curves(image, [0], spacing=(1, 2, 3))
     np.testing.assert_allclose(cubes.values[:, 0], [3 * 8 * 15, 2 * (24 + 45 + 120), 13, 1])
     vertices = ecc.minkowski_curves(image, [0], spacing=(1, 2, 3), connectivity=1)
@@ -227,7 +227,6 @@ def test_blocks_of_large_images(shape, dtype, cubes):
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)], ids=["contiguous", "interleaved"])
 def test_stacks_of_images_in_one_call(order, connectivity):
     stack = np.random.default_rng(4).integers(0, 9, (40, 30, 20)).astype(np.float32)
-    # one after the other, and interleaved
     inverse = np.argsort(order)
     images = np.ascontiguousarray(stack.transpose(order)).transpose(inverse)
     options = {"connectivity": connectivity}

@@ -7,7 +7,7 @@ from training_cases import batch, made, training_cases  # noqa: E402
 
 pytestmark = [
     pytest.mark.gpu,
-    # torch gives many while it compiles and captures: of its own graphs, and of what is deprecated
+    # While torch compiles and captures, it warns of its own graphs and of what is deprecated.
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),

@@ -328,7 +328,7 @@ class TestSpacing:
             ({**TAGS, "resolutionunit": "CENTIMETER"}, {"Y": 0.5, "X": 0.25}, "centimeter"),
             ({**TAGS, "resolutionunit": "INCH"}, {"Y": 0.5, "X": 0.25}, "inch"),
             ({**TAGS, "resolutionunit": "NONE"}, {"Y": 0.5, "X": 0.25}, ""),
-            # the unit in tifffile's description is that of the resolution, too, which says inches
+            # The unit of tifffile's description is also that of the resolution, which says inches.
             ({**TAGS, **NAMED}, {"Z": 1.5, "Y": 0.5, "X": 0.25}, "micrometer"),
             (
                 {**TAGS, **NAMED, "resolutionunit": "CENTIMETER"},

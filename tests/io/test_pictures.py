@@ -48,7 +48,7 @@ class TestFormats:
         path = tmp_path / f"a.{suffix}"
         content = imagecodecs.jpeg2k_encode(image, codecformat=suffix, reversible=True, level=0)
         path.write_bytes(content)
-        if dtype == "u1" or image.ndim == 2:  # Pillow keeps 8 bits of colours
+        if dtype == "u1" or image.ndim == 2:  # Pillow keeps 8 bits of colours.
             with Image.open(path) as other:
                 np.testing.assert_array_equal(np.asarray(other), image)
         file = read_file(path)

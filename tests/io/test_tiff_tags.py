@@ -30,7 +30,7 @@ class TestLengths:
     @pytest.mark.parametrize(
         ("options", "described", "spacing"),
         [
-            (CM, {"spacing": 0.5, "unit": "um"}, (0.5, 0.25, 0.25)),  # FileOpener of ImageJ
+            (CM, {"spacing": 0.5, "unit": "um"}, (0.5, 0.25, 0.25)),  # As ImageJ reads it.
             ({"resolution": (1, 1)}, {"spacing": 0.5, "unit": "um"}, (0.5, 1.0, 1.0)),
             ({"resolution": (4, 4)}, {"spacing": -0.5, "unit": "um"}, (0.5, 0.25, 0.25)),
             (PRINT, {"spacing": 0.5, "unit": "inch"}, (0.5, 1 / 72, 1 / 72)),
@@ -51,7 +51,7 @@ class TestLengths:
     @pytest.mark.parametrize(
         ("tag", "text", "spacing", "unit"),
         [
-            (34682, FEI, {"Y": 2.5e-8, "X": 1.25e-8}, "meter"),  # FEI and Thermo Fisher
+            (34682, FEI, {"Y": 2.5e-8, "X": 1.25e-8}, "meter"),  # FEI and Thermo Fisher write it.
             (34680, FEI, {"Y": 2.5e-8, "X": 1.25e-8}, "meter"),
             (34118, ZEISS, {"Y": 1.25, "X": 1.25}, "nanometer"),
             (34118, ZEISS_OLD, {"Y": 0.5, "X": 0.5}, "micrometer"),

@@ -14,7 +14,7 @@ import pytest
 
 try:
     import qtpy.QtWidgets  # noqa: F401
-except ImportError as error:  # Qt's system libraries
+except ImportError as error:  # Qt's system libraries may be missing.
     WHY_NOT = f"Qt cannot be loaded ({error}): sh tools/ensure_system.sh"
     collect_ignore_glob = ["test_*.py"]
 else:

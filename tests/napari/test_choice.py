@@ -109,7 +109,7 @@ def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
     assert layer.name == "coins ≥ 128, 5 chosen"
     every = label(coins() >= 128, np.ones((3, 3)))[0]
     wanted = every[tuple(classes.birth_points[list(model.chosen)].T)]
-    # Holes of noise, of which none of these lasts, are filled
+    # Holes of noise, of which none of these lasts, are filled.
     assert_array_equal(layer.data > 0, binary_fill_holes(np.isin(every, wanted)))
     outline = viewer.layers["chosen"]
     points = np.argwhere(outline.data) + outline.translate.astype(int)

@@ -105,7 +105,7 @@ def test_curves_that_differ_are_not_compared(pattern):
         ecc.euler_curve(noise(0, 1.0), 16, boundary=b) for b in ("closed", "periodic")
     )
     curves = {"closed": closed, "superlevel": periodic}
-    # one group, two, and one of each
+    # However they are grouped, curves must have one boundary.
     with pytest.raises(ValueError, match=r"agree in `boundary`.* 'periodic' in `superlevel`"):
         compare_groups(curves, pattern)
 

@@ -83,7 +83,7 @@ def test_followed_components(min_persistence):
     labels, tracks = actions.follow_components(Image(movie), 100.0, min_persistence=min_persistence)
     found = [label(frame >= 100, np.ones((3, 3)))[0] for frame in movie]
     if min_persistence:
-        # The speck never lasts. The second disc does not shortly before it merges
+        # The speck never lasts, nor does the second disc shortly before it merges.
         pairs = [ecc.persistence_pairs(frame, superlevel=True) for frame in movie]
         lasts = [np.sum((at.persistence >= 140) & (at.dimensions == 0)) for at in pairs]
         assert lasts[0] == 2

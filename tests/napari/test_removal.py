@@ -94,7 +94,7 @@ def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages
         controller.request()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     assert controller.running
-    # napari would wait for the blocks if the set were shown before they have been read
+    # napari would wait for the blocks if the set were shown before they have been read.
     assert not any(layer.name.startswith("slow ") for layer in viewer.layers)
     if how == "dock":
         viewer.window.remove_dock_widget(panel)

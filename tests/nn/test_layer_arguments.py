@@ -9,19 +9,19 @@ pytest.importorskip("torch")
 from ecc_core import nn
 
 ORDER = (
-    # levels
+    # Levels.
     *("count", "thresholds", "heights", "range", "sharpness", "p"),
-    # what is computed at them
+    # What is computed at them.
     *("directions", "direction_scale", "scale", "min_persistence", "extension"),
     *("window", "stride", "padding"),
-    # sets, and the grid
+    # Sets, and the grid.
     *("superlevel", "connectivity", "spacing", "n_spatial"),
-    # results
+    # Results.
     *("normalize", "hard"),
-    # what is learned
+    # What is learned.
     *("learn_thresholds", "learn_heights", "learn_sharpness"),
     *("learn_directions", "learn_direction_scale", "learn_scale"),
-    # parameters
+    # The memory of parameters.
     *("device", "dtype"),
 )
 LAYERS = [name for name in nn.__all__ if name.endswith(("Layer", "Map"))]

@@ -61,7 +61,7 @@ def test_errors():
         BettiError(num_classes=0)
 
 
-@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # Lightning uses it
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # Lightning uses it.
 def test_lightning_of_the_guide(tmp_path):
     lightning = pytest.importorskip("pytorch_lightning", reason="Lightning is not installed")
     names = {"nn": torch.nn, "torch": torch}

@@ -224,7 +224,7 @@ def test_porous_media_follow_theory(study):
     assert 0.3 < off["surface", "exact, connectivity 3"] < 0.6  # Steps have 3/2 of the surface.
     # Steps have 4/pi of the perimeter.
     assert 0.15 < off["perimeter", "exact, connectivity 2"] < 0.35
-    # Grains that do not meet yet: so many, of their own size
+    # Grains that do not meet yet are counted one by one, each with its own size.
     few = porous_media.expected(3, np.array([1e-3]), 0.5)
     np.testing.assert_allclose(few["euler"], 0.5, rtol=1e-6)
     np.testing.assert_allclose(few["mean_breadth"], 0.5 * 2e-3, rtol=1e-6)

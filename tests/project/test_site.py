@@ -47,7 +47,7 @@ def build(source: Path, target: Path, builder: str = "html", **settings: object)
     return warnings.getvalue()
 
 
-@pytest.mark.slow  # `make docs`, which a workflow runs for every change, finds the same faults
+@pytest.mark.slow  # `make docs`, which a workflow runs for every change, finds the same faults.
 @pytest.mark.filterwarnings("ignore")  # Sphinx and its extensions may warn.
 @pytest.mark.parametrize("builder", ["dummy", "html"])
 def test_site_builds(tmp_path, builder):

@@ -48,7 +48,7 @@ SHAPES = {
     "square": grid_of_triangles(9),
     "fan of 16": fan(16),
     "fan of 17": fan(17),
-    "fan of 95": fan(95),  # 127 triangles with those that are repeated
+    "fan of 95": fan(95),  # It has 127 triangles with those that are repeated.
     "more triangles than neighbours": CONE,
 }
 

@@ -123,7 +123,7 @@ def test_large_integers_are_not_rounded():
     np.testing.assert_array_equal(coefficients, [1, 0, 0])
     image = image[[1, 0, 1, 2, 1]]
     np.testing.assert_array_equal(reference.euler_curve(image, thresholds), [1, 2, 2, 1])
-    # 2.0**53 + 2 is the next double; 2.0**63 lies above everything
+    # 2.0**53 + 2 is the next double; 2.0**63 lies above everything.
     np.testing.assert_array_equal(
         reference.euler_curve(image, np.array([2.0**53, 2.0**53 + 2, 2.0**63])), [1, 2, 1]
     )

@@ -15,7 +15,7 @@ from ecc_core.errors import BackendError
 
 STAGED_BYTES = 1 << 16  # Up to this size, our own copies take less time than those of CuPy.
 HERE = nullcontext()
-# cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost and cudaMemcpyDeviceToDevice
+# CUDA's cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost and cudaMemcpyDeviceToDevice.
 TO_DEVICE = 1
 TO_HOST = 2
 WITHIN_DEVICE = 3
@@ -227,7 +227,7 @@ def has_nan(view: ArrayView, mask: Any) -> bool:
     values = view.array
     bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
     if mask is not None:
-        bad &= mask.view(np.uint8) != 0  # True is any byte but 0
+        bad &= mask.view(np.uint8) != 0  # Any byte but 0 is true.
     return bool(bad.any())
 
 

@@ -48,7 +48,7 @@ class Struct:
         """Return a structure as integers; fields that are not given are zero."""
         found = np.zeros(1, self.dtype)
         found[0] = tuple((self._zero | fields).values())
-        for name, value in fields.items():  # NumPy would drop fractions, and NumPy 1 wraps integers
+        for name, value in fields.items():  # NumPy drops fractions, and NumPy 1 wraps.
             fitting = self._ranges.get(name)
             if fitting is None or (type(value) in (int, bool) and value in fitting):
                 continue

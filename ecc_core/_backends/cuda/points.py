@@ -11,7 +11,8 @@ from ecc_core._backends.cuda.samples import THREADS, Samples
 POINTS = Struct("points.cuh", "Points")
 WARPS = THREADS // 32
 COLUMNS = 30  # Columns that a warp owns.
-WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
+WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]
+"""Types of samples of 64 bits."""
 RESIDENT = {True: 3, False: 2}
 """Blocks that must fit on a multiprocessor, by whether images have a single slice."""
 SLICES_A_WARP = (16, 128)  # The fewest slices of a warp, and the most.

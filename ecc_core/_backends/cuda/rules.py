@@ -111,8 +111,8 @@ class PairRule(NamedTuple):
     dense: Line = NO_LINE
     # The threshold of each code: the code of a key that does not reach it is one less.
     table: Array = NOTHING
-    bins: Array = NOTHING  # CELLS and PIECES: the bin of each code
-    pieces: Array = NOTHING  # PIECES: ``low, scale`` of each piece, whose guess is a code
+    bins: Array = NOTHING  # The bin of each code, for CELLS and PIECES.
+    pieces: Array = NOTHING  # ``low, scale`` of each piece, whose guess is a code.
 
     def memory(self) -> NDArray[np.uint8]:
         """Return what the kernels read from global memory."""

@@ -81,5 +81,5 @@ def _place(grid: Grid, letters: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _words(numbers: np.ndarray | list[float]) -> str:
-    plain = [float(number) + 0.0 for number in numbers]  # -0.0 becomes 0.0
+    plain = [float(number) + 0.0 for number in numbers]  # This turns -0.0 into 0.0.
     return " ".join(map(repr, plain))

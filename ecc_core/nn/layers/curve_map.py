@@ -195,7 +195,7 @@ class EulerCurveMap(CalibratedLayer):
             if by_kernels is not None:
                 return by_kernels / side if self.normalize == "side" else by_kernels
         maps = [self._map(image, mask, side, before, positions) for side in self.window]
-        # (..., channel, *positions, scales, n), without a copy for one scale
+        # The shape is (..., channel, *positions, scales, n). A single scale needs no copy.
         features = maps[0].unsqueeze(-2) if len(maps) == 1 else torch.stack(maps, -2)
         shape = features.shape
         if self.normalize == "batch":

@@ -81,7 +81,8 @@ def test_values_at_both_ends_of_a_dtype(emulator, dtype, ends, superlevel):
     filtrations = filtrations_of(2, None, superlevel, "raise")
     surface = emulator.backend.surface.surface
     found = np.asarray(surface(guarded(first), guarded(second), thresholds, filtrations))
-    exact = np.array(second.ravel().tolist(), object).reshape(first[0].shape)  # Python's numbers
+    # Python's numbers do not wrap.
+    exact = np.array(second.ravel().tolist(), object).reshape(first[0].shape)
     expected = np.empty(found.shape[1:], int)
     for i, j in np.ndindex(*expected.shape):
         a, b = thresholds[0][i], thresholds[1][j].item()

@@ -27,7 +27,7 @@ PART = (slice(1, 4), slice(2, 7), slice(0, 6))
 
 def write_tiff(path: Path, volume: np.ndarray, *, imagej: bool = False) -> None:
     channels = volume.ndim > 3
-    stored = np.moveaxis(volume, 0, 1) if channels else volume  # ImageJ keeps ZCYX
+    stored = np.moveaxis(volume, 0, 1) if channels else volume  # ImageJ keeps ZCYX.
     metadata = {"axes": "ZCYX" if channels else "ZYX", "spacing": 2.0, "unit": "mm"}
     tifffile.imwrite(path, stored, imagej=imagej, metadata=metadata, **TIFF)
 

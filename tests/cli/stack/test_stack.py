@@ -122,7 +122,7 @@ class Meeting:
     [
         (["--workers", "1"], 1),
         (["--workers", "3"], 3),
-        (["--workers", "3", "--max-memory", "700"], 2),  # 5 times 64 bytes for each block
+        (["--workers", "3", "--max-memory", "700"], 2),  # Each block takes 5 times 64 bytes.
     ],
 )
 def test_workers_and_memory(stack, image, monkeypatch, means, most):

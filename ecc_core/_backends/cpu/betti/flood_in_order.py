@@ -328,7 +328,7 @@ def flood(order, rows, forks, values, least, never, labelled):
     for i in range(order.size):
         prefetch_rows(labels, np.int64(order[min(i + AHEAD, order.size - 1)]), rows.firsts)
         place = np.int64(order[i])
-        fork = never - 1 - np.int64(labels[np.uint64(place)])  # -1 if the point is no fork
+        fork = never - 1 - np.int64(labels[np.uint64(place)])  # It is -1 if the point is no fork.
         oldest = np.int64(-1)
         if 0 <= fork < links.size:
             link = np.uint64(links[np.uint64(fork)])

@@ -80,7 +80,8 @@ def _link(ndim: int, connectivity: int) -> Link:
 
 
 LINKS = {(n, connectivity): _link(n, connectivity) for n in (2, 3) for connectivity in (1, n)}
-_BY_SIZE = {len(link.ends): link for link in LINKS.values()}  # 4, 8, 6, 26
+_BY_SIZE = {len(link.ends): link for link in LINKS.values()}
+"""Links by their number of ends: 4, 8, 6 or 26."""
 
 
 def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -139,6 +139,6 @@ def write_levels(bits, sign, negative, floating, flip, levels):
     levels = bare(levels)
     for i in range(bits.size):
         own = np.uint32(bits[i])
-        if floating and own == sign:  # -0.0
+        if floating and own == sign:  # These are the bits of -0.0.
             own = np.uint32(0)
         levels[i] = ordered_key(own, sign, negative) ^ flip

@@ -185,7 +185,7 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     kind = unsigned(dtype)
     top = int(np.iinfo(kind).max)
     ordinals = ordered_keys(levels.values).astype(np.int64)
-    # reached[k]: values that have entered once k levels are reached
+    # Entry k is the number of values that have entered once k levels are reached.
     reached = np.append(0, top + 1 - ordinals[::-1] if levels.superlevel else ordinals + 1)
     descending = levels.superlevel != cubes
     flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)

@@ -343,7 +343,7 @@ def count_sets(bits, geometry, sides, cubes, volume, scratch, histograms):
             valid[y * row_step + word] = own
     framed = cubes and low[2]
     corner = np.int64(not cubes and high[1] and high[2] and (high[0] or not volume))
-    before = 0 if cubes and low[1] else 1  # 0 if the row before the block has cells, too
+    before = 0 if cubes and low[1] else 1  # The row before may have cells, too.
     size = (rows + 1 - before) * row_step
     count = (rows + 2 - before) * row_step + 1
     for z in range(0 if volume and cubes and low[0] else 1, slices + 1):

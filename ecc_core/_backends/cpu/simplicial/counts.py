@@ -21,7 +21,7 @@ from numba.core import types
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel
 
-LANES = 32  # 16-bit codes of a point fill a cache line
+LANES = 32  # So many 16-bit codes of a point fill a cache line.
 UNROLLED = 4  # Simplices of 2 to so many points have operations of their own.
 
 

@@ -51,7 +51,7 @@ def _star_summer(lanes: int) -> Any:
             is_lower = builder.zext(builder.icmp_signed("<", other, p), llvm.I64)
             limit = limits.load(row(is_lower), lanes)
             is_before = builder.icmp_unsigned("<", codes.load(row(other), lanes), limit)
-            mask = builder.sext(is_before, masks_type)  # -1 in orders in which it comes before
+            mask = builder.sext(is_before, masks_type)  # It is -1 where it comes before.
             masks.store(mask, row(place))
             builder.store(builder.add(builder.load(slot), mask), slot)
         with cgutils.for_range(builder, length_of(builder, triangles, start)) as loop:

@@ -102,7 +102,7 @@ def _look(builder: Any, lists: llvm.Elements, first: Any, number: Any) -> Any:
     wanted = llvm.each(builder, builder.trunc(number, lists.element), LINE)
     same = builder.icmp_signed("==", lists.load(first, LINE), wanted)
     word = builder.zext(builder.bitcast(same, ir.IntType(LINE)), llvm.I64)
-    return builder.cttz(word, ir.Constant(llvm.I1, 0))  # 64 if no bit is set
+    return builder.cttz(word, ir.Constant(llvm.I1, 0))  # It is 64 if no bit is set.
 
 
 def _found(builder: Any, lists: llvm.Elements, starts: Any, point: Any, number: Any) -> Any:
