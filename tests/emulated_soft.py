@@ -10,10 +10,10 @@ import torch
 from fake_cupy import fake_cupy
 
 import ecc_core._torch
+import ecc_core._torch.cpu
 import ecc_core._torch.curve  # This registers the operators.
 from ecc_core.nn import loss
 from ecc_core.nn.layers import _calibrated
-from ecc_core.nn.layers import transform as transform_layer
 
 
 def soft_modules(emulator):
@@ -51,15 +51,17 @@ def soft_modules(emulator):
 
 def sender(soft, monkeypatch):
     """Return a context in which layers and losses on the CPU use the modules for CUDA devices."""
-    for name in ("cuda_layers", "cuda_losses", "cuda_transforms"):
+    for name in ("cuda_layers", "cuda_losses"):
         monkeypatch.setattr(ecc_core._torch, name, getattr(soft, name), raising=False)
+    fused = "fused_transform", soft.cuda_transforms.fused_transform
 
     @contextmanager
     def send():
         with monkeypatch.context() as patch:
             patch.setattr(torch.Tensor, "is_cuda", True, raising=False)
-            for module in (_calibrated, transform_layer, loss):
+            for module in (_calibrated, loss):
                 patch.setattr(module, "has_kernels", lambda _: True)
+            patch.setattr(ecc_core._torch.cpu, *fused)
             yield
             assert soft.launched
         soft.launched.clear()

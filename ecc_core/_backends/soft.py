@@ -42,6 +42,21 @@ class Projected(NamedTuple):
     sharpness: Tensor
 
 
+class Transformed(NamedTuple):
+    """The checked arguments of a transform.
+
+    `weights` are (..., spatial), and `directions` (k, d) may have any length.
+    """
+
+    weights: Tensor
+    directions: Tensor
+    heights: Tensor
+    sharpness: Tensor
+    connectivity: int
+    extension: str
+    spacing: tuple[float, ...]
+
+
 class SoftShapes(NamedTuple):
     """A batch of simplicial complexes, and what their soft transforms are computed from.
 
@@ -121,11 +136,22 @@ class SoftCurves(Protocol):
         """Curves (batch, k, n) of heights, and their derivatives by height and by sharpness."""
 
     def projection_gradients(
-        self, given: Projected, upstream: Tensor, of_weights: bool
+        self, given: Projected, upstream: Tensor, images_a_group: int, of_weights: bool
     ) -> tuple[Tensor, Tensor]:
-        """Gradients of the weights and, for each image, of the vectors: (batch, k, d).
+        """Gradients of the weights and, for each group of images, of the vectors: (groups, k, d).
 
-        Those of the weights are undefined unless `of_weights`.
+        Groups are images that follow each other. Gradients of the weights are undefined unless
+        `of_weights`.
+        """
+
+    def fused_transform(
+        self, given: Transformed, step: Tensor | None, is_logarithm: bool
+    ) -> Tensor | None:
+        """Transforms (..., k, n) in one function of autograd, or None if operators must do it.
+
+        With a step, heights are the free numbers from which increasing levels are computed. With
+        `is_logarithm` the sharpness is given by its logarithm. The caller has excluded compiled
+        graphs, `torch.func` and tensor subclasses.
         """
 
     def simplicial_curves(self, given: SoftShapes) -> Tensor:

@@ -1,7 +1,10 @@
-"""Soft curves and transforms on the CPU, as sums over points weighted by their coefficients."""
+"""Soft curves on the CPU, as sums over points weighted by their coefficients.
+
+With the transforms of `host_transforms.py` and the complexes of `host_shapes.py`, this module is
+what computes on the CPU.
+"""
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,14 +14,18 @@ from torch import Tensor
 
 from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
-from ecc_core._backends.cpu.soft.coefficients import Cells
 from ecc_core._backends.cpu.soft.sums import Sums
-from ecc_core._backends.cpu.soft.transform import Projection
-from ecc_core._backends.soft import Projected, SoftImages
+from ecc_core._backends.soft import SoftImages
 from ecc_core._request.filtration import Filtration
 from ecc_core._torch.cells import coefficients_of, filtration
+from ecc_core._torch.host_parameters import check_levels, doubles
 from ecc_core._torch.host_shapes import simplicial_curves as simplicial_curves
 from ecc_core._torch.host_shapes import simplicial_gradients as simplicial_gradients
+from ecc_core._torch.host_transforms import by_orthant as by_orthant
+from ecc_core._torch.host_transforms import fused_transform as fused_transform
+from ecc_core._torch.host_transforms import gradients_by_orthant as gradients_by_orthant
+from ecc_core._torch.host_transforms import projection_gradients as projection_gradients
+from ecc_core._torch.host_transforms import projections as projections
 from ecc_core._torch.threads import threads
 from ecc_core.errors import NAN_MESSAGE, NAN_SHOWN_MESSAGE
 
@@ -42,8 +49,9 @@ def _sums(values: Array, weights: Array, images: SoftImages) -> tuple[Tensor, Te
 
     `values` are those of the sublevel filtration and `weights` the coefficients of the points.
     """
-    levels = _doubles(images.thresholds)
-    slope = _checked(levels, images.sharpness, "thresholds")
+    levels = doubles(images.thresholds)
+    slope = float(images.sharpness)
+    check_levels(levels, slope, "thresholds")
     sign = -1 if images.superlevel else 1
     sums = Sums(
         values=_points(values),
@@ -79,72 +87,13 @@ def gradient(
     elif not coefficients.shape[1]:
         weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
-    levels = sign * _doubles(images.thresholds)
+    levels = sign * doubles(images.thresholds)
     slope = float(images.sharpness)
     sums = Sums(
         values=_points(values), weights=weights, levels=levels, sharpness=slope, workers=threads()
     )
-    found = sums.gradients(-sign * _doubles(upstream), double)
+    found = sums.gradients(-sign * doubles(upstream), double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
-
-
-def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    return torch.from_numpy(Cells(weights.numpy(), connectivity, extension, threads()).sums())
-
-
-def gradients_by_orthant(
-    weights: Tensor, upstream: Tensor, connectivity: int, extension: str
-) -> Tensor:
-    cells = Cells(weights.numpy(), connectivity, extension, threads())
-    return torch.from_numpy(cells.gradients(upstream.numpy()))
-
-
-def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
-    projection = _projection(given)
-    _checked(projection.levels, given.sharpness, "heights")
-    if not np.isfinite(projection.directions).all():
-        raise ValueError("`directions` must be finite and not zero")
-    if not np.isfinite(projection.weights).all():
-        raise ValueError("`weights` must be finite")
-    curve, slopes, spreads = map(
-        torch.from_numpy, projection.curves().astype(projection.weights.dtype)
-    )
-    return curve, slopes, spreads
-
-
-def projection_gradients(
-    given: Projected, upstream: Tensor, of_weights: bool
-) -> tuple[Tensor, Tensor]:
-    found = _projection(given).gradients(_doubles(upstream), of_weights)
-    by_weights, by_directions = map(torch.from_numpy, found)
-    return by_weights.view(given.weights.shape), by_directions.to(given.weights.dtype)
-
-
-def _projection(given: Projected) -> Projection:
-    weights = given.weights.flatten(2).numpy()
-    vectors = _doubles(given.vectors)
-    places = _places(tuple(given.weights.shape[2:]))
-    levels = _doubles(given.heights)
-    sharpness = float(given.sharpness)
-    return Projection(
-        weights=weights,
-        positions=places,
-        directions=vectors,
-        levels=levels,
-        sharpness=sharpness,
-        workers=threads(),
-    )
-
-
-@lru_cache(maxsize=4)
-def _places(grid: tuple[int, ...]) -> Floats:
-    """Return the positions (d, points) of a grid, relative to its centre.
-
-    They are cached because a layer needs the same ones in every step.
-    """
-    places = np.indices(grid, np.float64).reshape(len(grid), -1)
-    places -= places[:, -1:] / 2
-    return places
 
 
 def _values(images: SoftImages) -> Array:
@@ -179,17 +128,3 @@ def _coefficients(values: Array, connectivity: int) -> Array:
             raise
         raise ValueError(NAN_SHOWN_MESSAGE) from None
     return _points(found.reshape(values.shape))
-
-
-def _doubles(numbers: Tensor) -> Floats:
-    return numbers.numpy().astype(np.float64, order="C")
-
-
-def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:
-    """Return the sharpness as a float; refuse levels that are NaN and a wrong sharpness."""
-    if np.isnan(levels).any():
-        raise ValueError(f"`{name}` must not contain NaN, got NaN")
-    slope = float(sharpness)
-    if not 0 < slope < math.inf:
-        raise ValueError(f"`sharpness` must be positive and finite, got {slope:g}")
-    return slope

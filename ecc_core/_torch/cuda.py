@@ -22,6 +22,7 @@ from ecc_core._backends.soft import SoftImages, SoftShapeGradients, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
 from ecc_core._torch.cuda_small_curves import passes_of, small_curve
+from ecc_core._torch.cuda_transforms import fused_transform as fused_transform
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.host_shapes import raise_for_values
 from ecc_core._torch.operators import gradients_in_torch

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.transform_steps import Form, plan_steps
+from ecc_core._backends.soft import Transformed
 from ecc_core._torch import cuda_steps
 from ecc_core._torch.cuda_steps import Step
 from ecc_core._torch.increasing import increasing_in_torch
-from ecc_core._torch.transform import Transformed, transform
+from ecc_core._torch.transform import transform
 
 
 def fused_transform(

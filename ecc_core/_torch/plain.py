@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ecc_core._backends.soft import Projected, SoftImages
+from ecc_core._backends.soft import Projected, SoftImages, Transformed
 from ecc_core._torch.cells import Ties, coefficients_of, filtration
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 
@@ -82,19 +82,24 @@ def projections(given: Projected) -> Sums:
 
 
 def projection_gradients(
-    given: Projected, upstream: Tensor, of_weights: bool
+    given: Projected, upstream: Tensor, images_a_group: int, of_weights: bool
 ) -> tuple[Tensor, Tensor]:
     heights, weights = _projected(given)
     rows = upstream.transpose(0, 1)
     slopes = weights * sums_of_slopes(heights, rows, given.heights, given.sharpness)
     places = positions(given.weights.shape[2:], given.vectors)
     by_vectors = -_product(slopes, places.T).transpose(0, 1)
+    by_vectors = by_vectors.reshape(-1, images_a_group, *given.vectors.shape).sum(1)
     by_weights = torch.zeros_like(given.weights)
     if of_weights:
         entered = _sums_of_steps(heights, rows, given.heights, given.sharpness)
         orthants = orthants_of(given.vectors)
         by_weights.flatten(2).index_add_(1, orthants, entered.transpose(0, 1))
     return by_weights, by_vectors
+
+
+def fused_transform(given: Transformed, step: Tensor | None, is_logarithm: bool) -> None:
+    """Leave transforms to operators, since there are no kernels for all passes."""
 
 
 def sums(values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor) -> Sums:

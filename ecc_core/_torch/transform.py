@@ -5,31 +5,16 @@ of a cell is the highest.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ecc_core._backends import soft_curves
-from ecc_core._backends.soft import Projected
+from ecc_core._backends.soft import Projected, Transformed
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core._torch.routes import bypasses_torch, is_plain
-
-
-class Transformed(NamedTuple):
-    """The checked arguments of a transform.
-
-    `weights` are (..., spatial), and `directions` (k, d) may have any length.
-    """
-
-    weights: Tensor
-    directions: Tensor
-    heights: Tensor
-    sharpness: Tensor
-    connectivity: int
-    extension: str
-    spacing: tuple[float, ...]
 
 
 def shape_of(given: Transformed) -> tuple[int, ...]:
@@ -46,6 +31,22 @@ def transform(given: Transformed) -> Tensor:
     values, *_ = soft_projection(owned, vectors, given.heights, given.sharpness)
     found: Tensor = values.reshape(shape_of(given))
     return found
+
+
+def fused_transform(
+    given: Transformed, step: Tensor | None = None, is_logarithm: bool = False
+) -> Tensor | None:
+    """Return transforms (..., k, n) in one function of autograd, or None if operators must do it.
+
+    With a step, `heights` are the free numbers from which increasing levels are computed. With
+    `is_logarithm`, the sharpness is given by its logarithm.
+    """
+    if not bypasses_torch((*given[:4], step)):
+        return None
+    if not given.weights.is_cuda and given.weights.device.type != "cpu":
+        return None
+    # torch.compile, for which the first line returns, could not trace this.
+    return soft_curves(given.weights.device.type).fused_transform(given, step, is_logarithm)
 
 
 def unit(directions: Tensor) -> Tensor:
@@ -137,7 +138,8 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 4
     needed = ctx.needs_input_grad
-    found = soft_projection_backward(gradient, *ctx.saved_tensors, needed[0], needed[3])
+    images = max(gradient.shape[0], 1)
+    found = soft_projection_backward(gradient, *ctx.saved_tensors, images, needed[0], needed[3])
     by_weights, by_vectors, by_height, by_sharpness = found
     return (
         by_weights if needed[0] else None,
@@ -178,11 +180,11 @@ def soft_projection(
 
 
 def _fake_backward(gradient: Tensor, *saved: Any) -> tuple[Tensor, ...]:
-    slopes, _, weights, vectors, *_ = saved
+    slopes, _, weights, vectors, _, _, images_a_group, *_ = saved
     batch = weights.shape[0]
     return (
         weights.new_empty(weights.shape),
-        vectors.new_empty((batch, *vectors.shape)),
+        vectors.new_empty((batch // images_a_group, *vectors.shape)),
         slopes.new_empty(slopes.shape),
         slopes.new_empty((batch,)),
     )
@@ -200,22 +202,26 @@ def soft_projection_backward(
     vectors: Tensor,
     heights: Tensor,
     sharpness: Tensor,
+    images_a_group: int,
     of_weights: bool,
     of_sharpness: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return gradients of the weights, and for each image of vectors, heights and sharpness.
+    """Return gradients of the weights, of vectors, and for each image of heights and sharpness.
 
-    Those of the weights are undefined unless `of_weights`, and those of the sharpness zero unless
-    `of_sharpness`.
+    Those of the vectors are sums over groups of images that follow each other, since it takes
+    longer to compute them for each image. Those of the weights are undefined unless `of_weights`,
+    and those of the sharpness zero unless `of_sharpness`.
     """
     given = Projected(weights, vectors, heights, sharpness)
     if not (weights.numel() and vectors.numel() and heights.numel()):
-        return tuple(x.zero_() for x in _fake_backward(gradient, slopes, spreads, *given))  # type: ignore[return-value]
-    found = soft_curves(weights.device.type).projection_gradients(given, gradient, of_weights)
+        found = _fake_backward(gradient, slopes, spreads, *given, images_a_group)
+        return tuple(x.zero_() for x in found)  # type: ignore[return-value]
+    projection_gradients = soft_curves(weights.device.type).projection_gradients
+    by_weights, by_vectors = projection_gradients(given, gradient, images_a_group, of_weights)
     by_sharpness = (
         (gradient * spreads).sum((1, 2)) if of_sharpness else slopes.new_zeros(len(slopes))
     )
-    return *found, gradient * slopes, by_sharpness
+    return by_weights, by_vectors, gradient * slopes, by_sharpness
 
 
 @operator(lambda *given: _fake(*given[2:])[0], stacked=(0, 2), backward=REFUSED)

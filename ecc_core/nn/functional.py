@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends import has_kernels
+from ecc_core._backends.soft import Transformed
 from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.grids import coordinates
 from ecc_core._torch.routes import bypasses_torch
-from ecc_core._torch.transform import Transformed, shape_of, transform, unit
+from ecc_core._torch.transform import fused_transform, shape_of, transform, unit
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
 from ecc_core.nn._betti import longest_lifetimes, soft_betti_curves
@@ -255,11 +256,5 @@ def soft_euler_transform(
         # Zero, with a graph that reaches all arguments: other ranks of a training step have images.
         zero = weights.sum() + 0 * (vectors.sum() + levels.sum() + slope)
         return zero.expand(shape_of(given))
-    by_kernels = weights.is_cuda and bypasses_torch(given)
-    if by_kernels and has_kernels("cuda"):  # torch.compile cannot trace `has_kernels`.
-        from ecc_core._torch import cuda_transforms
-
-        found = cuda_transforms.fused_transform(given)
-        if found is not None:
-            return found
-    return transform(given)
+    fused = fused_transform(given)
+    return transform(given) if fused is None else fused

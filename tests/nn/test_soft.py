@@ -277,3 +277,20 @@ def test_a_batch_gives_what_its_images_give(shape, count, sharpness):
         for curve, single in zip(found, singles, strict=True)
     ]
     assert torch.equal(torch.stack(gradients_of_each), gradient)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 67])
+@pytest.mark.parametrize("of_weights", [True, False])
+def test_transforms_of_many_images(batch, of_weights):
+    """Odd numbers, and more than are added in single precision, against images one by one."""
+    weights = draw((batch, 9, 40))
+    directions = torch.randn(6, 2, generator=torch.Generator().manual_seed(2))
+    heights = torch.tensor([3.0, -20, 0, 11, -7, 1, 25])
+    found, wanted = leaves([weights, directions, heights, torch.tensor(1.5)])
+    transform = soft_euler_transform(*found[:3], sharpness=found[3])
+    each = [soft_euler_transform(w, *wanted[1:3], sharpness=wanted[3]) for w in wanted[0]]
+    first = 0 if of_weights else 1
+    slopes = gradients(transform, found[first:])
+    expected = gradients(torch.stack(each), wanted[first:])
+    assert relative(transform, torch.stack(each)) < 1e-5
+    assert max(map(relative, slopes, expected)) < 1e-5

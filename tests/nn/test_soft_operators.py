@@ -40,9 +40,9 @@ def test_opcheck_of_the_transform():
     given = draw(2, 4, 2, 3), directions, THRESHOLDS, torch.tensor(3.0)
     opcheck("soft_projection", *map(leaf, given))
     rows = [draw(2, 2, 5) for _ in range(3)]
-    # Gradients of weights and of sharpness are needed or not.
-    for needed in ((True, True), (False, False)):
-        opcheck("soft_projection_backward", *rows, *given, *needed)
+    # Images of a group, and whether gradients of weights and of sharpness are needed.
+    for options in ((2, True, True), (1, False, False)):
+        opcheck("soft_projection_backward", *rows, *given, *options)
 
 
 def test_opcheck_of_exact_curves_and_transforms():

@@ -150,9 +150,9 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def projection_gradients(
-    given: Projected, upstream: Tensor, of_weights: bool
+    given: Projected, upstream: Tensor, images_a_group: int, of_weights: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the weights and, for each image, of the vectors.
+    """Return the gradients of the weights and, for each group of images, of the vectors.
 
     Those of the weights are undefined unless `of_weights`.
     """
@@ -168,6 +168,8 @@ def projection_gradients(
         addresses = (upstream.data_ptr(),), (wanted,), (partial.data_ptr(),)
         soft.launch(calls.by_points, stream, _addresses(given), *addresses)
         soft.launch(calls.vector_totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
+    if images_a_group > 1:
+        by_vectors = by_vectors.view(-1, images_a_group, *given.vectors.shape).sum(1)
     return by_weights, by_vectors
 
 

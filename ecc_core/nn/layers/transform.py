@@ -8,9 +8,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ecc_core._backends import has_kernels
-from ecc_core._torch.routes import bypasses_torch
-from ecc_core._torch.transform import Transformed
+from ecc_core._backends.soft import Transformed
+from ecc_core._torch.transform import fused_transform
 from ecc_core.nn import _exact, functional
 from ecc_core.nn.layers._base import EulerLayer, Hard, Range
 
@@ -144,9 +143,9 @@ class EulerTransformLayer(EulerLayer):
         (..., k, n) tensor
         """
         if self.hard is None:
-            by_kernels = self._by_kernels(weights)
-            if by_kernels is not None:
-                return by_kernels
+            fused = self._fused(weights)
+            if fused is not None:
+                return fused
         heights = self.heights
         soft = functional.soft_euler_transform(
             weights,
@@ -170,11 +169,9 @@ class EulerTransformLayer(EulerLayer):
             self.connectivity,
         )
 
-    def _by_kernels(self, weights: Any) -> Tensor | None:
-        """Transforms in a few launches on a CUDA device, in one function of autograd, else None."""
-        if not (isinstance(weights, Tensor) and weights.is_cuda):
-            return None
-        if weights.dim() < self.n_spatial:
+    def _fused(self, weights: Any) -> Tensor | None:
+        """Transforms in one function of autograd from the parameters on, else None."""
+        if not isinstance(weights, Tensor) or weights.dim() < self.n_spatial:
             return None
         levels, step = self._given_levels("heights")
         given = Transformed(
@@ -186,9 +183,4 @@ class EulerTransformLayer(EulerLayer):
             extension=self.extension,
             spacing=tuple(self.spacing),
         )
-        # torch.compile can trace neither `has_kernels` nor what follows.
-        if not (bypasses_torch((*given[:4], step)) and has_kernels("cuda")):
-            return None
-        from ecc_core._torch import cuda_transforms
-
-        return cuda_transforms.fused_transform(given, step, is_logarithm=True)
+        return fused_transform(given, step, is_logarithm=True)

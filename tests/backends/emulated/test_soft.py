@@ -8,11 +8,11 @@ import torch
 from emulated_soft import drawn
 
 import ecc_core._backends.cuda as cuda_backend
-from ecc_core._backends.soft import Projected, SoftShapes
+from ecc_core._backends.soft import Projected, SoftShapes, Transformed
 from ecc_core._torch import cpu
 from ecc_core._torch.increasing import increasing
 from ecc_core._torch.simplicial import soft_simplices
-from ecc_core._torch.transform import Transformed, add_heights, transform, unit
+from ecc_core._torch.transform import add_heights, transform, unit
 from ecc_core._torch.windows import _Windows, cut_in_torch
 from ecc_core.nn.functional import soft_euler_curve
 
@@ -140,8 +140,12 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
     curves = [part.projections(given) for part in parts]
     torch.testing.assert_close(*curves)
     upstream = torch.ones_like(curves[0][0])
-    slopes = [part.projection_gradients(given, upstream, True) for part in parts]
-    torch.testing.assert_close(*slopes)
+    for images_a_group in (1, len(weights)):
+        slopes = [
+            part.projection_gradients(given, upstream, images_a_group, True) for part in parts
+        ]
+        assert slopes[0][1].shape == (len(weights) // images_a_group, ndim, ndim)
+        torch.testing.assert_close(*slopes)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import torch
 from emulated_soft import drawn
 from layer_cases import CASES, assert_all_near, assert_near, in_double, step
 
-from ecc_core._torch.transform import Transformed
+from ecc_core._backends.soft import Transformed
 
 OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"
 """Cases that share code with the rest."""

@@ -20,6 +20,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft.points import DOUBLE_REACH, whole_vectors
+from ecc_core._backends.cpu.soft.row_products import add_products, combine
 from ecc_core._backends.cpu.soft.step_tables import (
     POINTS_A_TABLE,
     step_workspace,
@@ -36,6 +37,22 @@ LEAST_PART = 1 << 12  # The fewest points that a thread takes at once.
 FEW_TERMS = 1 << 19
 
 
+class Gradients(NamedTuple):
+    """Gradients of curves; those of numbers are sums over groups of images.
+
+    Those of weights and of the sharpness are undefined unless they are asked for.
+    """
+
+    weights: Array
+    """(batch, orthants, points)."""
+    directions: Floats
+    """(groups, k, d)."""
+    levels: Floats
+    """(groups, n)."""
+    sharpness: Floats
+    """(groups,)."""
+
+
 class Projection(NamedTuple):
     """Weights (batch, orthants, points) at positions (d, points), projected on directions (k, d).
 
@@ -49,10 +66,11 @@ class Projection(NamedTuple):
     sharpness: float
     workers: int | None
 
-    def curves(self) -> Floats:
-        """Return curves and their derivatives by level and by sharpness, (3, batch, k, n)."""
+    def curves(self, derivatives: bool = True) -> Floats:
+        """Return curves, and their derivatives by level and by sharpness, (1 or 3, batch, k, n)."""
         order, levels = self._levels()
-        shape = 3, len(self.weights), len(self.directions), order.size
+        kinds = 3 if derivatives else 1
+        shape = kinds, len(self.weights), len(self.directions), order.size
         results: Floats = np.zeros((self._parts()[0], *shape))
 
         def add(given: Any, part: int, piece: tuple[int, int, int, int]) -> None:
@@ -66,21 +84,35 @@ class Projection(NamedTuple):
         unsorted[..., order] = total
         return unsorted
 
-    def gradients(self, upstream: Floats, of_weights: bool) -> tuple[Array, Floats]:
-        """Return the gradients of the weights and, image by image, of the directions (batch, k, d).
+    def gradients(
+        self, upstream: Floats, groups: int, of_weights: bool, of_sharpness: bool
+    ) -> Gradients:
+        """Return gradients by those of curves (batch, k, n).
 
-        Those of the weights are undefined unless `of_weights`.
+        The groups are images that follow each other, and equally many in each.
         """
         order, levels = self._levels()
         by_weights = (np.zeros if of_weights else np.empty)(self.weights.shape, self.weights.dtype)
-        by_directions = np.zeros((self._parts()[0], len(self.weights), *self.directions.shape))
+        parts = self._parts()[0], groups, len(self.directions)
+        by_directions = np.zeros((*parts, self.directions.shape[1]))
+        by_ordered = np.zeros((*parts, order.size))
+        by_sharpness = np.zeros((*parts, order.size))
         ordered = np.ascontiguousarray(upstream[..., order])
+        wanted = of_weights, of_sharpness
 
         def add(given: Any, part: int, piece: tuple[int, int, int, int]) -> None:
-            gradients(given, piece, ordered, of_weights, by_weights, by_directions[part])
+            by_numbers = by_directions[part], by_ordered[part], by_sharpness[part]
+            gradients(given, piece, ordered, wanted, by_weights, by_numbers)
 
         self._share(levels, add)
-        return by_weights, by_directions.sum(0)
+        by_levels: Floats = np.empty((groups, order.size))
+        by_levels[:, order] = by_ordered.sum((0, 2)) * self.sharpness
+        return Gradients(
+            weights=by_weights,
+            directions=by_directions.sum(0) * self.sharpness,
+            levels=by_levels,
+            sharpness=by_sharpness.sum((0, 2, 3)),
+        )
 
     def _levels(self) -> tuple[Places, Floats]:
         """Return the order of the levels, and sorted ones, all finite.
@@ -130,42 +162,6 @@ class Projection(NamedTuple):
         share(pieces, each, threads)
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _sums(weights, tables, distances, first, second, places, count):
-    """Return sums of weight * (s, s', s' * (place - distance)) for two levels.
-
-    Weights are read once for both.
-    """
-    steps, slopes = tables
-    step = steps[first]
-    next_step = steps[second]
-    slope = slopes[first]
-    next_slope = slopes[second]
-    place, next_place = places
-    total = rate = spread = next_total = next_rate = next_spread = steps.dtype.type(0)
-    for p in range(count):
-        weight = weights[p]
-        distance = distances[p]
-        change = weight * slope[p]
-        next_change = weight * next_slope[p]
-        total += weight * step[p]
-        next_total += weight * next_step[p]
-        rate += change
-        next_rate += next_change
-        spread += change * (place - distance)
-        next_spread += next_change * (next_place - distance)
-    return (total, rate, spread), (next_total, next_rate, next_spread)
-
-
-@subroutine(error_model="numpy")
-def _add_sums(sums, sharpness, curve, j):
-    """Add the sums for a level to a curve and its derivatives."""
-    total, slope, spread = sums
-    curve[0, j] += total
-    curve[1, j] += slope * sharpness
-    curve[2, j] += spread
-
-
 @kernel(error_model="numpy")
 def _collect(weights, positions, orthant, first, last, everywhere):
     """Return the points of an orthant that are not zero in all images, or all of them.
@@ -203,20 +199,34 @@ def _collect(weights, positions, orthant, first, last, everywhere):
     return points, own, at
 
 
+@kernel(error_model="numpy", fastmath={"contract", "nsz"})
+def _multiply_by_distances(slopes, heights, distances, levels, near):
+    """Multiply s' by the distance of levels from points; both are taken relative to the first."""
+    low, high, count = near
+    for p in range(count):
+        distances[p] = heights[p] - heights[0]
+    for j in range(low, high):
+        place = slopes.dtype.type(levels[j] - heights[0])
+        row = slopes[j]
+        for p in range(count):
+            row[p] *= place - distances[p]
+
+
 @kernel(error_model="numpy")
 def curves(given, piece, results):
-    """Add to curves, and to their derivatives by the level and by the sharpness.
+    """Add to curves, and to their derivatives by the level and by the sharpness if there is room.
 
     `given` are weights (images, orthants, points), positions (d, points), directions (k, d), their
     orthants, finite and sorted levels, and the sharpness. A `piece` is the first and last point and
-    orthant. `results` has shape (3, images, k, n).
+    orthant. `results` has shape (1 or 3, images, k, n).
     """
     weights, positions, directions, numbers, levels, sharpness = given
     images = len(weights)
     space = step_workspace(weights, levels, sharpness)
-    _, scratch, buffer, steps, slopes = space
-    heights = scratch[0]
-    distances = buffer[1]
+    heights = space[1][0]
+    distances = space[2][1]
+    steps = space[3]
+    slopes = space[4]
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -227,95 +237,129 @@ def curves(given, piece, results):
             for first in range(0, points.size, POINTS_A_TABLE):
                 size = min(POINTS_A_TABLE, points.size - first)
                 projected = at, directions, levels, sharpness
-                low, high, count = tabulate_steps(projected, k, first, first + size, space)
-                for p in range(count):
-                    distances[p] = heights[p] - heights[0]
-                for image in range(images):
-                    own = present[image, first:]
-                    curve = results[:, image, k]
-                    for j in range(low, high, 2):
-                        after = min(j + 1, high - 1)
-                        places = (
-                            own.dtype.type(levels[j] - heights[0]),
-                            own.dtype.type(levels[after] - heights[0]),
-                        )
-                        tables = steps, slopes
-                        one, two = _sums(
-                            weights=own,
-                            tables=tables,
-                            distances=distances,
-                            first=j,
-                            second=after,
-                            places=places,
-                            count=count,
-                        )
-                        _add_sums(one, sharpness, curve, j)
-                        if after > j:
-                            _add_sums(two, sharpness, curve, after)
-                    if high < levels.size:
-                        reached = own[:size].sum()
-                        for j in range(high, levels.size):
-                            curve[0, j] += reached
-
-
-@kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _add_levels(upstream, others, low, high, table, out, count):
-    """Write the sums over the levels of upstream times a row of a table, for two images."""
-    first = out[0]
-    second = out[1]
-    first[:count] = 0
-    second[:count] = 0
-    # Most of the time is spent on reading and writing the sums, so each turn adds four levels.
-    for j in range(low, high, 4):
-        a = j
-        b = min(j + 1, high - 1)
-        c = min(j + 2, high - 1)
-        d = min(j + 3, high - 1)
-        row = table[a]
-        next_row = table[b]
-        third_row = table[c]
-        last_row = table[d]
-        real = table.dtype.type
-        one = real(upstream[a])
-        two = real(upstream[b] * (b > a))
-        three = real(upstream[c] * (c > b))
-        four = real(upstream[d] * (d > c))
-        other_one = real(others[a])
-        other_two = real(others[b] * (b > a))
-        other_three = real(others[c] * (c > b))
-        other_four = real(others[d] * (d > c))
-        for p in range(count):
-            w = row[p]
-            x = next_row[p]
-            y = third_row[p]
-            z = last_row[p]
-            first[p] += one * w + two * x + three * y + four * z
-            second[p] += other_one * w + other_two * x + other_three * y + other_four * z
+                near = tabulate_steps(projected, k, first, first + size, space)
+                low, high, count = near
+                add_products(present, first, steps, low, high, count, 1.0, results[0, :, k])
+                if high < levels.size:
+                    for image in range(images):
+                        results[0, image, k, high:] += present[image, first : first + size].sum()
+                if len(results) == 1:
+                    continue
+                add_products(present, first, slopes, low, high, count, sharpness, results[1, :, k])
+                _multiply_by_distances(slopes, heights, distances, levels, near)
+                add_products(present, first, slopes, low, high, count, 1.0, results[2, :, k])
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _moment(weights, rates, positions):
+def _moment(rates, positions):
     total = 0.0
     for p in range(positions.size):
-        total += positions[p] * (weights[p] * rates[p])
+        total += positions[p] * rates[p]
     return total
 
 
-@kernel(error_model="numpy")
-def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
-    """Write the gradients of the weights, and add to those of the directions image by image.
+@subroutine()
+def _factors(upstream, images, j, is_level, real):
+    """Return the upstream gradients of four images at a level, or zeros for one that is none.
 
-    `given` and `piece` are those of :func:`curves`, `upstream` has shape (images, k, n),
-    `by_weights` that of the weights, and `by_directions` (images, k, d). The gradients of weights
-    are only written if `of_weights`, which takes the points where all weights are zero, too.
+    Images that come again have zeros too.
+    """
+    first, second, third, fourth = images
+    return (
+        real(upstream[first, j] * is_level),
+        real(upstream[second, j] * (is_level and second > first)),
+        real(upstream[third, j] * (is_level and third > second)),
+        real(upstream[fourth, j] * (is_level and fourth > third)),
+    )
+
+
+@kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _changes(own, images, at, factors, slopes, levels, rates, count):
+    """Return the changes of curves with two levels, summed over the points of four images.
+
+    That of a point, times its weight and s', is also added to `rates`.
+    """
+    first = own[images[0], at:]
+    second = own[images[1], at:]
+    third = own[images[2], at:]
+    fourth = own[images[3], at:]
+    slope = slopes[levels[0]]
+    next_slope = slopes[levels[1]]
+    (a, b, c, d), (e, f, g, h) = factors
+    total = next_total = own.dtype.type(0)
+    for p in range(count):
+        w = first[p]
+        x = second[p]
+        y = third[p]
+        z = fourth[p]
+        change = (a * w + b * x + c * y + d * z) * slope[p]
+        next_change = (e * w + f * x + g * y + h * z) * next_slope[p]
+        rates[p] += change + next_change
+        total += change
+        next_total += next_change
+    return total, next_total
+
+
+@kernel(error_model="numpy")
+def _add_changes(upstream, k, groups, own, first, slopes, near, at, by_directions, out):
+    """Add the changes of curves of direction k, summed over groups of images, to ``out[:, k]``.
+
+    `near` is the range of levels near the points of a table, and their number. The weights of these
+    points begin at the place `first` of `own` (images, points). The changes of points, times their
+    positions `at`, are subtracted from ``by_directions[:, k]`` if it is given.
+    """
+    low, high, count = near
+    rates = np.empty(count, own.dtype)
+    size = len(own) // groups
+    for group in range(groups):
+        end = (group + 1) * size
+        for image in range(group * size, end, 4):
+            images = (
+                image,
+                min(image + 1, end - 1),
+                min(image + 2, end - 1),
+                min(image + 3, end - 1),
+            )
+            rates[:] = 0
+            for j in range(low, high, 2):
+                after = min(j + 1, high - 1)
+                factors = (
+                    _factors(upstream[:, k], images, j, True, own.dtype.type),
+                    _factors(upstream[:, k], images, after, after > j, own.dtype.type),
+                )
+                levels = j, after
+                found = _changes(own, images, first, factors, slopes, levels, rates, count)
+                out[group, k, j] += found[0]
+                out[group, k, after] += found[1]
+            if by_directions is None:
+                continue
+            last = min(first + count, at.shape[1])
+            for axis in range(len(at)):
+                by_directions[group, k, axis] -= _moment(rates, at[axis, first:last])
+
+
+@kernel(error_model="numpy")
+def gradients(given, piece, upstream, wanted, by_weights, by_numbers):
+    """Write the gradients of the weights, and add to those of directions, levels and sharpness.
+
+    `given` and `piece` are those of :func:`curves`, `upstream` has shape (images, k, n) and
+    `by_weights` that of the weights. `by_numbers` are sums over groups of images that follow each
+    other: those by directions (groups, k, d) and by levels (groups, k, n), both to be multiplied by
+    the sharpness, and by the sharpness (groups, k, n), to be summed over the levels. `wanted` tells
+    whether to compute gradients of the weights, which takes the points where all weights are zero,
+    too, and of the sharpness.
     """
     weights, positions, directions, numbers, levels, sharpness = given
+    of_weights, of_sharpness = wanted
+    by_directions, by_levels, by_sharpness = by_numbers
     images = len(weights)
-    d = len(positions)
+    groups = len(by_sharpness)
     space = step_workspace(weights, levels, sharpness)
-    _, _, _, steps, slopes = space
+    heights = space[1][0]
+    distances = space[2][1]
+    steps = space[3]
+    slopes = space[4]
     entered = np.empty((2, POINTS_A_TABLE), weights.dtype)
-    rates = np.empty((2, POINTS_A_TABLE), weights.dtype)
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -327,25 +371,21 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
             for first in range(0, points.size, POINTS_A_TABLE):
                 last = min(first + POINTS_A_TABLE, points.size)
                 projected = at, directions, levels, sharpness
-                low, high, count = tabulate_steps(projected, k, first, last, space)
-                for image in range(0, images, 2):
-                    other = min(image + 1, images - 1)
-                    given_two = upstream[image, k], upstream[other, k]
-                    _add_levels(*given_two, low, high, slopes, rates, count)
-                    for i in range(1 + other - image):
-                        row = own[image + i, first:last]
-                        for axis in range(d):
-                            moment = _moment(row, rates[i], at[axis, first:last])
-                            by_directions[image + i, k, axis] -= moment * sharpness
-                    if not of_weights:
-                        continue
-                    _add_levels(*given_two, low, high, steps, entered, count)
-                    for i in range(1 + other - image):
-                        after = given_two[i][high:].sum()
+                near = tabulate_steps(projected, k, first, last, space)
+                low, high, count = near
+                table = own, first, slopes, near, at
+                _add_changes(upstream, k, groups, *table, by_directions, by_levels)
+                if of_sharpness:
+                    _multiply_by_distances(slopes, heights, distances, levels, near)
+                    _add_changes(upstream, k, groups, *table, None, by_sharpness)
+                for image in range(0, images if of_weights else 0, 2):
+                    two = upstream[image : image + 2, k]
+                    combine(two, steps, 0, low, high, count, entered)
+                    for i in range(len(two)):
+                        after = two[i, high:].sum()
                         row = total[image + i, first:last]
-                        found = entered[i]
                         for p in range(row.size):
-                            row[p] += found[p] + after
+                            row[p] += entered[i, p] + after
         if of_weights:
             for image in range(images):
                 row = by_weights[image, orthant, piece[0] : piece[1]]
