@@ -8,7 +8,7 @@
 function filtration({ values, width, height, levels }, connectivity, superlevel) {
   const stride = width + 2;
   const keys = new Int32Array(stride * (height + 2));
-  const firsts = new Int32Array(levels + 1); // where the pixels of each key start in their order
+  const firsts = new Int32Array(levels + 1); // Where the pixels of each key start in their order.
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const value = values[y * width + x];

@@ -1,7 +1,7 @@
 /* Images from files: what the browser reads, PNG of 16 bits, and TIFF. */
 "use strict";
 
-const MOST = 1024; // larger images are averaged down to at most this many pixels a side
+const MOST = 1024; // Larger images are averaged down to at most this many pixels a side.
 
 const inflated = async (bytes) => {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -134,7 +134,7 @@
     }
   }
 
-  let waiting = null; // at most one drawing a frame
+  let waiting = null; // There is at most one drawing a frame.
   function later(what) {
     if (!waiting) requestAnimationFrame(() => (([what, waiting] = [waiting, null]), what()));
     waiting = waiting === filter ? filter : what;

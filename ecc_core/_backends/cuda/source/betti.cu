@@ -10,11 +10,11 @@
 #include "device.cuh"
 #include "volume.cuh"
 
-constexpr bool kSets = ECC_SETS;        // whether the sets are asked for
-constexpr bool kOutside = ECC_OUTSIDE;  // whether complements are, with a frame around the image
-constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
-constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
-constexpr bool kPairs = ECC_PAIRS;      // whether ends of basins are asked for, not counts of keys
+constexpr bool kSets = ECC_SETS;        // Whether the sets are asked for.
+constexpr bool kOutside = ECC_OUTSIDE;  // Whether complements are, with a frame around the image.
+constexpr bool kDiagonal = ECC_WIDE;    // Whether diagonal neighbours are connected in the sets.
+constexpr bool kCounts = ECC_COUNTS;    // Whether blocks count keys in shared memory.
+constexpr bool kPairs = ECC_PAIRS;      // Whether ends of basins are asked for, not counts of keys.
 // Whether it is asked which loops of the complement wind around a torus, which has no frame.
 constexpr bool kTurns = kTorus && kOutside;
 
@@ -30,7 +30,7 @@ struct RawEdge {
 struct Forest {
     int* labels;
     RawEdge* edges;
-    long long* histogram;  // minima less edges of the forest, by key
+    long long* histogram;  // Minima less edges of the forest, by key.
     Word* counts;
     long long room;
     // kPairs: the numbers of edges and of nodes in the order in which they enter.
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const int size = volume.top + 1;
     int* const bins = reinterpret_cast<int*>(memory);
     int* const outside_bins = bins + size;
-    __shared__ int steps[27];  // from a point to the places around it
+    __shared__ int steps[27];  // Steps from a point to the places around it.
     const int step = threadIdx.x;
     if (!kTorus && step < 27) steps[step] = place_beside(volume, 0, step);
     __syncthreads();
@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     number_nodes(const Forest forest, const long long* minima, const unsigned nodes,
                  const Word* joined, Word* numbered) {
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
-    if (kOutside && i == 0) numbered[0] = kRoot;  // the frame
+    if (kOutside && i == 0) numbered[0] = kRoot;  // Node 0 is the frame.
     if (i >= nodes) return;
     const unsigned own = i + kOutside;
     int& label = forest.labels[minima[i]];

@@ -4,17 +4,17 @@
 #include "image.cuh"
 
 struct Bins {
-    const Key* thresholds;  // in increasing order; null for kTable
+    const Key* thresholds;  // In increasing order; null for kTable.
     const int* table;       // kTable: the bin of each of 256 values, beginning with the least one;
                             // kCells: the first threshold of each cell; pairs: the threshold of
-                            // each code, the bin of each, and the lines of pieces (pair_codes.cuh)
-    int count;              // the number of thresholds; bins are 0 to count
+                            // each code, the bin of each, and the lines of pieces (pair_codes.cuh).
+    int count;              // The number of thresholds; bins are 0 to count.
     // kUniform: the bin is near (low + scale * key) * last; kCells: this is the number of the cell.
     float low, scale, last;
     long long first;  // kConsecutive: thresholds are first, first + 1 and so on, as integers
-                      // that to_integer gives (types of up to 32 bits)
-    int span;         // kCells: a power of two; a cell has less than 2 * span thresholds
-    float dense_low, dense_scale, dense_last;  // pairs: a second line (pair_codes.cuh)
+                      // that to_integer gives (types of up to 32 bits).
+    int span;         // kCells: a power of two; a cell has less than 2 * span thresholds.
+    float dense_low, dense_scale, dense_last;  // pairs: a second line (pair_codes.cuh).
 };
 
 ECC_DEVICE bool passed(Key sample, Key threshold) {

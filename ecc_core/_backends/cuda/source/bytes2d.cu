@@ -26,7 +26,7 @@ ECC_DEVICE void scan(const Image& image, int left, int y, int begin, int end, Ro
         Column q[kLaneWidth];
         compare_right(p, right);
         room.wait();
-        load_columns(room.there, q);  // where no rows are left, the result is not used
+        load_columns(room.there, q);  // Where no rows are left, the result is not used.
         const Border border_q = border_of(feed, room.rows(room.there));
         compare_below(p, q, place.bottom, below, maxima);
         combine(right, maxima, below, sides(border_p, beyond),
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int end = min(begin + tiling.chunk, tiling.last), y = max(begin - 1, 0);
     const Room room(memory, warp);
     SlicedFeed feed(image, image.data + index * image.batch, left, y);
-    if (begin < end) feed.ask(room.at(room.here));  // the copy runs while counts are cleared
+    if (begin < end) feed.ask(room.at(room.here));  // The copy runs while counts are cleared.
     const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     if (begin < end) scan(image, left, y, begin, end, room, feed, SlicedCounter(shared.histogram));
     finish(shared.histogram, result, index, false);

@@ -27,7 +27,7 @@ ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, Slic
             feed.ask(room.at(to));
     };
     Column p[kLaneWidth];
-    Numbers3 given_behind[kLaneWidth];  // what slice s - 1 gives to slice s
+    Numbers3 given_behind[kLaneWidth];  // What slice s - 1 gives to slice s.
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) given_behind[x] = zeros();
 
@@ -72,7 +72,7 @@ ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, Slic
             border_p = border_q;
             combine(right, maxima, below, sides(border_m, beyond),
                     sides(owner(border_m, next_row(border_m)), beyond), place, none, deep);
-        } else {  // the last slice is its own next one for cubes, and has none for vertices
+        } else {  // The last slice is its own next one for cubes, and has none for vertices.
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) {
                 behind[x] = kCubes ? kNone : kAll;
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     // few, are spread over all blocks.
     int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
     SlicedUnit unit(tiling, i);
-    SlicedFeed feed = begin(unit);  // the copy runs while counts are cleared
+    SlicedFeed feed = begin(unit);  // The copy runs while counts are cleared.
     const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     while (unit.some()) {
         scan(image, unit, room, feed, SlicedCounter(shared.histogram));

@@ -15,27 +15,27 @@
 typedef ECC_LABEL Label;
 typedef unsigned long long Count;
 
-constexpr bool kLast = ECC_LAST;      // groups enter with the last of their points, else the first
-constexpr bool kSuper = ECC_SUPER;    // the largest codes enter first
-constexpr bool kShared = ECC_COPIES;  // whether counts are in shared memory
+constexpr bool kLast = ECC_LAST;      // Groups enter with the last of their points, else the first.
+constexpr bool kSuper = ECC_SUPER;    // The largest codes enter first.
+constexpr bool kShared = ECC_COPIES;  // Whether counts are in shared memory.
 constexpr bool kLabelled = ECC_LABELLED;
-constexpr bool kPaired = ECC_PAIRED;  // whether words have two kinds
-constexpr int kShift = ECC_SHIFT;     // added to values in memory, which gives codes
+constexpr bool kPaired = ECC_PAIRED;  // Whether words have two kinds.
+constexpr int kShift = ECC_SHIFT;     // Added to values in memory, which gives codes.
 constexpr int kPlaces = 4;
 
 struct Cells {
     const Code* data;
     Count* counts;  // (images or regions, kinds, bins)
     const Label* labels;
-    const int* regions;       // the number of each label's region, from 1 on, or 0
-    unsigned long long most;  // the largest label in `regions`
-    long long batch, slice, row, labels_slice;  // steps between codes, and between slices of labels
+    const int* regions;       // The number of each label's region, from 1 on, or 0.
+    unsigned long long most;  // The largest label in `regions`.
+    long long batch, slice, row, labels_slice;  // Steps between codes, and slices of labels.
     int depth, height, width;
     // The range of the highest corner of the cube, along slices, rows and columns.
     int first[3], last[3];
-    int wraps[3];  // whether opposite sides touch, along the same axes
+    int wraps[3];  // Whether opposite sides touch, along the same axes.
     int bins, never_enters, chunk, across, blocks;
-    int spill;  // kPaired: number of units after which a word may overflow
+    int spill;  // kPaired: number of units after which a word may overflow.
 };
 
 template <unsigned... groups>
@@ -52,8 +52,8 @@ struct Groups {
 typedef Groups<ECC_GROUPS> All;
 
 constexpr bool kRows = All::all & 0xCC, kSlices = All::all & 0xF0;
-constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // words of a bin
-constexpr int kPitch = (kWords | 1) * ECC_COPIES;              // words from bin to bin
+constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // Words of a bin.
+constexpr int kPitch = (kWords | 1) * ECC_COPIES;              // Words from bin to bin.
 
 ECC_DEVICE int later(int a, int b) { return kSuper ? min(a, b) : max(a, b); }
 ECC_DEVICE int owner(int a, int b) { return kLast ? later(a, b) : kSuper ? max(a, b) : min(a, b); }
@@ -82,10 +82,10 @@ ECC_DEVICE int index_of(int wraps, int place, int size) {
 
 // Reads a row in one slice after another, from column `x` on.
 struct Line {
-    const Code* codes;  // the first column of the row in the next slice
+    const Code* codes;  // The first column of the row in the next slice.
     const Label* labels;
-    int x, place;        // place: the index of the next slice
-    bool inside, whole;  // whether the row is in the image; whether four codes are read at once
+    int x, place;        // place: the index of the next slice.
+    bool inside, whole;  // Whether the row is in the image; whether four codes are read at once.
 
     ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place) : x(x), place(place) {
         y = index_of(cells.wraps[1], y, cells.height);
@@ -97,7 +97,7 @@ struct Line {
 
     ECC_DEVICE CellRow read(const Cells& cells) {
         CellRow row;
-        const bool again = place == cells.depth;  // the first slice of a periodic image
+        const bool again = place == cells.depth;  // The first slice of a periodic image.
         const bool there = inside && place >= 0 && place < cells.depth + cells.wraps[0];
         const Code* const from = again ? codes - cells.depth * cells.slice : codes;
         const Label* const own = again ? labels - cells.depth * cells.labels_slice : labels;
@@ -130,7 +130,7 @@ struct Line {
 };
 
 struct CellCounter {
-    unsigned shared;  // address of the lane's copy
+    unsigned shared;  // Address of the lane's copy.
     Count* counts;
     int bins, never_enters;
 
@@ -187,7 +187,7 @@ struct VisitBoxes {
     const CellCounter& counter;
     const CellRow (&before)[2], (&after)[2];
     const bool (&counts)[kPlaces];
-    const int before_first;  // kPair if the first point has a pair with the column before the image
+    const int before_first;  // kPair if the first point has a pair with the column before it.
 
     template <unsigned group>
     ECC_DEVICE void operator()(int kind) const {
@@ -202,7 +202,7 @@ struct VisitBoxes {
                         codes[i] = owner(codes[i], (k & 4 ? after : before)[k >> 1 & 1].code[i]);
             }
             const unsigned word = counter.shared + kind / 2 * (4u * ECC_COPIES);
-            int right = before_first;  // the last pair, if it belongs to its right point
+            int right = before_first;  // The last pair, if it belongs to its right point.
 #pragma unroll
             for (int i = 0; i < kPlaces; ++i) {
                 constexpr bool up = kLast != kSuper;

@@ -5,8 +5,8 @@
 typedef unsigned long long Word;
 typedef ECC_CODE Code;
 
-constexpr bool kComplement = ECC_COMPLEMENT;  // points enter from the last key to the first
-constexpr Word kRoot = ~0ull;                 // as in betti.cu
+constexpr bool kComplement = ECC_COMPLEMENT;  // Points enter from the last key to the first.
+constexpr Word kRoot = ~0ull;                 // As in betti.cu.
 
 struct Edge {
     int place, ends;
@@ -55,14 +55,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const unsigned i = blockIdx.x * ECC_THREADS + threadIdx.x;
     if (i < order.listed) {
         const Word entry = order.of_edges[i];
-        unsigned slot = 0;  // the number of the edge among those of its place
+        unsigned slot = 0;  // The number of the edge among those of its place.
         while (slot < i && order.of_edges[i - slot - 1] == entry) ++slot;
         const unsigned index = firsts[place_of(entry)] + slot;
         ordered[i] = edges[index];
         ranks[index] = i;
     }
     if (i < order.nodes + kComplement) joined[i] = kRoot;
-    if (kComplement && i == 0) ages[0] = 0;  // the frame
+    if (kComplement && i == 0) ages[0] = 0;  // Node 0 is the frame.
     if (i >= order.nodes) return;
     const unsigned place = place_of(order.of_minima[i]);
     minima[i] = place;
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // The places where the class of a node is born and dies, or -1.
 struct Class {
     long long birth, death;
-    unsigned born, died;  // keys; `never` of classes that do not die
+    unsigned born, died;  // Keys; `died` is `never` if the class does not die.
 
     ECC_DEVICE Class(const Ordered& forest, unsigned node) {
         const Word minimum = forest.of_minima[node], link = forest.joined[node] >> 32;

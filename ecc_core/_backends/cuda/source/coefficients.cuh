@@ -21,11 +21,11 @@
 // As in coefficients.py.
 struct Coefficients {
     signed char* out;                // (images, slices, rows, columns); kCounts: unused
-    unsigned long long* counts;      // kCounts: (images, thresholds + 1), zero at launch
-    volatile long long* not_finite;  // kNanReport: 1 if there may be a NaN, else 0
-    unsigned long long* ticket;      // kNanReport: zero at launch, and at the end
-    int across, down, chunk;         // units along x and y, rows or slices of a unit
-    int units;                       // the number of units of an image
+    unsigned long long* counts;      // kCounts: (images, thresholds + 1), zero at launch.
+    volatile long long* not_finite;  // kNanReport: 1 if there may be a NaN, else 0.
+    unsigned long long* ticket;      // kNanReport: zero at launch, and at the end.
+    int across, down, chunk;         // Units along x and y, rows or slices of a unit.
+    int units;                       // The number of units of an image.
 };
 
 constexpr int kOwnWidth = 30 * kLaneWidth;
@@ -49,9 +49,9 @@ struct Quadruple {
 struct ScanLane {
     const Image& image;
     int x, width;
-    bool before, behind;  // whether all of them are left of the image, or right of it
-    plane owned;          // the columns that the warp owns
-    plane first, last;    // the first and the last column of the image
+    bool before, behind;  // Whether all of them are left of the image, or right of it.
+    plane owned;          // The columns that the warp owns.
+    plane first, last;    // The first and the last column of the image.
 
     ECC_DEVICE ScanLane(const Image& image, int left)
         : image(image), x(left + (int)(threadIdx.x & 31) * kLaneWidth), width(image.width) {
@@ -91,7 +91,7 @@ struct ScanLane {
         }
         if (kVector && before) p[kLaneWidth - 1] = p[0];
         if (kVector && behind) p[0] = p[kLaneWidth - 1];
-        const Key right = __shfl_down_sync(kWarp, p[0], 1);  // the first key of the next lane
+        const Key right = __shfl_down_sync(kWarp, p[0], 1);  // The first key of the next lane.
 #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i)
             h[i] = later(p[i], i < kLaneWidth - 1 ? p[(i + 1) % kLaneWidth] : right);
@@ -168,7 +168,7 @@ ECC_DEVICE void take_units(const Image& image, const Coefficients& to, const Bin
     for (int unit = blockIdx.x * kWarps + uniform(threadIdx.x >> 5); unit < to.units;
          unit += gridDim.x * kWarps) {
         scan(image, to, bins, (long long)blockIdx.y * to.units + unit, counts, check);
-        if (!kCounts) break;  // without counts, there is a warp for each unit
+        if (!kCounts) break;  // Without counts, there is a warp for each unit.
     }
     counts.flush();
     if (kNan == kNanReport) report(to.not_finite, to.ticket, check.failed());

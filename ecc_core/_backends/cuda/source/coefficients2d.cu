@@ -13,7 +13,7 @@ ECC_DEVICE void scan_unit(const Image& image, const Coefficients& to, const Bins
     const auto load = [&](int y, Quadruple& row) {
         lane.load(data + (long long)min(max(y, 0), image.height - 1) * image.row, row);
     };
-    Quadruple ahead[kLaneRows];  // the rows after row y
+    Quadruple ahead[kLaneRows];  // The rows after row y.
     load(begin, ahead[0]);
     Key p[kLaneWidth], h[kLaneWidth];
     Quadruple first;

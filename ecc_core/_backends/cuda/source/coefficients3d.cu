@@ -2,8 +2,8 @@
 // is the last one of the warp above, which owns it.
 #include "coefficients.cuh"
 
-constexpr int kRows = kLaneRows + 1;  // rows that are read
-constexpr int kAhead = 3;             // rows that are loaded ahead
+constexpr int kRows = kLaneRows + 1;  // Rows that are read.
+constexpr int kAhead = 3;             // Rows that are loaded ahead.
 
 // Comparisons of a slice with the next one, of a sample and of the cells that have it along x, along
 // y and along both.

@@ -4,7 +4,7 @@
 // Functions are always inlined in the kernels that call them.
 #define ECC_DEVICE __device__ __forceinline__
 
-constexpr unsigned kWarp = 0xFFFFFFFFu;  // all lanes
+constexpr unsigned kWarp = 0xFFFFFFFFu;  // All lanes.
 
 // Returns the sum of the values of a lane and of the lanes before it in its warp.
 template <class T>
@@ -55,7 +55,7 @@ ECC_DEVICE void report(volatile long long* answer, unsigned long long* ticket, b
     const unsigned long long before = atomicAdd(ticket, own + 1);
     if ((unsigned)before != gridDim.x * gridDim.y - 1) return;
     *ticket = 0;
-    __threadfence_system();  // before the host sees the answer and uses the ticket again
+    __threadfence_system();  // The host must not see the answer earlier.
     *answer = (own + before) >> 32 != 0;
 }
 

@@ -7,10 +7,10 @@
 constexpr bool kLine = ECC_LINE;
 
 struct Counts {
-    const signed char* coefficients;  // of the samples, in C order
+    const signed char* coefficients;  // Those of the samples, in C order.
     unsigned long long* bins;         // (images, thresholds + 1), zero at launch
-    long long* not_finite;            // kLine, kNanReport: whether a NaN was seen
-    unsigned long long* ticket;       // kLine, kNanReport: as `report` takes it, or null
+    long long* not_finite;            // kLine, kNanReport: whether a NaN was seen.
+    unsigned long long* ticket;       // kLine, kNanReport: as `report` takes it, or null.
 };
 
 // The samples along a line.

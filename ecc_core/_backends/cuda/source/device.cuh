@@ -33,11 +33,11 @@
 
 // Float arithmetic that keeps subnormals: CuPy compiles everything else with -ftz=true.
 ECC_TWO(float, "f", add_floats, "add.rn.f32")
-ECC_TWO(float, "f", add_truncated, "add.rz.f32")  // rounded towards zero
+ECC_TWO(float, "f", add_truncated, "add.rz.f32")  // It rounds towards zero.
 ECC_TWO(float, "f", subtract_floats, "sub.rn.f32")
 ECC_TWO(float, "f", larger, "max.f32")
 ECC_TWO(float, "f", smaller, "min.f32")
-ECC_TWO(float, "f", larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
+ECC_TWO(float, "f", larger_or_nan, "max.NaN.f32")  // It is NaN if either is NaN.
 ECC_TWO(float, "f", smaller_or_nan, "min.NaN.f32")
 // a * b + c; `down` is rounded down, `saturated` to [0, 1] with NaN to 0.
 ECC_THREE(float, "f", multiply_add, "fma.rn.f32")
@@ -46,10 +46,10 @@ ECC_THREE(float, "f", multiply_add_down, "fma.rm.f32")
 ECC_THREE(float, "f", multiply_add_down_saturated, "fma.rm.sat.f32")
 
 ECC_CONVERT(double, "=d", float, "f", to_double, "cvt.f64.f32")
-ECC_CONVERT(float, "=f", double, "d", to_float_down, "cvt.rm.f32.f64")  // keeps subnormals
+ECC_CONVERT(float, "=f", double, "d", to_float_down, "cvt.rm.f32.f64")  // It keeps subnormals.
 ECC_CONVERT(float, "=f", double, "d", to_float_up, "cvt.rp.f32.f64")
 ECC_CONVERT(float, "=f", unsigned short, "h", half_to_float, "cvt.f32.f16")
-ECC_CONVERT(unsigned short, "=h", float, "f", to_half, "cvt.rn.f16.f32")  // rounded to nearest
+ECC_CONVERT(unsigned short, "=h", float, "f", to_half, "cvt.rn.f16.f32")  // It rounds to nearest.
 ECC_CONVERT(unsigned short, "=h", float, "f", to_bfloat, "cvt.rn.bf16.f32")
 
 // Compares by the sign of the difference, which is exact, infinities included.
@@ -64,7 +64,7 @@ ECC_DEVICE bool is_less(T a, T b) {
 // Returns bits shifted up by one, with 1 in the lowest if a < b.
 ECC_DEVICE unsigned shift_in_less(unsigned bits, unsigned a, unsigned b) {
     unsigned result;
-    asm("{ .reg .u32 sum; add.cc.u32 sum, %1, %2; addc.u32 %0, %3, %3; }"  // b - a - 1 without borrow
+    asm("{ .reg .u32 sum; add.cc.u32 sum, %1, %2; addc.u32 %0, %3, %3; }"  // The sum is b - a - 1.
         : "=r"(result)
         : "r"(b), "r"(~a), "r"(bits));
     return result;
@@ -83,7 +83,7 @@ ECC_DEVICE unsigned one_less(unsigned number, T a, T b) {
 // Two numbers of half precision in a register.
 typedef unsigned pair;
 
-ECC_TWO(pair, "r", subtract_saturated, "sub.rn.sat.f16x2")  // limited to [0, 1]
+ECC_TWO(pair, "r", subtract_saturated, "sub.rn.sat.f16x2")  // Results are limited to [0, 1].
 ECC_TWO(pair, "r", larger_pair, "max.f16x2")
 ECC_TWO(pair, "r", smaller_pair, "min.f16x2")
 ECC_TWO(pair, "r", add_pairs, "add.rn.f16x2")

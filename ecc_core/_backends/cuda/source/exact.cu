@@ -8,7 +8,7 @@
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kFew = 64;  // below so many events of a warp, each lane writes its own one by one
+constexpr int kFew = 64;  // Below so many events of a warp, each lane writes its own one by one.
 constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
 
 // Returns the place of a float or an integer of 32 bits; `flip` makes signed integers unsigned.
@@ -24,9 +24,9 @@ ECC_DEVICE unsigned value_at(unsigned place, unsigned flip) {
 
 // As in coefficients.py; zero at the launch of find_events.
 struct Found {
-    unsigned long long buckets[kBuckets];  // the number of events in each bucket
-    unsigned long long events;             // the number of all events
-    long long flag;                        // a copy of `flag`, so that the host reads both at once
+    unsigned long long buckets[kBuckets];  // The number of events in each bucket.
+    unsigned long long events;             // The number of all events.
+    long long flag;                        // A copy of `flag`, so that the host reads both at once.
 };
 
 // Returns the number of bytes that are not zero.
@@ -72,11 +72,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         value[4 * k] = four.x, value[4 * k + 1] = four.y;
         value[4 * k + 2] = four.z, value[4 * k + 3] = four.w;
     }
-    int count = 0;  // the events of the thread, then those of the warp
+    int count = 0;  // The events of the thread, then those of the warp.
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
         count += events_of(word[k]);
-        if (!word[k]) continue;  // as for nearly all words of smooth images
+        if (!word[k]) continue;  // Nearly all words of smooth images are 0.
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             value[4 * k + i] = place_of(value[4 * k + i], flip);
@@ -129,14 +129,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // As in coefficients.py.
 struct Buckets {
-    long long starts[kBuckets + 1];  // where each bucket begins in the list of events; its end
+    long long starts[kBuckets + 1];  // Where each bucket begins in the list of events; its end.
 };
 
 // Writes each event to its bucket; `taken` are zero at launch.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sort_into_buckets(const unsigned* places, const signed char* amounts, const Buckets buckets,
                       unsigned long long* taken, unsigned* events) {
-    __shared__ int warps[kWarps][kBuckets];  // events of each warp; then of the warps before it
+    __shared__ int warps[kWarps][kBuckets];  // Events of each warp; then of the warps before it.
     __shared__ long long first[kBuckets];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const long long size = buckets.starts[kBuckets];
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         place[k] = at < size ? places[at] : 0u;
         amount[k] = at < size ? amounts[at] : 0;
     }
-    int counted = 0;  // events of the warp so far, of the bucket of this lane's number
+    int counted = 0;  // Events of the warp so far, of the bucket of this lane's number.
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         unsigned same = __ballot_sync(kWarp, amount[k] != 0), lanes = same;
@@ -187,11 +187,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // Sums over consecutive events. A run is a group of events of equal values, and ends with the last of them.
 template <class Sum>
 struct Piece {
-    Sum sum;   // all coefficients
-    Sum head;  // up to the first end of a run
-    Sum tail;  // after the last end of a run, or `sum` without one
-    Sum kept;  // number of levels at which the sum changes, without that of the first end
-    int ends;  // whether a run ends
+    Sum sum;   // All coefficients.
+    Sum head;  // Those up to the first end of a run.
+    Sum tail;  // Those after the last end of a run, or `sum` without one.
+    Sum kept;  // Number of levels at which the sum changes, without that of the first end.
+    int ends;  // Whether a run ends.
 };
 
 template <class Sum, class Other>
@@ -240,7 +240,7 @@ __device__ Piece<Sum> before_thread(const Piece<Sum>& own, Piece<Sum>& whole) {
 struct Own {
     unsigned place[kEach];
     int amount[kEach];
-    unsigned ends;  // bit k
+    unsigned ends;  // Bit k tells whether event k ends a run.
 
     ECC_DEVICE Own(const unsigned* events, const Buckets& buckets) : ends(0) {
         const long long first = (long long)blockIdx.x * kTile + threadIdx.x * kEach,
@@ -309,8 +309,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 // Sums over all events before a tile.
 struct Before {
-    long long sum, tail;  // of all coefficients; of those of the run that has not ended yet
-    long long levels;     // the number of levels at which the sum changes
+    long long sum, tail;  // Of all coefficients; of those of the run that has not ended yet.
+    long long levels;     // The number of levels at which the sum changes.
 
     ECC_DEVICE explicit Before(const Piece<long long>& a)
         : sum(a.sum), tail(a.tail), levels(a.kept + (a.ends && a.head != 0)) {}
@@ -339,24 +339,24 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_levels(const unsigned* events, const Buckets buckets, const Before* tiles, unsigned flip,
                 unsigned* levels, long long* values, int superlevel) {
     __shared__ unsigned found[kTile];
-    __shared__ int sums[kTile];  // coefficients of the tile, up to each level
+    __shared__ int sums[kTile];  // Coefficients of the tile, up to each level.
     __shared__ long long first_run;
     if (threadIdx.x == 0) first_run = 0;
     const Own own(events, buckets);
     Piece<int> whole;
     const Piece<int> before = before_thread(own.piece(), whole);
     const Before tile = tiles[blockIdx.x], next = tiles[blockIdx.x + 1];
-    const bool changes = before.ends && tile.tail + before.head != 0;  // at the first end of a run
+    const bool changes = before.ends && tile.tail + before.head != 0;  // At the first end of a run.
     int at = before.kept + changes, sum = before.sum, run = before.tail;
     bool first = !before.ends;
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         sum += own.amount[k], run += own.amount[k];
         if (!(own.ends >> k & 1u)) continue;
-        const long long earlier = first ? tile.tail : 0;  // the run's part in tiles before
+        const long long earlier = first ? tile.tail : 0;  // The run's part in tiles before.
         if (earlier + run != 0) {
             found[at] = value_at(own.place[k], flip);
-            sums[at] = superlevel ? sum - run : sum;  // superlevel: before the run
+            sums[at] = superlevel ? sum - run : sum;  // For superlevel sets, before the run.
             if (first) first_run = earlier;
             ++at;
         }

@@ -2,7 +2,7 @@
 #pragma once
 #include "pairs.cuh"
 
-constexpr int kSpan = 32 / kFold;  // lanes of a row
+constexpr int kSpan = 32 / kFold;  // Lanes of a row.
 
 // Returns the number of the lane among those of a row.
 ECC_DEVICE int lane_of_row() { return kFold > 1 ? lane_index() % kSpan : lane_index(); }
@@ -48,14 +48,14 @@ struct Feed {
     static constexpr int kMasks = kRing * 2 * kRowQuads * sizeof(Quad);
     static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);
 
-    const Columns* columns;  // where samples are copied one by one
+    const Columns* columns;  // Used where samples are copied one by one.
     Quad* ring;
-    const char* next;           // the lane's first row and column in the slice that is asked for
-    const unsigned char* mask;  // kMask: the same place in the mask
-    int row;                    // bytes from row to row
-    int first, last;            // bytes from `next` to the first row, and to the last one
-    long long slice;            // bytes from slice to slice
-    int slices;                 // the number of slices that may still be asked for
+    const char* next;           // The lane's first row and column in the slice that is asked for.
+    const unsigned char* mask;  // kMask: the same place in the mask.
+    int row;                    // Bytes from row to row.
+    int first, last;            // Bytes from `next` to the first row, and to the last one.
+    long long slice;            // Bytes from slice to slice.
+    int slices;                 // The number of slices that may still be asked for.
 
     // `index` is that of the image in its batch.
     ECC_DEVICE Feed(const Image& image, const PairUnit& unit, int index, void* ring,
@@ -138,8 +138,8 @@ struct ChannelFeed {
     // Bytes of a slice of a warp, and of all its slices.
     static constexpr int kSlice = kItems * kCacheRow, kBytes = kChannels * kSlice;
 
-    unsigned next;  // shared address of the lane's pairs in the slice to be taken next
-    int slices;     // the number of slices that may still be taken
+    unsigned next;  // Shared address of the lane's pairs in the slice to be taken next.
+    int slices;     // The number of slices that may still be taken.
 
     // Writes the codes of all slices to shared memory, in items like those of Feed; both rows of the last
     // item are the row below the unit. The first and the last row of the image stand for those beyond it.
@@ -182,6 +182,7 @@ struct ChannelFeed {
         unsigned words[4];
         shared_load(next + i * kCacheRow, words);
         out[0] = words[0], out[1] = words[2], out[2] = words[1], out[3] = words[3];
-        if (i == kItems - 1) next += --slices > 0 ? kSlice : 0;  // chosen, as in Feed
+        // What is added is chosen, as in Feed.
+        if (i == kItems - 1) next += --slices > 0 ? kSlice : 0;
     }
 };

@@ -10,9 +10,9 @@
 #include "device.cuh"
 #include "volume.cuh"
 
-constexpr unsigned kEnds = kSpace & (ECC_WIDE ? kCube : kFaces);  // neighbours that are connected
-constexpr int kRounds = 8;         // the most rounds in which labels spread within a chunk
-constexpr int kNone = 0x7FFFFFFF;  // a label that points keep unless they can be reached
+constexpr unsigned kEnds = kSpace & (ECC_WIDE ? kCube : kFaces);  // Neighbours that are connected.
+constexpr int kRounds = 8;         // The most rounds in which labels spread within a chunk.
+constexpr int kNone = 0x7FFFFFFF;  // A label that points keep unless they can be reached.
 
 // Chunks to be visited: whether each is listed, and the lists of a pass and of the next one.
 struct Chunks {
@@ -21,7 +21,7 @@ struct Chunks {
     int* next;
     const int* count;
     int* next_count;
-    int size;  // the number of all chunks
+    int size;  // The number of all chunks.
 
     __device__ void add(long long place) const {
         const long long chunk = place / kThreads;
@@ -89,7 +89,7 @@ __device__ void add_beside(const Volume& volume, const Chunks& chunks, int place
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     spread_labels(const Volume volume, const Chunks chunks, const unsigned* earlier,
                   const long long size, volatile int* labels) {
-    __shared__ int steps[27];  // from a point to the places around it
+    __shared__ int steps[27];  // Steps from a point to the places around it.
     if (threadIdx.x < 27)
         steps[threadIdx.x] = ((int)threadIdx.x / 9 - 1) * volume.height * volume.width +
                              ((int)threadIdx.x / 3 % 3 - 1) * volume.width + (int)threadIdx.x % 3 -

@@ -2,7 +2,7 @@
 
 #include "common.cuh"
 
-typedef ECC_ITEM Item;  // a value as its bits
+typedef ECC_ITEM Item;  // A value as its bits.
 typedef unsigned long long Word;
 
 // The points at which classes are born and die; -1 where a class does not die.

@@ -17,10 +17,10 @@ struct Result {
     unsigned long long* counts;   // (images, places), unused where one block does a whole image
     unsigned long long* tickets;  // (images,)
     long long* not_finite;        // (images,), kNanReport: whether a NaN may have been seen
-    int blocks;                   // blocks an image
-    int copies;                   // the number of copies of every bin, a power of two
+    int blocks;                   // Blocks of an image.
+    int copies;                   // The number of copies of every bin, a power of two.
     int sign;                     // 1 or -1, by the construction
-    int accumulate;               // whether the last block of an image writes its curve
+    int accumulate;               // Whether the last block of an image writes its curve.
 };
 // Counts and tickets are zero at launch. With `accumulate` they are zero again at the end. Without it the
 // kernel only counts, and `not_finite` is zero at launch, too.
@@ -40,11 +40,11 @@ ECC_DEVICE int codes_of(const Bins& bins) {
 }
 
 struct Histogram {
-    int* counts;                 // shared memory
-    unsigned long long* global;  // this image's bins
+    int* counts;                 // They are in shared memory.
+    unsigned long long* global;  // This image's bins.
     int bins, copies, lane_copy;
-    int codes;         // the number of codes, by which samples are counted in units of 1/16
-    const int* table;  // the bin of each code (kTable, kCells and kPieces)
+    int codes;         // The number of codes, by which samples are counted in units of 1/16.
+    const int* table;  // The bin of each code (kTable, kCells and kPieces).
 
     ECC_DEVICE void clear() const {
         for (int i = threadIdx.x; i < codes * copies + bins; i += blockDim.x) counts[i] = 0;
@@ -157,7 +157,7 @@ struct BlockCounts {
     }
 };
 
-ECC_DEVICE int without_arrivals(int sum) { return sum; }  // the sum of a single block has none
+ECC_DEVICE int without_arrivals(int sum) { return sum; }  // The sum of a single block has none.
 ECC_DEVICE long long without_arrivals(long long sum) {
     return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
 }
@@ -166,7 +166,7 @@ ECC_DEVICE long long without_arrivals(long long sum) {
 // their sum. The curve does not depend on the last bin. A thread takes `each` bins at a time.
 template <class Sum, int each, class Load>
 __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long long* values) {
-    __shared__ Sum sums[32];  // one of each warp
+    __shared__ Sum sums[32];  // One sum of each warp.
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     Sum before = 0;
     for (int begin = 0; begin < count; begin += each * blockDim.x) {
@@ -178,7 +178,7 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
             own += kept[i];
         }
         const Sum inclusive = running_sum(own, lane);
-        __syncthreads();  // all threads have read the sums of the bins before
+        __syncthreads();  // All threads have read the sums of the bins before.
         if (lane == 31) sums[warp] = inclusive;
         __syncthreads();
         const Sum others = running_sum(lane < warps ? sums[lane] : 0, lane);
@@ -199,7 +199,8 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
 // Writes the curve of an image after all of its blocks have begun to add their counts.
 ECC_DEVICE void gather(const Histogram& histogram, const Result& result, long long* values) {
     const int arrivals = result.blocks * histogram.arrivals();
-    const volatile unsigned long long* const counts = histogram.global;  // read again each time
+    // Counts are read again each time.
+    const volatile unsigned long long* const counts = histogram.global;
     const auto load = [=](int bin) { return (long long)counts[place_of(bin, true)]; };
     long long sum;
     do {
@@ -212,7 +213,7 @@ ECC_DEVICE void gather(const Histogram& histogram, const Result& result, long lo
 // Called by every thread of every block, once its events are counted.
 ECC_DEVICE void finish(const Histogram& histogram, const Result& result, int image,
                        bool not_finite) {
-    __shared__ unsigned long long finished;  // blocks before this one; above, those that saw a NaN
+    __shared__ unsigned long long finished;  // Blocks before this one; above, those that saw a NaN.
     long long* const values = result.values + (long long)image * (histogram.bins - 1);
     bool any = false;
     if (kNan == kNanReport)

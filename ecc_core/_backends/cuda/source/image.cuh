@@ -5,7 +5,7 @@
 #include "options.cuh"
 
 struct Bool {
-    unsigned char byte;  // true unless it is 0
+    unsigned char byte;  // True unless it is 0.
 };
 typedef ECC_ELEMENT Element;
 
@@ -82,9 +82,9 @@ ECC_DEVICE void push(unsigned& bits, T a, T b) {
 
 struct Image {
     const Element* data;
-    long long batch, slice, row;  // strides, in samples; the last axis is contiguous
+    long long batch, slice, row;  // Strides, in samples; the last axis is contiguous.
     int depth, height, width;
-    const unsigned char* mask;  // kMask: of the same strides
+    const unsigned char* mask;  // kMask: a mask of the same strides.
 
     // Returns the place of a sample in the mask.
     ECC_DEVICE const unsigned char* shown(const Element* sample) const {
@@ -92,8 +92,8 @@ struct Image {
     }
 };
 
-constexpr int kLaneWidth = 4;  // columns a lane owns
-constexpr int kLaneRows = 8;   // rows a lane owns: 4 x 8 samples fill one plane word
+constexpr int kLaneWidth = 4;  // Columns that a lane owns.
+constexpr int kLaneRows = 8;   // Rows that a lane owns: 4 x 8 samples fill one plane word.
 
 struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];

@@ -4,7 +4,7 @@
 
 #include "common.cuh"
 
-constexpr double kLinear = 20;  // the softplus of greater numbers is the number itself, as in torch
+constexpr double kLinear = 20;  // The softplus of a greater number is the number, as in torch.
 
 ECC_DEVICE double last_of(double sum) { return __shfl_sync(kWarp, sum, 31); }
 
@@ -30,7 +30,7 @@ ECC_DEVICE void write_number_gradients(const Real* numbers, const Real* step, in
     const int lane = threadIdx.x % 32;
     double total = 0;
     for (int first = 0; first < count; first += 32) {
-        const int i = count - 1 - first - lane;  // lanes begin at the last level
+        const int i = count - 1 - first - lane;  // Lanes begin at the last level.
         const double sum = total + running_sum(i < 0 ? 0.0 : (double)by_level[i], lane);
         const double gap = i < 1 ? kLinear + 1 : (double)numbers[i];
         const double slope = gap > kLinear ? 1 : 1 / (1 + exp(-gap));

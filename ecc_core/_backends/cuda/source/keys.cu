@@ -2,7 +2,7 @@
 
 #include "common.cuh"
 
-typedef ECC_VALUE Value;  // floats as their bits
+typedef ECC_VALUE Value;  // Floats are given as their bits.
 typedef ECC_CODE Code;
 
 constexpr bool kFloat = ECC_FLOAT, kBool = ECC_BOOL, kSuper = ECC_SUPER, kMask = ECC_MASK;
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 struct Beside {
     const Value* images;
     const unsigned char* targets;
-    const unsigned char* shown;  // the mask of images and targets
+    const unsigned char* shown;  // The mask of images and targets.
     int count, lines, side;
 };
 

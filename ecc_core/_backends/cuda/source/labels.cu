@@ -4,7 +4,7 @@
 typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 8;  // labels that a thread looks at
+constexpr int kEach = 8;  // Labels that a thread looks at.
 
 // Marks the labels that occur, up to `most`. Only points whose label differs from those to the left and
 // above are looked at; the first point of each label is one of these. So few marks are written, mostly one

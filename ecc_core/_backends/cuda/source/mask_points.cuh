@@ -20,8 +20,8 @@ struct MaskCells {
 
 // Reads the lane's row of a tile in one slice after another.
 struct Reader {
-    const unsigned* here;  // words of the next slice in the points' row
-    int row, step;         // words from there to the other row, and to the next slice
+    const unsigned* here;  // Words of the next slice in the points' row.
+    int row, step;         // Words from there to the other row, and to the next slice.
     int shift_here, shift_far;
     unsigned words[6];
 

@@ -10,20 +10,20 @@
 
 constexpr bool kFlat = ECC_FLAT;
 constexpr bool kSigned = (ECC_ELEMENT)-1 < 0;
-constexpr int kRows = ECC_ROWS;   // words of a lane in a slice, with bits of rows r and r + kRows
-constexpr int kTall = 2 * kRows;  // rows of a lane
+constexpr int kRows = ECC_ROWS;   // Words of a lane in a slice, with bits of rows r and r + kRows.
+constexpr int kTall = 2 * kRows;  // Rows of a lane.
 
 // As in scan.py.
 struct Bytes {
     const unsigned char* data;
     unsigned long long* sums;  // (images,), 0 at launch; with a reply one word, `start` at launch
-    long long* reply;          // where the number of a single image goes in host memory, or null
+    long long* reply;          // Where the number of a single image goes in host memory, or null.
     unsigned long long start;
     long long batch, slice, row;
     int images, depth, height, width;
-    int lanes;                   // lanes of a warp along a row, a power of two
-    int across, down, chunk;     // warps of a row and of a column of the image; slices of a warp
-    unsigned least, high, flip;  // see `compare`
+    int lanes;                   // Lanes of a warp along a row, a power of two.
+    int across, down, chunk;     // Warps of a row and of a column of the image; slices of a warp.
+    unsigned least, high, flip;  // See `compare`.
     int sign;
 };
 
@@ -31,7 +31,7 @@ struct Bytes {
 constexpr long long kArrival = 1ll << 42;
 
 struct Word {
-    unsigned own, along;  // the points; the cells that reach back from them along x
+    unsigned own, along;  // The points; the cells that reach back from them along x.
 };
 
 ECC_DEVICE unsigned join(unsigned a, unsigned b) { return kCubes ? a | b : a & b; }
@@ -80,12 +80,12 @@ ECC_DEVICE NumberSlice join(const NumberSlice& a, const NumberSlice& b) {
 
 struct NumberLane {
     const Bytes& image;
-    const unsigned char* data;  // the lane's first column and row
-    const unsigned char* left;  // the byte to the left of the warp's columns, or null
-    bool above, first;       // whether there is a row above; whether the lane is the first of a row
-    int rows;                // rows from the lane's first one to the end of the image
-    unsigned inside[kRows];  // points in the image
-    unsigned kept, last_kept;  // points that are not left out at the end of rows, and of columns
+    const unsigned char* data;  // The lane's first column and row.
+    const unsigned char* left;  // The byte to the left of the warp's columns, or null.
+    bool above, first;          // Whether there is a row above; whether the lane is first in a row.
+    int rows;                   // Rows from the lane's first one to the end of the image.
+    unsigned inside[kRows];     // Points in the image.
+    unsigned kept, last_kept;   // Points that are not left out at the end of rows, and of columns.
 
     ECC_DEVICE NumberLane(const Bytes& image, int index, int across, int down) : image(image) {
         const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
@@ -123,7 +123,7 @@ struct NumberLane {
     }
 
     ECC_DEVICE NumberSlice slice(const Loaded& loaded) const {
-        unsigned before = 0;  // a bit for each row
+        unsigned before = 0;  // It has a bit for each row.
         if (image.across > 1) {
             const bool set = left && (compare(image, loaded.left) & 0x80u);
             before = __ballot_sync(0xFFFFFFFFu, set);
@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) number(const Bytes ima
         sum = sum_slices(lane, begin, min(begin + image.chunk, image.depth));
         sum = image.sign * __reduce_add_sync(0xFFFFFFFFu, sum);
     }
-    if (image.images > 1) {  // warps of a block may have different images
+    if (image.images > 1) {  // Warps of a block may have different images.
         if (threadIdx.x % 32 == 0 && sum)
             atomicAdd(image.sums + index, (unsigned long long)(long long)sum);
         return;
@@ -209,6 +209,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) number(const Bytes ima
     }
     const unsigned long long own = (unsigned long long)(kArrival + total);
     const long long sum_of_all = (long long)(atomicAdd(image.sums, own) + own - image.start);
-    const long long arrived = (sum_of_all + kArrival / 2) / kArrival;  // no sum is half of kArrival
+    const long long arrived = (sum_of_all + kArrival / 2) / kArrival;  // No sum is half as large.
     if (arrived == gridDim.x) *(volatile long long*)image.reply = sum_of_all - arrived * kArrival;
 }

@@ -28,7 +28,7 @@ enum BinRule {
     kTable = 3,
     kAffine = 4,
     kCells = 5,
-    kComplement = 6,  // as kAffine, for the complements of 16-bit integers
+    kComplement = 6,  // As kAffine, for the complements of 16-bit integers.
     kPieces = 7,
 };
 constexpr int kBins = ECC_BINS;
@@ -50,7 +50,7 @@ constexpr bool kSharedTable = ECC_SHARED_TABLE;
 #endif
 constexpr bool kManyCodes = ECC_MANY_CODES;
 constexpr int kTableCopies = ECC_TABLE_COPIES;
-constexpr bool kFound = ECC_FOUND;  // kUniform: a kernel has written the line that guesses follow
+constexpr bool kFound = ECC_FOUND;  // kUniform: a kernel has written the line that guesses follow.
 constexpr int kLineCopies = kTableCopies < 16 ? kTableCopies : 16;
 
 // samples.cuh: values are those along a direction, in double precision.

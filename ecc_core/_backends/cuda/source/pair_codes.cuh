@@ -13,7 +13,7 @@
 //   kCells, kPieces: several codes may stand for one bin.
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
-constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
+constexpr bool kRising = kBytes && !kSuper;  // Codes increase in the order of entry.
 
 // Notices NaN. Infinities and very large products look the same here, so that the host then looks again.
 struct PairCheck {
@@ -69,8 +69,8 @@ ECC_DEVICE Bins with_line(Bins bins) {
 // pieces are repeated up to 16 times.
 struct Encoder {
     const Bins& bins;
-    unsigned table;  // shared address of the threshold of the guess 0
-    unsigned lines;  // kPieces: shared address of the line of the first piece
+    unsigned table;  // Shared address of the threshold of the guess 0.
+    unsigned lines;  // kPieces: shared address of the line of the first piece.
 
     // Bytes from code to code in the table, and from piece to piece in the lines.
     static constexpr unsigned kStep = (unsigned)sizeof(Key) * kTableCopies;

@@ -29,10 +29,10 @@ struct Amounts {
 // The classes of images and their targets.
 struct Classes {
     Class* classes;
-    Word* entries;      // increase from the longest class of images to the shortest
-    unsigned* numbers;  // of classes of each group of targets that are born where targets are 1
-    const long long* order;     // the classes in the order of their entries
-    const long long* by_group;  // the places in `order`, sorted by group
+    Word* entries;      // They increase from the longest class of images to the shortest.
+    unsigned* numbers;  // How many classes of each group of targets are born where targets are 1.
+    const long long* order;     // The classes in the order of their entries.
+    const long long* by_group;  // The places in `order`, sorted by group.
     unsigned size;
 };
 
@@ -140,7 +140,7 @@ ECC_DEVICE double block_sum(double value) {
 ECC_DEVICE double sum_at(const Links& links, int head, double& error) {
     double slope = 0;
     for (int last = -1;;) {
-        int following = -1;  // the least entry after `last`
+        int following = -1;  // The least entry after `last`.
         for (int entry = head; entry >= 0; entry = links.next[entry])
             if (entry > last && (following < 0 || entry < following)) following = entry;
         if (following < 0) return slope;

@@ -89,7 +89,7 @@ ECC_DEVICE pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
 // Writes the code that never enters where the mask is 0. `low` and `high` are four bytes of the mask, for
 // the two rows of the pairs.
 ECC_DEVICE void mask_codes(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
-    constexpr unsigned rest = 0x7F7F7F7Fu;  // adding it sets the sign of each byte that is not 0
+    constexpr unsigned rest = 0x7F7F7F7Fu;  // Adding it sets the sign of each byte that is not 0.
     low |= (low & rest) + rest, high |= (high & rest) + rest;
     const pair shown[kLaneWidth] = {permute<0xCC88>(low, high), permute<0xDD99>(low, high),
                                     permute<0xEEAA>(low, high), permute<0xFFBB>(low, high)};
@@ -117,8 +117,8 @@ struct Steps : Trits {
 // A lane's place in the image.
 struct Place {
     int lane;
-    unsigned last_lane;  // in word b: the last column of the warp or of the image
-    plane last_column;   // the last column of the image; with kVector, `last_lane` has it
+    unsigned last_lane;  // In word b, the last column of the warp or of the image.
+    plane last_column;   // The last column of the image; with kVector, `last_lane` has it.
 
     ECC_DEVICE Place(int lane, int x, int width)
         : lane(lane),
@@ -135,7 +135,7 @@ struct Place {
     // is 15, or 16 for planes that begin with the row above.
     ECC_DEVICE Steps steps(plane bits, Sides sides, int shift) const {
         bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
-        if (!kVector && !kLines) bits = force(bits, last_column);  // lines go on in the next tile
+        if (!kVector && !kLines) bits = force(bits, last_column);  // Lines go on in the next tile.
         const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
         const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
         return {bits & ~left, ~bits & left};
@@ -163,8 +163,8 @@ ECC_DEVICE Border beyond(Border p, Outside outside) {
 constexpr unsigned kDense = 8;
 
 // A row of a lane's pairs in shared memory, where its events find them.
-constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
-constexpr int kCacheBytes = kPairRows8 * kCacheRow;        // bytes of all rows of a warp
+constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // In bytes.
+constexpr int kCacheBytes = kPairRows8 * kCacheRow;        // Bytes of all rows of a warp.
 
 // Stores a row in the order of planes: the columns of the first word, then those of the second.
 ECC_DEVICE void keep(unsigned address, const pair (&p)[kLaneWidth]) {
@@ -181,7 +181,7 @@ struct Event {
 // is none left, returns any sample with amount 0, so that the lanes of a warp do not diverge.
 ECC_DEVICE Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                             unsigned& events) {
-    const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // the address of the sample of bit 31
+    const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // The address of the sample of bit 31.
     const unsigned later = events - 1u;
     const int shift = shift_to_sign(events ^ later);
     const unsigned half =
@@ -205,9 +205,9 @@ ECC_DEVICE void spread_rows(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
 }
 
 struct PairCounter {
-    unsigned cache;   // shared address of the lane's pairs
-    unsigned step;    // bytes from code to code
-    unsigned counts;  // shared address of the count of a half of zero, in the copy of the lane
+    unsigned cache;   // Shared address of the lane's pairs.
+    unsigned step;    // Bytes from code to code.
+    unsigned counts;  // Shared address of the count of a half of zero, in the copy of the lane.
 
     ECC_DEVICE PairCounter(const pair* cache, const Histogram& histogram)
         : cache(shared_address(cache)),

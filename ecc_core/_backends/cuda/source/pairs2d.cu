@@ -52,7 +52,7 @@ struct Outer {
 // The columns of a warp.
 struct PairStrip {
     const Image& image;
-    const Element* data;  // the lane's first column of row 0 of its image
+    const Element* data;  // The lane's first column of row 0 of its image.
     const Columns& columns;
     int left, lane;
 
@@ -178,9 +178,9 @@ ECC_DEVICE Trits given_to(bool border, const pair (&up)[kLaneWidth], const pair 
 // The rows of the next image wait in shared memory until the present image is done.
 struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
-    char* rows;         // in shared memory
-    Quad loaded[3];     // the row above, the first one and the eighth below it
-    unsigned shown[3];  // kMask
+    char* rows;         // They are in shared memory.
+    Quad loaded[3];     // The row above, the first one and the eighth below it.
+    unsigned shown[3];  // Only with kMask.
     Outer outer_up, outer;
 
     // kBatch: returns a row of the lane in shared memory.
@@ -276,7 +276,7 @@ ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* 
             next.data = after, then = begin;
             start.ask(next, then);
         }
-        Outer coming;  // samples beside the rows of the next step
+        Outer coming;  // Samples beside the rows of the next step.
         if (!kBatch) coming = next.outer_rows(then);
         if (!kLines && row == begin && (kCubes || row > 0)) {
             const Sides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
@@ -375,10 +375,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const RowQueue queue = {of_lane(room + kCacheBytes, lane)};
     Start start;
     start.rows = room + kCacheBytes + RowQueue::kBytes;
-    if (begin < end) {  // the copies run while counts are cleared
+    if (begin < end) {  // The copies run while counts are cleared.
         start.ask(strip, begin);
         if (kBatch && kVector) end_of_copy();
-        __syncwarp();  // keeps the compiler from asking for the rows of the queue first
+        __syncwarp();  // Keeps the compiler from asking for the rows of the queue first.
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);
     }

@@ -18,15 +18,15 @@ struct PairPlanes3 {
 
 // Loads the columns beside a warp, a slice ahead. Lane i has row i - 1.
 struct BorderFeed {
-    const Element* next;  // the column left of the warp in the slice that is asked for
+    const Element* next;  // The column left of the warp in the slice that is asked for.
     Element left, right;
-    const unsigned char* mask;  // kMask: of the same place as `next`
+    const unsigned char* mask;  // kMask: the mask at the place of `next`.
     bool left_shown, right_shown;
     long long slice;
-    int width;   // samples from `next` to the column right of the warp
-    int slices;  // the number of slices that may still be asked for
+    int width;   // Samples from `next` to the column right of the warp.
+    int slices;  // The number of slices that may still be asked for.
     Outside outside;
-    static constexpr int kApart = kChannels * kStep;  // samples from column to column
+    static constexpr int kApart = kChannels * kStep;  // Samples from column to column.
 
     // Where the image has no column on a side, another one is loaded, and its code is replaced by `beyond`.
     ECC_DEVICE BorderFeed(const Image& image, const PairUnit& unit, int index)
@@ -42,7 +42,7 @@ struct BorderFeed {
     ECC_DEVICE void ask() {
         left = next[0], right = next[width];
         if (kMask) left_shown = mask[0], right_shown = mask[width];
-        const long long step = --slices > 0 ? slice : 0;  // chosen, as in Feed
+        const long long step = --slices > 0 ? slice : 0;  // It is chosen, as in Feed.
         next += step;
         if (kMask) mask += step;
     }
@@ -67,7 +67,7 @@ struct BorderFeed {
 // in one bank of the cache.
 struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
-    static constexpr int kFree = kSide - 4;  // offset of a word that is not used
+    static constexpr int kFree = kSide - 4;  // Offset of a word that is not used.
     // The shared address of the items of the first column; those of the last column follow.
     unsigned address;
 
@@ -79,7 +79,7 @@ struct Ends {
         pair column[kItems];
 #pragma unroll
         for (int i = 0; i < kItems; ++i) column[i] = first ? p[i][0] : p[i][kLaneWidth - 1];
-        __syncwarp();  // all lanes have read the columns of the slice before
+        __syncwarp();  // All lanes have read the columns of the slice before.
         if (own % 31 == 0) {
             shared_store(to, {column[0], column[1], column[2], column[3]});
             shared_store(to + 16, {column[4], column[5], column[6], column[7]});
@@ -109,7 +109,7 @@ struct AllSides {
 struct Combiner {
     const Image& image;
     const PairUnit& unit;
-    Numbers3 given_behind;  // what slice s - 1 gives to slice s
+    Numbers3 given_behind;  // What slice s - 1 gives to slice s.
 
     ECC_DEVICE Combiner(const Image& image, const PairUnit& unit)
         : image(image), unit(unit), given_behind(zeros()) {}
@@ -118,11 +118,11 @@ struct Combiner {
         const int here = lane_of_row();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
-        const bool below = y + kPairRows < image.height;  // whether there are rows below
+        const bool below = y + kPairRows < image.height;  // Whether there are rows below.
         const plane last_rows = below ? kNone : ~row_bits(kPairRows - 1);
         w.below = force(w.below, last_rows);
         w.m_below = force(w.m_below, last_rows);
-        if (kCubes && y == 0) {  // the first row is its own row above
+        if (kCubes && y == 0) {  // The first row is its own row above.
             w.below_before = w.below_before | row_bits(1);
             w.m_below_before = w.m_below_before | row_bits(1);
         }
@@ -149,7 +149,7 @@ struct Combiner {
 // Notices the same as PairCheck, and stores it at once: the compiler would put off a sum over many rows,
 // and keep their samples until then, for which there are too few registers.
 struct VolumeCheck {
-    unsigned seen;  // shared address of a word of the warp: not zero once something was noticed
+    unsigned seen;  // Shared address of a word of the warp: not zero once something was noticed.
 
     ECC_DEVICE explicit VolumeCheck(char* word) : seen(shared_address(word)) {
         *(unsigned*)word = 0;
@@ -182,7 +182,7 @@ ECC_DEVICE void take(Feed& feed, int i, const Encoder& encode, pair (&out)[kLane
     }
     if (kMask)
         mask_codes(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
-    if (i > 0 && i < kItems - 1)  // other warps check the other rows
+    if (i > 0 && i < kItems - 1)  // Other warps check the other rows.
         check.see(samples_of(low), samples_of(high));
 }
 
@@ -215,7 +215,7 @@ ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const 
     RowWeights weights(lane_index(), true);
     pair q_before[kLaneWidth], m_row[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
+    for (int i = 0; i < kItems; ++i) {  // Item i comes in, item i - 1 is compared.
         pair q[kLaneWidth], m_next[kLaneWidth];
         take(feed, i, encode, q, check);
         if (i == kItems - 1) {
@@ -317,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const PairUnit unit(image, tiling, block * warps + warp);
     const Columns columns(lane_of_row(), unit.left, image.width);
     Feed feed(image, unit, index, room + kCacheBytes, columns);
-    if (unit.some()) feed.begin();  // the copies run while counts are cleared
+    if (unit.some()) feed.begin();  // The copies run while counts are cleared.
     const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const VolumeCheck check(ends_of[warp] + Ends::kFree);
     if (unit.some()) {

@@ -20,8 +20,8 @@ ECC_DEVICE Plane64 logic(Plane64 p, Plane64 q, Plane64 r) {
 }
 
 constexpr int kPairRows = 16;
-constexpr int kPairRows8 = kPairRows / 2;    // a lane's pairs in a column: of rows r and r + 8
-constexpr unsigned kFirstRow = 0x00010001u;  // the first row in both halves
+constexpr int kPairRows8 = kPairRows / 2;    // A lane's pairs in a column: of rows r and r + 8.
+constexpr unsigned kFirstRow = 0x00010001u;  // The first row in both halves.
 constexpr Plane64 kNone = {0u, 0u}, kAll = {~0u, ~0u};
 
 // Returns the bits of the left neighbours; the high half of `other` has those of the first column.

@@ -97,7 +97,7 @@ ECC_DEVICE void between(const Neighbourhood& s, const Neighbourhood& next, Aroun
         left[2].see(r, s.right[r + 1], next.own[r]);
     }
     alike = here[0].bits;
-    PointPairs from[3], to[3];  // `right` and `left` of the lane to the left
+    PointPairs from[3], to[3];  // `right` and `left` of the lane to the left.
 #pragma unroll
     for (int k = 0; k < 3; ++k) from[k] = right[k].of_left(), to[k] = left[k].of_left();
     after = {to[2].first() << 1, here[2].first() << 1, right[2].first() << 1,
@@ -124,8 +124,8 @@ ECC_DEVICE unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
     return queue[n + n / 2 - 1];
 }
 
-__device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // indices of Around
-__device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // the sides of a corner
+__device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // As in Around.
+__device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // Sides of a corner.
 
 // Returns the sums of the signs of the cells that samples own, with the signs of V; those of T are
 // opposite. A cell that spans two slices has the opposite sign of its face in the sample's own slice. Bits
@@ -168,8 +168,8 @@ struct Sink {
     const Bins& bins;
     const RegionCounts& counts;
     Queue& queue;
-    const unsigned rows;  // rows of the lane that are in the image
-    signed char* out;     // the first row in the next slice
+    const unsigned rows;  // Rows of the lane that are in the image.
+    signed char* out;     // The first row in the next slice.
 
     ECC_DEVICE void finish(const Numbers4& digits, const Neighbourhood& slice) {
         if (kOutput == kCoefficients) {
@@ -271,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         unsigned alike = 0;
         Neighbourhood last = {};
         Around before = {}, same = {};
-        if (end > begin) feeder.load(begin - 1, coming);  // a warp without an image reads nothing
+        if (end > begin) feeder.load(begin - 1, coming);  // A warp without an image reads nothing.
         for (int slice = begin - 1; slice <= end; ++slice) {
             Neighbourhood now;
             take(slice, now);

@@ -7,11 +7,11 @@
 enum Output { kCoefficients = 0, kCounts = 1 };
 constexpr int kOutput = ECC_OUTPUT;
 constexpr bool kRegions = kOutput == kCounts;
-constexpr bool kFlat = ECC_FLAT;                      // images of one slice
-constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
+constexpr bool kFlat = ECC_FLAT;                      // Images of one slice.
+constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // Rows of a lane; with those above and below.
 // The rows 1 to kRows, which the lane owns, as bits; bit r is for row r.
 constexpr unsigned kOwnRows = ((1u << kRows) - 1) << 1;
-constexpr int kOwnColumns = 30;  // columns that a warp owns; two lanes have those beside them
+constexpr int kOwnColumns = 30;  // Columns that a warp owns; two lanes have those beside them.
 
 #if ECC_OUTPUT == 1
 typedef ECC_LABEL Label;
@@ -24,19 +24,19 @@ typedef int Label, Count;
 typedef Either<(sizeof(Label) > 4), unsigned long long, unsigned>::type Unsigned;
 
 struct Points {
-    signed char* coefficients;   // (images, slices, rows, columns)
-    Count* counts;               // (rows, bins); zero at launch
-    long long* not_finite;       // kNanReport: whether a NaN was seen
-    unsigned long long* ticket;  // kNanReport: as `report` takes it, or null; kRegions: see `reply`
-    const Label* labels;         // kRegions
-    const int* rows_of;          // kRegions: the row of each label in `counts`, from 1 on, or 0;
-                                 // null if it is the label itself
-    unsigned long long most;     // kRegions: the largest label that has a row
-    unsigned* marks;             // kRegions: a bit for each row that occurs; zero at launch
-    unsigned long long* largest;  // kRegions: the largest label beyond `most`; zero at launch
-    long long label_strides[3];   // slice, row, column
-    int steps;                    // slices of a warp
-    int rows;                     // kRegions: labels counted in shared memory, a power of two or 0
+    signed char* coefficients;    // (images, slices, rows, columns)
+    Count* counts;                // (rows, bins); zero at launch
+    long long* not_finite;        // kNanReport: whether a NaN was seen.
+    unsigned long long* ticket;   // kNanReport: as `report` takes it, or null; kRegions: `reply`.
+    const Label* labels;          // Only with kRegions.
+    const int* rows_of;           // kRegions: the row of each label in `counts`, from 1 on, or 0;
+                                  // null if it is the label itself.
+    unsigned long long most;      // kRegions: the largest label that has a row.
+    unsigned* marks;              // kRegions: a bit for each row that occurs; zero at launch.
+    unsigned long long* largest;  // kRegions: the largest label beyond `most`; zero at launch.
+    long long label_strides[3];   // Slice, row, column.
+    int steps;                    // Slices of a warp.
+    int rows;                     // kRegions: labels counted in shared memory, a power of two or 0.
     // kRegions: what `write_regions` writes, by the last block that finishes, after which all that is zero
     // at launch is zero again, as is `ticket`. Null if another kernel writes it.
     volatile long long* reply;
@@ -49,8 +49,8 @@ struct Points {
 constexpr bool kGroups = kRegions || !kSpareOrdinals;
 
 struct Point {
-    Ordinal rank;  // a cell belongs to its sample of the largest rank
-    int group;     // kGroups: 0 where there is no sample, else its label or 1
+    Ordinal rank;  // A cell belongs to its sample of the largest rank.
+    int group;     // kGroups: 0 where there is no sample, else its label or 1.
 };
 
 // Returns what stands for samples that do not exist. In V it has the largest rank, and owns cells that are
@@ -64,12 +64,12 @@ ECC_DEVICE Point nothing() {
 struct Feeder {
     const Samples& samples;
     const Points& points;
-    const Element* sample;  // the first row in the slice that is loaded next
+    const Element* sample;  // The first row in the slice that is loaded next.
     const unsigned char* mask;
     const Label* label;
     const int index, top, x;
-    unsigned within;   // the rows that are in the image; none if the column is not
-    Unsigned largest;  // kRegions: the largest label so far, where negative ones exceed all others
+    unsigned within;   // The rows that are in the image; none if the column is not.
+    Unsigned largest;  // kRegions: the largest label so far, where negative ones exceed all others.
 
     ECC_DEVICE Feeder(const Samples& samples, const Points& points, int index, int slice, int top,
                       int x)
@@ -153,10 +153,10 @@ extern __shared__ uint4 memory[];
 // counted; labels that find no free row are counted in global memory.
 struct RegionCounts {
     static constexpr int kMostRows = 64, kTries = 2;
-    static constexpr int kWordsAtOnce = 4;  // words of marks that a lane reads at a time
+    static constexpr int kWordsAtOnce = 4;  // Words of marks that a lane reads at a time.
     const Points& points;
     const int bins;
-    int* const owners;  // the label of each row, or 0
+    int* const owners;  // The label of each row, or 0.
     int* const rows;
 
     ECC_DEVICE RegionCounts(const Points& points, int bins, int* owners)
@@ -222,7 +222,7 @@ struct RegionCounts {
             for (int i = 0; i < kWordsAtOnce; ++i)
                 count += write_marked(read[i], start + 32 * i, count);
         }
-        __syncthreads();  // all warps have read the marks
+        __syncthreads();  // All warps have read the marks.
         for (int i = threadIdx.x; i < words; i += ECC_THREADS) points.marks[i] = 0;
         if (threadIdx.x == 0) {
             reply_regions(points.reply, count, *(volatile unsigned long long*)points.largest,

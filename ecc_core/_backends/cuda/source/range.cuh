@@ -4,9 +4,9 @@
 
 // The range of values, as unsigned integers in their order.
 struct Range {
-    unsigned long long least, largest;  // the complement of the smallest value; the largest value
-    unsigned long long some, nan;       // whether there is a finite value, and a NaN
-    unsigned long long blocks;          // the number of blocks that are done
+    unsigned long long least, largest;  // The complement of the smallest value; the largest value.
+    unsigned long long some, nan;       // Whether there is a finite value, and a NaN.
+    unsigned long long blocks;          // The number of blocks that are done.
 };
 constexpr unsigned long long kSign = 1ull << 63;
 
@@ -21,7 +21,7 @@ ECC_DEVICE bool are_finite(const T (&keys)[4]) {
     return is_finite(keys[0]) && is_finite(keys[1]) && is_finite(keys[2]) && is_finite(keys[3]);
 }
 ECC_DEVICE bool are_finite(const float (&keys)[4]) {
-    float sum = 0.0f;  // becomes NaN if a product is NaN
+    float sum = 0.0f;  // It becomes NaN if a product is NaN.
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum = multiply_add(keys[i], 0.0f, sum);
     return sum == 0.0f;
@@ -48,7 +48,7 @@ ECC_DEVICE Range range_of_block(const Samples& samples) {
     __shared__ Range block;
     if (threadIdx.x == 0) block = Range();
     __syncthreads();
-    Key least = 0, largest = 0;  // without meaning until there are `some`
+    Key least = 0, largest = 0;  // They mean nothing until there are `some`.
     bool some = false, nan = false;
     const auto widen = [&](Key key) {
         least = some ? smaller(least, key) : key;
@@ -107,6 +107,6 @@ ECC_DEVICE bool join_ranges(Range& block, Range* range) {
     const volatile Range& whole = *range;
     block = {whole.least, whole.largest, whole.some, whole.nan, 0};
     *range = Range();
-    __threadfence_system();  // before the host sees the reply and uses `range` again
+    __threadfence_system();  // The host must not see the reply earlier.
     return true;
 }

@@ -12,11 +12,11 @@ constexpr bool kRepeat = ECC_REPEAT;
 
 struct Codes {
     Code* data;
-    long long strides[4];        // strides along the samples' axes
-    int depth, height, width;    // at least those of the samples
-    int first;                   // the bin whose code is 0
-    long long* not_finite;       // kNanReport: whether a NaN was seen
-    unsigned long long* ticket;  // kNanReport: as `report` takes it, or null
+    long long strides[4];        // Strides along the samples' axes.
+    int depth, height, width;    // At least those of the samples.
+    int first;                   // The bin whose code is 0.
+    long long* not_finite;       // kNanReport: whether a NaN was seen.
+    unsigned long long* ticket;  // kNanReport: as `report` takes it, or null.
 };
 
 struct Recoder {

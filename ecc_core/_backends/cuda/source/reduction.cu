@@ -3,7 +3,7 @@
 
 #include "columns.cuh"
 
-constexpr int kMerged = ECC_MERGED;  // the most rows of a sum of columns in local memory
+constexpr int kMerged = ECC_MERGED;  // The most rows of a sum of columns in local memory.
 
 // The rows of a column, which do not change once they are in memory. Reads are volatile, since other
 // processors write next to them.
@@ -68,7 +68,7 @@ __device__ void reduce(const Columns& columns, int* owners, int first, int* sum,
     Reduced own(columns, first);
     while (own.count > 0) {
         const int pivot = own.rows[0], owner = ((volatile int*)owners)[pivot];
-        __threadfence();  // so that the owner's rows are read after its number
+        __threadfence();  // The owner's rows are read after its number.
         const bool earlier = owner >= 0 && owner < own.column;
         if (earlier) {
             own.count = add_rows(own.rows, own.count, Listed(columns, owner), sum, room);
@@ -82,7 +82,7 @@ __device__ void reduce(const Columns& columns, int* owners, int first, int* sum,
             return;
         }
         if (earlier) continue;
-        __threadfence();  // so that the rows are in memory before the column owns its pivot
+        __threadfence();  // The rows are in memory before the column owns its pivot.
         if (atomicCAS(owners + pivot, owner, own.column) != owner) continue;
         if (owner < 0) return;
         own = Reduced(columns, owner);
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // The rows of a column as bits in memory. All bits are 0 between columns. Called by all threads of a block.
 struct RowSet {
     unsigned* words;
-    int low, high;  // the words before `low` and those after `high` are 0
+    int low, high;  // The words before `low` and those after `high` are 0.
 
     // Adds the rows of a column, or removes those that are there.
     __device__ void toggle(const Listed& other) {
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
             set.toggle(given);
             int pivot, owner;
             bool changed = false;
-            for (;;) {  // until no earlier column has the pivot
+            for (;;) {  // It ends when no earlier column has the pivot.
                 pivot = set.first_row();
                 if (threadIdx.x == 0 && pivot >= 0) owner_seen = ((volatile int*)owners)[pivot];
                 __syncthreads();

@@ -2,9 +2,9 @@
 #pragma once
 #include "device.cuh"
 
-constexpr unsigned long long kHugeLabel = 1ull << 62;  // reported in place of larger labels
+constexpr unsigned long long kHugeLabel = 1ull << 62;  // Reported in place of larger labels.
 
-constexpr int kBinsAtOnce = 8;  // bins that a lane reads at a time
+constexpr int kBinsAtOnce = 8;  // Bins that a lane reads at a time.
 
 // Writes the curve of a region from its counts, which other blocks may have written. Called by a warp.
 template <class Count>

@@ -52,8 +52,8 @@ ECC_DEVICE void write_lane(Quad* to, const Quad& samples) {
     }
 }
 
-constexpr int kHeight = kLines ? ECC_LINES : 1;  // rows of the image
-constexpr int kTiles = kPairRows / kHeight;      // tiles of a step
+constexpr int kHeight = kLines ? ECC_LINES : 1;  // Rows of the image.
+constexpr int kTiles = kPairRows / kHeight;      // Tiles of a step.
 
 // Returns the rows at a place in their tiles as bits, one for each row of a step, in both halves.
 __device__ constexpr unsigned rows_at(int place) {
@@ -67,7 +67,7 @@ constexpr unsigned kFirstRows = rows_at(0), kLastRows = rows_at(kHeight - 1);
 // The queue of rows that are copied to shared memory for a lane. An item is two rows that share registers.
 template <int copies>
 struct PairQueue {
-    static constexpr int kMasks = copies * 2 * 32 * sizeof(Span);  // bytes before the rows of masks
+    static constexpr int kMasks = copies * 2 * 32 * sizeof(Span);  // Bytes before rows of masks.
     static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
 

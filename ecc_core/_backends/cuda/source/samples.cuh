@@ -6,11 +6,11 @@
 struct Samples {
     const Element* data;
     const unsigned char* mask;
-    const double* heights;  // kDirectional: of the slices, then of the rows, then of the columns
-    double scale;           // kDirectional
-    long long strides[4], mask_strides[4];  // image, slice, row, column; in samples
+    const double* heights;  // kDirectional: those of slices, then of rows, then of columns.
+    double scale;           // Only with kDirectional.
+    long long strides[4], mask_strides[4];  // Image, slice, row, column; in samples.
     int images, depth, height, width;
-    int lanes, padding;  // threads that share a row in visit_samples, a power of two
+    int lanes, padding;  // Threads that share a row in visit_samples, a power of two.
 };
 
 // The samples along a row.
@@ -18,7 +18,7 @@ struct SampleRow {
     const Samples& samples;
     const Element* data;
     const unsigned char* mask;
-    double height;  // kDirectional: of the slice and the row
+    double height;  // kDirectional: that of the slice and the row.
 
     ECC_DEVICE SampleRow(const Samples& samples, int index, int z, int y)
         : samples(samples),
@@ -87,7 +87,7 @@ constexpr int kPiece = 1 << 14;
 template <bool kInside = false, class Visit>
 ECC_DEVICE void visit_samples(const Samples& samples, int depth, int height, int width,
                               const Visit& visit) {
-    constexpr int kGroups = 4;  // groups of four samples that are loaded before the first is used
+    constexpr int kGroups = 4;  // Groups of four samples that are loaded before the first is used.
     const int pieces = (width + kPiece - 1) / kPiece;
     const long long lines = (long long)samples.images * depth * height * pieces;
     const int lanes = samples.lanes, rows = blockDim.x / lanes, span = 4 * lanes;

@@ -13,7 +13,7 @@ struct ShortCounts {
     static_assert(kMost + 8 * ECC_THREADS < (int)kZero, "sums do not fit");
     unsigned* words;
     unsigned long long* counts;
-    int last;  // the last bin
+    int last;  // The last bin.
 
     // Called by all threads, like `flush`.
     ECC_DEVICE ShortCounts(void* memory, unsigned long long* counts, int last)

@@ -4,10 +4,10 @@
 // that repeated rows and missing faces are found without sorting.
 #include "common.cuh"
 
-typedef ECC_NUMBER Number;       // the type of numbers of points that are given
-constexpr int kSize = ECC_SIZE;  // points of a simplex
-constexpr int kEmpty = -1;       // an entry of a table
-constexpr unsigned kNear = 8;    // entries of a sector of memory
+typedef ECC_NUMBER Number;       // The type of numbers of points that are given.
+constexpr int kSize = ECC_SIZE;  // Points of a simplex.
+constexpr int kEmpty = -1;       // An entry of a table.
+constexpr unsigned kNear = 8;    // Entries of a sector of memory.
 
 struct Row {
     int points[kSize];
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         if (read_ordered(given + item.at * kSize, points, row) >= 0) atomicMin(wrong, 0ull);
 #pragma unroll
         for (int j = 0; j < kSize; ++j) rows[item.at * kSize + j] = row.points[j];
-        __threadfence();  // the row is written before other threads find it in the table
+        __threadfence();  // The row is written before other threads find it in the table.
         for (Places places(row, mask);;) {
             const int other = atomicCAS(table + places.next(), kEmpty, (int)item.at);
             if (other == kEmpty) break;

@@ -6,13 +6,13 @@
 // takes several simplices at a time.
 #include "simplicial.cuh"
 
-constexpr bool kShared = ECC_SHARED;  // whether bins are counted in shared memory
-constexpr int kParts = ECC_PARTS;     // integers of a sum: 2 of floats
+constexpr bool kShared = ECC_SHARED;  // Whether bins are counted in shared memory.
+constexpr int kParts = ECC_PARTS;     // Integers of a sum: 2 of floats.
 constexpr bool kWeighted = ECC_WEIGHTED;
-typedef ECC_VALUE Value;                // the value of a point, of which curves are computed
-typedef ECC_WEIGHT Weight;              // the weight of a point
-constexpr int kColumns = 32 * kHalves;  // columns of a histogram
-constexpr int kAtOnce = 32 / kLanes;    // simplices that a warp takes at a time
+typedef ECC_VALUE Value;                // The value of a point, of which curves are computed.
+typedef ECC_WEIGHT Weight;              // The weight of a point.
+constexpr int kColumns = 32 * kHalves;  // Columns of a histogram.
+constexpr int kAtOnce = 32 / kLanes;    // Simplices that a warp takes at a time.
 
 // A limit of the absolute values of coordinates, below which heights are finite.
 constexpr double kMostReach = 1e150;
@@ -35,7 +35,7 @@ struct Begun {
 };
 
 struct Threads {
-    long long first, step;  // the first item that a thread takes, and the distance to its next one
+    long long first, step;  // The first item that a thread takes, and the distance to its next one.
 
     ECC_DEVICE Threads()
         : first((long long)blockIdx.x * blockDim.x + threadIdx.x),
@@ -182,12 +182,12 @@ struct Simplices {
     const int* rows[8];
     long long counts[8];
     int sizes[8];
-    int kinds;        // the number of sizes
-    int with_points;  // whether the points count as well
-    int taken;        // simplices that a warp takes at a time, a multiple of kAtOnce and at most 32
+    int kinds;        // The number of sizes.
+    int with_points;  // Whether the points count as well.
+    int taken;  // Simplices that a warp takes at a time, a multiple of kAtOnce and at most 32.
     long long points;
     const unsigned* codes;  // (groups, points, kLanes)
-    const Weight* weights;  // of points
+    const Weight* weights;  // The weights of points.
     double first_scale, second_scale;
     // Arguments of `answer`, which tells the host whether something is wrong with the simplices.
     unsigned long long* wrong;

@@ -2,9 +2,9 @@
 #pragma once
 #include "transform.cuh"
 
-constexpr int kLanes = ECC_LANES;  // lanes that share a simplex or a point, a power of two
+constexpr int kLanes = ECC_LANES;  // Lanes that share a simplex or a point, a power of two.
 constexpr int kHalves = ECC_PACKED ? 2 : 1;
-constexpr int kOrders = kLanes * kHalves;  // orders of a group
+constexpr int kOrders = kLanes * kHalves;  // Orders of a group.
 
 // The sums of the signs of simplices by bin.
 struct Histogram {

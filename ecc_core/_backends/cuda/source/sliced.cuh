@@ -11,7 +11,7 @@ static_assert(kVector, "rows are multiples of four samples");
 constexpr int kBits = 8;
 constexpr int kRows = 32, kRowBytes = kWarpWidth * kChannels, kBlockBytes = kRows * kRowBytes;
 constexpr int kLaneBytes = kLaneWidth * kChannels;
-constexpr int kCopyBytes = kWide ? 16 : 4;  // bytes that a lane copies at a time
+constexpr int kCopyBytes = kWide ? 16 : 4;  // Bytes that a lane copies at a time.
 constexpr int kCopyLanes = kWarpWidth / kCopyBytes, kCopyRows = 32 / kCopyLanes;
 // Shared memory of a warp: a row that is never written, then a block of rows for each of two slices, or one
 // block for all channels.
@@ -84,7 +84,7 @@ ECC_DEVICE void exchange(unsigned (&words)[8]) {
 
 // Loads a lane's 32 rows of four columns from shared memory.
 ECC_DEVICE void load_columns(unsigned address, Column (&out)[kLaneWidth]) {
-    unsigned part[4][8];  // eight rows each, from the last row to the first
+    unsigned part[4][8];  // Eight rows each, from the last row to the first.
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
 #pragma unroll
@@ -172,9 +172,9 @@ ECC_DEVICE void compare_below(const Column (&p)[kLaneWidth], const Rows& after, 
 
 // The position of a warp in the image.
 struct SlicedPlace {
-    plane top, bottom;  // the first and the last row of the image
-    bool last;          // whether the lane has the last column of the warp or of the image
-    bool inside;        // whether the lane has any columns of the image
+    plane top, bottom;  // The first and the last row of the image.
+    bool last;          // Whether the lane has the last column of the warp or of the image.
+    bool inside;        // Whether the lane has any columns of the image.
 
     // `rest` is the number of rows from the first one of the warp to the last one of the image.
     ECC_DEVICE SlicedPlace(int y, int rest, int left, int width) {
@@ -217,9 +217,9 @@ ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
 struct SlicedFeed {
     // The first of the rows to ask for, in the warp's columns and in the columns beside it.
     const unsigned char *next, *left, *right;
-    int row, rest;                     // bytes from row to row; rows down to the last one
-    int last_column;                   // the last byte of a row at which a copy may begin
-    unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
+    int row, rest;                     // Bytes from row to row; rows down to the last one.
+    int last_column;                   // The last byte of a row at which a copy may begin.
+    unsigned outer_left, outer_right;  // The samples beside the warp in row 31 - lane.
 
     // Begins at row `y` of a slice, for a warp whose first column is `first`.
     ECC_DEVICE SlicedFeed(const Image& image, const Element* slice, int first, int y)
@@ -295,7 +295,7 @@ ECC_DEVICE Border next_row(Border p) {
 // use, or one block that has all channels.
 struct Room {
     char* memory;
-    unsigned here, there;  // shared addresses of the lane's columns
+    unsigned here, there;  // Shared addresses of the lane's columns.
 
     ECC_DEVICE Room(void* shared, int warp)
         : memory((char*)shared + warp * kWarpBytes + kPad),

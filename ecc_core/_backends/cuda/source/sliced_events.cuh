@@ -7,8 +7,8 @@ constexpr unsigned kDense = 8;
 
 // Counts samples whose coefficient is not zero. Counts are by value, in units of 1/16.
 struct SlicedCounter {
-    unsigned step;    // bytes from value to value
-    unsigned counts;  // shared address of the lane's copy of the count of value 0
+    unsigned step;    // Bytes from value to value.
+    unsigned counts;  // Shared address of the lane's copy of the count of value 0.
 
     ECC_DEVICE explicit SlicedCounter(const Histogram& histogram)
         : step(4u * histogram.copies),

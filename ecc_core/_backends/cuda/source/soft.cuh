@@ -10,20 +10,20 @@
 #include "narrow.cuh"
 #include "soft_totals.cuh"
 
-constexpr bool kSuper = ECC_SUPER;  // superlevel sets: values and levels are negated
+constexpr bool kSuper = ECC_SUPER;  // Superlevel sets: values and levels are negated.
 
-constexpr float kReach = 14.0f;  // s(-14) = 8e-7
+constexpr float kReach = 14.0f;  // Steps are complete beyond it: s(-14) = 8e-7.
 constexpr int kMoments = 4;
 
 struct Window {
-    float end, high, low;  // the start is high + low
-    int first, bins;       // the slot of the gap below the window; the number of its bins
+    float end, high, low;  // The start is high + low.
+    int first, bins;       // The slot of the gap below the window; the number of its bins.
 };
 
 struct Head {
-    int count;             // the number of windows; negative if an argument is NaN
-    int slots;             // the number of slots
-    float width, per_bin;  // the width of a bin, and its reciprocal
+    int count;             // The number of windows; negative if an argument is NaN.
+    int slots;             // The number of slots.
+    float width, per_bin;  // The width of a bin, and its reciprocal.
 };
 
 // The number of words that the windows around so many levels take, a multiple of 16 bytes.
@@ -58,7 +58,7 @@ struct Windows {
 // The position of a value relative to a window.
 struct BinPlace {
     int slot;
-    float offset;  // distance from the centre of the bin, in bins
+    float offset;  // Distance from the centre of the bin, in bins.
     bool inside;
 };
 
@@ -74,14 +74,14 @@ ECC_DEVICE BinPlace locate(float value, const Window& window, const Head& head) 
     const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
     const float rounded = fmaxf(place, 0.0f) + kRound;
     const float middle = ((rounded - kRound) + 0.5f) * head.width;
-    const float node = window.high + middle;  // the next line corrects its rounding error
+    const float node = window.high + middle;  // The next line corrects its rounding error.
     const float offset = ((value - node) - (middle - (node - window.high))) - window.low;
     const bool inside = along >= 0.0f && value < window.end;
     const int slot = inside ? 1 + to_int(rounded) : value < window.end ? 0 : 1 + window.bins;
     return {window.first + slot, offset * head.per_bin, inside};
 }
 
-constexpr double kStep = 0.15;  // the greatest width of a bin in units of 1 / sharpness
+constexpr double kStep = 0.15;  // The greatest width of a bin in units of 1 / sharpness.
 
 ECC_DEVICE float level_of(const float* thresholds, int j) {
     return kSuper ? -thresholds[j] : thresholds[j];

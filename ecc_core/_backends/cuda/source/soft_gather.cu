@@ -10,13 +10,13 @@ constexpr bool kSmall = ECC_SMALL;
 struct GatherWork {
     SoftPoints points;
     float* windows;
-    const float* sharpness;  // kSmall
+    const float* sharpness;  // Only with kSmall.
     const float2* table;     // (images, slots): value, and slope per bin, at the start of each bin
     Out* out;                // (images, points)
     int levels;
-    int slots;   // the most slots of an image for which there is room
-    int blocks;  // blocks of each image
-    int room;    // words of shared memory for the table
+    int slots;   // The most slots of an image for which there is room.
+    int blocks;  // Blocks of each image.
+    int room;    // Words of shared memory for the table.
 };
 
 ECC_DEVICE void store(float* to, float v) { *to = v; }
@@ -27,7 +27,7 @@ struct Lookup {
     const Windows windows;
     const Head head;
     const Window only;
-    const float2* table;  // kSmall: null if it does not fit
+    const float2* table;  // kSmall: null if it does not fit.
     const Totals& totals;
     float sharpness;
     int image;

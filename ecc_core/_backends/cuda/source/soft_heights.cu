@@ -6,7 +6,7 @@
 // The points of images (images, grid).
 struct Grid {
     long long points;
-    int images, chunk;  // chunk: the points of a block that sums
+    int images, chunk;  // chunk: the points of a block that sums.
     int sides[4];
 
     ECC_DEVICE void places(long long point, Real* at) const {

@@ -11,7 +11,7 @@ ECC_DEVICE float number_of(unsigned char target) { return target != 0; }
 struct Compared {
     const float* images;
     const Target* targets;
-    const unsigned char* mask;  // or null
+    const unsigned char* mask;  // It may be null.
     float sharpness;
 };
 
@@ -36,9 +36,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 struct Norm {
-    double order;                // the order of the norm over levels, from 1 to infinity
-    double factor;               // the factor of an error in the loss
-    int levels, rows, reserved;  // rows: the number of curves of a loss
+    double order;                // The order of the norm over levels, from 1 to infinity.
+    double factor;               // The factor of an error in the loss.
+    int levels, rows, reserved;  // rows: the number of curves of a loss.
 
     ECC_DEVICE double of(const float* curve, const float* target) const {
         double sum = 0;

@@ -11,13 +11,13 @@
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS;
 constexpr int kExtents = 1 << ECC_AXES;
-constexpr int kOrthants = kExtents;  // the bits of an orthant are the negative components
+constexpr int kOrthants = kExtents;  // The bits of an orthant are the negative components.
 
 struct Orthants {
     const Real* weights;       // (images, *sides)
-    long long size, vertices;  // the number of points and of vertices of an image
+    long long size, vertices;  // The number of points and of vertices of an image.
     int sides[3], grid[3];
-    int images, cubes, greatest;  // greatest: whether a cell has the weight of its greatest point
+    int images, cubes, greatest;  // greatest: whether a cell has the weight of its greatest point.
 
     ECC_DEVICE static int bit(int extent, int axis) { return extent >> (2 - axis) & 1; }
 
@@ -81,7 +81,7 @@ ECC_DEVICE void write_orthants(const Orthants& cells, long long index, Real* out
             const long long owner = cells.owner(weights, lowest, extent);
             if (owner < 0) continue;
             const Real own = weights[owner];
-            const Real value = isinf(own) ? own - own : own;  // infinities become NaN in all sums
+            const Real value = isinf(own) ? own - own : own;  // Infinities become NaN in all sums.
 #pragma unroll
             for (int orthant = 0; orthant < kOrthants; ++orthant)
                 if ((~orthant & extent) == upper)

@@ -13,8 +13,8 @@ constexpr int kAxes = ECC_AXES;
 constexpr int kWarpSize = 32;
 
 struct Parameters {
-    const Real *numbers, *step;           // null without increasing levels
-    const Real* log_sharpness;            // null if the sharpness is given
+    const Real *numbers, *step;           // Null without increasing levels.
+    const Real* log_sharpness;            // Null if the sharpness is given.
     const Real *directions, *log_scales;  // (count, axes) and (count,); scales may be null
     double spacing[3];
     int levels, count;

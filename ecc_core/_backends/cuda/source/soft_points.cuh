@@ -5,14 +5,14 @@
 
 typedef ECC_ELEMENT Element;
 constexpr int kThreads = ECC_THREADS;
-constexpr int kEach = 8, kTurn = kThreads * kEach;  // points of a thread and of a block in a turn
+constexpr int kEach = 8, kTurn = kThreads * kEach;  // Points of a thread and of a block in a turn.
 
 // Points of one image after the other.
 struct SoftPoints {
     const Element* values;
     const signed char* coefficients;
-    long long count;            // points of an image
-    const unsigned char* mask;  // or null
+    long long count;            // Points of an image.
+    const unsigned char* mask;  // It may be null.
 
     ECC_DEVICE SoftPoints of(int image) const {
         const long long first = image * count;
@@ -35,8 +35,8 @@ template <class Counts>
 struct Deposit {
     const Windows windows;
     const Head head;
-    const Window only;  // if there is a single window
-    const float scale;  // factor of the first moment; that of each next one is twice as large
+    const Window only;  // Used if there is a single window.
+    const float scale;  // Factor of the first moment; that of each next one is twice as large.
     const Counts counts;
 
     ECC_DEVICE void point(float v, int c) const {

@@ -7,9 +7,9 @@
 #include "soft_totals.cuh"
 
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
-constexpr int kImages = ECC_IMAGES;  // images of a block
-constexpr int kMostChunks = 8;       // the most chunks of points whose sums the last block adds up
-constexpr int kTogether = 4;  // points that a thread takes at once, to hide the latency of sigmoids
+constexpr int kImages = ECC_IMAGES;  // Images of a block.
+constexpr int kMostChunks = 8;       // The most chunks of points whose sums the last block adds up.
+constexpr int kTogether = 4;         // Points of a thread at once, to hide the latency of sigmoids.
 
 struct ProjectedPoints {
     const Real* weights;  // (images, orthants, points)
@@ -18,7 +18,7 @@ struct ProjectedPoints {
     long long points;
     int grid[3];
     int images, directions_count, levels_count;
-    int chunk;  // points of a block of `soft_project`
+    int chunk;  // Points of a block of `soft_project`.
 
     // Finds the indices of a point relative to the centre.
     ECC_DEVICE void places(long long point, Real* at) const {
@@ -99,7 +99,7 @@ struct Projected {
         for (int i = threadIdx.x; i < 3 * own; i += kThreads) {
             const int kind = i / own, image = first_image + i % own / levels;
             const long long at = ((long long)image * directions + direction) * levels + i % levels;
-            double parts[kMostChunks];  // all are read before they are added
+            double parts[kMostChunks];  // All are read before they are added.
 #pragma unroll
             for (int chunk = 0; chunk < kMostChunks; ++chunk)
                 parts[chunk] = chunk < chunks ? partial[(3LL * chunk + kind) * size + at] : 0;
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                  const Projected found) {
     __shared__ Real heights[kThreads];
     __shared__ Weights weights[kThreads];
-    __shared__ unsigned has_weight[kThreads / kTogether];  // a byte for each point
+    __shared__ unsigned has_weight[kThreads / kTogether];  // A byte for each point.
     __shared__ double scratch[kThreads];
     const int direction = blockIdx.y, first_image = blockIdx.z * kImages;
     const int images = points.images;
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
     if (!tickets) return;
     __shared__ bool is_last;
-    __threadfence();  // so that the sums are in memory before other blocks read them
+    __threadfence();  // Other blocks read the sums from memory.
     __syncthreads();
     unsigned* ticket = tickets + blockIdx.z * points.directions_count + direction;
     if (threadIdx.x == 0) is_last = atomicAdd(ticket, 1u) == gridDim.x - 1;
@@ -204,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // Adds up the sums of a block, and writes them.
 ECC_DEVICE void write_block_sums(double (&sums)[kAxes], double* out) {
     __shared__ double scratch[kAxes][kThreads / 32];
-    __syncthreads();  // all threads have read the sums of the call before
+    __syncthreads();  // All threads have read the sums of the call before.
 #pragma unroll
     for (int axis = 0; axis < kAxes; ++axis) {
         const double own = warp_sum(sums[axis]);

@@ -7,10 +7,10 @@ struct ScanWork {
     // (images, kMoments * slots + 1), zero at launch: moment after moment, then whether there is a NaN.
     long long* moments;
     int levels;
-    int slots;   // the most slots of an image for which there is room
-    int blocks;  // blocks of each image
-    int room;    // words of shared memory for moments
-    int flush;   // turns between two additions to global memory
+    int slots;   // The most slots of an image for which there is room.
+    int blocks;  // Blocks of each image.
+    int room;    // Words of shared memory for moments.
+    int flush;   // Turns between two additions to global memory.
     float scale;
 };
 
@@ -18,7 +18,7 @@ struct ScanWork {
 struct ScanCounts {
     int* counts;
     long long* moments;
-    int slots, room;  // the number of slots, and the most for which global memory has room
+    int slots, room;  // The number of slots, and the most for which global memory has room.
     bool shared;
 
     ECC_DEVICE bool has(int) const { return true; }

@@ -8,10 +8,10 @@ constexpr int kFinishingThreads = 1024;
 // The parameters from which levels, vectors and the sharpness follow.
 struct ShapeParameters {
     const Real* directions;      // (directions, axes), of any length
-    const Real* scale;           // factor of heights
-    const Real *numbers, *step;  // numbers of increasing levels; null if levels are given
+    const Real* scale;           // Factor of heights.
+    const Real *numbers, *step;  // Numbers of increasing levels; null if levels are given.
     const Real* sharpness;
-    int is_logarithm;  // whether scale and sharpness are given by their logarithms
+    int is_logarithm;  // Whether scale and sharpness are given by their logarithms.
 
     ECC_DEVICE double positive(const Real* given) const {
         return is_logarithm ? exp((double)*given) : (double)*given;
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
         const int flags = *state;
         *state = 0;
-        __threadfence_system();  // before the host sees the reply and uses the state again
+        __threadfence_system();  // The host must not see the reply earlier.
         *reply = flags;
     }
     const long long size = given.shapes * given.directions * given.levels_count;

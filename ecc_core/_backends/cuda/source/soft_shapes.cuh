@@ -8,16 +8,16 @@
 #include "sigmoid.cuh"
 
 constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kLevels = 4;  // levels that a lane sums at a time
+constexpr int kLevels = 4;  // Levels that a lane sums at a time.
 
 struct SoftShapes {
     const Real* points;   // (count, axes)
     const Real* weights;  // (count,), or null if all weigh 1
     const Real* vectors;  // (directions, axes)
     const Real *levels, *sharpness;
-    const long long* batch;    // the shape of each point
-    const long long* members;  // points in the order of their shapes, or null if they are in order
-    const long long* rows[8];  // simplices of each size
+    const long long* batch;    // The shape of each point.
+    const long long* members;  // Points in the order of their shapes, or null if they are in order.
+    const long long* rows[8];  // Simplices of each size.
     long long counts[8];
     int sizes[8];
     int kinds;

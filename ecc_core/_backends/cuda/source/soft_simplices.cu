@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         }
         by_level = warp_sum(by_level);
         by_sharpness = warp_sum(by_sharpness);
-        __syncthreads();  // the sums of the last level have been read
+        __syncthreads();  // The sums of the last level have been read.
         if (!lane) {
             of_warps[warp][0] = by_level;
             of_warps[warp][1] = by_sharpness;

@@ -4,14 +4,14 @@
 
 struct SmallWork {
     SoftPoints points;
-    const float *thresholds, *sharpness;  // null if they follow from parameters
+    const float *thresholds, *sharpness;  // Null if they follow from parameters.
     Curves out;
-    float* windows;               // where to write them for the backward pass, or null
-    const float *numbers, *step;  // parameters of increasing thresholds, or null
-    const float* log_sharpness;   // null if the sharpness is given
-    float* own_sharpness;         // where to write the sharpness that follows from its logarithm
+    float* windows;               // Where to write them for the backward pass, or null.
+    const float *numbers, *step;  // Parameters of increasing thresholds, or null.
+    const float* log_sharpness;   // Null if the sharpness is given.
+    float* own_sharpness;         // Where to write the sharpness that follows from its logarithm.
     int levels;
-    int room;  // the number of slots whose moments fit into shared memory
+    int room;  // The number of slots whose moments fit into shared memory.
     float scale;
 };
 

@@ -22,19 +22,19 @@ struct Totals {
     const float *slopes, *spreads;  // (images, levels)
     float* by_level;                // (levels,), or null
     float* by_sharpness;            // (), or null
-    const float *numbers, *step;    // parameters of increasing thresholds, or null
+    const float *numbers, *step;    // Parameters of increasing thresholds, or null.
     float* by_number;               // (levels,), or null; if given, `by_level` is only room
-    const float* log_sharpness;     // if not null, `by_sharpness` is the gradient of this number
+    const float* log_sharpness;     // If not null, `by_sharpness` is the gradient of this number.
     int images, levels;
-    int blocks;  // one for every 32 levels, and one for the sharpness; 0 if nothing is wanted
+    int blocks;  // One for every 32 levels, and one for the sharpness; 0 if nothing is wanted.
 
     ECC_DEVICE void write(int block) const {
-        if (block >= blocks) return;  // the grid may have more blocks along its last axis
+        if (block >= blocks) return;  // The grid may have more blocks along its last axis.
         if (block == blocks - 1) {
             if (by_sharpness) write_by_sharpness();
         } else if (!by_number) {
             if (by_level) write_by_level(block);
-        } else if (block == 0) {  // one block does all, since gradients of numbers are running sums
+        } else if (block == 0) {  // One block: gradients of numbers are running sums.
             for (int part = 0; part < blocks - 1; ++part) {
                 write_by_level(part);
                 __syncthreads();

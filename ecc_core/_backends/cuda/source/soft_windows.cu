@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (index >= count) return;
     Real* const own = out + index;
     int at[kAxes], first[kAxes], last[kAxes];
-    long long total = 1;  // the number of windows that have the point
+    long long total = 1;  // The number of windows that have the point.
 #pragma unroll
     for (int axis = kAxes - 1; axis >= 0; --axis) {
         at[axis] = grid.split(index, grid.sides[axis]) + grid.before[axis];

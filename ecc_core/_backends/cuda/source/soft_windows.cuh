@@ -6,9 +6,9 @@ constexpr int kAxes = ECC_AXES;
 
 struct WindowGrid {
     long long images;
-    int sides[4], positions[4];  // sides of an image, and the number of windows along each axis
-    int before[4];               // how far the first window begins before the image
-    int side, stride;            // the side of windows, and the distance from window to window
+    int sides[4], positions[4];  // Sides of an image, and the number of windows along each axis.
+    int before[4];               // How far the first window begins before the image.
+    int side, stride;            // The side of windows, and the distance from window to window.
 
     // Returns the remainder of an index by a size; the quotient replaces the index.
     static ECC_DEVICE int split(long long& index, int size) {

@@ -6,12 +6,12 @@
 // order, and only sums that are not 0, of which smooth meshes have few, are added to histograms.
 #include "simplicial.cuh"
 
-constexpr int kEntries = 16;  // words of a list: the number of entries that follow, and these
+constexpr int kEntries = 16;  // Words of a list: the number of entries that follow, and these.
 constexpr unsigned kHalfBits = ECC_PACKED ? ~0u : 0xFFFFu;
 
 struct Stars {
-    const int* neighbours;      // lists of points
-    const unsigned* triangles;  // lists of two neighbours as bits, repeated in each half of a word
+    const int* neighbours;      // Lists of points.
+    const unsigned* triangles;  // Lists of two neighbours as bits, repeated in each half of a word.
     long long points;
     const unsigned* codes;  // (groups, points, kLanes)
     unsigned long long* wrong;
@@ -104,7 +104,7 @@ constexpr int kFirst = 8;
 
 struct Entries {
     const uint4* list;
-    unsigned first[kFirst];  // the number of entries, and the first ones
+    unsigned first[kFirst];  // The number of entries, and the first ones.
 
     ECC_DEVICE Entries(const void* lists, long long point)
         : list((const uint4*)((const unsigned*)lists + point * kEntries)) {

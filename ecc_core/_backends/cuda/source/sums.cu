@@ -3,7 +3,7 @@
 
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 4;  // bins that a thread adds at a time
+constexpr int kEach = 4;  // Bins that a thread adds at a time.
 
 // Writes running sums; a block takes a row of `bins` counts. Value k of a row is the sum of the bins up to
 // k, or for superlevel sets of those behind it. The last bin (superlevel: the first) counts what never
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
             const long long k = first + i;
             if (k < levels) values[kSuper ? levels - 1 - k : k] = sign * (ahead + kept[i]);
         }
-        __syncthreads();  // `sums` have been read
+        __syncthreads();  // `sums` have been read.
     }
 }
 

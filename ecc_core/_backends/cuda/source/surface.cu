@@ -9,9 +9,9 @@ typedef unsigned long long Count;
 
 constexpr int kAxes = ECC_FLAT ? 2 : 3, kCorners = 1 << kAxes;
 constexpr bool kCubes = ECC_CUBES;
-constexpr bool kShared = ECC_SHARED;  // whether bins are counted in shared memory
+constexpr bool kShared = ECC_SHARED;  // Whether bins are counted in shared memory.
 constexpr int kPlaces = 4, kLines = kAxes - 1;
-constexpr int kFirst = kCubes ? 0 : 1;  // the first place; cubes have cells before the first points
+constexpr int kFirst = kCubes ? 0 : 1;  // The first place; cubes have cells before points.
 
 // The two ranks of a point or of a cell, the first in the upper half. Where bins are in shared memory, the
 // first is multiplied by the bins of a row, so that the sum of both is a bin; it has up to 15 bits.
@@ -31,13 +31,13 @@ struct Surface {
     const Code* data[2];
     Count* counts;  // (images, levels + 1 of the first, levels + 1 of the second)
     int levels[2];
-    int reversed[2];  // superlevel sets: ranks are levels minus codes
+    int reversed[2];  // Superlevel sets: ranks are levels minus codes.
     int depth, height, width;
-    int blocks, chunk, across;  // chunk: slices that a thread takes; across: threads along a row
+    int blocks, chunk, across;  // chunk: slices that a thread takes; across: threads along a row.
 };
 
 struct SurfaceBins {
-    unsigned shared;  // shared address of the first bin
+    unsigned shared;  // Shared address of the first bin.
     Count* global;
     int second;
 
@@ -96,7 +96,7 @@ ECC_DEVICE unsigned compare(Ranks a, Ranks b) {
 // which are bits.
 template <int least>
 ECC_DEVICE int signs(unsigned others) {
-    constexpr int rest = kCorners - 1 - least;  // axes along which cells may be larger
+    constexpr int rest = kCorners - 1 - least;  // Axes along which cells may be larger.
     if constexpr (rest == 0) return others ? 0 : sign_of(least);
     if constexpr ((rest & rest - 1) == 0)
         return others && !(others & corners_of(least)) ? sign_of(least) : 0;

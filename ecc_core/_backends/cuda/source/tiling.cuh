@@ -10,10 +10,10 @@ ECC_DEVICE int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
 // How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the
 // scan.
 struct Tiling {
-    int across;       // units along x
+    int across;       // Units along x.
     int down;         // 3-D: units along y
     int chunk;        // 2-D: rows, a multiple of those of a step; 3-D: slices
-    int first, last;  // the rows or slices that are counted; others are only their neighbours
+    int first, last;  // The rows or slices that are counted; others are only their neighbours.
     int images;
 };
 
@@ -23,8 +23,8 @@ ECC_DEVICE plane force(plane bits, plane border) { return kCubes ? bits & ~borde
 
 // A part of a column of slices of a volume.
 struct Unit {
-    int left, y;            // first column and row
-    int begin, end, start;  // slices that it owns, and the first one that it reads
+    int left, y;            // First column and row.
+    int begin, end, start;  // Slices that it owns, and the first one that it reads.
 
     // `rows` is the distance from one unit to the unit below.
     ECC_DEVICE Unit(const Tiling& tiling, int index, int rows)

@@ -38,13 +38,13 @@ struct Job {
 };
 
 struct Sampling {
-    const Vector* directions;  // sorted by orthant
-    const double* levels;      // in increasing order
-    const int* rows;           // the row of each direction in the result
+    const Vector* directions;  // Sorted by orthant.
+    const double* levels;      // In increasing order.
+    const int* rows;           // The row of each direction in the result.
     const Job* jobs;
-    int count;             // levels, at least one
-    int directions_count;  // rows of the result
-    double origin, scale;  // level k is near origin + k / scale, unless scale is 0
+    int count;             // Levels, at least one.
+    int directions_count;  // Rows of the result.
+    double origin, scale;  // Level k is near origin + k / scale, unless scale is 0.
 };
 
 // Returns the number of levels below a height. level(k) is level k in the unit of `height`; `measure` is
@@ -92,9 +92,9 @@ struct Owner {
 // other.
 struct Planes {
     unsigned* bits;
-    int deep;  // slices of the border on each side; rows and words have one on each side
+    int deep;  // Slices of the border on each side; rows and words have one on each side.
     int slices, tiles, words;
     int cubes;
     unsigned outside;
-    int sign;  // the sign of the construction, 1 or -1
+    int sign;  // The sign of the construction, 1 or -1.
 };

@@ -7,8 +7,8 @@
 #include "mask_points.cuh"
 #include "transform.cuh"
 
-constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
-constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers (struct Places)
+constexpr bool kShared = ECC_SHARED;  // Whether bins are in shared memory.
+constexpr bool kPlaces = ECC_PLACES;  // Whether most bins are found by integers (struct Places).
 constexpr int kWarps = ECC_THREADS / 32;
 // The most points that the list of a warp holds, enough for 8 columns of a tile.
 constexpr int kRoom = 512;
@@ -17,8 +17,8 @@ constexpr int kRoom = 512;
 // the row, and in the lowest `shift` bits how far the height is above the level below. The first
 // bin is in row `guard`; rows before it, and after the last, are for tiles partly beyond the levels.
 struct Places {
-    double scale, offset;  // place = height * scale + offset, before the rows of the guard
-    double error;          // bound of the error of a place, as levels are not exactly even
+    double scale, offset;  // Place = height * scale + offset, before the rows of the guard.
+    double error;          // Bound of the error of a place, as levels are not exactly even.
     int shift, guard;
 };
 
@@ -89,7 +89,7 @@ struct MaskCounter {
     const Vector* direction;
     Sum* values;
     int part, together;
-    unsigned stride, reverse;  // `reverse` makes a listed point one in the order of memory
+    unsigned stride, reverse;  // `reverse` makes a listed point one in the order of memory.
 
     ECC_DEVICE void add(unsigned row, unsigned column, int sign, int amount) const {
         if (kShared) return shared_add(row * stride + column, amount);
@@ -216,7 +216,7 @@ ECC_DEVICE bool list(const MaskCoefficients& found, const unsigned (&chosen)[2],
 // points than fit is listed by 8 columns at a time.
 struct Progress {
     int done, part;
-    bool stuck;  // whether nothing could be added to the queue
+    bool stuck;  // Whether nothing could be added to the queue.
 
     // Lists points until there may be no room for more. Called by a warp.
     ECC_DEVICE void list(const Planes& planes, const Grid& grid, const Owner& owner,
@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     count_mask(const Planes planes, const Grid grid, const Sampling sampling, const Places places,
                Sum* values, int width, int slices) {
     extern __shared__ uint4 memory[];
-    __shared__ int taken;  // the number of units of the block that its warps have taken
+    __shared__ int taken;  // The number of units of the block that its warps have taken.
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const SharedJob shared = ((const SharedJob*)sampling.jobs)[blockIdx.x];
     const Job job = shared.job;

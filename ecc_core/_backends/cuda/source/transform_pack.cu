@@ -1,8 +1,8 @@
 // Packs a mask into planes of bits.
 #include "transform.cuh"
 
-constexpr int kRows = 32, kTurns = 2;                   // rows of a block, and words of a thread
-constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // words of a row that a block packs
+constexpr int kRows = 32, kTurns = 2;                   // Rows of a block, and words of a thread.
+constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // Words of a row that a block packs.
 
 ECC_DEVICE unsigned pack_word(const unsigned char* source, int count) {
     unsigned plane = 0;

@@ -9,22 +9,22 @@ typedef ECC_LABEL Label;
 struct Labels {
     const Label* data;
     int slices, rows, columns;
-    int deep, wide;  // whether the image has slices, and rows
+    int deep, wide;  // Whether the image has slices, and rows.
 };
 
 struct RegionCorners {
     long long* windows;
     int* rows;
     unsigned char* patterns;
-    unsigned long long room;  // for so many corners
+    unsigned long long room;  // The number of corners for which there is room.
 };
 
 // A table with a row for each label up to `most`. Without ranks, row k is that of label k + 1.
 struct RegionRows {
-    const int* ranks;  // of labels: their row plus 1, or 0; or null
+    const int* ranks;  // The row of each label plus 1, or 0; may be null.
     unsigned long long most;
     unsigned* bounds;           // (rows, 6), see `Bound`; 0 at launch
-    unsigned long long* found;  // corners, then the largest label without a row; 0 at launch
+    unsigned long long* found;  // The corners, then the largest label without a row; 0 at launch.
 };
 
 // Bounds of a box are kept as numbers that grow with the box and are above 0: row[2 * axis] is that of the
@@ -38,7 +38,7 @@ struct Bound {
     ECC_DEVICE static int highest(unsigned bound) { return bound - 1; }
 };
 
-constexpr unsigned long long kNegative = ~0ull;  // reported in place of the largest label
+constexpr unsigned long long kNegative = ~0ull;  // Reported in place of the largest label.
 
 struct WindowEnd {
     int z, y, x;
@@ -65,7 +65,7 @@ ECC_DEVICE void bounds_of(const WindowEnd& place, unsigned pattern, unsigned (&b
     const unsigned near[3] = {0x0F, 0x33, 0x55};
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-        const int end = ends[axis];  // padded, the points are at `end` and `end + 1`
+        const int end = ends[axis];  // With padding, the points are at `end` and `end + 1`.
         bounds[2 * axis] = Bound::of_lowest(pattern & near[axis] ? end : end + 1);
         bounds[2 * axis + 1] = Bound::of_highest(pattern & ~near[axis] & 0xFF ? end + 1 : end);
     }
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
                    int* numbers, long long* count, long long* labels, int* boxes) {
     __shared__ int warps[ECC_THREADS / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int before = 0;  // regions of earlier rows
+    int before = 0;  // Regions of earlier rows.
     for (int first = 0; first < rows; first += ECC_THREADS) {
         const int row = first + threadIdx.x;
         const unsigned* own = bounds + 6ll * row;
@@ -192,8 +192,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 struct Measures {
     const int* boxes;
-    const double* scales;             // units of the levels of each region; null if all are 1
-    int regions;                      // of which there are boxes, scales and values
+    const double* scales;             // Units of the levels of each region; null if all are 1.
+    int regions;                      // The number of regions.
     const signed char* coefficients;  // (orthant, pattern)
     double spacing[3];
     int cubes;

@@ -10,18 +10,18 @@
 #include "transform.cuh"
 
 typedef ECC_WEIGHT Weight;
-constexpr int kParts = ECC_PARTS;     // integers of a sum
-constexpr bool kShared = ECC_SHARED;  // whether levels and bins are in shared memory
+constexpr int kParts = ECC_PARTS;     // Integers of a sum.
+constexpr bool kShared = ECC_SHARED;  // Whether levels and bins are in shared memory.
 constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kRows = kWarps;    // rows that a block takes at a time
-constexpr int kColumns = 256;    // columns of these rows
-constexpr int kDirections = 32;  // the most directions of a job
-constexpr int kLevels = 31;      // levels that a warp takes at a time, besides the one before them
+constexpr int kRows = kWarps;    // Rows that a block takes at a time.
+constexpr int kColumns = 256;    // Columns of these rows.
+constexpr int kDirections = 32;  // The most directions of a job.
+constexpr int kLevels = 31;      // Levels that a warp takes at a time, besides the one before them.
 constexpr int kOfLane = kColumns / 32;
 // In steps between points; it is added so that a level at the height of a point includes this point.
 constexpr double kSlack = 1e-6;
 
-ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
+ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // There is no NaN.
 
 // Weights (V) or negated weights (T), with one more point on both sides of rows, of columns and, if the
 // image has them, of slices. Points that do not belong to the complex have the value `absent`, also negated
@@ -29,10 +29,10 @@ ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no Na
 // points of which some belong to the complex.
 struct Weights {
     const Weight* padded;
-    int rows, columns;  // with the padding
+    int rows, columns;  // Rows and columns with the padding.
     int cubes;
-    int sign;       // the sign of the construction, 1 or -1
-    Weight absent;  // more than any weight
+    int sign;       // The sign of the construction, 1 or -1.
+    Weight absent;  // More than any weight.
     double first_scale, second_scale;
 };
 
@@ -51,7 +51,7 @@ ECC_DEVICE Weight in_slice(const Weights& image, Weight here, Weight far, Weight
 // The four rows that contain the cells of a row of points.
 struct WeightLines {
     const Weight *here, *below, *behind, *below_behind;
-    Pair pair;  // the columns that a cell spans
+    Pair pair;  // The columns that a cell spans.
     bool deep;
 
     ECC_DEVICE WeightLines(const Weights& image, const Grid& grid, const Owner& owner, int z, int y)
@@ -210,9 +210,9 @@ struct PartBins {
 // between the lowest and the highest point of all rows.
 struct Run {
     double bases[kRows];
-    double inverse;  // number of points in a unit of height
+    double inverse;  // Number of points in a unit of height.
     int begin, end;
-    bool dense;  // whether levels are closer together than points
+    bool dense;  // Whether levels are closer together than points.
 
     // Returns the number of tasks for warps, each of which is 31 levels or a row.
     ECC_DEVICE int tasks() const { return dense ? kRows : (end - begin + kLevels) / kLevels; }

@@ -14,17 +14,17 @@
 #include "volume.cuh"
 
 constexpr bool kComplement = ECC_COMPLEMENT;
-constexpr int kHeap = ECC_HEAP;  // entries of a heap in local memory
-constexpr int kRows = 64;        // the most rows of a column that is traced in local memory
+constexpr int kHeap = ECC_HEAP;  // Entries of a heap in local memory.
+constexpr int kRows = 64;        // The most rows of a column that is traced in local memory.
 
 // Forests have three bits for each end: its parent, the end itself if it is the root of a row, or one of
 // these.
 constexpr unsigned kRoot = 6, kAbsent = 7;
-constexpr unsigned kLinks = 1u << 18;  // sets of the neighbours that share squares with a point
+constexpr unsigned kLinks = 1u << 18;  // Sets of the neighbours that share squares with a point.
 
 __device__ int axis_of(int v) { return v < 3 ? v : 5 - v; }
 __device__ int sign_of(int v) { return v < 3 ? -1 : 1; }
-__device__ int bit_of(int v) {  // among the 27 places of a cube
+__device__ int bit_of(int v) {  // One of the 27 places of a cube.
     const int axis = axis_of(v);
     return 13 + sign_of(v) * (axis == 0 ? 9 : axis == 1 ? 3 : 1);
 }
@@ -157,7 +157,7 @@ struct Heap {
 
     __device__ __noinline__ void add(Word entry) {
         if (size == room) {
-            ++size;  // so that `trace` sees that there is no room
+            ++size;  // Then `trace` sees that there is no room.
             return;
         }
         if (size > room) return;
@@ -204,7 +204,7 @@ struct Paths {
     // Goes on from the edge between two points, of which one comes from the other towards v.
     __device__ void go_to_edge(Point from, Point to, int v) {
         const bool starts = from.inside(volume), stops = to.inside(volume);
-        if (!starts && !stops) return;  // the edge lies in the frame
+        if (!starts && !stops) return;  // The edge lies in the frame.
         if (!stops) return go(from.place(volume), v);
         const int place = to.place(volume);
         if (!starts) return go(place, 5 - v);
@@ -328,7 +328,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     Paths paths = {volume, grown, place_bits, {own_heap, 0, kHeap}};
     int* listed = own_rows;
     int room = kRows;
-    if (columns.memory) {  // two thirds are for the heap, and a third is for rows
+    if (columns.memory) {  // Two thirds are for the heap, and a third is for rows.
         Word* const given = columns.memory + own * columns.own_room;
         paths.heap = {given, 0, columns.own_room * 2 / 3};
         listed = (int*)(given + paths.heap.room);

@@ -5,8 +5,8 @@
 typedef unsigned long long Word;
 typedef ECC_CODE Code;
 
-constexpr bool kPlanar = ECC_PLANAR;    // whether there is only one slice
-constexpr bool kReverse = ECC_REVERSE;  // keys are `top` minus the codes
+constexpr bool kPlanar = ECC_PLANAR;    // Whether there is only one slice.
+constexpr bool kReverse = ECC_REVERSE;  // Keys are `top` minus the codes.
 // Whether the image is a torus: along each axis of more than one point, the last one touches the first.
 constexpr bool kTorus = ECC_TORUS;
 constexpr int kThreads = ECC_THREADS, kColumns = kPlanar ? kThreads : 32;
@@ -15,7 +15,7 @@ struct Volume {
     const Code* codes;
     int depth, height, width;
     unsigned top;
-    float scale;  // the factor from keys to ranks (betti.cu)
+    float scale;  // The factor from keys to ranks (betti.cu).
 };
 
 __device__ unsigned key_of(const Volume& volume, unsigned code) {
