@@ -221,7 +221,7 @@ def reduce_columns(volume, tables, rows, chosen, columns, within, given, listed,
     """
     # Numba counts references to arrays at every call, but not to views without an owner. The
     # owners `sums`, `lists` and `listed` are replaced if they are too small. The first two are used
-    # at each turn, as numba frees what is not used any more.
+    # in each iteration, as numba frees what is not used any more.
     gradient = bare(volume.gradient)
     states = bare(states)
     offsets = bare(tables[0]), bare(tables[2])

@@ -118,20 +118,22 @@ def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
     """Stage values by their ranks, ``trunc(value * slope + offset)``, which are rounded once.
 
     The caller has verified that this is exact: the place is monotonic in the value, below j + 1 at
-    level j, and not below it at the next value of the dtype that enters later. One level, `turn`,
-    need not be told from its neighbour (zero has neighbours too close for that): values above it
-    (if `downwards`, not above it) have at least the rank `turned`. Where places are only known to
-    be at most `reach` beyond j + 1 at level j, and at most `reach` before it at the next value,
-    those that are so close to a whole number are `checked`: compared with the level itself.
+    level j, and not below it at the next value of the dtype that enters later. One level, `exempt`,
+    need not be told from its neighbour by its place (zero has neighbours too close for that), as
+    every value is compared with it: those above it (if `downwards`, not above it) have at least the
+    rank `exempt_rank`. Where places are only known to be at most `reach` beyond j + 1 at level j,
+    and at most `reach` before it at the next value, those that are so close to a whole number are
+    `checked`: compared with the level itself.
 
-    `levels` are in the order of entry, `scale` is (slope, offset, turn, start, step), and `bins` is
-    (first, direction, rank of NaN, turned, downwards, number of levels, unfit, digits, reach,
-    regular). If places are checked, slope and offset are multiplied by ``2**digits``, and the reach
-    is in units of ``2**-digits``: whole places are then found by integers. If `regular`, level j is
-    ``j * step + start``, rounded to the levels' dtype, which takes less time than to load it. The
-    key of rank r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a
-    NaN, and whether a key did not fit: `ends` tells whether that of a NaN does not, and whether
-    that of the rank `unfit` does not. The row where the first one is found is the last one.
+    `levels` are in the order of entry, `scale` is (slope, offset, exempt, start, step), and `bins`
+    is (first, direction, rank of NaN, exempt_rank, downwards, number of levels, unfit, digits,
+    reach, regular). If places are checked, slope and offset are multiplied by ``2**digits``, and
+    the reach is in units of ``2**-digits``: whole places are then found by integers. If `regular`,
+    level j is ``j * step + start``, rounded to the levels' dtype, which takes less time than to
+    load it. The key of rank r is ``first + (r ^ direction)`` with direction 0 or -1. Returns
+    whether there was a NaN, and whether a key did not fit: `ends` tells whether that of a NaN does
+    not, and whether that of the rank `unfit` does not. The row where the first one is found is the
+    last one.
     """
     slices, rows, columns = box[2]
     seen = np.uint64(0)
@@ -163,13 +165,13 @@ def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
 
 @kernel()
 def fit_scale(at, after, final, slope):
-    """Return the offset, index of the turn and reach of a slope, and whether it is exact.
+    """Return the offset, index of the exempt level and reach of a slope, and whether it is exact.
 
     `at` are the levels in the order of entry and `after` the next values of their dtype, both as
     float64; where `final` there is none. The index is -1 without a level that float64 tells from
     its next value.
     """
-    turn = -1
+    exempt = -1
     low = -np.inf
     lowest = -np.inf
     high = np.inf
@@ -180,7 +182,7 @@ def fit_scale(at, after, final, slope):
             if least > lowest and at[j] != after[j]:
                 low = max(low, lowest)
                 lowest = least
-                turn = j
+                exempt = j
             else:
                 low = max(low, least)
     offset = low + (high - low) / 2 if low > -np.inf else high - 0.5
@@ -189,11 +191,11 @@ def fit_scale(at, after, final, slope):
     for j in range(at.size):
         over = fused_multiply_add(at[j], slope, offset) - (j + 1)
         under = (j + 1) - fused_multiply_add(after[j], slope, offset)
-        exact &= over < 0.0 and (final[j] or j == turn or under <= 0.0)
+        exact &= over < 0.0 and (final[j] or j == exempt or under <= 0.0)
         reach = max(reach, over)
-        if not (final[j] or j == turn):
+        if not (final[j] or j == exempt):
             reach = max(reach, under)
-    return offset, turn, reach, exact
+    return offset, exempt, reach, exact
 
 
 @subroutine()
@@ -219,7 +221,7 @@ def _find_cells(values, bits, grid, order, cells, keys):
     number = grid.dtype.type
     of = keys.dtype.type
     origin, slope, last = grid
-    sign, negative, flip, stored, turn, limit = order
+    sign, negative, flip, stored, limit_flip, limit = order
     beyond = False
     bad = False
     for i in range(values.size):
@@ -230,7 +232,7 @@ def _find_cells(values, bits, grid, order, cells, keys):
         key = of(ordered_key(bits[i], sign, negative) ^ flip)
         nan = value != value
         bad |= nan
-        beyond |= (of(key ^ turn) > limit) & ~nan
+        beyond |= (of(key ^ limit_flip) > limit) & ~nan
         if nan:
             place = last + number(1)
         cells[i] = np.uint32(np.int32(place))
@@ -276,14 +278,14 @@ def bin_by_cells(box, keys, place, token, grid, order, table, ends):
     increasing expression for values and for levels, so a comparison with the only bound of the
     value's own cell settles the rest; a cell with several is searched. `grid` is (origin, slope,
     last): the cell is ``(value - origin) * slope``, confined to 0..last; NaN lies in cell ``last +
-    1``. `order` is (sign, negative, flip, stored, turn, limit): the key in the order of entry is
-    ``ordered_key(bits, sign, negative) ^ flip``, and ``key ^ stored`` is compared with bounds. The
-    `table` is (entries, only, held, bounds, base). For each cell, `held` is its number of bounds,
-    `entries` has the staged key of values before its bounds, or, marked by `CROWDED`, the number of
-    bounds before it if it holds several, and `only` is its bound if it holds one (for keys of 64
-    bits). Returns whether there was a NaN, and whether a key did not fit: `ends` tells whether that
-    of a NaN does not, and whether one with ``key ^ turn > limit`` does not. The row of the first
-    such key is the last one that is staged.
+    1``. `order` is (sign, negative, flip, stored, limit_flip, limit): the key in the order of entry
+    is ``ordered_key(bits, sign, negative) ^ flip``, and ``key ^ stored`` is compared with bounds.
+    The `table` is (entries, only, held, bounds, base). For each cell, `held` is its number of
+    bounds, `entries` has the staged key of values before its bounds, or, marked by `CROWDED`, the
+    number of bounds before it if it holds several, and `only` is its bound if it holds one (for
+    keys of 64 bits). Returns whether there was a NaN, and whether a key did not fit: `ends` tells
+    whether that of a NaN does not, and whether one with ``key ^ limit_flip > limit`` does not. The
+    row of the first such key is the last one that is staged.
     """
     slices, rows, columns = box[2]
     entries, only, held, bounds, base = table

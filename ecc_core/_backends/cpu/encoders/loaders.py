@@ -40,10 +40,13 @@ class EvenScale(NamedTuple):
 
     slope: float
     offset: float
-    turn: float
+    exempt: float
+    """The level that values are compared with, or the next one of the dtype."""
     reach: float
-    turned: int
+    exempt_rank: int
+    """The least rank of values beyond this level."""
     checked: bool
+    """Whether values whose places are close to a whole number are compared with levels."""
 
 
 def even_loader(levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int) -> Loader:
@@ -61,8 +64,9 @@ def even_loader(levels: Levels, cubes: bool, scale: EvenScale, top: int, least: 
     downwards = int(levels.superlevel)
     line = _line(order) if scale.checked else None
     regular = int(line is not None)
-    bins = (first, direction, count, scale.turned, downwards, count, unfit, digits, reach, regular)
-    numbers = (scale.slope * unit, scale.offset * unit, scale.turn, *(line or (0.0, 0.0)))
+    of_scale = first, direction, count, scale.exempt_rank, downwards
+    bins = (*of_scale, count, unfit, digits, reach, regular)
+    numbers = (scale.slope * unit, scale.offset * unit, scale.exempt, *(line or (0.0, 0.0)))
     checked = scale.checked
     tight = top + least < count
     ends = tight, tight or least > 0  # Whether values at either end do not fit.
@@ -109,7 +113,7 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
         for slope in slopes:
             if not np.isfinite(slope) or slope == 0:
                 continue
-            offset, turn, reach, exact = kernels.fit_scale(at, after, final, slope)
+            offset, exempt, reach, exact = kernels.fit_scale(at, after, final, slope)
             if not (np.isfinite(offset) and reach < (best.reach if best else MOST_REACH)):
                 continue
             if not exact and not (
@@ -117,18 +121,18 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
                 and np.isfinite([slope * 2.0**32, offset * 2.0**32]).all()
             ):
                 continue
-            # A value is past the turn if it is above this one, or not above it for superlevel sets.
-            # Their values are below the level: they are at most the next lower value.
+            # A value is past the exempt level if it is above this one, or not above it for
+            # superlevel sets. Their values are below the level: at most the next lower value.
             if levels.superlevel:
-                value = after[turn] if turn >= 0 else -np.inf
+                value = after[exempt] if exempt >= 0 else -np.inf
             else:
-                value = at[turn] if turn >= 0 else np.inf
+                value = at[exempt] if exempt >= 0 else np.inf
             best = EvenScale(
                 slope=float(slope),
                 offset=offset,
-                turn=float(value),
+                exempt=float(value),
                 reach=reach,
-                turned=max(turn, 0) + 1,
+                exempt_rank=max(exempt, 0) + 1,
                 checked=not exact,
             )
             if exact:
@@ -162,7 +166,10 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     flip = full if levels.superlevel else nothing
     entering = entering ^ flip
     # The loader reports whether there are values beyond all levels, or up to the first one.
-    turn, limit = (full, ~entering.min() - one) if least else (nothing, entering.max(initial=0))
+    if least:
+        limit_flip, limit = full, ~entering.min() - one
+    else:
+        limit_flip, limit = nothing, entering.max(initial=0)
     stored = full if cubes else nothing
     count = values.size
     if cubes:
@@ -182,7 +189,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     )
     table = (*arrays, base)
     token = np.empty(0, values.dtype)
-    keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
+    keys = (*bits_to_invert(values.dtype), flip, stored, limit_flip, limit)
     tight = top + least < count
     ends = tight, tight or least > 0  # Whether values at either end do not fit.
     return kernels.bin_by_cells, (token, grid, keys, table, ends)

@@ -67,8 +67,8 @@ def _bin(lanes: int, checked: bool) -> Any:
 
     @llvm.operation(types.UniTuple(types.uint64, 2))
     def bin_lanes(builder, values, keys, at, levels, scale, bins):
-        slope, offset, turn, *line = (llvm.each(builder, number, lanes) for number in scale)
-        first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
+        slope, offset, exempt, *line = (llvm.each(builder, number, lanes) for number in scale)
+        first, direction, of_nan, exempt_rank, downwards, count, unfit, digits, reach = (
             llvm.each(builder, builder.trunc(number, _I32), lanes) for number in bins[:9]
         )
         numbers = ir.VectorType(_F64, lanes)
@@ -105,9 +105,9 @@ def _bin(lanes: int, checked: bool) -> Any:
                 past = builder.select(down, compare("<", given, level), compare(">", given, level))
                 builder.store(builder.add(before, builder.zext(past, before.type)), slot)
             below = builder.load(slot)
-        past = builder.xor(builder.fcmp_ordered(">", value, turn), down)
-        more = builder.icmp_signed(">", below, turned)
-        least = builder.select(past, turned, below)
+        past = builder.xor(builder.fcmp_ordered(">", value, exempt), down)
+        more = builder.icmp_signed(">", below, exempt_rank)
+        least = builder.select(past, exempt_rank, below)
         rank = builder.select(nan, of_nan, builder.select(more, below, least))
         seen = builder.icmp_signed("==", rank, unfit)
         key = builder.add(first, builder.xor(rank, direction))

@@ -148,8 +148,8 @@ def _guess(x, y, z, directions, d, origin, scale, top, bins):
 
 @subroutine(error_model="numpy")
 def _scatter(bins, weights, histograms, d):
-    # Additions to the same bin wait for each other, and neighbours often share a bin, so each turn
-    # adds four points that are far apart.
+    # Additions to the same bin wait for each other, and neighbours often share a bin, so each
+    # iteration adds four points that are far apart.
     count = weights.size
     quarter = count >> 2
     for i in range(quarter):

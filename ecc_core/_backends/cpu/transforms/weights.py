@@ -23,7 +23,7 @@ from ecc_core._backends.cpu.transforms.heights import POINTS_AT_ONCE, TOLERANCE,
 from ecc_core._orthants import ORTHANTS
 
 UNROLL = 16
-"""Levels in a turn of the vectorised loops."""
+"""Levels in an iteration of the vectorised loops."""
 ROWS = 8
 """Rows at a time: their prefix sums stay in the first-level cache."""
 
