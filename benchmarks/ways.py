@@ -75,7 +75,7 @@ def smooth(*shape: int) -> np.ndarray:
 
 
 def keys(quick: bool) -> Iterator[Row]:
-    """From values to keys."""
+    """Ways from values to keys."""
     side = 128 if quick else 1024
     image = noise(side, side)
 

@@ -27,7 +27,7 @@ Index = tuple[int, ...]
 Ranges = tuple[tuple[int, int], ...]
 """A box of blocks: along each axis the first one, and the one after the last."""
 Offset = tuple[int, ...]
-"""From a block to one of its neighbours: -1, 0 or 1 along each axis."""
+"""The step from a block to one of its neighbours: -1, 0 or 1 along each axis."""
 Side = tuple[int, int]
 """An axis, and 0 for its low side or 1 for its high side."""
 

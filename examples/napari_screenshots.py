@@ -26,7 +26,7 @@ from napari_ecc._controller.loading import warm
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZE = (1400, 860)
 LEAST_PASSES = 30
-"""Of the event loop, in which layouts follow one another."""
+"""The fewest passes of the event loop, in which layouts follow one another."""
 STILL = 3000
 """Milliseconds that a still of the film is shown."""
 

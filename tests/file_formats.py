@@ -1,4 +1,4 @@
-"""For each file format, functions that write a file, and that read it without the package."""
+"""Functions for each file format that write a file, and that read it without the package."""
 
 import re
 import warnings

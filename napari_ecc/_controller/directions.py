@@ -44,7 +44,7 @@ class Limits(NamedTuple):
     whole: bool = False
     """Its values are integers."""
     diameter: float = 1.0
-    """Of the displayed plane, in world units."""
+    """The diameter of the displayed plane, in world units."""
 
 
 class DirectionController(DockController):

@@ -27,7 +27,7 @@ BLOCK_POINTS = 1 << 24
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
 WIDTH = 1 / 200
-"""Of the line around an object, as a share of the longest side of the image."""
+"""Width of the line around an object, as a share of the longest side of the image."""
 PAIRED = {2: 1 << 23, 3: 1 << 22}
 """Largest number of points whose births and deaths are computed, which takes some seconds."""
 BINS = 128
@@ -122,7 +122,7 @@ class CriticalPoints(NamedTuple):
 
     points: NDArray[np.int64]
     effects: NDArray[np.int64]
-    """By how much: `ecc_core.euler_coefficients` there."""
+    """By how much each one does: its value of `ecc_core.euler_coefficients`."""
     values: NDArray[Any]
     """Thresholds at which the points enter."""
     total: int
@@ -244,7 +244,7 @@ class Objects(NamedTuple):
     """Components of a set that last, the oldest first."""
 
     labels: Any
-    """From 1 on, 0 elsewhere."""
+    """Labels are 1 and larger inside objects, and 0 elsewhere."""
     table: pd.DataFrame | None
     """A row for each, as features of a Labels layer: ``index`` (its label), ``birth``, ``death``
     (where it merges with an older one; infinite if it does not), ``persistence`` (their

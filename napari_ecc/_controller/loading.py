@@ -26,7 +26,7 @@ WORKERS = max(1, (os.cpu_count() or 1) - 1)
 Kernel = tuple[str, str, int]
 """What is computed, one of `TASKS`, the dtype, and the number of axes."""
 SIDE = 64
-"""Of images for which kernels are made: smaller ones have some of their own."""
+"""Side of images for which kernels are made; smaller images have some kernels of their own."""
 SETS: Any = {"superlevel": True, "nan": "omit"}
 TASKS: dict[str, Callable[[Any], Any]] = {
     "curve": lambda image: ecc.euler_curve(image, np.arange(2.0), **SETS),

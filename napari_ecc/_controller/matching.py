@@ -53,7 +53,7 @@ class Unmatched(NamedTuple):
     table: pd.DataFrame
     """A row for each point: ``error`` ("false" or "missing") and ``kind``."""
     selection: Selection
-    """Of the target."""
+    """The selection of the target."""
 
 
 def match_job(prediction: Any, target: Any, part: Part, connectivity: int | None) -> Job:
@@ -134,7 +134,7 @@ class Matcher:
         self._controller = controller
         self.runner = Runner("Matching labels")
         self.code = ""
-        """Of what was matched last; "" before."""
+        """The code of what was matched last; "" before."""
 
     def match(self) -> None:
         """Match the two Labels layers that are selected, or the only two that there are."""

@@ -77,10 +77,10 @@ class RegionController(DockController):
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, Measured] = {}
-        """By part, what has been measured since layers or settings changed, and its code."""
+        """What has been measured since layers or settings changed, and its code, by part."""
         self._changed = False
         self._checksums: list[int] = []
-        """Of what has been measured."""
+        """Checksums of what has been measured."""
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._take_chosen, explorer.events.chosen)

@@ -10,15 +10,15 @@ from vispy.visuals import ImageVisual, VolumeVisual
 from vispy.visuals.shaders import Function
 
 OUTLINE_WIDTH = 2.0
-"""In pixels of the screen."""
+"""Width of the outline in pixels of the screen."""
 LAST = 9
 """Place among what is done with a point: after it got its opacity, that of a line is twice it."""
 COLUMNS = 4096
 """Entries in a row of a table on the graphics card: a power of two, by which division is exact."""
 CHOSEN = 255
-"""Of the entries of a table, in 8 bits."""
+"""The entry of a chosen label in a table of 8 bits."""
 TEXTURES = {2: Texture2D, 3: Texture3D}
-"""By the number of axes that are displayed."""
+"""Classes of textures by the number of displayed axes."""
 LOOKUP_CODE = """
 float chosen(vec%(ndim)d at) {
     float label = texture%(ndim)dD($labels, at).r;
@@ -47,7 +47,7 @@ void keep_outline(vec2 at) {
 
 
 ASIDE = 0.00123
-"""Of a voxel: the graphics card rounds a place in two ways, but not where voxels meet."""
+"""Part of a voxel by which places are moved: where voxels meet, the card rounds in two ways."""
 FIRST_POINT = "int first = -1;"
 """What a ray does before its loop: it has not met the set."""
 GO_ON_CODE = """

@@ -52,7 +52,7 @@ class SetOverlay(Overlay):
         self._shown: tuple[Any, Selection, Field, Any] | None = None
         self._lasting: Lasting | None = None
         self._slice: tuple[Any, list[int]] | None = None
-        """Of which slice, with which order of axes, the labels are known to the graphics card."""
+        """The slice, and the order of axes, whose labels are known to the graphics card."""
         self._some: tuple[slice, ...] = ()
         """Which points of the field are drawn."""
         self._links.add(self._rename, viewer.layers.events.renamed)

@@ -26,7 +26,7 @@ class ChannelModel:
     connectivity: int | None = None
     """As in the dock Threshold."""
     n_thresholds: int = 64
-    """Of each channel."""
+    """Thresholds of each channel."""
     show_both: bool = True
     """Whether the points in both sets are shown in the canvas."""
     surface: EulerSurface | None = None

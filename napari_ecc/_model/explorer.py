@@ -35,8 +35,8 @@ class Curve:
     superlevel: bool
     """Whether the sets are ``image >= t``."""
     stage: Stage = "complete"
-    """From a coarse level, or from some of the points; from the blocks read so far, of which more
-    will come or not; exact."""
+    """What it is found from: a coarse level or some of the points, the blocks read so far, of which
+    more will come or not, or all points."""
     done: int = 0
     """The number of blocks that have been read."""
     total: int = 0
@@ -131,7 +131,7 @@ class Classes:
         self._inside: tuple[float, list[NDArray[np.intp]]] | None = None
         """A threshold, and the classes of its set by dimension, increasing."""
         self._spans = np.stack([np.searchsorted(levels, at, side=side) for at in ends])
-        """From which to before which level a class is alive, (2, n)."""
+        """The level from which a class is alive, and the one before which it is, (2, n)."""
 
     def lasting(self, least: float) -> slice:
         """The classes of at least this persistence."""
@@ -299,7 +299,7 @@ class ExplorerModel:
     """Whether each object is labelled up to half of its own height, not up to the threshold."""
     curve: Curve | None = None
     betti: BettiCurves | None = None
-    """Of all classes, at the thresholds of the curve; None while they are counted."""
+    """Curves of all classes at the thresholds of the curve; None while they are counted."""
     classes: Classes | None = None
     """None while they are found, and where they are not."""
     chosen: tuple[int, ...] = ()

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Basis = Literal["curves", "transforms"]
 Shown = Literal["curves", "transforms", "features"]
 Corners = tuple[tuple[float, float], ...]
-"""Of a polygon."""
+"""The corners of a polygon."""
 PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
 """How the columns of a table begin."""
 ALSO = {name: one for name, one in CURVES.items() if one.of_regions and name != "euler"}
@@ -43,7 +43,7 @@ class Regions(NamedTuple):
     """Those of `ALSO` that are wanted, at the same thresholds; without an image of the objects."""
     transforms: RegionTransforms
     components: dict[Basis, Components]
-    """Of the curves and of the transforms."""
+    """Principal components of the curves and of the transforms."""
     problem: str = ""
     """Why lengths are not known, so that transforms are of another shape, or ""."""
 

@@ -66,7 +66,7 @@ class SeriesModel:
     connectivity: int | None = None
     """As in the dock Threshold."""
     n_thresholds: int = 128
-    """Of integers with fewer values, all are taken."""
+    """Number of thresholds; if integers have fewer values, all of these."""
     whole: bool = False
     """Whether the values are integers."""
     range: tuple[float, float] = (0.0, 1.0)

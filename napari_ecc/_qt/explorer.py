@@ -33,7 +33,7 @@ FINDING = "Births and deaths are being found …"
 PLOTS: dict[str, str] = {"curve": "Curve", "diagram": "Diagram", "tree": "Merge tree"}
 """What is drawn in the tabs, and their titles."""
 WIDTH_OF_NUMBERS = 116
-"""Of the fields of thresholds in pixels: seven digits between their two buttons."""
+"""Width of the fields of thresholds in pixels: seven digits between their two buttons."""
 SLIDER_POSITIONS = 500
 """Positions of the slider of the persistence."""
 

@@ -30,7 +30,7 @@ class Field(NamedTuple):
     options: dict[str, Any]
     """Options of the widget."""
     choices: Mapping[str, Any] | None = None
-    """Of a combo box: what the user reads, and the value that it stands for."""
+    """What the user reads in a combo box, and the value that it stands for."""
     hint: str = ""
     """What an empty line of text shows."""
     numbers: bool = False

@@ -28,7 +28,7 @@ from napari_ecc._workers import result
 
 
 class CurveOptions(TypedDict, total=False):
-    """Of the curves of several layers or frames, as in `layer_curve`."""
+    """Options of the curves of several layers or frames, as in `layer_curve`."""
 
     thresholds: int
     range: tuple[float, float] | None

@@ -34,7 +34,7 @@ LABELS = np.arange(99).reshape(11, 9) // 50
     ],
 )
 def test_results_are_those_of_float32(compute):
-    """Also the dtype of thresholds, births and deaths, as of torch's bfloat16."""
+    """Thresholds, births and deaths have the dtype of those of float32, too."""
     found = compute(IMAGE)
     expected = compute(VALUES)
     found = [np.asarray(own, wanted.dtype) for own, wanted in zip(found, expected, strict=True)]

@@ -1,4 +1,4 @@
-"""That CUDA sources compile for every type and option, on machines without a device too."""
+"""Tests that CUDA sources compile for every type and option, also without a device."""
 
 import ctypes
 import importlib.util
@@ -244,7 +244,7 @@ def test_every_source_has_its_case():
 )
 @pytest.mark.parametrize("source", CASES)
 def test_sources_compile(nvrtc, source, part):
-    """Also that kernels of curves store nothing to local memory under a condition.
+    """Kernels of curves store nothing to local memory under a condition.
 
     Before CUDA 13.4, such a value may be reloaded as it was before (docs/design/cuda.md).
     """

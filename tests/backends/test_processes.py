@@ -162,7 +162,7 @@ for of_torch, workers in json.loads(sys.argv[1]):
     ],
 )
 def test_numbers_of_threads(openmp, numba, calls):
-    """By torch's number of threads, or none for a NumPy array, and the argument `workers`."""
+    """They follow from torch's number of threads, for tensors, and from the argument `workers`."""
     pytest.importorskip("torch", reason="torch is not installed")
     environment = {"OMP_NUM_THREADS": openmp, "NUMBA_NUM_THREADS": numba}
     found = run(THREADS, json.dumps(list(calls)), **environment).split()

@@ -78,7 +78,7 @@ class TestInfo:
 
 
 def test_system(capsys):
-    """Without an input; numpy and numba are needed by the package, pytest is not."""
+    """No input is needed. The package needs numpy and numba, but not pytest."""
     with pytest.raises(SystemExit, match="0"):
         main(["info", "--system"])
     lines = capsys.readouterr().out.splitlines()

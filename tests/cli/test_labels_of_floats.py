@@ -53,7 +53,7 @@ def test_whole_numbers_are_labels(tmp_path, capsys, paths, command):
 
 
 def test_several_files_are_said_once(tmp_path, capsys, paths):
-    """Also if the images are read for a common range before, and labels are of 16 bits."""
+    """Images are read for a common range before, and labels have 16 bits."""
     inputs = []
     pattern = str(tmp_path / "{name}_half.npy")
     for k in range(3):

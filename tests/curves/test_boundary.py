@@ -291,7 +291,7 @@ def labels_of(shape, dtype="uint16"):
 @pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES, *HALF_PERIODIC])
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 70)])
 def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
-    """In memory and in chunks, with NaN outside the regions, along batch axes of length 1."""
+    """Images are in memory or in chunks, with NaN outside the regions and short batch axes."""
     boundary = borders(boundary, len(shape))
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     at = np.arange(7.0)

@@ -330,7 +330,7 @@ def test_euler_number_of_blocks(shape, fraction, cubes):
     ],
 )
 def test_curves_at_one_level(dtype, case):
-    """Also where thresholds are repeated, or beyond all values, and where points never enter."""
+    """Thresholds may be repeated or beyond all values, and points may never enter."""
     shape, at, options = case
     rng = np.random.default_rng(2)
     image = (rng.random(shape) * 100).astype(dtype)

@@ -37,7 +37,7 @@ def curve(image):
 
 
 def functionals_of_regions(image):
-    """Of regions that extend over most blocks."""
+    """Return functionals of regions that extend over most blocks."""
     labels = image // 25
     return ecc.region_minkowski(image, labels, 20, range=(0, 98)).values
 

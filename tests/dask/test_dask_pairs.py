@@ -137,7 +137,7 @@ def test_invalid_dimensions(dimension):
 
 
 def test_pieces_are_as_large_as_their_surface():
-    """Even of noise, a piece keeps only classes that last, and what meets its surface."""
+    """A piece of noise keeps only classes that last, and what meets its surface."""
     image = np.random.default_rng(0).integers(0, 256, (40, 40, 40), np.uint8)
     options = PairOptions(image.dtype, filtration_of(3), 0, False, 200.0)
     corners = itertools.product((0, 40), repeat=3)

@@ -28,7 +28,7 @@ MASK_OPTIONS = [
 @pytest.mark.parametrize(("shape", "chunks", "dtype", "options"), CASES)
 @pytest.mark.parametrize("least", [0, 4])
 def test_any_chunks(shape, chunks, dtype, options, least):
-    """With masks and NaN, for components that last, and for all components."""
+    """Cases are masks and NaN, components that last, and all components."""
     image = RNG.integers(0, 20, shape).astype(dtype)
     if dtype == "f4":
         image[RNG.random(shape) < 0.05] = np.nan

@@ -108,7 +108,7 @@ def test_classes_that_last_of_masked_integers():
 
 
 def test_classes_of_a_batch_of_volumes_that_last():
-    """Of three dimensions, whose numbers differ from those of all classes."""
+    """The numbers of all three dimensions differ from those of all classes."""
     images = np.random.default_rng(9).integers(0, 256, (2, 9, 10, 11), np.uint8)
     at = np.arange(0, 256, 15)
     options = {"axis": (1, 2, 3), "min_persistence": 60}

@@ -74,7 +74,7 @@ def test_scikit_learns_own_checks_of_other_parameters(estimator, check):
 @pytest.mark.parametrize("shape", [(10, 12, 9), (3, 5, 6, 4), (3, 120)])
 @pytest.mark.parametrize("thresholds", [17, np.arange(-2.0, 2)])
 def test_features_are_the_curves(thresholds, shape, superlevel):
-    """Also of images with values beyond those seen in training."""
+    """Images may have values beyond those seen in training."""
     images = np.random.default_rng(1).normal(size=shape)
     options = {"superlevel": superlevel, "connectivity": 1}
     transformer = EulerCurveTransformer(thresholds, **options).fit(images[:-1])

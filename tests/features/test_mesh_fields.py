@@ -15,7 +15,7 @@ NUMBERS = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
 CORNERS = [NUMBERS[:-1, :-1], NUMBERS[1:, :-1], NUMBERS[:-1, 1:], NUMBERS[1:, 1:]]
 FLAT_CORNERS = np.stack([corner.ravel() for corner in CORNERS], axis=1)
 TRIANGLES = np.concatenate([FLAT_CORNERS[:, [0, 1, 3]], FLAT_CORNERS[:, [0, 3, 2]]])
-"""Of a square sheet, which has a boundary."""
+"""Triangles of a square sheet, which has a boundary."""
 LEVELS = np.linspace(-2.5, 3, 12)
 
 
@@ -64,7 +64,7 @@ def test_points_without_edges_are_the_bound_of_bonferroni():
 
 
 def test_the_family_wise_error_of_a_threshold():
-    """For maps with known correlations, and with correlations estimated from 60 maps."""
+    """Correlations of maps are known, or estimated from 60 maps."""
     mixed = mixing()
     rng = np.random.default_rng(3)
     exact = gaussian_threshold((len(mixed),), residuals=mixed.T, simplices=TRIANGLES)

@@ -92,7 +92,7 @@ def test_the_axis_of_the_channels():
 
 
 def test_channels_by_name(tmp_path):
-    """Of an OME-TIFF image, whose axes C, Z, Y and X and names of channels are in its metadata."""
+    """The metadata of an OME-TIFF image have its axes C, Z, Y and X and names of channels."""
     image = noise(2, 5, 9, 8)
     path = tmp_path / "cells.ome.tif"
     tifffile.imwrite(path, image, metadata={"axes": "CZYX", "Channel": {"Name": ["DAPI", "GFP"]}})
@@ -252,7 +252,7 @@ def test_errors_name_the_file_and_options_that_exist(tmp_path, kind):
 
 
 def test_masked_points_are_left_out():
-    """As in `euler_curve`, for stacks and lists. Smoothing would need values of masked points."""
+    """Stacks and lists are masked as in `euler_curve`; smoothing would need masked values."""
     masked = np.ma.masked_greater(GRAY, 200)
     expected = [ecc.euler_curve(image, [90, 255]).values for image in masked]
     assert expected[0][1] < 0

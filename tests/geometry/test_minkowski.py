@@ -89,7 +89,7 @@ def test_windows_of_a_partition_add_up(shape, estimator, cubes):
 
 @pytest.mark.parametrize("connectivity", [None, 1])
 def test_points_of_a_line_are_vertices(connectivity):
-    """As documented: n points have the length n - 1, and a single one has none."""
+    """So n points have the length n - 1, and a single one has none."""
     image = np.array([0, 0, 0, 5, 0])
     found = ecc.minkowski_curves(image, [0, 5], connectivity=connectivity)
     np.testing.assert_array_equal(found.length, [2, 4])

@@ -221,7 +221,7 @@ def number_of_odd_indices():
 
 
 def crystal(*values):
-    """By the number of odd indices: coefficients from -5 to 7 where there is none."""
+    """Give points values by how many indices are odd: coefficients are -5 to 7 where none is."""
     return np.array(values, np.uint16)[number_of_odd_indices()]
 
 

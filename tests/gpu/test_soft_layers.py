@@ -133,7 +133,7 @@ def test_shapes_on_the_stream_of_torch():
 
 
 def test_more_directions_than_the_last_launch_has_threads():
-    """Of points on a line, which have room for so many, in one shape of three points."""
+    """Points on a line leave room for so many directions; the shape has three points."""
     points = torch.tensor([[0.1], [0.7], [-0.4]], dtype=torch.float64)
     edges = torch.tensor([[0, 1], [0, 2]])
     directions = torch.linspace(0.1, 2, 1500, dtype=torch.float64)[:, None]

@@ -149,7 +149,7 @@ def test_threads_that_meet_damaged_chunks_do_not_wait_for_one_another():
 
 
 def test_damaged_chunks_are_said_while_others_never_come(damaged_volume, monkeypatch):
-    """As where a store does not answer: the error does not wait for it, nor cancel its work."""
+    """If a store does not answer, the error does not wait for it, nor cancel its work."""
     monkeypatch.setattr(zarr_tasks, "MOST_SECONDS", 0.2)
     answers = threading.Event()
     request = asyncio.to_thread(answers.wait)

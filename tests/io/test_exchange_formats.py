@@ -330,7 +330,7 @@ class TestPersistenceSoftware:
     @pytest.mark.parametrize("superlevel", [False, True])
     @pytest.mark.parametrize("connectivity", [1, 3])
     def test_diagrams(self, tmp_path, superlevel, connectivity):
-        """In the form of `to_gudhi`; a class that never dies has a negative dimension."""
+        """They have the form of `to_gudhi`; a class that never dies has a negative dimension."""
         image = noise(4, 5, 6, dtype="f8")
         path = tmp_path / "a.diagram"
         pairs = ecc.persistence_pairs(image, connectivity=connectivity, superlevel=superlevel)

@@ -128,7 +128,7 @@ class TestNrrd:
         assert_opens(path, np.moveaxis(image, -1, 1), "TCZYX", {})
 
     def test_values_in_another_file(self, path):
-        """Of the same folder, whatever the suffix of the header is."""
+        """The other file is in the same folder; the header may have any suffix."""
         image = noise(5, 6, 7)
         nrrd.write(str(path.with_suffix(".nhdr")), image, detached_header=True, index_order="C")
         path.with_suffix(".nhdr").rename(path)
@@ -299,7 +299,7 @@ class TestNd2:
 
 
 class TestSpacing:
-    """Of TIFF and OME-Zarr: in the unit of the file, by axis."""
+    """TIFF and OME-Zarr give it by axis, in the unit of the file."""
 
     @pytest.mark.parametrize(
         ("described", "steps", "unit"),

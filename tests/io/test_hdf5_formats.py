@@ -14,13 +14,13 @@ from ecc_core.io import open_image, read_image
 STEPS = (0.5, 0.25, 2.0)
 SPACING = {"Z": 2.0, "Y": 0.25, "X": 0.5}
 UNSIGNED = np.arange(6 * 7 * 9, dtype=np.uint16).reshape(6, 7, 9) * 173
-"""With values beyond those of int16."""
+"""Values beyond those of int16."""
 
 
 class TestImaris:
     @pytest.mark.parametrize("level", [0, 1])
     def test_as_the_reference_reader(self, tmp_path, level):
-        """Without the points that fill up the chunks, at each resolution."""
+        """Points that fill up the chunks are left out, at each resolution."""
         path = tmp_path / "a.ims"
         image = noise(3, 2, 5, 6, 7, dtype="u2")
         write_imaris(path, image, (10, 20, 30), STEPS, ("DAPI", "GFP"), levels=2)

@@ -78,7 +78,7 @@ class TestDetachedNrrd:
     @pytest.mark.parametrize("names", ["LIST\ns1.raw\ns2.raw\ns3.raw\n", "s%d.raw 1 3 1\n"])
     @pytest.mark.parametrize("skipped", [0, 7, -1])
     def test_a_file_for_each_slice(self, tmp_path, names, skipped):
-        """With bytes before the values; -1 means that they end with the file."""
+        """There are bytes before the values; -1 means that the values end with the file."""
         for number, plane in enumerate(IMAGE):
             before = bytes(max(skipped, 0) or (9 if skipped else 0))
             (tmp_path / f"s{number + 1}.raw").write_bytes(before + plane.tobytes())

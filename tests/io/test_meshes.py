@@ -111,7 +111,7 @@ def test_curve_of_values(tmp_path, suffix):
 
 
 def test_compressed_gifti_files(tmp_path):
-    """As nilearn and FreeSurfer write them."""
+    """nilearn and FreeSurfer write such files."""
     save_mesh(tmp_path / "mesh.gii")
     save_gifti(tmp_path / "values.gii", values=VALUES)
     for name in ("mesh", "values"):

@@ -90,7 +90,7 @@ def test_the_only_variable_need_not_be_named(tmp_path, engine):
     ],
 )
 def test_axes_by_their_coordinates(tmp_path, attributes, names, axes):
-    """By CF's axis, standard_name, units and positive, rather than by their names."""
+    """Axes go by CF's axis, standard_name, units and positive, rather than by their names."""
     path = tmp_path / "a.nc"
     shape = range(3, 3 + len(names))
     image = noise(*shape, dtype="i2")
@@ -145,7 +145,7 @@ def test_other_files(tmp_path, content):
 
 @pytest.mark.parametrize("engine", ["scipy", "h5netcdf"])
 def test_what_is_not_installed_is_named(tmp_path, engine):
-    """In the message of `file.nc/variable`, too."""
+    """The message of `file.nc/variable` names it, too."""
     path = tmp_path / "a.nc"
     write(path, engine)
     library = {"scipy": "scipy", "h5netcdf": "h5py"}[engine]

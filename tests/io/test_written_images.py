@@ -53,7 +53,7 @@ def with_tifffile(path: Path) -> Found:
 
 
 def with_zarr(path: Path) -> Found:
-    """By the words of the specification of OME-Zarr 0.5."""
+    """Read an image by the words of the specification of OME-Zarr 0.5."""
     ome = zarr.open_group(path, mode="r", zarr_format=3).attrs["ome"]
     assert ome["version"] == "0.5"
     (image,) = ome["multiscales"]

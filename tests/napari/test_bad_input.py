@@ -115,7 +115,7 @@ def test_sets_that_are_swept(make):
 
 @pytest.mark.parametrize("kind", ["all of int64", "all of uint64", "above 2^60"])
 def test_labels_of_integers_of_64_bits(kind):
-    """As many as there are components, though births and deaths are not found."""
+    """There are as many labels as components, though births and deaths are not found."""
     layer = RIGHT[kind]()
     threshold = float(layer.data.max())
     options = {"superlevel": True, "connectivity": None}

@@ -148,7 +148,7 @@ def test_labels_that_a_dock_makes_are_no_channel(open_panel, qtbot):
 
 
 def test_the_first_thresholds_divide_a_set_from_its_complement(open_panel, qtbot):
-    """Of objects of a Labels layer, all of which the first picture shows, and nothing else."""
+    """The first picture shows all objects of a Labels layer, and nothing else."""
     image = smooth(20, 30)
     labels = np.zeros(image.shape, int)
     labels[5:15, 5:20] = 3

@@ -128,7 +128,7 @@ def test_actions_without_a_window():
 
 
 def test_rows_with_equal_texts_are_joined():
-    """As the command joins tables, in which numbers may be stored as texts."""
+    """The command joins tables in the same way: numbers may be stored as texts."""
     table = pd.DataFrame({"name": ["b", "a"], "index": [1, 0]})
     rows = joined(table, {"index": ["0", "1"], "drug": ["none", "taxol"]})
     assert rows["drug"].tolist() == ["taxol", "none"]

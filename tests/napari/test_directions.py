@@ -339,7 +339,7 @@ def test_an_image_without_a_threshold_is_said_to_have_none(explorer, open_panel,
 )
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_slider_of_thresholds_reaches_all_values(qapp, low, high, whole):
-    """Of integers of 64 bits, too, and then of an image of small values again."""
+    """Values may be integers of 64 bits, and then those of an image of small values again."""
     form = Form({"Threshold": slider("threshold", "That of the object")})
     for ends in ((low, high), (0, 255)):
         form.set_range("threshold", *ends, whole=whole)

@@ -100,7 +100,7 @@ def test_an_empty_dock_opens_a_sample(open_panel, qtbot):
 
 
 def test_without_layers_nothing_is_offered_but_to_open_some(open_panel, make_napari_viewer_proxy):
-    """Nor is anything saved, copied or measured."""
+    """Nothing is saved, copied or measured, either."""
     viewer = make_napari_viewer_proxy()
     sources = {"Open a sample", "Add layers", "Add frames", "Add objects", "Match labels"}
     sources |= {"Add folder…", "Pin curve", "Join table…", "Clear", "Put in class"}

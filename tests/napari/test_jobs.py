@@ -77,7 +77,7 @@ def test_large_arrays_in_memory_grow_too(monkeypatch):
 
 
 def test_a_smoothed_curve_is_resumed_with_the_same_thresholds(monkeypatch):
-    """Not with those of the range of the smoothed values."""
+    """Thresholds of the range of the smoothed values would be others."""
     monkeypatch.setattr(curves, "AT_ONCE", 1000)
     monkeypatch.setattr(curves, "BLOCK_POINTS", 5 * 17 * 30)
     wanted = request(VOLUME.astype(np.float32), bounds=None, sigma=(1.0,) * 3)

@@ -95,7 +95,7 @@ def test_lines_are_those_of_what_is_counted(explorer, qtbot):
 
 
 def test_volumes_show_what_is_counted(explorer, qtbot):
-    """In three dimensions, and in a slice in two, also of another orientation."""
+    """They do so in three dimensions, and in slices of any orientation."""
     plane = disc_with_noise()
     volume = np.pad(np.stack([plane] * 8), ((4, 4), (0, 0), (0, 0)), constant_values=10)
     viewer, panel = explorer(volume, show=True)

@@ -40,7 +40,7 @@ def test_counts_in_a_line():
 
 @pytest.mark.parametrize("first", [0, 2**46, 2**51, 2**53 - 700, -(2**52)])
 def test_thresholds_of_large_integers_are_told_apart(first):
-    """As many as are asked for, whether or not the steps between them are whole."""
+    """There are as many as are asked for, even if steps between them are not whole."""
     for length in range(256, 700, 3):
         levels = even_levels(first, first + length, 255, whole=True)
         assert levels.size == 255

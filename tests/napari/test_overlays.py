@@ -178,7 +178,7 @@ def test_of_large_images_some_points_are_drawn(explorer, qtbot, monkeypatch, smo
 
 
 def test_other_overlays_lie_above_the_set(explorer, qtbot):
-    """In the order of their ranks, and none is selected."""
+    """They lie in the order of their ranks, and none is selected."""
     viewer, panel = explorer(half(2, -1), name="below")
     panel.overlays["show_changes"].value = True
     panel.model.window = 50.0
@@ -269,7 +269,7 @@ def test_values_at_the_threshold_are_drawn_with_the_set(explorer, qtbot, superle
 
 
 def test_labels_have_the_colours_that_are_given():
-    """For which napari compiles nothing: of a `DirectLabelColormap` it makes a table of numba's."""
+    """napari compiles nothing for them, while a `DirectLabelColormap` needs a table of numba's."""
     colours = label_colours("red", "blue")
     assert isinstance(colours, CyclicLabelColormap)
     found = colours.map(np.array([0, 1, 2], np.uint8))

@@ -215,7 +215,7 @@ def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
 
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
-    """In random trees; a bar that another merges with is met at its row."""
+    """Trees are random; a bar that another merges with is met at its row."""
     rng = np.random.default_rng(5)
     for size in [1, 2, 3, 10, 40] * 4:
         births = np.sort(rng.choice(1000, size, replace=False)).astype(float)

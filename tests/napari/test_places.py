@@ -98,7 +98,7 @@ def test_lengths_that_are_not_known_are_refused(place, problem):
     ],
 )
 def test_layers_that_lie_apart_are_refused(place, how):
-    """As a second image, as the image of objects, and as a region."""
+    """Such a layer is refused as a second image, as the image of objects, and as a region."""
     own = {"scale": (2, 1), "translate": (5, 0), "units": ("um", "um"), "axis_labels": ("y", "x")}
     first = Image(np.random.default_rng(0).random(LABELS.shape), name="image", **own)
     second = Labels(LABELS, name="cells", **own | place)

@@ -85,7 +85,7 @@ def test_line_is_drawn_where_the_threshold_is(plot):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("colour", ["#ffff00", "#ffffff", "#000000", "#2b0a3d", "#56b4e9"])
 def test_any_colour_can_be_seen(theme, colour):
-    """By the contrast ratio of WCAG; colours that can be seen are as they were."""
+    """WCAG's contrast ratio is high enough; colours that can be seen are as they were."""
     colours = colours_of(theme)
 
     def contrast(colour):
@@ -113,7 +113,7 @@ def test_a_drag_does_not_draw_the_curves_anew(plot, monkeypatch):
 
 @pytest.mark.parametrize("log", [False, True])
 def test_the_largest_count_is_as_high_as_the_plot(plot, log):
-    """Also for few values, whose logarithms are below 1."""
+    """Few values, whose logarithms are below 1, are as high, too."""
     heights = []
     for counts in ([1, 4, 2], [100, 400, 200]):
         plot.set_bars(Histogram(np.arange(4.0), np.array(counts), 0.0), log=log)

@@ -63,7 +63,7 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
 
 @pytest.mark.parametrize("mode", ["pan_zoom", "pick"])
 def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
-    """In the scatter plot, by points or around several, and in the canvas; so does Shift."""
+    """It does so in the canvas and in the scatter plot, for one or several; so does Shift."""
     viewer, panel, layer = regions(*objects(), show=True)
     model, scatter = panel.model, panel.scatter
     layer.mode = mode
@@ -132,7 +132,7 @@ def test_rows_of_the_table_of_features(regions, qtbot):
 
 
 def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
-    """By the points near them, a thin line where they touch, and nothing if none is selected."""
+    """Points near them are marked, a thin line where they touch; without any, nothing is."""
     monkeypatch.setattr("napari_ecc._controller.fields.WIDTH", 3 / 60)
     image, labels = objects()
     viewer, panel, layer = regions(image, labels, scale=(2, 1), translate=(5, 3))
@@ -161,7 +161,7 @@ def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
 
 
 def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
-    """And zooms out where objects do not fit."""
+    """It zooms out if objects do not fit."""
     image, labels = objects()[0], np.zeros((40, 60), np.int32)
     labels[2:6, 2:6], labels[30:34, 50:54] = 2, 12
     viewer, panel, layer = regions(image, labels, show=True, scale=(2, 1), translate=(5, 3))
@@ -275,7 +275,7 @@ def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
 
 
 def test_selected_curves_are_in_front(regions):
-    """In the colours of the labels, with names that can be read in any theme."""
+    """They have the colours of the labels, and names that can be read in any theme."""
     viewer, panel, layer = regions(*objects())
     curves = panel.model.regions.curves
     assert len(panel.plot.lines) == 6

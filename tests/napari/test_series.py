@@ -40,7 +40,7 @@ def assert_exact(panel, frames, **options):
 
 
 def test_the_map_is_in_view_without_scrolling(make_napari_viewer_proxy, open_panel, qtbot):
-    """In a window of 1280 by 800 pixels, with the offer below the numbers."""
+    """The window has 1280 by 800 pixels, and the offer lies below the numbers."""
     viewer = make_napari_viewer_proxy(show=True)
     viewer.__wrapped__.window._qt_window.resize(1280, 800)
     _, panel = open_panel("Series", movie(3, 20, 30), viewer=viewer)

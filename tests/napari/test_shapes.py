@@ -120,7 +120,7 @@ def test_a_shape_has_its_own_unit_and_no_controls_of_the_image(directions, qtbot
 
 
 def test_where_there_is_no_image_a_shape_is_offered(directions, qtbot):
-    """And an image again, once there is no shape either."""
+    """An image is offered again, once there is no shape either."""
     viewer, panel = directions()
     assert panel.main.state == "Open an image, or a sample."
     viewer.add_points(CUBE, name="corners")

@@ -72,7 +72,7 @@ def test_holes_that_do_not_last_are_filled(connectivity, threshold, least):
 
 
 def test_labels_in_the_window_have_the_holes_of_the_sentence(explorer, qtbot):
-    """Of all objects, and of chosen ones."""
+    """All objects have them, and so do chosen ones."""
     image = noisy()
     image[2:5, 2:5] = 0
     image[1:6, 1:6][~np.pad(np.ones((3, 3), bool), 1)] = 255  # The hole of this ring lasts.

@@ -178,7 +178,7 @@ def test_changes_in_place_and_undo_are_shown(open_panel, qtbot):
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["closed", "left open"])
 def test_a_window_closes_while_it_prepares(tmp_path, end):
-    """Without a crash, and without waiting for the first kernel."""
+    """It neither crashes nor waits for the first kernel."""
     done = run_python(CLOSING, end, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "at work: True" in done.stdout

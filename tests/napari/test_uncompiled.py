@@ -50,7 +50,7 @@ def test_curves_and_counts_are_those_of_the_oracles(shape, dtype, superlevel, fu
 @pytest.mark.parametrize("superlevel", [True, False])
 @pytest.mark.parametrize("connectivity", [None, 1])
 def test_curves_of_objects_are_those_of_the_oracles(superlevel, connectivity):
-    """Also of labels far apart."""
+    """Labels may be far apart."""
     random = np.random.default_rng(2)
     image = random.integers(3, 12, (9, 11)).astype(np.float32)
     labels = random.choice([0, 1, 2, 1_000_000_007], image.shape).astype(np.int32)

@@ -20,7 +20,7 @@ def pair():
 
 
 def differences(prediction, target):
-    """By how much the numbers of each dimension differ."""
+    """Return by how much the numbers of each dimension differ."""
     return np.abs(numbers(prediction) - numbers(target))
 
 

@@ -63,7 +63,7 @@ def test_soft_curves_equal_sums_over_diagrams(connectivity, superlevel, case):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_alternating_sum_is_the_soft_euler_curve(shape):
-    """Also with a mask of each image, behind which there is NaN, and in single precision."""
+    """Each image may have a mask, behind which there is NaN, or be in single precision."""
     images = noise(2, 3, *shape)
     mask = noise(2, 3, *shape, seed=1) > 0.2
     options = {"sharpness": 9.0, "superlevel": True, "n_spatial": len(shape), "mask": mask}

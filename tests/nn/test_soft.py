@@ -34,7 +34,7 @@ DTYPES = pytest.mark.parametrize(
 @pytest.mark.parametrize("superlevel", [False, True], ids=["sub", "super"])
 @pytest.mark.parametrize(("shape", "connectivity"), CASES)
 def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype, bound):
-    """With infinite points, which are steps without a gradient."""
+    """Infinite points are steps without a gradient."""
     ndim = len(shape) - 1
     image = draw(shape, dtype)
     image[0, ..., 3], image[1, ..., 4] = torch.inf, -torch.inf
@@ -131,7 +131,7 @@ def test_transform_at_infinite_heights(dtype):
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 @pytest.mark.parametrize(("shape", "count"), [((2, 40, 50), 37), ((2, 20, 30), 7)])
 def test_windows_of_any_width(sharpness, offset, shape, count):
-    """From one window for all thresholds to one apiece, finer than float32 can tell apart.
+    """There is one window for all thresholds, or one for each, finer than float32 can tell.
 
     The steps of few thresholds are taken point by point, and may be too sharp for exponentials.
     """
@@ -200,7 +200,7 @@ def test_workers_do_not_change_the_sums(monkeypatch, side):
     ("side", "dtype"), [(5, torch.float32), (70, torch.float32), (5, torch.float64)]
 )
 def test_points_that_enter_first_are_there_at_once(side, dtype, superlevel):
-    """As in the exact curve, whether sums are taken point by point or by windows."""
+    """So it is in the exact curve; sums are taken point by point, or by windows."""
     image = draw((side, side), dtype)
     image[1, 1], image[3, 3], image[2, 4] = -torch.inf, -torch.inf, torch.inf
     thresholds = [torch.inf if superlevel else -torch.inf]

@@ -28,7 +28,7 @@ class TestValues:
     @pytest.mark.parametrize("ties", ["raster", "split"])
     @pytest.mark.parametrize(("shape", "connectivity"), SHAPES)
     def test_curve_equals_the_reference(self, monkeypatch, shape, connectivity, superlevel, ties):
-        """With infinite points, equal values, directions and a mask, a few levels at a time."""
+        """Points may be infinite, equal, masked or directed; a few levels are taken at a time."""
         monkeypatch.setattr(plain, "TERMS_AT_ONCE", 200)
         ndim = len(shape) - 1
         image = (draw(shape, torch.float64) * 20).round() / 20
@@ -119,7 +119,7 @@ def test_a_device_without_cupy_computes_in_torch_and_says_so_once():
 
 
 def test_losses_and_layers_do_without_kernels(monkeypatch, in_torch):
-    """As for a tensor on a device without kernels: the answers of the kernels."""
+    """They give the answers of the kernels, as on a device without kernels."""
     image = noise(2, 1, 12, 13)
     target = noise(2, 1, 12, 13, seed=1) > 0.5
     found = EulerCurveLoss(window=4)(image, target)

@@ -53,7 +53,7 @@ class TestPlotCurve:
     def test_it_is_exact_everywhere(
         self, image: np.ndarray, superlevel: bool, as_pair: bool
     ) -> None:
-        """Also for a pair of arrays, which does not say whether its sets are superlevel."""
+        """A pair of arrays does not say whether its sets are superlevel sets."""
         curve = ecc.euler_curve(image, "exact", superlevel=superlevel)
         ax = plot_curve(tuple(curve), superlevel=superlevel) if as_pair else curve.plot()
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("threshold", "Euler characteristic")
@@ -280,7 +280,7 @@ class TestPersistence:
         return ecc.persistence_pairs(np.random.default_rng(1).random((12, 13)))
 
     def assert_all_are_drawn(self, pairs: Any, drawn: list[list[float]]) -> None:
-        """As births and deaths; classes that do not die end where the last other one does."""
+        """Bars are births and deaths; classes that do not die end where the last other one does."""
         ends = np.where(pairs.essential, pairs.deaths[~pairs.essential].max(), pairs.deaths)
         expected = np.stack([pairs.births, ends], axis=1)
         np.testing.assert_allclose(sorted(drawn), sorted(expected.tolist()))

@@ -51,7 +51,7 @@ def build(source: Path, target: Path, builder: str = "html", **settings: object)
 @pytest.mark.filterwarnings("ignore")  # Sphinx and its extensions may warn.
 @pytest.mark.parametrize("builder", ["dummy", "html"])
 def test_site_builds(tmp_path, builder):
-    """Without running the gallery, whose examples have tests of their own.
+    """The gallery is not run, as its examples have tests of their own.
 
     The dummy builder reads all pages and resolves all links, but writes nothing.
     """

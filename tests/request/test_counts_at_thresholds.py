@@ -42,7 +42,7 @@ def test_numbers_of_values(dtype, size, thresholds, superlevel):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("thresholds", THRESHOLDS[1:], ids=len)
 def test_sums_of_weights(dtype, thresholds, superlevel):
-    """In the backend, by the keys of images."""
+    """The backend sums weights by the keys of images."""
     values = values_of(dtype, 500)
     weights = np.random.default_rng(1).integers(-5, 8, 500).astype(np.int8)
     plan = plan_of(values.dtype, thresholds, superlevel)

@@ -275,7 +275,7 @@ class TestSelect:
 
 
 class TestUnits:
-    """Of functionals: those of lengths, to the power of the functional."""
+    """The unit of a functional is a power of that of lengths."""
 
     @pytest.mark.parametrize(
         ("shape", "units"),

@@ -198,7 +198,7 @@ def test_components_of_masks_match_where_they_are_joined(shape, cubes, seed):
 
 
 def assert_classes_of_mask(pairs, mask):
-    """As many as the Betti numbers say, born in the mask, where no component ever dies."""
+    """There are as many as the Betti numbers say, born in the mask; no component ever dies."""
     assert pairs.counts == ecc.betti_numbers(mask)
     assert mask[tuple(pairs.birth_points.T)].all()
     assert pairs.select(0).essential.all()

@@ -52,7 +52,7 @@ def test_equal_labelled_sets(data):
 
 @given(st.data())
 def test_equal_sets_on_a_torus(data):
-    """Also on cylinders, and along sides of length 1 and 2."""
+    """Cylinders, and sides of length 1 and 2, are tested, too."""
     ndim = data.draw(st.integers(1, 3))
     shapes = st.tuples(*[st.integers(1, 6)] * ndim)
     image = data.draw(strategies.images(ndim, dtypes=["uint8", "float32"], shapes=shapes, nan=True))

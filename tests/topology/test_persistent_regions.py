@@ -175,7 +175,7 @@ def assert_classes_equal(found, expected, rows=slice(None)):
 
 @given(st.data())
 def test_equal_the_flooding_by_definition(data):
-    """Also where regions are cut at a part of their height."""
+    """Regions may be cut at a part of their height."""
     ndim = data.draw(st.integers(1, 3))
     shapes = st.tuples(*[st.integers(1, 7)] * ndim)
     image = data.draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))

@@ -86,7 +86,7 @@ def leading_to_rows(gradient, around):
 
 @pytest.mark.parametrize("shape", [(8, 9, 10), (7, 6, 70)])
 def test_edges_that_are_removed_lead_to_no_row(shape, monkeypatch):
-    """In tiles of three slices and four rows, each row as long as one word or two."""
+    """Tiles have three slices and four rows, each as long as one word or two."""
     monkeypatch.setattr(dead_ends, "TILE_SLICES", 3)
     monkeypatch.setattr(dead_ends, "TILE_WORDS", 4)
     volume = empty_volume(shape)

@@ -310,7 +310,7 @@ def test_runs(data):
 @pytest.mark.parametrize("shape", [(3, 63), (3, 64), (2, 65), (2, 128), (300,)])
 @pytest.mark.parametrize("most", [1, 2, 40])
 def test_runs_in_rows_of_several_words(shape, most):
-    """For rows of equal points, of short runs, and of runs of single points."""
+    """Rows have equal points, short runs, or runs of single points."""
     values = np.random.default_rng(1).integers(0, most, shape).astype(np.int32)
     runs = runs_of(values)
     assert_array_equal(read_runs(runs, shape), values)

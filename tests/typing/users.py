@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 class Tensor:
-    """As mypy sees torch's."""
+    """What mypy knows of torch's tensors."""
 
     shape: tuple[int, ...]
 
@@ -27,7 +27,7 @@ class Tensor:
 
 
 class Lazy:
-    """As mypy sees dask's array."""
+    """What mypy knows of dask's arrays."""
 
     def compute(self, **options: object) -> Array: ...
 

@@ -48,7 +48,7 @@ def assert_curves_of_the_cpu(emulator, image, filtration, *, mask, ends):
 @pytest.mark.parametrize("masked", [False, True])
 @CASES
 def test_component_curves(emulator, shape, number, masked, between):
-    """With masks and NaN, and between inlets and outlets of any form, against the CPU."""
+    """They equal those of the CPU, with masks, NaN, and inlets and outlets of any form."""
     side = numbered_side(number, shape)
     image = RNG.integers(0, 12, (1, *shape)).astype(np.float32)
     image[RNG.random(image.shape) < 0.1] = np.nan

@@ -37,7 +37,7 @@ CASES = {
     [*((case, True) for case in CASES), ("flat", False), ("sharp", False), ("volume", False)],
 )
 def test_equals_the_cpu(soft, case, small, monkeypatch):
-    """By one launch each way beside that of coefficients, or by the kernels of large images."""
+    """Small images take one launch each way besides coefficients, large ones other kernels."""
     shape, connectivity, superlevel, count, sharpness, dtype, masked = CASES[case]
     if not small:
         monkeypatch.setattr(soft.soft_plans, "SMALL_LEVELS", 0)
@@ -231,7 +231,7 @@ def test_second_derivatives_by_strided_levels_are_refused(soft):
     ("shape", "learned"), [((2, 3, 35, 34), (True,) * 3), ((3, 4, 5), (False, True, False))]
 )
 def test_heights_equal_those_of_operators(soft, shape, learned):
-    """For more points than a block adds up, with strides, and for a volume without batch axes."""
+    """Cases are more points than a block adds up, strides, and a volume without batch axes."""
     ndim = 2 if len(shape) == 4 else 3
     directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
     tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(-2, 0.5, ndim)
@@ -365,7 +365,7 @@ def one_shape(soft):
 
 
 def test_the_check_of_shapes_waits_for_the_stream_of_torch(soft, monkeypatch):
-    """Not for the stream of CuPy, on which there is no kernel."""
+    """The stream of CuPy, on which there is no kernel, is not waited for."""
     waited = []
     calls = soft.shape_steps.take_reply.__globals__
     monkeypatch.setitem(calls, "LOOKS", 0)
@@ -378,7 +378,7 @@ def test_the_check_of_shapes_waits_for_the_stream_of_torch(soft, monkeypatch):
 
 @pytest.mark.parametrize("changed", ["batch", "simplices"])
 def test_shapes_that_change_before_the_backward_pass_are_refused(soft, changed):
-    """As all tensors that torch saves."""
+    """torch refuses this for all tensors that it saves."""
     points, complexes, numbers, is_layer = one_shape(soft)
     found = soft.cuda_simplicial.fused_shapes(points, complexes, numbers, is_layer)
     tensor = complexes.batch if changed == "batch" else complexes.simplices[0]
@@ -388,7 +388,7 @@ def test_shapes_that_change_before_the_backward_pass_are_refused(soft, changed):
 
 
 def test_shapes_need_the_shared_memory_of_the_device(soft, monkeypatch):
-    """Of which consumer devices have 99 KiB for a block, enough for 1,584 sums of each warp."""
+    """Consumer devices have 99 KiB for a block, enough for 1,584 sums of each warp."""
     monkeypatch.setattr(soft.shape_steps, "shared_limit", lambda _: 99 << 10)
     kind = soft.shape_steps.Kind(
         axes=3, directions=328, levels=300, sizes=(2,), is_increasing=False, is_logarithm=True

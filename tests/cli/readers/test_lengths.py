@@ -121,7 +121,7 @@ class TestAffines:
         assert [main(command) for command in runs] == [0] * len(runs)
 
     def test_the_same_place(self, tmp_path, image):
-        """With rounded numbers, in micrometers, and in the coordinates of other formats."""
+        """Places agree if numbers are rounded, in micrometers, or in other formats' coordinates."""
         rounded = AFFINE.astype(np.float32) * np.float32(1 + 1e-6)
         rounded[3] = 0, 0, 0, 1
         shifted = AFFINE + np.array([[0, 0, 0, 0.02]] * 3 + [[0] * 4])

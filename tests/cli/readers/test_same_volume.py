@@ -40,7 +40,7 @@ def write_ome_tiff(path: Path, volume: np.ndarray) -> None:
 
 
 def write_nifti(path: Path, volume: np.ndarray) -> None:
-    """With components along the fifth axis."""
+    """Write a volume with components along the fifth axis."""
     components = volume.ndim > 3
     io_helpers.write_nifti(path, volume[:, None] if components else volume, STEPS[::-1], "mm")
 
@@ -57,14 +57,14 @@ def write_nrrd(path: Path, volume: np.ndarray) -> None:
 
 
 def write_metaimage(path: Path, volume: np.ndarray) -> None:
-    """With channels beside each other."""
+    """Write a volume with channels beside each other."""
     components = volume.ndim > 3
     values = np.moveaxis(volume, 0, -1) if components else volume
     io_helpers.write_itk(path, values, np.diag([*STEPS[::-1], 1]), isVector=components)
 
 
 def write_labelled_hdf5(path: Path, volume: np.ndarray) -> None:
-    """With axes and spacing as ilastik writes them."""
+    """Write a volume with axes and spacing as ilastik does."""
     io_helpers.write_hdf5(path, volume, "czyx"[-volume.ndim :])
     with h5py.File(path, "r+") as file:
         file["raw"].attrs["element_size_um"] = [1e3 * step for step in STEPS]

@@ -82,7 +82,7 @@ class Unsteady:
 
 
 class ServerError(Exception):
-    """As of a library for the web."""
+    """An error as libraries for the web raise it."""
 
     status = 503
 

@@ -21,7 +21,7 @@ from ecc_core.cli import main
 
 KILLS = 20
 BLOCKS = 192
-"""Of a chunk, of which 16 are a part."""
+"""The number of blocks, each a chunk; 16 of them are a group."""
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ REGIONS = np.repeat(np.arange(4), [5, 4, 3, 7])[:, None, None] * (noise(*SHAPE, 
 @pytest.mark.parametrize("kind", ["mask", "labels"])
 @pytest.mark.parametrize("flags", ["", OTHER_FLAGS, "--minkowski crofton-13"])
 def test_windows_of_any_shape(stack, tmp_path, flags, kind):
-    """By blocks, some of which have no point of a window, what the functions give in memory."""
+    """Results equal those in memory, although some blocks have no point of a window."""
     image = noise(*SHAPE)
     regions = REGIONS.astype(np.uint8)
     np.save(tmp_path / "w.npy", regions)
