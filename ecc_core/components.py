@@ -57,8 +57,9 @@ def component_curves(
         Only with an int; default the smallest and largest finite value.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
-        DataArray of xarray, otherwise 1. It must not differ from these, unless they are no lengths
-        of one unit, such as degrees. Without it, `volume` is not known then.
+        DataArray of xarray, otherwise 1. A spacing that differs from the coordinates is an error,
+        unless these are no lengths of one unit, such as degrees: then `volume` is known only if it
+        is given.
     connectivity, superlevel, mask, nan, axis
         As for :func:`betti_curves`.
     workers : int, optional

@@ -154,8 +154,8 @@ def euler_curve(
         "omit": exclude points that are NaN.
     axis : int or tuple of int, optional
         The spatial axes. Default: all. All other axes are batch axes, which come first in the
-        result. Of a DataArray of xarray also by name, and by default all but times, which are known
-        by their name, their coordinate or the CF conventions.
+        result. For a DataArray of xarray, axes may be given by name, and the default is all but
+        times, which are recognised by their name, their coordinate or the CF conventions.
     workers : int, optional
         Number of threads. Default: the number of cores.
     direction : (d,) array, optional
@@ -165,7 +165,7 @@ def euler_curve(
         Only with `direction`. Default: 1.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Only with `direction`. Default: that
-        of the coordinates of a DataArray of xarray, otherwise 1. It must not differ from these.
+        of the coordinates of a DataArray of xarray, from which it must not differ, otherwise 1.
     devices : sequence of int, optional
         Ids of CUDA devices through which to stream a 2-D or 3-D image in host memory, which may be
         larger than the memory of the devices. The image may be a NumPy array (fastest in pinned

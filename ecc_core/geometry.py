@@ -51,13 +51,13 @@ def minkowski_curves(
         Only if `thresholds` is an int. Default: the smallest and the largest finite value.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
-        DataArray of xarray, otherwise 1. It must not differ from these, unless they are no lengths
-        of one unit, such as degrees. It must be given then.
+        DataArray of xarray, otherwise 1. A spacing that differs from the coordinates is an error,
+        unless these are no lengths of one unit, such as degrees: then it must be given.
     boundary : str, or one for each spatial axis
-        As for :func:`ecc_core.euler_curve`. With "half-open", ``densities()`` of the result have no
-        bias of the border, nor of that of a mask: all measures but the Euler characteristic are
-        those of the cells of the image without the mask whose lowest corner is a point of it. Not
-        with a mask or labels for arrays on a device.
+        As for :func:`ecc_core.euler_curve`. With "half-open", ``densities()`` of the result are
+        biased neither by the border of the image nor by that of a mask. All measures but the Euler
+        characteristic are those of the cells whose lowest corner is a point of the mask; other
+        points of a cell may lie outside of it. Not with a mask or labels for arrays on a device.
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and the set is the union of all edges, squares
         and cubes whose vertices belong to it. d (default): points are closed cubes. In 1-D, where

@@ -98,13 +98,13 @@ def betti_matching(
     on all others whose intervals are not empty, the numbers are the same. The oldest component of
     either image never dies, and both match; their code leaves it out.
 
-    Of equal values that come first which enter the other image earlier, then those that come first
-    in C order, so that components and holes of two masks match where they overlap. The cells that
-    enter with one point do so by dimension, then by their lowest corner, then by axis.
+    Of points of equal value, those that enter the other image earlier come first, then those
+    earlier in C order, so that components and holes of two masks match where they overlap. The
+    cells that enter with one point do so by dimension, then by their lowest corner, then by axis.
 
-    Two masks are compared as sets: background fills holes, but joins no components. Other values,
-    0 and 1 among them, are functions, whose last set is the whole image in which all components
-    meet, and two of which always match: the oldest ones.
+    Two masks are compared as sets: background fills holes, but joins no components. Other values, 0
+    and 1 among them, are functions, whose last set is the whole image. All components meet in it,
+    and the oldest components of both images always match.
 
     Tunnels need a few hundred bytes of memory for each voxel.
 

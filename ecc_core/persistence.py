@@ -44,9 +44,10 @@ def persistence_pairs(
         and nothing is read before they are computed.
     dimension : int, optional
         0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them,
-        and d, the torus itself, if the image is periodic along all axes. It must be one from 0 to
-        d - 1 for a dask array, whose chunks are reduced to what others can change of its classes,
-        and joined in a tree. For tunnels, chunks are read with the points around them.
+        and d, the torus itself, if the image is periodic along all axes. For a dask array it must
+        be given, from 0 to d - 1: each chunk is reduced to its final classes and to what other
+        chunks can still change, and these parts are joined in a tree. For tunnels, chunks are read
+        with the points around them.
     min_persistence : float, default 0
         Leave out classes whose values of birth and death differ by less. Those that never die are
         kept. Differences are those of :func:`betti_curves`.
@@ -55,8 +56,8 @@ def persistence_pairs(
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: pairs are those of one image.
     workers : int, optional
-        Threads; default as many as there are cores. They share volumes; images in 2-D and periodic
-        images are left to a single one.
+        Threads; default as many as there are cores. They share a volume; an image in 2-D or a
+        periodic image is computed by one.
     boundary : {"closed", "periodic"} or one of them for each spatial axis
         As for :func:`betti_curves`. The classes of a torus or of a cylinder never die.
 
@@ -77,8 +78,8 @@ def persistence_pairs(
     MemoryError
         If the pairs cannot fit in memory. Beyond the image, tunnels of a volume need 3 bytes a
         voxel and as many for each thread, images in 2-D 6 to 13 bytes a pixel, and periodic ones 30
-        bytes a point or 64 with tunnels. It is said before the work begins, with what would fit.
-        Classes of noise need up to 30 bytes a voxel in addition.
+        bytes a point or 64 with tunnels. The error is raised before the work begins, and says what
+        would fit. Classes of noise need up to 30 bytes a voxel in addition.
 
     See Also
     --------

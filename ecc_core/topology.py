@@ -150,18 +150,18 @@ def betti_curves(
     workers : int, optional
         Threads; default as many as there are cores.
     boundary : {"closed", "periodic"} or one of them for each spatial axis
-        "closed": the image ends at its border. "periodic": opposite sides touch, and the image is
-        a function on a torus, whose own classes count: b_d is 1 once every point has entered, and
-        b_k is then the binomial coefficient (d, k). Cells of a half-open window are no complex and
-        have no Betti numbers. With one word for each spatial
-        axis, in the order of `axis`, the others end there: ("closed", "periodic") is a cylinder,
-        such as latitude and longitude, on which the loop around it counts.
+        "closed": the image ends at its border. "periodic": opposite sides touch, and the image is a
+        function on a torus, whose own classes count: b_d is 1 once every point has entered, and b_k
+        is then the binomial coefficient (d, k). Cells of a half-open window are no complex and have
+        no Betti numbers. With one word for each spatial axis, in the order of `axis`, each axis has
+        its own border: ("closed", "periodic") is a cylinder, such as latitude and longitude, on
+        which the loop around it counts.
     min_persistence : float, default 0
         Count only classes whose values at birth and death differ by at least so much, and those
-        that never die: what is less is mostly noise. The pairs of birth and death are computed
-        then (:func:`persistence_pairs`), which takes longer. Differences of integers are exact,
-        those of floats are rounded to float64. A dask array with one or two spatial axes must have
-        no mask if it has 64-bit integers.
+        that never die: smaller differences are mostly noise. The pairs of birth and death are
+        computed then (:func:`persistence_pairs`), which takes longer. Differences of integers are
+        exact, those of floats are rounded to float64. A dask array with one or two spatial axes
+        must have no mask if it has 64-bit integers.
 
     Returns
     -------
@@ -188,9 +188,10 @@ def betti_curves(
     Notes
     -----
     Every point that is no minimum joins the neighbour with the lowest value, so only points whose
-    lower neighbours fall apart can join components: b_0 is the number of minima less that of the
-    edges of a spanning forest over them [1]_. The highest Betti number is that of components of the
-    complement (Alexander duality), and in 3-D b_1 follows from the Euler characteristic.
+    lower neighbours form several components can join components of the set: b_0 is the number of
+    minima less that of the edges of a spanning forest over them [1]_. The highest Betti number is
+    that of components of the complement (Alexander duality), and in 3-D b_1 follows from the Euler
+    characteristic.
 
     On a torus, a class of loops that leaves the complement begins one of dimension d - 1. Homology
     can depend on the coefficients there, because a tube that winds around an axis twice has

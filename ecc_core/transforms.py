@@ -92,7 +92,7 @@ def euler_transform(
         are cells (T-construction); corners lie half a step from the centres of their cubes.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
-        DataArray of xarray, otherwise 1. It must not differ from these. Point p has the coordinates
+        DataArray of xarray, from which it must not differ, otherwise 1. Point p has the coordinates
         ``x = (p - (n - 1) / 2) * spacing``, where n is the shape of the image: the origin is the
         centre of the image.
     weighted : bool, default False

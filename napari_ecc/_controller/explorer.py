@@ -49,7 +49,7 @@ class ExplorerController(DockController):
         self.probe = ObjectProbe(viewer, self.model, self.details)
         self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
         self._not_drawn = ""
-        """Why the set could not be drawn the last time, which is said once."""
+        """Why the set could not be drawn the last time; the user is told once."""
         self.runners += [*self.details.runners, *self.probe.runners]
         self._owned += [self.regions, self._set, self.details.points, self.probe]
         self._wanted: Source | None = None

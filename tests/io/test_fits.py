@@ -97,7 +97,7 @@ def test_blank_is_missing(tmp_path):
 
 
 def test_pixel_scales(tmp_path):
-    """Those of `proj_plane_pixel_scales`; a spectral axis is one of channels, which is said."""
+    """It equals `proj_plane_pixel_scales`; a note says that a spectral axis is one of channels."""
     path = tmp_path / "a.fits"
     coordinates = sky("RA---TAN", "DEC--TAN", "FREQ")
     fits.PrimaryHDU(IMAGE, header=coordinates.to_header()).writeto(path)

@@ -1,4 +1,4 @@
-"""Whether the pairs of an image fit in memory, which is said before the work begins."""
+"""Whether the pairs of an image fit in memory, which is checked before the work begins."""
 
 from __future__ import annotations
 
