@@ -64,8 +64,8 @@ def curve_descriptors(
         transform is a batch of curves, one for each direction, whose thresholds are heights.
     superlevel : bool, optional
         Whether the curve is that of superlevel sets. A result of :func:`ecc_core.euler_curve`
-        knows; a bare pair is taken for a sublevel curve by default. For superlevel sets, "first"
-        means at the highest thresholds, because these sets grow as the threshold falls.
+        records it; a bare pair is taken for a sublevel curve by default. For superlevel sets,
+        "first" means at the highest thresholds, because these sets grow as the threshold falls.
     size : float or array of the batch's shape, default 1.0
         Number of points, area or volume of the image, by which all values and areas are divided
         to make images of different sizes comparable (Euler characteristic per volume).

@@ -89,9 +89,9 @@ def curve_distance(
     ------
     TypeError, ValueError
         As for :func:`curve_descriptors`, for batches or an unknown metric, for a `functional` that
-        the curves do not have, and for curves that differ in what results know of them:
-        connectivity, boundary, direction, units, the functional and its estimator, or the number of
-        axes of the image. Pairs of arrays know nothing.
+        the curves do not have, and for curves that differ in what results record: connectivity,
+        boundary, direction, units, the functional and its estimator, or the number of axes of the
+        image. Pairs of arrays record none of these.
 
     Notes
     -----

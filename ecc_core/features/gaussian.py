@@ -191,7 +191,8 @@ def expected_gaussian_curve(
     -------
     ExpectedCurve
         ``thresholds``, ``mean`` and ``error``, (n,) float64, and ``lower`` and ``upper``, (n,)
-        float64 or None. It knows what it is the curve of, and compares with such curves only.
+        float64 or None. It records which sets it is the curve of, and is only drawn over curves of
+        such sets.
 
     Raises
     ------

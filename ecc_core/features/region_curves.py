@@ -32,7 +32,7 @@ from ecc_core.features._quantities import (
 class RegionCurvesTransformer(ImageTransformer):
     """Euler characteristic curves of the labelled regions of images as features.
 
-    Or curves of another `quantity`.
+    With another `quantity`, the features are Betti numbers or Minkowski functionals.
 
     Every region is treated as if it stood alone. The same regions are the same features of all
     images, whether an image has them or not.

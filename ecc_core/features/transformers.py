@@ -26,7 +26,8 @@ from ecc_core.transforms import euler_transform, region_transforms
 class EulerCurveTransformer(ImageTransformer):
     """Euler characteristic curves of images as features, with thresholds set by `fit`.
 
-    Or curves of another `quantity`, such as Betti numbers.
+    With another `quantity`, the features are Betti numbers, Minkowski functionals or sizes of
+    components at the thresholds.
 
     Parameters
     ----------
@@ -38,15 +39,15 @@ class EulerCurveTransformer(ImageTransformer):
         Shape of the images if rows contain flattened images. Otherwise a row of a 2-D array is a
         1-D image (a signal).
     channel : int, str or callable, optional
-        Which channel to take of images that have several. Of files also its name, if they name
-        channels, such as "DAPI". Of colours (red, green, blue and perhaps an opaque alpha): "r",
-        "g", "b"; "gray", their luminance as by `skimage.color.rgb2gray`; or "hematoxylin", "eosin"
-        or "dab", the densities of these stains as by `skimage.color.rgb2hed`. A function gets each
-        image with its channels, if any, as the last axis, and returns the image without them;
-        it can be pickled if it is defined in a module.
+        Which channel to take of images that have several: its number; for files also its name, if
+        they name channels, such as "DAPI"; and for colours (red, green, blue and perhaps an opaque
+        alpha) "r", "g", "b"; "gray", their luminance as by `skimage.color.rgb2gray`; or
+        "hematoxylin", "eosin" or "dab", the densities of these stains as by
+        `skimage.color.rgb2hed`. A function gets each image with its channels, if any, as the last
+        axis, and returns the image without them; it can be pickled if it is defined in a module.
     channel_axis : int, optional
         The axis of the channels in each image of an array. Default: the last one. Files other than
-        NPY and NPZ know.
+        NPY and NPZ say which axis it is.
     smooth : float or one for each axis, optional
         Standard deviation in points of a Gaussian by which each image, or the channel, is first
         smoothed, as by ``ecc curve --smooth``: `scipy.ndimage.gaussian_filter` in float32, or in

@@ -47,9 +47,8 @@ def soft_simplicial_transform(
         Coordinates of the points of all shapes. Integers are converted to floats.
     simplices : (m, k) tensor of integers, or sequence of such tensors
         Numbers of points. A sequence such as ``[edges, triangles]`` is taken as it is: each simplex
-        once, with all its faces. Of one tensor with the largest simplices the faces are added in
-        each call. Of the data of PyTorch Geometric, ``edge_index.T`` lists each edge twice: keep
-        one direction.
+        once, with all its faces. If one tensor has the largest simplices, their faces are added in
+        each call. ``edge_index.T`` of PyTorch Geometric lists each edge twice: keep one direction.
     directions : (k, d) tensor or sequence of vectors
         Directions, which need not have unit length.
     thresholds : (m,) tensor or sequence of float
@@ -59,7 +58,7 @@ def soft_simplicial_transform(
     scale : float or scalar tensor, default 1
         Factor of the heights.
     weights : (n,) tensor, optional
-        A simplex weighs as much as the heaviest of its points, whose gradient it has.
+        A simplex weighs as much as the heaviest of its points, which gets its gradient.
     batch : (n,) tensor of integers, optional
         The shape of each point, from 0 on, as in PyTorch Geometric. A simplex must not have points
         of several shapes.

@@ -76,8 +76,8 @@ class EulerCurveLoss(SegmentationLoss):
 
     Notes
     -----
-    The loss is called with a ``input`` of shape (..., spatial), which holds probabilities
-    (the output of ``sigmoid`` or ``softmax``) unless `from_logits` is set, and a ``target``, which
+    The loss is called with an ``input`` of shape (..., spatial), which holds probabilities (the
+    output of ``sigmoid`` or ``softmax``) unless `from_logits` is set, and a ``target``, which
     receives no gradient. The target takes one of two forms:
 
     - Masks of the shape of the prediction: booleans, integers (0 and 1, or 0 and 255), or

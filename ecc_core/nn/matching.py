@@ -17,7 +17,7 @@ class BettiMatchingLoss(SegmentationLoss):
     """Distance of the classes of a prediction from those of its target at the same place.
 
     Components, holes (tunnels) and cavities of the prediction that match one of the target
-    (:func:`ecc_core.betti_matching`) are moved to its birth and death, for a mask 1 and 0, and the
+    (:func:`ecc_core.betti_matching`) are moved to its birth and death (1 and 0 for a mask), and the
     others to the diagonal, where they vanish [1]_ [2]_. Gradients go to the points that cause the
     births and deaths. Unlike :class:`PersistenceLoss`, it knows which of two holes is the true one.
     Combine it with a loss over points, such as cross entropy.

@@ -330,7 +330,7 @@ class BettiErrorMetric(CumulativeIterationMetric):
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    """Refuse the options that losses of MONAI have in another form, which is said."""
+    """Refuse options of losses of MONAI that have another form here, which the message names."""
     for name, instead in INSTEAD.items():
         if name in options:
             raise TypeError(f"`{name}` is not an option here; {instead}")

@@ -19,10 +19,10 @@ INSIDE_FROM = 0.5
 class PersistenceLoss(SegmentationLoss):
     """Distance of the persistence diagram of a prediction from the classes of a segmentation.
 
-    As many components, holes (tunnels) and cavities as the target has, those of the largest
-    persistence, are moved to birth 1 and death 0, and the others to the diagonal, where they vanish
-    [1]_. Gradients go to the points that cause the births and deaths. Combine it with a loss over
-    points, such as cross entropy.
+    Of the components, holes (tunnels) and cavities of the prediction, as many as the target has,
+    those of the largest persistence, are moved to birth 1 and death 0, and the others to the
+    diagonal, where they vanish [1]_. Gradients go to the points that cause the births and deaths.
+    Combine it with a loss over points, such as cross entropy.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class PersistenceLoss(SegmentationLoss):
     Notes
     -----
     The loss is called with ``input``, ``target`` and ``mask`` as :class:`EulerCurveLoss` is: masks
-    or class indices, and points that are left out. Of a target of probabilities the objects are the
-    points of at least 0.5. The result is a scalar, or has shape (...) with ``reduction="none"``; it
-    is float64 for a prediction of float64, otherwise float32. Errors are summed in float64. Pairs
-    of a batch of fewer than 2**16 points are found in host memory, whatever its device.
+    or class indices, and points that are left out. In a target of probabilities, points of at least
+    0.5 belong to the objects. The result is a scalar, or has shape (...) with ``reduction="none"``;
+    it is float64 for a prediction of float64, otherwise float32. Errors are summed in float64.
+    Pairs of a batch of fewer than 2**16 points are found in host memory, whatever its device.
 
     A call is an operator of torch, which ``torch.compile``, ``torch.func`` and forward mode take.
     There are no second derivatives: a call that needs them raises an error.

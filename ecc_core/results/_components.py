@@ -97,7 +97,7 @@ class ComponentCurves(CurveResult[ArrayT]):
 
     @property
     def porosity(self) -> ArrayT:
-        """Points of the set, as a fraction of those kept: (..., n) float64 array; 0 of none."""
+        """Points of the set, as a fraction of those kept, or 0 without any: (..., n) float64."""
         points = self.points
         kept = np.maximum(self.kept, 1.0).reshape((*points.shape[:-1], 1))
         if not is_lazy(kept):
@@ -175,9 +175,10 @@ class PersistentRegions(DiagramResult[ArrayT]):
     labels : int32 array of the image's shape
         1 to k, the oldest component first; 0 elsewhere.
     births, deaths : (k,) arrays
-        Values at which the components are born and die, in the image's dtype, in which their
-        difference can wrap around: it is `persistence`. A component that never dies has the largest
-        value of the dtype (infinity for floats) for its death; for superlevel sets the smallest.
+        Values at which the components are born and die, in the image's dtype. Their difference can
+        wrap around in this dtype, but `persistence` cannot. A component that never dies has the
+        largest value of the dtype (infinity for floats) for its death; for superlevel sets the
+        smallest.
     birth_points : (k, d) int64 array
         Index of the extreme point of each label.
     merged_into : (k,) int32 array

@@ -146,10 +146,10 @@ class MinkowskiCurves(_Measured[ArrayT]):
     estimator : str
         As for :func:`ecc_core.minkowski_curves`.
     window : float, tuple of float or None
-        Length, area or volume of the image, by which densities are divided. Of a half-open one,
-        with or without a mask, the number of points whose cells count times the size of a grid
-        cell: one for each image, in C order, if these differ, and a dask array for a dask array.
-        None with a mask that is no window.
+        Length, area or volume of the image, by which densities are divided. If the boundary is
+        half-open, with or without a mask, it is the number of points whose cells count times the
+        size of a grid cell: one for each image, in C order, if these differ, and a dask array for a
+        dask array. None with a mask that is no window.
     density : bool
         Whether the values are densities, see :meth:`densities`. Otherwise ``euler`` has an integer
         dtype.

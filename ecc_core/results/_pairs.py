@@ -73,10 +73,10 @@ class PersistencePairs(DiagramResult[ArrayT]):
     Attributes
     ----------
     births, deaths : (k,) arrays
-        Values at which classes are born and die, in the image's dtype (float32 for bfloat16), in
-        which their difference can wrap around: it is `persistence`. A class that never dies has the
-        largest value of the dtype (infinity for floats) for its death; for superlevel sets the
-        smallest.
+        Values at which classes are born and die, in the image's dtype (float32 for bfloat16). Their
+        difference can wrap around in this dtype, but `persistence` cannot. A class that never dies
+        has the largest value of the dtype (infinity for floats) for its death; for superlevel sets
+        the smallest.
     birth_points, death_points : (k, d) int64 arrays
         Indices of the points that have these values; -1 where a class does not die.
     dimension : int or None

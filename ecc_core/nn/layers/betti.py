@@ -29,7 +29,7 @@ class BettiCurveLayer(CalibratedLayer):
     Parameters
     ----------
     thresholds : int or (n,) array, default 32
-        As for :class:`EulerCurveLayer`, as `range` and `sharpness` are.
+        Initial thresholds, as for :class:`EulerCurveLayer`.
     range : (low, high), optional
         Range of the image values; only if `thresholds` is an int. By default it is estimated from
         the first batch, see :meth:`calibrate`.
@@ -141,7 +141,8 @@ class BettiCurveLayer(CalibratedLayer):
         ----------
         image : (..., spatial) tensor
         mask : bool tensor, optional
-            Of the shape of the image, or of its spatial axes: the points that belong to it.
+            True at the points that belong to the image. It has the shape of the image, or its
+            spatial shape.
 
         Returns
         -------
@@ -240,7 +241,8 @@ class LifetimeLayer(nn.Module):
         ----------
         image : (..., spatial) tensor
         mask : bool tensor, optional
-            Of the shape of the image, or of its spatial axes: the points that belong to it.
+            True at the points that belong to the image. It has the shape of the image, or its
+            spatial shape.
 
         Returns
         -------

@@ -193,7 +193,8 @@ class EulerCurveLayer(CalibratedLayer):
         ----------
         image : (..., spatial) tensor
         mask : bool tensor, optional
-            Of the shape of the image, or of its spatial axes: the points that belong to it.
+            True at the points that belong to the image. It has the shape of the image, or its
+            spatial shape.
 
         Returns
         -------
