@@ -39,7 +39,6 @@ from napari_ecc._controller.loading import (
 from napari_ecc._controller.overlays import PointsOverlay
 from napari_ecc._controller.session import read_settings
 from napari_ecc._model.explorer import ExplorerModel
-from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Job, Runner, Step
 
 QUICK = 1 << 20
@@ -178,7 +177,8 @@ class Details:
         model = self._model
         if curve is None or math.isnan(model.threshold) or not model.show_changes:
             return None
-        half = model.window / 100 * float(curve.thresholds[-1] - curve.thresholds[0])
+        first, last = (model.window / 100 * curve.thresholds[[0, -1]]).tolist()
+        half = last - first  # The range itself may be no float.
         return model.threshold - half, model.threshold + half
 
     def locate(self) -> None:
@@ -294,7 +294,7 @@ class Details:
             if go_to_otsu and step.value is None:
                 show_info("There is no histogram of data that are not in memory.")
             elif go_to_otsu:
-                model.threshold = stepped(curve.thresholds, step.value.otsu)
+                model.threshold = curve.dividing(step.value.otsu)
 
         self._drawing.submit(partial(compute_histogram, field, curve), on_step)
 

@@ -75,17 +75,18 @@ class DirectionArrow(Overlay):
         foot, tip = place(np.zeros(len(axes))), place(direction)
         head = [place(end) - tip for end in _ends_of_head(direction)]
         vectors = np.array([[foot, tip - foot], *([tip, along] for along in head)])
-        # World units along displayed axes, to avoid distortion, and slider steps elsewhere: the
-        # steps of a slider in napari are the smallest ones of all layers.
+        # One scale along displayed axes, to avoid distortion, and slider steps elsewhere: the steps
+        # of a slider in napari are the smallest ones of all layers, and must not be too many.
         scale = np.array(layer.scale, dtype=np.float64)
-        scale[shown_axes(self._viewer, layer)] = 1.0
+        shown = shown_axes(self._viewer, layer)
+        scale[shown] = unit = np.abs(scale[shown]).min()
         self._show(
             layer,
             self._viewer.add_vectors,
             {"scale": scale, "data": vectors / scale},
             name=NAME,
             vector_style="line",
-            edge_width=float(WIDTH * sides.max()),
+            edge_width=float(WIDTH * sides.max() / unit),
             edge_color=OUTLINE,
             opacity=1.0,
             blending="translucent_no_depth",

@@ -16,7 +16,7 @@ import ecc_core as ecc
 from napari_ecc._controller.layers import is_lazy
 from napari_ecc._controller.loading import WORKERS, as_completed, prepared
 from napari_ecc._model.explorer import Classes, Curve, Histogram
-from napari_ecc._model.levels import even_levels
+from napari_ecc._model.levels import even_levels, evenly
 from napari_ecc._workers import Step, apart
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ WIDTH = 1 / 200
 """Width of the line around an object, as a share of the longest side of the image."""
 PAIRED = {2: 1 << 23, 3: 1 << 22}
 """Largest number of points whose births and deaths are computed, which takes some seconds."""
-BINS = 128
+BINS = 256
+"""Of a histogram, as many as scikit-image takes for Otsu's threshold of real numbers."""
 MOST_SAMPLES = 1 << 22
 """Histograms of larger images are those of evenly spaced points."""
 Array = NDArray[Any]
@@ -190,17 +191,16 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
     low = float(curve.thresholds[0])
     high = float(curve.thresholds[-1])
     whole = field.data.dtype.kind in "biu" and high - low < BINS
-    edges = (
-        np.arange(low, high + 2) - 0.5 if whole else np.linspace(low, max(high, low + 1), BINS + 1)
-    )
+    edges = np.arange(low, high + 2) - 0.5 if whole else evenly(low, max(high, low + 1), BINS + 1)
     counts = np.histogram(values.astype(np.float64, copy=False), edges)[0]
     if not counts.any():
         yield Step(None)
         return
-    middles = (edges[1:] + edges[:-1]) / 2
+    middles = edges[1:] / 2 + edges[:-1] / 2
     several = np.count_nonzero(counts) > 1
-    otsu = threshold_otsu(hist=(counts, middles)) if several else middles[counts.argmax()]
-    yield Step(Histogram(edges, counts, float(otsu)))
+    # It is found among the numbers of the bins, as squares of values may be beyond float64.
+    place = threshold_otsu(hist=(counts, np.arange(counts.size))) if several else counts.argmax()
+    yield Step(Histogram(edges, counts, float(middles[place])))
 
 
 def surroundings(

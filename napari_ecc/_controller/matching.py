@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from napari.layers import Labels
 from numpy.typing import NDArray
-from scipy.ndimage import generate_binary_structure, label
+from scipy.ndimage import binary_erosion, generate_binary_structure, label
 
 import ecc_core as ecc
 from napari_ecc._controller.docks import call
@@ -36,8 +36,10 @@ FALSE = "#e69f00"
 MISSING = "#56b4e9"
 COLOURS = {"false": FALSE, "missing": MISSING}
 IN_COLOUR = {"false": "Orange: false.", "missing": "Blue: missing."}
-CONTOUR = 2
-"""Width in pixels of the lines around what does not match."""
+IN_FRONT = "translucent_no_depth"
+"""Blending in which the objects of a volume do not hide what is missing inside them."""
+WIDTH = 2
+"""Width in points of the lines around what does not match."""
 
 
 class Unmatched(NamedTuple):
@@ -47,6 +49,9 @@ class Unmatched(NamedTuple):
     labels: NDArray[np.uint8]
     """1 where a component or hole of the prediction is false, 2 where one of the target is
     missing."""
+    lines: NDArray[np.uint8]
+    """Their border: contours of napari are for planes, and it warns of them at each drawing of a
+    volume."""
     points: NDArray[np.int64]
     """Where each class that does not match is born, (n, d): in a component, or at the gap or bridge
     that makes the difference."""
@@ -105,7 +110,15 @@ def _unmatched(
         points.append(np.asarray(pairs.birth_points).reshape(-1, mask.ndim))
         tables.append(pd.DataFrame({"error": error, "kind": names}))
     table = pd.concat(tables, ignore_index=True)
-    return Unmatched(found, labels, np.concatenate(points), table, selection)
+    return Unmatched(found, labels, _border_of(labels), np.concatenate(points), table, selection)
+
+
+def _border_of(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return labels without what is further inside than the width of lines."""
+    border = labels.copy()
+    for number in (1, 2):
+        border[binary_erosion(labels == number, iterations=WIDTH)] = 0
+    return border
 
 
 def _regions_of(pairs: Any, mask: NDArray[np.bool_], connectivity: int | None) -> NDArray[np.bool_]:
@@ -162,23 +175,27 @@ class Matcher:
     def _on_step(self, prediction: Any, target: Any, code: str, step: Step) -> None:
         if step.value is None or target not in self._controller.viewer.layers:
             return
+        before = self.code
         self.code = code
-        self._add_layers(prediction, target, step.value)
+        self._add_layers(prediction, target, step.value, before)
         self._controller.model.status = in_words(step.value, prediction.name, target.name)
 
-    def _add_layers(self, prediction: Any, target: Any, found: Unmatched) -> None:
-        """Add lines around what does not match, and points; both can be undone."""
+    def _add_layers(self, prediction: Any, target: Any, found: Unmatched, before: str) -> None:
+        """Add lines around what does not match, and points; both can be undone.
+
+        The code is then that of `before` again, of which the layers may still be there.
+        """
         viewer = self._controller.viewer
         selected = set(viewer.layers.selection)
         title = f"{prediction.name} against {target.name}"
-        outlines = viewer.add_labels(
+        lines = viewer.add_labels(
             name=title,
             colormap=label_colours(FALSE, MISSING),
             opacity=1.0,
+            blending=IN_FRONT,
             metadata={PLUGIN_KEY: math.inf},
-            **embedded(found.labels, target, found.selection),
+            **embedded(found.lines, target, found.selection),
         )
-        outlines.contour = CONTOUR
         places = np.zeros((len(found.points), target.ndim))
         for axis, at in enumerate(found.selection.where):
             places[:, axis] = 0 if isinstance(at, slice) else at
@@ -192,12 +209,13 @@ class Matcher:
             border_color="black",
             size=5,
             canvas_size_limits=(6, 16),
+            blending=IN_FRONT,
             **placement(target),
         )
 
         def undo() -> None:
-            self.code = ""
-            for added in (outlines, points):
+            self.code = before
+            for added in (lines, points):
                 if added in viewer.layers:
                     viewer.layers.remove(added)
             viewer.layers.selection = selected & set(viewer.layers)

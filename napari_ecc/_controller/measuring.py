@@ -60,11 +60,22 @@ def _check_objects(labels: NDArray[Any], name: str) -> None:
 
 
 def _check_values(values: NDArray[Any], labels: NDArray[Any], image: Any, objects: Any) -> None:
-    """Raise ValueError if an object has points without a value, which no curve of it counts."""
-    if values.dtype.kind == "f" and (np.isnan(values) & (labels != 0)).any():
+    """Raise ValueError if an object has points without a value, which no curve of it counts.
+
+    Or if there are only infinite values, so that there are no thresholds.
+    """
+    if values.dtype.kind != "f":
+        return
+    of_objects = values[labels != 0]
+    if np.isnan(of_objects).any():
         raise ValueError(
             f"“{image.name}” has NaN within objects of “{objects.name}”: erase these points of the "
             "labels, or fill them."
+        )
+    if not np.isfinite(of_objects).any():
+        raise ValueError(
+            f"“{image.name}” has no finite values within objects of “{objects.name}”, so there are "
+            "no thresholds."
         )
 
 

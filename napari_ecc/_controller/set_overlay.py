@@ -23,7 +23,6 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 from napari_ecc._controller.places import position_in_view
 from napari_ecc._controller.set_drawing import Body, Contour, Lookup
-from napari_ecc._model.levels import formatted
 
 LARGEST = 1e38
 """Threshold that is drawn: napari draws float32, which ends at 3.4e38."""
@@ -71,8 +70,7 @@ class SetOverlay(Overlay):
         self._dtype = field.data.dtype
         self._refused = not self._can_draw(model.threshold)
         if self._refused:
-            at = formatted(model.threshold)
-            raise ValueError(f"napari draws values up to {LARGEST:g}, and the threshold is {at}")
+            raise ValueError(f"napari draws values up to {LARGEST:g}: divide the data")
         look = look_of_sets()
         inside = transform_color(look["colour"])[0]
         sides = [CLEAR, inside] if model.superlevel else [inside, CLEAR]

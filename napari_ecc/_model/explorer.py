@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import BettiCurves, PersistencePairs
+from napari_ecc._model.levels import nearest
 from napari_ecc._model.words import counted
 
 Floats = NDArray[np.float64]
@@ -65,9 +66,19 @@ class Curve:
             index -= 1  # The last threshold that is not above counts.
         return int(self.values[index]) if 0 <= index < self.values.size else 0
 
+    def dividing(self, value: float) -> float:
+        """The threshold whose set has what is above a value, or what is not, and no other points.
+
+        The nearest of the curve's thresholds that does so, as far as they go.
+        """
+        place = int(np.searchsorted(self.thresholds, value, side="right"))
+        if not self.superlevel:
+            place -= 1
+        return float(self.thresholds[min(max(place, 0), self.thresholds.size - 1)])
+
     def index_of(self, threshold: float) -> int:
         """Index of the nearest of the curve's thresholds."""
-        return int(np.argmin(np.abs(self.thresholds - threshold)))
+        return nearest(self.thresholds, threshold)
 
 
 class Counts(NamedTuple):

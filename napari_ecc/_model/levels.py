@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 MOST_EXACT = 2.0**32
 """Up to here, float64 has 20 bits behind the point, more than steps of many thresholds need."""
+SUBNORMAL_SPAN = 2.0**-900
+"""The span of levels below which the step between them may be subnormal and lose bits."""
+SCALE = 2.0**200
+"""The factor by which such levels are scaled up while they are computed."""
 
 
 def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
@@ -48,15 +52,30 @@ def _rounded(first: float, last: float, count: int) -> Floats:
 
 
 def evenly(low: float, high: float, count: int) -> Floats:
-    """Evenly spaced numbers from `low` to `high`, also where their difference is no float."""
-    if math.isfinite(high - low):
-        return np.linspace(low, high, count)
-    return 4 * np.linspace(low / 4, high / 4, count)
+    """Evenly spaced numbers between two, also where their difference is no normal float."""
+    if not math.isfinite(high - low):
+        return 4 * np.linspace(low / 4, high / 4, count)
+    if 0 < high - low < SUBNORMAL_SPAN:
+        return np.linspace(low * SCALE, high * SCALE, count) / SCALE
+    return np.linspace(low, high, count)
+
+
+def distance_of(levels: Floats) -> float:
+    """The mean distance of neighbouring levels, also where their range is no float; 1 of one."""
+    steps = max(1, levels.size - 1)
+    first, last = (levels[[0, -1]] / steps).tolist()
+    return float(last - first) or 1.0
+
+
+def nearest(levels: Floats, value: float) -> int:
+    """The place of the level nearest to a value."""
+    with np.errstate(over="ignore"):  # The distance of a far one may be no float.
+        return int(np.abs(levels - value).argmin())
 
 
 def stepped(levels: Floats, now: float, count: int = 0) -> float:
     """The level some steps from the one nearest to `now`, within all levels."""
-    place = int(np.argmin(np.abs(levels - now))) + count
+    place = nearest(levels, now) + count
     return float(levels[min(max(place, 0), levels.size - 1)])
 
 
@@ -84,5 +103,6 @@ def formatted(value: float) -> str:
     ('127', '12,345.5', '0.123457')
     """
     whole = abs(value) < 1e15 and value == round(value)
+    value += 0.0  # Minus zero is written as zero.
     text = f"{value:,.0f}" if whole else f"{value:,.6g}"
     return text.replace("-", "\N{MINUS SIGN}")

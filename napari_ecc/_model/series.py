@@ -86,8 +86,9 @@ class SeriesModel:
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
-        """Thresholds of all curves."""
-        return even_levels(*self.range, self.n_thresholds, whole=self.whole)
+        """Thresholds of all curves: integers of integers, unless these are smoothed."""
+        whole = self.whole and not self.sigma
+        return even_levels(*self.range, self.n_thresholds, whole=whole)
 
     @property
     def options(self) -> dict[str, Any]:

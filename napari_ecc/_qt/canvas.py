@@ -12,6 +12,7 @@ from qtpy.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, QPolygonF
 from qtpy.QtWidgets import QApplication, QGraphicsTextItem, QMenu, QProgressBar
 
+from napari_ecc._model.levels import formatted
 from napari_ecc._qt.colours import PAPER, PlotColours
 
 LEFT = 56
@@ -137,6 +138,8 @@ class Plot(pg.PlotWidget):
         self._head = QGraphicsTextItem()
         """The legend, above what is drawn."""
         self._known: tuple[str, int, str] | None = None
+        self._undrawn = ""
+        """Why what there is cannot be drawn; "" if it can."""
         for item in (self._text, self._head):
             self.scene().addItem(item)
         self._bar = QProgressBar(self, minimum=0, maximum=0, textVisible=False, visible=False)
@@ -164,6 +167,21 @@ class Plot(pg.PlotWidget):
         self.setLimits(xMin=x0, xMax=x1, yMin=y0, yMax=y1)
         if not zoomed:
             self.show_all()
+
+    def set_extent(self, *ends: float) -> None:
+        """Say between which two ends of an axis there is something to draw; nothing without them.
+
+        The plot is empty, and says so, where they are too large: pyqtgraph computes their sum and
+        their difference, which must be numbers of float64.
+        """
+        self.empty = True
+        self._undrawn = ""
+        if ends:
+            low, high = ends
+            self.empty = not (math.isfinite(high - low) and math.isfinite(high + low))
+            if self.empty:
+                between = f"{formatted(low)} to {formatted(high)}"
+                self._undrawn = f"Values from {between} are too large to be drawn."
 
     def show_all(self) -> None:
         """Leave the zoom."""
@@ -262,7 +280,8 @@ class Plot(pg.PlotWidget):
         align = "center" if self.empty else "right"
         behind = colours.named("background").getRgb()[:3]
         style = f"color: {shade}; background-color: rgba{(*behind, BEHIND)}"
-        line = f"<span style='{style}'>{escape(self.state)}</span>" if self.state else ""
+        state = self._undrawn or self.state
+        line = f"<span style='{style}'>{escape(state)}</span>" if state else ""
         html = f"<div align='{align}'>{line}</div>"
         if html != self._written:
             self._text.setHtml(html)

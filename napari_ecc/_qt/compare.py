@@ -129,6 +129,7 @@ class CurveComparison(Panel):
         self.show(self._show_lines, events.view)
         self.show(self._show_choices, events.comparison)
         self.show(self._show_undo, controller.session.history.changed)
+        self.show(self._show_copy, controller.session.history.changed)
         self.table.native.itemSelectionChanged.connect(self._show_lines)
         self.plot.chosen.connect(self._select_row)
 
@@ -170,7 +171,8 @@ class CurveComparison(Panel):
     def _show_curves(self) -> None:
         comparison = self.model.comparison
         curves = self.model.curves
-        self.enable(self.actions, "curves", "table", "copy", on=bool(curves))
+        self.enable(self.actions, "curves", "table", on=bool(curves))
+        self._show_copy()
         self.table.visible = bool(curves)
         self.show_empty()
         if not curves:
@@ -181,6 +183,10 @@ class CurveComparison(Panel):
             table.insert(0, "group", table.index.map(group).fillna(""))
             self.table.value = table
         self._show_lines()
+
+    def _show_copy(self) -> None:
+        """Let the code be copied if there are curves, or labels that have been matched."""
+        self.enable(self.actions, "copy", on=bool(self.controller.python_call()))
 
     def _show_lines(self) -> None:
         """Draw the curves, those of the selected rows on top."""

@@ -15,7 +15,7 @@ from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
 from napari_ecc._model.explorer import BETTI_NAMES, Tree
-from napari_ecc._model.levels import decimals, formatted
+from napari_ecc._model.levels import decimals, distance_of, formatted
 from napari_ecc._model.words import counted
 from napari_ecc._qt import form
 from napari_ecc._qt.explorer_rows import CHOICES, LEVELS, OVERLAYS, SETTINGS
@@ -169,7 +169,7 @@ class EulerExplorer(Panel):
                 self.slider.max = steps
                 for field in (self.value, self.least_value):
                     field.native.setDecimals(self._digits)
-                    field.native.setSingleStep(float(np.ptp(curve.thresholds)) / steps or 1)
+                    field.native.setSingleStep(distance_of(curve.thresholds))
         self._show_lines()
         self._show_threshold()
         if curve is not None:
@@ -290,7 +290,7 @@ class EulerExplorer(Panel):
         self.tabs.setCurrentIndex(list(PLOTS).index(self.model.plot))
 
     def _show_diagram(self) -> None:
-        """Draw births against deaths; those that never die at the last threshold."""
+        """Draw births against deaths, those that never die at the last threshold."""
         classes = self.model.classes
         curve = self.model.curve
         self.diagram.set_state("" if classes else self.model.unpaired or FINDING)
@@ -300,13 +300,15 @@ class EulerExplorer(Panel):
         some = slice(0, MOST_CLASSES)
         births = classes.births[some]
         deaths = classes.deaths[some]
-        ends = np.clip(deaths, curve.thresholds[0], curve.thresholds[-1])
+        first = curve.thresholds[0]
+        last = curve.thresholds[-1]
         dimensions = classes.dimensions[some].tolist()
         kinds = [BETTI_NAMES[classes.ndim][k][0] for k in dimensions]
         each = zip(kinds, births.tolist(), deaths.tolist(), strict=True)
         texts = [_life_in_words(kind, birth, death) for kind, birth, death in each]
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
-        points = np.stack([births, ends], axis=1)
+        # Infinite ones, of points of infinite value or of what never dies, are drawn at the ends.
+        points = np.clip(np.stack([births, deaths], axis=1), first, last)
         names = ("birth", "death")
         each_kind = zip(BETTI_NAMES[classes.ndim], BETTI_COLOURS, strict=False)
         legend = [(many, QColor(colour)) for (_, many), colour in each_kind]

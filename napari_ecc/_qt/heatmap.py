@@ -84,7 +84,9 @@ class HeatMap(Plot):
         self._values = values
         self._columns = columns
         self._rows = rows
-        self.empty = not values.size
+        least = min(columns.min(initial=np.inf), rows.min(initial=np.inf))
+        most = max(columns.max(initial=-np.inf), rows.max(initial=-np.inf))
+        self.set_extent(*((float(least), float(most)) if values.size else ()))
         self._redraw()
 
     def show_nothing(self) -> None:

@@ -67,7 +67,7 @@ class MergeTree(Plot):
         self.tree = tree
         self._range = (low, high)
         self.selected = ()
-        self.empty = not tree.births.size
+        self.set_extent(*((low, high) if tree.births.size else ()))
         self._here.setValue(threshold)
         self._redraw()
 
@@ -81,11 +81,13 @@ class MergeTree(Plot):
         self._here.setPen(pg.mkPen(self._colours.accent, width=2))
         if not self.empty:
             rows = self.tree.rows
-            # Objects that never merge end at the border.
+            # Objects may be born at points of infinite value, and those that never merge end at
+            # the border.
+            begins = np.clip(self.tree.births, *self._range)
             ends = np.clip(self.tree.deaths, *self._range)
             child = np.flatnonzero(self.tree.parents >= 0)
             parent = self.tree.parents[child]
-            bars = np.stack([self.tree.births, rows, ends, rows], axis=1)
+            bars = np.stack([begins, rows, ends, rows], axis=1)
             joints = np.stack([ends[child], rows[child], ends[child], rows[parent]], axis=1)
             lines = np.concatenate([bars, joints]).reshape(-1, 2)
             pen = pg.mkPen(self._colours.curve, width=1.6)

@@ -147,7 +147,7 @@ class CurvePlot(Plot):
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
         self.lines = tuple(line for line in lines if len(line.x))
-        self.empty = not self.lines
+        self.set_extent(*(_bounds(self.lines)[:2] if self.lines else ()))
         self._redraw()
 
     def set_bars(self, bars: Histogram | None, *, log: bool = False) -> None:
@@ -234,7 +234,7 @@ class CurvePlot(Plot):
         self._marker.setPen(pg.mkPen(accent, width=2))
         self._shade.setBrush(shade)
         self._zero.setPen(self._colours.axis)
-        if self.lines:
+        if not self.empty:
             self._draw()
         self._write()
 

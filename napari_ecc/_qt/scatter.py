@@ -96,10 +96,10 @@ class Scatter(Plot):
         self._kinds = legend
         self._diagonal.setVisible(diagonal)
         self._equal_axes = diagonal
-        self._points = points
-        self._shades = shades
-        self._texts = texts
-        self.empty = not len(points)
+        self.set_extent(*((float(points.min()), float(points.max())) if len(points) else ()))
+        self._points = points[:0] if self.empty else points
+        self._shades = [] if self.empty else shades
+        self._texts = [] if self.empty else texts
         self._classes = ()
         self.selected = ()
         self.setLabels(bottom=names[0], left=names[1])
@@ -124,7 +124,7 @@ class Scatter(Plot):
 
     def set_selected(self, *indices: int) -> None:
         """Select these points, and no others."""
-        self.selected = indices
+        self.selected = indices = () if self.empty else indices
         many = len(indices) > MANY
         accent = self._colours.accent
         look: dict[str, Any] = {"size": RING, "pen": pg.mkPen(accent, width=2), "brush": None}

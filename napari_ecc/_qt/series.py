@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QTabWidget
 
 from napari_ecc._controller.series import SeriesController
 from napari_ecc._model.explorer import BETTI_NAMES
-from napari_ecc._model.levels import decimals, formatted
+from napari_ecc._model.levels import decimals, distance_of, formatted
 from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
@@ -194,8 +194,7 @@ class SeriesExplorer(Panel):
         model = self.model
         self.levels["t"].enabled = model.place is not None
         if model.place is not None:
-            steps = max(1, model.thresholds.size - 1)
-            self.levels["t"].native.setSingleStep(float(np.ptp(model.thresholds)) / steps or 1)
+            self.levels["t"].native.setSingleStep(distance_of(model.thresholds))
             self.levels.display("t", model.threshold)
         self._mark()
         self._show_times()

@@ -150,11 +150,17 @@ def test_layers_that_have_none(kind, call):
             "“image” has NaN within objects of “Labels”: erase these points",
         ),
         (
+            lambda: actions.region_table(
+                Labels(VALUES.astype(int)), image(np.full((5, 7), np.inf))
+            ),
+            "“image” has no finite values within objects of “Labels”, so there are no thresholds.",
+        ),
+        (
             lambda: actions.shape_transform(image(VALUES)),
             "`layer` must be a Surface or Points layer, got Image",
         ),
     ],
-    ids=["no frames", "nothing to follow", "region", "NaN, table", "NaN, curves", "shape"],
+    ids=["no frames", "nothing to follow", "region", "NaN, table", "NaN, curves", "inf", "shape"],
 )
 def test_layers_in_another_place(call, message):
     with pytest.raises(ValueError, match=message):

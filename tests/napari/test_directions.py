@@ -60,6 +60,23 @@ def test_plane_with_anisotropic_pixels(directions, qtbot, drag_mouse):
     assert "40 × 60" in panel.work.text.text()  # noqa: RUF001
 
 
+@pytest.mark.parametrize("ndisplay", [2, 3])
+@pytest.mark.parametrize("scale", [(3, 2, 2), (1e9, 1e9, 1e9), (0.3, 0.1, 0.1)])
+def test_the_arrow_leaves_the_steps_of_sliders(directions, qtbot, scale, ndisplay):
+    """Steps of 1 would be more than Qt counts in an image of large pixels."""
+    viewer, panel = directions(smooth(5, 12, 14), scale=scale)
+    viewer.dims.ndisplay = ndisplay
+    settle(qtbot, panel)
+    arrow = viewer.layers["Euler direction"]
+    least = [min(scale)] * 3 if ndisplay == 3 else scale
+    assert_allclose(arrow.scale, least)
+    assert_allclose([step for *_, step in viewer.dims.range], least)
+    sides = np.array(scale) * (5, 12, 14)
+    shown = sides[-ndisplay:]
+    width = arrow.edge_width * arrow.scale[-1]
+    assert 0.001 < width / shown.max() < 0.05
+
+
 def test_drag_of_the_arrow_in_a_plane(directions, qtbot, drag_mouse):
     image = smooth(50, 50)
     viewer, panel = directions(image, show=True, scale=(2, 1))

@@ -122,6 +122,77 @@ def test_nan_is_left_out_and_infinity_is_no_bound(explorer):
     assert np.isfinite(curve.thresholds).all()
 
 
+def infinite():
+    """An image with components and holes that begin at infinite values, and some NaN."""
+    image = smooth(40, 50, dtype=np.float32) * 100
+    image[3:6, 3:6] = image[20:23, 30:33] = np.inf
+    image[10:13, 10:13] = image[30:33, 5:8] = -np.inf
+    image[:2] = np.nan
+    return image
+
+
+@pytest.mark.parametrize("superlevel", [True, False])
+def test_births_at_infinite_values_are_drawn_at_the_ends(explorer, qtbot, superlevel):
+    """In the diagram and in the merge tree, which have the thresholds of the curve as axes."""
+    _, panel = explorer(infinite(), contrast_limits=(0, 100))
+    panel.model.superlevel = superlevel
+    settle(qtbot, panel)
+    qtbot.waitUntil(lambda: panel.model.classes is not None, timeout=TIMEOUT)
+    classes = panel.model.classes
+    assert np.isinf(classes.births).sum() >= 2
+    low, high = panel.model.curve.thresholds[[0, -1]]
+    for plot, tab in (("diagram", panel.diagram), ("tree", panel.tree)):
+        panel.model.plot = plot
+        settle(qtbot, panel)
+        assert not tab.empty
+        (x0, x1), _ = tab._view.viewRange()
+        assert low - 10 < x0 < x1 < high + 10
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of napari, of its own layer
+@pytest.mark.parametrize("low", [-1.0, 1.0], ids=["both ends", "constant"])
+def test_values_that_are_too_large_to_be_drawn_are_counted(explorer, qtbot, low, messages):
+    """pyqtgraph would raise errors; the plots say why they are empty, the numbers are there."""
+    most = np.finfo(np.float64).max
+    inside = smooth(20, 30, dtype=float) > 0.5
+    image = np.where(inside, most, low * most)
+    viewer, panel = explorer(image, contrast_limits=(0, 1))
+    qtbot.waitUntil(lambda: panel.model.classes is not None, timeout=TIMEOUT)
+    panel.model.threshold = most
+    panel.model.show_histogram = True
+    settle(qtbot, panel)
+    assert panel.model.counts.numbers == ecc.betti_numbers(image >= most)
+    for plot, tab in (("diagram", panel.diagram), ("tree", panel.tree), ("curve", panel.plot)):
+        panel.model.plot = plot
+        settle(qtbot, panel)
+        assert tab.empty
+        assert "are too large to be drawn" in tab._text.toPlainText()
+    panel.jumps["otsu"].native.click()
+    settle(qtbot, panel)
+    assert_array_equal(image >= panel.model.threshold, image == most)
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    assert_array_equal(viewer.layers[-1].data > 0, image == most)
+    assert not [text for text in messages if "cannot be drawn" not in text]
+
+
+@pytest.mark.parametrize("superlevel", [True, False])
+def test_otsu_divides_as_that_of_scikit_image(explorer, qtbot, superlevel):
+    """Which puts the values above its threshold into one class."""
+    from skimage.data import coins
+    from skimage.filters import threshold_otsu
+
+    image = coins()[:150, :150]
+    _, panel = explorer(image)
+    panel.model.superlevel = superlevel
+    settle(qtbot, panel)
+    panel.jumps["otsu"].native.click()
+    settle(qtbot, panel)
+    t = panel.model.threshold
+    above = image >= t if superlevel else ~(image <= t)
+    assert_array_equal(above, image > threshold_otsu(image))
+
+
 def test_images_without_a_curve_say_why(explorer, qtbot, messages):
     """An RGB image gives a line of text, a constant and an all-NaN image no traceback."""
     viewer, panel = explorer(np.zeros((20, 30, 3), np.uint8), rgb=True)

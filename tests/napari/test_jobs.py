@@ -235,7 +235,8 @@ def test_histogram_and_otsu(dtype):
     curve = Curve(np.arange(160.0), np.zeros(160, int), True)
     (step,) = compute_histogram(Field(image, mask), curve)
     assert step.value.counts.sum() == mask.sum()
-    assert abs(step.value.otsu - threshold_otsu(image[mask])) <= 159 / 128
+    exact = np.dtype(dtype).kind == "u"
+    assert abs(step.value.otsu - threshold_otsu(image[mask])) <= (0 if exact else 159 / 256)
     constant = Curve(np.array([7.0]), np.array([1]), True)
     (step,) = compute_histogram(Field(np.full((4, 4), 7, dtype), None), constant)
     assert step.value.otsu == pytest.approx(7, abs=1)

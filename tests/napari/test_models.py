@@ -16,8 +16,8 @@ from napari_ecc._model.directions import (
     direction_from_ray,
     unit_vector,
 )
-from napari_ecc._model.explorer import Counts
-from napari_ecc._model.levels import even_levels
+from napari_ecc._model.explorer import Counts, Curve
+from napari_ecc._model.levels import even_levels, formatted
 from napari_ecc._model.regions import (
     Regions,
     feature_columns,
@@ -47,6 +47,29 @@ def test_thresholds_of_large_integers_are_told_apart(first):
         assert_array_equal(levels, np.round(levels))
         assert_array_equal(levels[[0, -1]], [first, first + length])
         assert np.ptp(np.diff(levels)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1e-321), (-5e-324, 2e-322), (-1e308, 1.7e308), (0.0, 1.0)]
+)
+def test_thresholds_of_any_range_increase(low, high):
+    """Also where steps between them are subnormal, or where their range is no number of float64."""
+    levels = even_levels(low, high, 256, whole=False)
+    assert_array_equal(levels[[0, -1]], [low, high])
+    assert (levels[1:] >= levels[:-1]).all()
+
+
+@pytest.mark.parametrize("superlevel", [True, False])
+@pytest.mark.parametrize("value", [2.0, 2.5])
+def test_a_threshold_that_divides(superlevel, value):
+    """The values up to 2 from those above."""
+    curve = Curve(np.arange(5.0), np.zeros(5, int), superlevel)
+    assert curve.dividing(value) == (3 if superlevel else 2)
+    assert (curve.dividing(9.0), curve.dividing(-9.0)) == (4, 0)
+
+
+def test_minus_zero_is_zero():
+    assert formatted(-0.0) == "0"
 
 
 @pytest.mark.parametrize(

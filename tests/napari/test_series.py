@@ -39,6 +39,24 @@ def assert_exact(panel, frames, **options):
     assert_array_equal(panel.plot.lines[0].y, expected[model.cursor])
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8])
+def test_frames_of_integers_that_are_smoothed(series, qtbot, dtype):
+    """Their thresholds are not rounded to integers, of which there may be two."""
+    image = movie(3, 20, 30)
+    image = image > 0.1 if dtype is bool else (100 * (image - image.min())).astype(dtype)
+    _, panel = series(image, contrast_limits=(0, int(image.max())))
+    blurred = gaussian_filter(image.astype(np.float32), (0, 1, 1))
+    high = int(image.max())
+    whole = np.arange(high + 1)
+    between = np.linspace(0, high, panel.model.n_thresholds)
+    for sigma, frames, thresholds in ((0, image, whole), (1, blurred, between), (0, image, whole)):
+        panel.settings["sigma"].value = sigma
+        settle(qtbot, panel)
+        assert_array_equal(panel.model.thresholds, thresholds)
+        expected = [ecc.euler_curve(at, thresholds, superlevel=True).values for at in frames]
+        assert_array_equal(panel.model.table(), expected)
+
+
 def test_the_map_is_in_view_without_scrolling(make_napari_viewer_proxy, open_panel, qtbot):
     """The window has 1280 by 800 pixels, and the offer lies below the numbers."""
     viewer = make_napari_viewer_proxy(show=True)
