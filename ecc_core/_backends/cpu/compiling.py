@@ -51,7 +51,7 @@ def _without_extensions() -> None:
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """As ``numba.njit(nogil=True, cache=True, **options)``."""
+    """Return ``numba.njit(nogil=True, cache=True, **options)``, with the cache of this package."""
     options = _inlined_if_rounded_freely(options)
 
     def compiled(function: Callable[..., Any]) -> Any:
@@ -68,7 +68,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def subroutine(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """As ``numba.extending.register_jitable``, for functions that only kernels call.
+    """Return ``numba.extending.register_jitable`` for functions that only kernels call.
 
     They are compiled with each kernel that calls them, without a wrapper for calls from Python and
     without files in the cache. Short ones that few places call are compiled faster as a

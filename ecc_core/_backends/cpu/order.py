@@ -49,7 +49,7 @@ def stable_order(values: Array) -> Array:
 def distinct(values: Array) -> tuple[Array, Array]:
     """Return the distinct native values, increasing, and the number of each value among them.
 
-    As ``numpy.unique``, which is slower, and in NumPy 2.4 wrong for float16 on some processors.
+    ``numpy.unique`` is slower, and in NumPy 2.4 wrong for float16 on some processors.
     """
     order = stable_order(values)
     ordered = values[order]

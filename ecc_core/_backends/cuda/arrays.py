@@ -78,7 +78,7 @@ def as_tensor(array: Any) -> Any:
     """Return a CuPy array as a tensor, whose stream is the current one."""
     import torch
 
-    # As torch.from_dlpack, but without creating objects for streams.
+    # torch.from_dlpack does the same, but creates objects for streams.
     return torch._C._from_dlpack(array.__dlpack__(stream=-1))
 
 
@@ -91,7 +91,7 @@ def borrowed_stream(device: int) -> Any:
     """Return torch's current stream of a device as a stream of CuPy."""
     import torch
 
-    # As torch.cuda.current_stream, but without creating an object, which takes microseconds.
+    # torch.cuda.current_stream creates an object, which takes microseconds.
     return _stream_at(torch._C._cuda_getCurrentRawStream(device), device)
 
 
@@ -118,7 +118,7 @@ def as_cupy(array: Any) -> Any:
     """View a CuPy array, a torch tensor or None."""
     if array is None or isinstance(array, cupy.ndarray):
         return array
-    # As cupy.from_dlpack does, which takes five times as long.
+    # cupy.from_dlpack does the same in five times the time.
     tensor = array.detach()
     dtype = _numpy_dtype(array.dtype)
     memory = cupy.cuda.UnownedMemory(tensor.data_ptr(), tensor.nbytes, tensor, tensor.device.index)
@@ -245,9 +245,9 @@ class Placement(NamedTuple):
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    """In bytes."""
+    """The steps along axes, in bytes."""
     address: int
-    """Modulo 16, on which vector loads depend."""
+    """The address modulo 16, on which vector loads depend."""
     device: int
 
     @classmethod

@@ -184,7 +184,7 @@ class Reply:
     Attributes
     ----------
     address : int
-        Of the words, on the host and on the device.
+        The address of the words, which is the same on the host and on the device.
     memory : array
         Words of the device. All are 0 between calls, except the last, which accumulates `state`.
     flags : int
@@ -262,13 +262,13 @@ WORDS_A_LINE = 16  # Words of a cache line.
 # Enough for the counts of 4,096 labels at 256 thresholds.
 DEFAULT_STREAM_WORDS = 1 << 20
 DEFAULT_STREAM = 0
-"""Its handle."""
+"""The handle of the default stream."""
 
 _lock = threading.Lock()
 _pools: dict[int, tuple[Any, int]] = {}
-"""By device: memory, and the number of words taken."""
+"""The memory of captured calls on each device, and how many of its words are taken."""
 _shared: dict[int, Any] = {}
-"""By device: the memory of its default stream."""
+"""The memory of calls on the default stream of each device."""
 
 
 def stream_zeros(words: int, device: int, stream: int) -> int:

@@ -42,7 +42,7 @@ COUNTS, NOT_FINITE, TICKET, LABELS, ROWS_OF, MOST_LABEL, MARKS, LARGEST = map(
 )
 REPLY, IDS, VALUES, ROOM = map(POINTS.word, ("reply", "ids", "values", "room"))
 LABELS_A_THREAD = 8
-"""As in labels.cu."""
+"""Labels that a thread looks at, `kEach` in labels.cu."""
 # A table of marks ranks labels up to a sixteenth of the points, within these limits.
 LEAST_MARKED_LABELS = 1 << 16
 MOST_MARKED_LABELS = 1 << 24

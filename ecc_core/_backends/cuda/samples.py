@@ -28,7 +28,7 @@ LANES = SAMPLES.word("lanes", 4)
 THREADS = 256
 BLOCKS = 8  # Blocks on a multiprocessor.
 PIECE_OF_ROW = 1 << 14
-"""In samples, as in samples.cuh."""
+"""The samples of a piece of a row, `kPiece` in samples.cuh."""
 
 
 class Images(NamedTuple):

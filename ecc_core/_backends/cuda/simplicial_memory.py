@@ -21,9 +21,9 @@ Run = Callable[[Any, Sequence[Any]], Found]
 
 MOST_BYTES = 1 << 26  # The most bytes of simplices that a plan remembers.
 MOST_KEPT = 8
-"""Complexes that are remembered."""
+"""The most complexes that are remembered."""
 MOST_FORGOTTEN = 3
-"""Complexes that a plan may forget before it stops remembering others."""
+"""The complexes that a plan forgets before it stops remembering others."""
 
 _remembering: deque[_Remembering] = deque(maxlen=MOST_KEPT)
 

@@ -27,9 +27,9 @@ class Given(NamedTuple):
     step: int = 0
     log_sharpness: int = 0
     directions: int = 0
-    """(k, d), of any length."""
+    """Directions (k, d), of any length."""
     log_scales: int = 0
-    """(k,)."""
+    """The logarithms of scales (k,)."""
 
 
 class Wanted(NamedTuple):

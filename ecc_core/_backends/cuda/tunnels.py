@@ -23,9 +23,9 @@ from ecc_core.errors import BackendError
 
 COLUMNS_OF_MATRIX = Struct("columns.cuh", "Columns")
 LINKS = 1 << 18
-"""As in tunnels.cu."""
+"""Sets of the neighbours that share squares with a point, `kLinks` in tunnels.cu."""
 SPAN_BITS = 24
-"""As in columns.cuh."""
+"""Bits of the length of a column, `kSpanBits` in columns.cuh."""
 END_BITS = 3
 WORD_BITS = 64
 # The threads of a block, the same for all kernels, so that those of a file are compiled once.

@@ -18,7 +18,7 @@ def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def bits_to_invert(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return what :func:`ordered_key` needs: the bit of the sign, and the bits of a negative one.
+    """Return what :func:`ordered_key` inverts: the sign, and all bits of a negative value.
 
     Both are unsigned integers, and 0 for unsigned dtypes.
     """

@@ -88,7 +88,7 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
 
 
 def _is_long(row: int, size: int) -> bool:
-    """Whether rows of so many points of a size take less time than others that are copied."""
+    """Return whether rows of so many points of this size need not be copied to be scanned fast."""
     return row >= SHORT_ROW or (row == HALF_ROW and size >= HALF_ROW_BYTES)
 
 

@@ -91,7 +91,7 @@ class Counted(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the curves."""
+        """The dtype of the curves."""
         return np.dtype(np.int64)
 
     def lanes(self, orders: int, threads: int) -> int:
@@ -120,7 +120,7 @@ class Weighed(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the curves."""
+        """The dtype of the curves."""
         return np.dtype(np.int64) if self.weights is None else self.weights[0].dtype
 
     def lanes(self, orders: int, threads: int) -> int:
@@ -133,7 +133,7 @@ class Weighed(NamedTuple):
 
     @property
     def _dtype_of_sums(self) -> np.dtype[Any]:
-        """Dtype of the sums of points; sums of signs are short unless a point has many of them."""
+        """The dtype of the sums of points, short for signs unless a point has many simplices."""
         if self.weights is not None:
             return self.dtype
         if sum(map(len, self.simplices)) <= MOST_SHORT:
