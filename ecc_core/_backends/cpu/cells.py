@@ -248,6 +248,11 @@ class _Counter(Scanner):
     groups: Values
     spans: Values
 
+    @property
+    def can_stream(self) -> bool:
+        """Whether the keys may be staged later, which they may not: all of them are counted."""
+        return False
+
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
         """Add a staged block to (images or 1, kinds, bins) histograms."""
         layout = staged.layout

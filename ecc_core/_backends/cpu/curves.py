@@ -17,8 +17,9 @@ from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, clo
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.exact import sum_levels
 from ecc_core._backends.cpu.order import narrowed
-from ecc_core._backends.cpu.scans.blocks import MOST_BLOCK_COLUMNS, Scanner
-from ecc_core._backends.cpu.scans.rows import MOST_COLUMNS, add_rows
+from ecc_core._backends.cpu.scans.blocks import Scanner
+from ecc_core._backends.cpu.scans.layouts import MOST_BLOCK_COLUMNS
+from ecc_core._backends.cpu.scans.rows import MOST_COLUMNS, write_rows
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
     parts_of,
@@ -74,7 +75,7 @@ def curve(
         image, mask, order=order, flips=flips, key_size=key_size, direction=direction
     ):
         if in_rows:
-            add_rows(
+            write_rows(
                 source, shown, plans=plans, nan=filtration.nan, workers=workers, out=result[part]
             )
             continue

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.pool import worker_count
 from ecc_core._backends.cpu.scans import kernels
-from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, cut, kept_arrays, lay_out
+from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, kept_arrays
+from ecc_core._backends.cpu.scans.layouts import lay_out
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
     cumulate,
@@ -83,7 +85,7 @@ def plan(
         return None
     prepared: Any = None
     if mask is None:
-        prepared = OneBlock.of(images, plan_of_all, filtration, geometry)
+        prepared = OneBlock.of(images, plan_of_all, filtration, geometry, workers)
     if prepared is None:
         if kind == "betti":
             return None
@@ -134,7 +136,9 @@ class OneBlock:
         self.block = Block((0, 0, 0), source.shape)
         self.layout = lay_out(self.block, source.shape, max(filtration.ndim, 2))
         self.place = self.layout.at, self.layout.steps
-        scanner = Scanner(source, None, filtration, filtration.cubes).detached()
+        scanner = Scanner(source, None, filtration, filtration.cubes)
+        self.can_stream = scanner.can_stream
+        scanner = scanner.detached()
         self.scanner = scanner
         self.ndim = scanner.ndim
         self.scan = kernels.scan_3d if scanner.ndim == 3 else kernels.scan_2d
@@ -149,12 +153,19 @@ class OneBlock:
 
     @classmethod
     def of(
-        cls, images: Array, plan: Plan, filtration: Filtration, geometry: Geometry
+        cls,
+        images: Array,
+        plan: Plan,
+        filtration: Filtration,
+        geometry: Geometry,
+        workers: int | None,
     ) -> Self | None:
         """Prepare for images that lie as the only one of a batch does; None for several blocks."""
         key_size = plan.key_dtype.itemsize
         _, source, _ = next(parts_of(images, None, *spatial_order(images[0]), key_size))
-        if len(cut(source.shape, key_size, filtration.ndim)) > 1:
+        scanner = Scanner(source, None, filtration, filtration.cubes)
+        threads = worker_count(workers, images.size, plan.top + 1)
+        if len(scanner.blocks(plan, threads)) > 1:
             return None
         return cls(source, images, filtration, geometry)
 
@@ -178,8 +189,13 @@ class OneBlock:
         """
         scanner = self.scanner
         layout = self.layout
+        values = None
         for plan in plans:
-            keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim)
+            streams = plan.streams and self.can_stream
+            keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim, streams)
+            if streams:
+                values = layout.values(plan, box)
+                break
             load, settings = plan.loader
             nan, unfit = load(box, keys, self.place, *settings)
             if nan and self.nan == "raise":
@@ -188,7 +204,7 @@ class OneBlock:
                 break
         histogram = np.zeros((1, plan.top + 1), np.int64)
         if plan.bound is None:
-            self.scan(keys, *self.sides, *spare, histogram, None, NO_PLACE)
+            self.scan(keys, values, *self.sides, *spare, histogram, None, NO_PLACE)
         else:
             scanner.add(
                 plan,

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import add_up, share, worker_count
-from ecc_core._backends.cpu.scans.blocks import load_box, tiles
+from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.scans.layouts import tiles
 from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._backends.cpu.surface_kernels import EVENT_BYTES, add_cells, pack_codes
 from ecc_core._request.filtration import Filtration

@@ -19,7 +19,7 @@ from ecc_core._backends.cpu.encoders.order import (
     unsigned,
 )
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import cut
+from ecc_core._backends.cpu.scans.layouts import cut
 from ecc_core._backends.cpu.scans.stacks import parts_of
 from ecc_core._backends.cpu.sources import Box, memory_order, token_of
 from ecc_core._request.filtration import Filtration

@@ -20,7 +20,8 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import add_up, share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering
-from ecc_core._backends.cpu.scans.blocks import load_box, tiles
+from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.scans.layouts import tiles
 from ecc_core._backends.cpu.scans.stacks import cumulate
 from ecc_core._backends.cpu.scans.values import entered, entered_keys, keys_of, plan_of
 from ecc_core._backends.cpu.sources import Block, Source, scratch

@@ -26,7 +26,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
-from ecc_core._backends.cpu.scans.blocks import cut
+from ecc_core._backends.cpu.scans.layouts import cut
 from ecc_core._backends.cpu.scans.values import entered_in_regions, plan_of
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._backends.sheets import Sheet, lay_out

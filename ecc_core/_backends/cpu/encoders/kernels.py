@@ -20,7 +20,14 @@ from ecc_core._backends.cpu.encoders.vector_even import (
     bin_value,
     bin_vector,
 )
-from ecc_core._backends.cpu.llvm import array_at, fused_multiply_add, part_of, prefetch
+from ecc_core._backends.cpu.llvm import (
+    LANES,
+    array_at,
+    copy_vector,
+    fused_multiply_add,
+    part_of,
+    prefetch,
+)
 
 PREFETCHED_BYTES = 4096
 VALUES_AT_ONCE = 1024  # Cells and keys of so many values stay in the first-level cache.
@@ -63,11 +70,15 @@ def key_row(keys, place, z, y, columns):
 def copy_keys(box, keys, place, token, flip, shift):
     """Stage unsigned values as ``(value ^ flip) + shift``, in the dtype of `keys`."""
     slices, rows, columns = box[2]
+    whole = columns - columns % LANES
     for z in range(slices):
         for y in range(rows):
-            row = image_row(box, token, z, y)
+            row = plain_row(box, token, z, y)
             target = key_row(keys, place, z, y, columns)
-            for x in range(columns):
+            for x in range(0, whole, LANES):
+                prefetch(row.ctypes.data + PREFETCHED_BYTES + x * token.itemsize)
+                copy_vector(row, x, flip, shift, target)
+            for x in range(whole, columns):
                 target[x] = (row[x] ^ flip) + shift
     return False, False
 

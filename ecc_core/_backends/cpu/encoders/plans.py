@@ -50,6 +50,11 @@ class Plan(NamedTuple):
     """If there is one level, and histograms of two bins will do: the largest key of those on one
     side of it."""
 
+    @property
+    def streams(self) -> bool:
+        """Whether a scan can make the keys: those of integers, but for signs and direction."""
+        return self.loader[0] is kernels.copy_keys and self.bound is None
+
     def load(self, box: Any, keys: Array, place: Any) -> tuple[bool, bool]:
         """Stage a box. Return whether there was a NaN, and whether a key did not fit."""
         kernel, settings = self.loader

@@ -32,8 +32,9 @@ from ecc_core._backends.cpu.llvm import (
 )
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
-from ecc_core._backends.cpu.scans.blocks import FRONT, cut, lay_out
+from ecc_core._backends.cpu.scans.blocks import FRONT
 from ecc_core._backends.cpu.scans.kernels import EVENT_FLUSH, EVENT_ROOM
+from ecc_core._backends.cpu.scans.layouts import cut, lay_out
 from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
     append_coefficients,

@@ -1,4 +1,4 @@
-"""Cut an image into blocks, and encode and scan them one by one.
+"""Encode and scan the blocks of an image one by one.
 
 Scans take the points of a halo for points of the image, so that halos make curves right at borders
 that are not closed. Along an axis whose opposite sides touch, the halo holds the points on the
@@ -28,8 +28,8 @@ from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.scans import kernels
+from ecc_core._backends.cpu.scans.layouts import Layout, cut, cut_stream, lay_out
 from ecc_core._backends.cpu.sources import Block, Source, scratch
-from ecc_core._partition import Partition, even_step
 from ecc_core._request.boundary import Flags
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -37,91 +37,12 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-STAGED_BYTES = 1 << 20  # Bytes of the keys of a block of a volume; half of it for 2-D images.
-MOST_BLOCK_ROWS = 64
-MOST_BLOCK_COLUMNS = 8192
+# Slices of a volume that is staged while it is scanned: they stay in the first two caches.
+STREAMED_SLICES = 8
 FRONT = 64  # Elements before the keys of a block, which are read as neighbours of its first point.
 NOWHERE: Flags = False, False, False
 WORD_TYPE = np.dtype(np.uint64)
 COEFFICIENT_TYPE = np.dtype(np.int8)
-
-
-@lru_cache(maxsize=32)
-def cut(
-    shape: tuple[int, int, int], key_size: int, ndim: int, together: int = 1
-) -> tuple[Block, ...]:
-    """Return blocks that cover a volume or a stack of images, and whose keys fit in the cache.
-
-    Of a stack, at least `together` images share a block, where they lie interleaved in memory.
-    """
-    slices, rows, columns = shape
-    thin = (slices if ndim == 3 else 1) * rows
-    width = min(columns, MOST_BLOCK_COLUMNS * max(1, 4 * kernels.ROWS // max(thin, 1)))
-    row_bytes = (width + 128) * key_size
-    if ndim == 3:
-        height = min(rows, MOST_BLOCK_ROWS)
-        depth = max(8, STAGED_BYTES // (row_bytes * (height + 2)) - 2)
-    elif together > 1:
-        depth = min(slices, together)
-        height = min(rows, max(8, STAGED_BYTES // (2 * row_bytes * depth)))
-    else:
-        height = min(rows, max(MOST_BLOCK_ROWS, STAGED_BYTES // (2 * row_bytes)))
-        depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
-    return tiles(shape, (even_step(slices, depth), even_step(rows, height), width))
-
-
-@lru_cache(maxsize=64)
-def tiles(shape: tuple[int, int, int], steps: tuple[int, int, int]) -> tuple[Block, ...]:
-    """Return blocks that cover a shape in steps."""
-    return tuple(map(Block.of, Partition.of_chunks(shape, steps).boxes()))
-
-
-class Layout(NamedTuple):
-    """Where the keys of a block and its halo lie in a flat array.
-
-    `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
-    before each row, and the strides of rows and slices. `box` is the part of the block and its halo
-    that is in the image, `at` is the place of its first point, and `steps` are the strides of
-    slices and rows. `low` and `high` tell which sides of the block are borders of the image.
-    """
-
-    geometry: tuple[int, int, int, int, int, int]
-    box: Block
-    at: int
-    steps: tuple[int, int]
-    low: Flags
-    high: Flags
-
-    @property
-    def size(self) -> int:
-        """Number of elements that the block and its halo take."""
-        return (self.geometry[0] + 2) * self.geometry[5]
-
-
-@lru_cache(maxsize=64)
-def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
-    """Lay out a block: words of 64 columns begin at its first column, rows come in eights."""
-    (z, y, x), (z_end, y_end, x_end) = block
-    slices = z_end - z
-    rows = y_end - y
-    columns = x_end - x
-    lead = int(x > 0)
-    pitch = 64 * (lead + ceil_div(columns, 64) + spare_words)
-    slice_stride = pitch * (ceil_div(rows, kernels.ROWS) * kernels.ROWS + 2)
-    halo = int(ndim == 3)
-    box = block.with_halo((halo, 1, 64), (halo, 1, 1), shape)
-    above = z - box.start[0]
-    before = y - box.start[1]
-    left = x - box.start[2]
-    depth, height, width = shape
-    return Layout(
-        geometry=(slices, rows, columns, lead, pitch, slice_stride),
-        box=box,
-        at=(1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
-        steps=(slice_stride, pitch),
-        low=(z == 0, y == 0, x == 0),
-        high=(z_end == depth, y_end == height, x_end == width),
-    )
 
 
 def load_box(
@@ -226,7 +147,9 @@ _kept = _Kept()
 class Staged(NamedTuple):
     """The keys of a block, the scratch arrays of its scan, and whether a key did not fit.
 
-    The keys are behind `FRONT` elements that may be read as well.
+    The keys are behind `FRONT` elements that may be read as well. If there are `values`, as
+    described at ``kernels._scan``, the scan stages the keys itself. `owner` is the array whose
+    memory it reads then.
     """
 
     block: Block
@@ -234,19 +157,28 @@ class Staged(NamedTuple):
     keys: Array
     spare: list[Array]
     unfit: bool
+    values: Any = None
+    owner: Array | None = None
 
 
-def kept_arrays(layout: Layout, key_dtype: np.dtype[Any], ndim: int) -> tuple[Array, ...]:
-    """Return the thread's arrays for a scan: the keys, and what the kernels need behind these."""
-    wanted = layout.geometry, key_dtype, ndim
+def kept_arrays(
+    layout: Layout, key_dtype: np.dtype[Any], ndim: int, streams: bool = False
+) -> tuple[Array, ...]:
+    """Return the thread's arrays for a scan: the keys, and what the kernels need behind these.
+
+    If a volume streams, these are the keys of a few of its slices at a time.
+    """
+    wanted = layout.geometry, key_dtype, ndim, streams
     if _kept.layout == wanted:
         return _kept.arrays
     _, rows, columns, lead, _, _ = layout.geometry
     words = lead + ceil_div(columns, 64)
     kinds = 14 if ndim == 3 else 3
+    slices = layout.geometry[0] + 2
+    size = layout.size_of(min(slices, STREAMED_SLICES) if streams else slices)
     queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD_TYPE)
     _kept.arrays = (
-        scratch.take("keys", layout.size + FRONT, key_dtype)[FRONT:],
+        scratch.take("keys", size + FRONT, key_dtype)[FRONT:],
         scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD_TYPE),
         scratch.take("word", 5 * kernels.ROWS, WORD_TYPE),
         scratch.take("carry", 3 * (rows + kernels.ROWS), WORD_TYPE),
@@ -307,11 +239,33 @@ class Scanner:
         ends = low[0] and not wraps[0], low[1] and not wraps[1], low[2] and not wraps[2]
         return ends, across(self.sides.closed, layout.high)
 
+    def blocks(self, plan: Plan, workers: int, together: int = 1) -> tuple[Block, ...]:
+        """Return the blocks of the source; see `cut`."""
+        shape = self.source.shape
+        key_size = max(plan.key_dtype.itemsize, self.source.copied_size)
+        if plan.streams and self.can_stream:
+            return cut_stream(shape, key_size, workers)
+        return cut(shape, key_size, self.ndim, together)
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether the scan can stage keys itself, slice by slice, if the plan is for it.
+
+        Images of two axes are staged block by block whatever the plan, so that all plans share a
+        compiled scan.
+        """
+        return self.ndim == 3 and self.closed and self.mask is None and self.source.direct
+
     def stage(self, plan: Plan, block: Block) -> Staged:
-        """Load the keys of a block and of its halo."""
+        """Load the keys of a block and of its halo, or say from where the scan loads them."""
         layout = lay_out(block, self.source.shape, self.ndim)
-        keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim)
+        streams = plan.streams and self.can_stream
+        keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim, streams)
         source = self.source
+        if streams:
+            box, owner = source.box(layout.box)
+            values = layout.values(plan, box)
+            return Staged(block, layout, keys, spare, unfit=False, values=values, owner=owner)
         mask = self.mask
         steps = layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
@@ -384,6 +338,7 @@ class Scanner:
         place = first, height * width, width
         scan(
             staged.keys,
+            staged.values,
             layout.geometry,
             borders,
             *staged.spare,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.encoders.kernels import copy_keys
 from ecc_core._backends.cpu.llvm import (
     ALL,
     LANES,
@@ -74,31 +75,33 @@ def _strides(geometry):
 
 
 @kernel(inline="always")
-def _repeat_borders(keys, geometry, borders, volume):
-    """Repeat the outermost points behind the closed borders of the T-construction."""
+def _place(z, keys, geometry):
+    """Return where a slice lies. If there is room for only some of them, they take turns."""
+    slice_stride = geometry[5]
+    return (z + 1) % (keys.size // slice_stride) * slice_stride
+
+
+@kernel(inline="always")
+def _repeat_borders(keys, start, geometry, borders):
+    """Repeat the outermost points of a slice behind the closed borders of the T-construction."""
     low, high, cubes = borders
-    slices, rows, columns, lead, pitch, slice_stride = geometry
-    halo = 1 if volume else 0
-    for z in range(1 - halo, slices + 1 + halo):
-        start = z * slice_stride
-        end = z * slice_stride + (rows + 1) * pitch
-        if cubes[2] and high[2]:
-            for at in range(start, end + pitch, pitch):
-                last = at + 64 * lead + columns
-                keys[last] = keys[last - 1]
-        if cubes[1] and low[1]:
-            copy_within(keys, start + pitch, start, pitch)
-        if cubes[1] and high[1]:
-            copy_within(keys, end - pitch, end, pitch)
-    if volume and cubes[0] and low[0]:
-        copy_within(keys, slice_stride, 0, slice_stride)
+    _, rows, columns, lead, pitch, _ = geometry
+    end = start + (rows + 1) * pitch
+    if cubes[2] and high[2]:
+        for at in range(start, end + pitch, pitch):
+            last = np.uint64(at + 64 * lead + columns)
+            keys[last] = keys[last - ONE]
+    if cubes[1] and low[1]:
+        copy_within(keys, start + pitch, start, pitch)
+    if cubes[1] and high[1]:
+        copy_within(keys, end - pitch, end, pitch)
 
 
 @kernel(inline="always")
 def _close_in_plane(planes, geometry, borders):
-    """Set the planes within a slice (kinds 0..2) at the borders of the image."""
+    """Set the planes within a slice between rows (kinds 0 and 1) at the borders of the image."""
     low, high, cubes = borders
-    _, rows, columns, _, _, _ = geometry
+    _, rows, _, _, _, _ = geometry
     words, column_stride, kind_stride = _strides(geometry)
     inside = ALL if cubes[1] else NONE
     for word in range(words):
@@ -108,11 +111,15 @@ def _close_in_plane(planes, geometry, borders):
                 planes[row] = ~inside
             if high[1]:
                 planes[row + rows] = inside
-    if high[2]:
-        bit = ONE << np.uint64((columns - 1) & 63)
-        last = 2 * kind_stride + (words - 1) * column_stride
-        for row in range(last, last + rows + 1):
-            planes[row] = planes[row] | bit if cubes[2] else planes[row] & ~bit
+
+
+@kernel(inline="always")
+def _end_of_rows(word, words, geometry, borders):
+    """Return the bits of the comparisons along x to be cleared, and to be set, at a border."""
+    if not borders.high[2] or word != words - 1:
+        return NONE, NONE
+    bit = ONE << np.uint64((geometry[2] - 1) & 63)
+    return (NONE, bit) if borders.cubes[2] else (bit, NONE)
 
 
 @kernel(inline="always")
@@ -180,7 +187,7 @@ def _compare_slice(keys, geometry, borders, planes, z, volume):
     and the previous one. The latter are kept: two sets of 7 kinds take turns.
     """
     low, high, cubes = borders
-    slices, rows, _, _, pitch, slice_stride = geometry
+    slices, rows, _, _, pitch, _ = geometry
     words, column_stride, kind_stride = _strides(geometry)
     here = ((z + 1) & 1) * 7 * kind_stride if volume else 0
     between = here + 3 * kind_stride
@@ -188,17 +195,30 @@ def _compare_slice(keys, geometry, borders, planes, z, volume):
     if z == -1 and low[0]:
         planes[between : between + 4 * kind_stride] = ~inside
     else:
-        start = (z + 1) * slice_stride
+        start = _place(z, keys, geometry)
+        behind = _place(z + 1, keys, geometry)
         for word in range(words):
             at = start + 64 * word
             out = here + word * column_stride
-            starts = (at, at + slice_stride) if volume else (at,)
+            starts = (at, behind + 64 * word) if volume else (at,)
             write_planes(keys, starts, pitch, rows + 1, planes, out, kind_stride)
     if z >= 0:
         if volume and z == slices - 1 and high[0]:
             planes[between : between + 4 * kind_stride] = inside
         _close_in_plane(planes[here:], geometry, borders)
     return here, between, 10 * kind_stride - here
+
+
+@kernel(inline="always")
+def _load_slice(keys, values, z, geometry, borders):
+    """Stage a slice of a volume, unless the image has none there."""
+    box, at, token, flip, shift = values
+    address, strides, extents = box
+    i = z if borders.low[0] else z + 1
+    if 0 <= i < extents[0]:
+        own = address + i * strides[0] * token.itemsize, strides, (1, extents[1], extents[2])
+        place = _place(z, keys, geometry) + at, (geometry[5], geometry[4])
+        copy_keys(own, keys, place, token, flip, shift)
 
 
 @kernel(inline="always")
@@ -214,7 +234,10 @@ def _to_highest_bit(carry, columns):
 def _scan(volume: bool) -> Any:
     """Return the kernel that scans a stack of images, or a volume.
 
-    It adds the coefficients of staged keys to signed histograms, or writes them to `out`.
+    It adds the coefficients of keys to signed histograms, or writes them to `out`. If `values` is
+    None, the keys are staged. If it is (box, place in a slice of the first key of the box, and the
+    other arguments of ``copy_keys``), each slice of a volume is staged when it is needed, and
+    overwrites an earlier one: `keys` has room for a few slices, at least four.
 
     A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices, rows,
     columns, lead, pitch, slice stride): own points, whether a word of halo precedes every row, and
@@ -231,6 +254,7 @@ def _scan(volume: bool) -> Any:
     @kernel()
     def scan(
         keys,
+        values,
         geometry,
         borders,
         planes,
@@ -245,32 +269,42 @@ def _scan(volume: bool) -> Any:
     ):
         slices, rows, columns, lead, pitch, slice_stride = geometry
         low, _, cubes = borders
+        repeats = cubes[0] or cubes[1] or cubes[2]
         words, column_stride, kind_stride = _strides(geometry)
+        # Queued keys must be taken before another slice overwrites them.
+        most_queued = keys.size // slice_stride - 2
         queued = 0
         # A periodic row begins with its last word, which the first one follows.
         first = 0 if lead or low[2] else -1
-        if cubes[0] or cubes[1] or cubes[2]:
-            _repeat_borders(keys, geometry, borders, volume)
-        for z in range(-1 if volume else 0, slices):
+        ahead = 1 if volume else 0
+        for z in range(-2 * ahead, slices):
+            if values is not None:
+                _load_slice(keys, values, z + 1, geometry, borders)
+            if repeats:
+                _repeat_borders(keys, _place(z + ahead, keys, geometry), geometry, borders)
+            if z == -2:
+                continue
             here, between, before = _compare_slice(keys, geometry, borders, planes, z, volume)
             if z < 0:
                 continue
-            is_last = not volume or z == slices - 1
+            is_last = not volume or z == slices - 1 or (z + 1) % most_queued == 0
             histogram = histograms[z % histograms.shape[0]]
+            start = _place(z, keys, geometry)
             carry[:] = NONE
             for turn in range(first, words):
                 word = turn if turn >= 0 else words - 1
                 valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
                 edge = ONE if cubes[2] and low[2] and word == 0 else NONE
+                ends_row = _end_of_rows(word, words, geometry, borders)
                 for row in range(0, rows, ROWS):
                     at = word * column_stride + row + 1
                     own = ROWS if row + ROWS <= rows else rows - row
                     ends = is_last and turn == words - 1 and row + own == rows
-                    point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                    point = start + (row + 1) * pitch + 64 * word
                     into = Queued(queue, queued, valid, own, point, pitch)
                     starts = (here + at, between + at, before + at) if volume else (at,)
                     some, queued = coefficients(
-                        planes, starts, kind_stride, carry, 3 * row, edge, block, into
+                        planes, starts, kind_stride, ends_row, carry, 3 * row, edge, block, into
                     )
                     scratch = event_coefficients
                     if out is not None:

@@ -220,12 +220,13 @@ def _queue(builder: Any, words: list[Any], into: Queued) -> Any:
 
 
 @llvm.operation(types.Tuple((types.uint64, types.intp)))
-def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
+def coefficients(builder, planes, starts, stride, ends, carry, at, edge, out, into):
     """Find the coefficients of 8 rows of a 64-point column from the planes of `write_planes`.
 
     `starts` are the offsets of the first row's planes (the row before lies one element lower): of
     the kinds within a slice and, in 3-D, of those between slices (3..6, counted from 0) of this
-    slice and of the slice before. `carry` keeps what passes from one word to the next along x,
+    slice and of the slice before. `ends` are the bits of kind 2 that are cleared, and that are set,
+    where a row ends at a border. `carry` keeps what passes from one word to the next along x,
     `edge` is 1 where the points before this word mirror its first. Writes 4 planes of 8 words and
     the non-zero plane into `out`.
 
@@ -245,7 +246,8 @@ def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
     else:
         along, across = (logic.along_two_axes(plane, starts, k) for k in (0, 1))
     # The last axis: c = along - owns * across - (1 - owns before) * across before.
-    owns = plane(row, 2)
+    cleared, set_bits = (llvm.each(builder, word, ROWS) for word in ends)
+    owns = logic.either(logic.both(plane(row, 2), logic.inv(cleared)), set_bits)
     of_next = logic.masked(across, builder.not_(owns))
     incoming = logic.shifted(of_next, carry, at, along, llvm.each(builder, edge, ROWS))
     total = logic.subtract(along, logic.masked(across, owns), COEFFICIENT_PLANES)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import Array, Scanner, cut
+from ecc_core._backends.cpu.scans.blocks import Array, Scanner
+from ecc_core._backends.cpu.scans.layouts import cut
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
 from ecc_core._request.filtration import Direction
 
@@ -131,9 +132,10 @@ def add_histograms(
     thresholds; there may be several curves of each image between them.
     """
     source = scanner.source
-    key_size = max(plans[-1].key_dtype.itemsize, source.copied_size)
     together = INTERLEAVED if scanner.ndim == 2 and source.interleaved else 1
-    blocks = cut(source.shape, key_size, scanner.ndim, together)
+    size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
+    threads = worker_count(workers, math.prod(source.shape), size)
+    blocks = scanner.blocks(plans[-1], threads, together)
     alone = len(out) == 1
     lock = threading.Lock()
 
@@ -169,8 +171,7 @@ def add_histograms(
     if len(blocks) == 1:
         work(iter(blocks))
         return
-    size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
-    share(blocks, work, worker_count(workers, math.prod(source.shape), size))
+    share(blocks, work, threads)
 
 
 def write_coefficients(
@@ -186,5 +187,5 @@ def write_coefficients(
             z, y, x = block.start
             scanner.scan(staged, NO_HISTOGRAM, flat, (z * shape[1] + y) * shape[2] + x)
 
-    blocks = cut(shape, plan.key_dtype.itemsize, scanner.ndim)
-    share(blocks, write, worker_count(workers, out.size, 1))
+    threads = worker_count(workers, out.size, 1)
+    share(scanner.blocks(plan, threads), write, threads)
