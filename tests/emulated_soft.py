@@ -13,7 +13,6 @@ import ecc_core._torch
 import ecc_core._torch.cpu
 import ecc_core._torch.curve  # This registers the operators.
 from ecc_core.nn import loss
-from ecc_core.nn.layers import _calibrated
 
 
 def soft_modules(emulator):
@@ -51,17 +50,19 @@ def soft_modules(emulator):
 
 def sender(soft, monkeypatch):
     """Return a context in which layers and losses on the CPU use the modules for CUDA devices."""
-    for name in ("cuda_layers", "cuda_losses"):
-        monkeypatch.setattr(ecc_core._torch, name, getattr(soft, name), raising=False)
-    fused = "fused_transform", soft.cuda_transforms.fused_transform
+    monkeypatch.setattr(ecc_core._torch, "cuda_losses", soft.cuda_losses, raising=False)
+    fused = {
+        "fused_transform": soft.cuda_transforms.fused_transform,
+        "layer_curves": soft.cuda_layers.layer_curves,
+    }
 
     @contextmanager
     def send():
         with monkeypatch.context() as patch:
             patch.setattr(torch.Tensor, "is_cuda", True, raising=False)
-            for module in (_calibrated, loss):
-                patch.setattr(module, "has_kernels", lambda _: True)
-            patch.setattr(ecc_core._torch.cpu, *fused)
+            patch.setattr(loss, "has_kernels", lambda _: True)
+            for name, function in fused.items():
+                patch.setattr(ecc_core._torch.cpu, name, function)
             yield
             assert soft.launched
         soft.launched.clear()

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from ecc_core._backends.image_cuts import Cut
+
 
 class SoftImages(NamedTuple):
     """Images (batch, *spatial), and what their soft curves are computed from.
@@ -26,6 +28,19 @@ class SoftImages(NamedTuple):
     mask: Tensor | None
     connectivity: int
     superlevel: bool
+
+
+class LayerParameters(NamedTuple):
+    """Parameters of a layer of curves."""
+
+    levels: Tensor
+    """Thresholds (n,), or with a step the free numbers from which they are computed."""
+    step: Tensor | None
+    log_sharpness: Tensor
+    directions: Tensor | None
+    """(k, d), of any length."""
+    log_scales: Tensor | None
+    """(k,), of the directions."""
 
 
 class Projected(NamedTuple):
@@ -142,6 +157,24 @@ class SoftCurves(Protocol):
 
         Groups are images that follow each other. Gradients of the weights are undefined unless
         `of_weights`.
+        """
+
+    def layer_curves(
+        self,
+        image: Tensor,
+        parameters: LayerParameters,
+        *,
+        n_spatial: int,
+        connectivity: int,
+        superlevel: bool,
+        spacing: tuple[float, ...],
+        cut: Cut | None = None,
+    ) -> Tensor | None:
+        """Curves of a layer in one function of autograd, or None if operators must compute them.
+
+        They are (..., n) for images (..., spatial), (..., k, n) along directions, and of windows
+        (..., channel * n, *positions) for images (..., channel, spatial). The caller has excluded
+        compiled graphs, `torch.func` and tensor subclasses.
         """
 
     def fused_transform(

@@ -4,7 +4,6 @@ With the transforms of `host_transforms.py` and the complexes of `host_shapes.py
 what computes on the CPU.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecc_core._backends import backend
-from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
 from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._backends.soft import SoftImages
-from ecc_core._request.filtration import Filtration
 from ecc_core._torch.cells import coefficients_of, filtration
+from ecc_core._torch.host_coefficients import as_points, coefficients_of_points
+from ecc_core._torch.host_curves import layer_curves as layer_curves
 from ecc_core._torch.host_parameters import check_levels, doubles
 from ecc_core._torch.host_shapes import simplicial_curves as simplicial_curves
 from ecc_core._torch.host_shapes import simplicial_gradients as simplicial_gradients
@@ -27,7 +25,6 @@ from ecc_core._torch.host_transforms import gradients_by_orthant as gradients_by
 from ecc_core._torch.host_transforms import projection_gradients as projection_gradients
 from ecc_core._torch.host_transforms import projections as projections
 from ecc_core._torch.threads import threads
-from ecc_core.errors import NAN_MESSAGE, NAN_SHOWN_MESSAGE
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -35,7 +32,7 @@ Floats = NDArray[np.float64]
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     values = _values(images)
-    weights = _coefficients(values, images.connectivity)
+    weights = coefficients_of_points(values, images.connectivity)
     kept = torch.from_numpy(weights if keep else weights[:, :0].copy())
     return *_sums(values, weights, images), kept
 
@@ -54,7 +51,7 @@ def _sums(values: Array, weights: Array, images: SoftImages) -> tuple[Tensor, Te
     check_levels(levels, slope, "thresholds")
     sign = -1 if images.superlevel else 1
     sums = Sums(
-        values=_points(values),
+        values=as_points(values),
         weights=weights,
         levels=sign * levels,
         sharpness=slope,
@@ -83,14 +80,14 @@ def gradient(
     weights = coefficients.contiguous().numpy()
     if split:
         divided = coefficients_of(torch.from_numpy(values), images.connectivity, "split")
-        weights = _points(divided.numpy())
+        weights = as_points(divided.numpy())
     elif not coefficients.shape[1]:
-        weights = _coefficients(values, images.connectivity)
+        weights = coefficients_of_points(values, images.connectivity)
     sign = -1 if images.superlevel else 1
     levels = sign * doubles(images.thresholds)
     slope = float(images.sharpness)
     sums = Sums(
-        values=_points(values), weights=weights, levels=levels, sharpness=slope, workers=threads()
+        values=as_points(values), weights=weights, levels=levels, sharpness=slope, workers=threads()
     )
     found = sums.gradients(-sign * doubles(upstream), double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
@@ -106,25 +103,3 @@ def _values(images: SoftImages) -> Array:
         )
     image = images.image.to(images.thresholds.dtype)
     return filtration(image, terms, images.mask, images.superlevel).contiguous().numpy()
-
-
-def _points(values: Array) -> Array:
-    """Return the values of images as (batch, points)."""
-    return values.reshape(len(values), math.prod(values.shape[1:]))
-
-
-def _coefficients(values: Array, connectivity: int) -> Array:
-    """Return the coefficients (batch, points); those of points at +inf are undefined."""
-    spatial = values.shape[1:]
-    filtration = Filtration(len(spatial), connectivity)
-    try:
-        if len(spatial) < 3 and math.prod(spatial) <= soft_coefficients.LARGEST_IMAGE:
-            rows = values if len(spatial) == 2 else values[:, None]
-            found = soft_coefficients.coefficients(rows, filtration.cubes, threads())
-        else:
-            found = backend("cpu").coefficients(values, filtration, workers=threads())
-    except ValueError as error:
-        if str(error) != NAN_MESSAGE:
-            raise
-        raise ValueError(NAN_SHOWN_MESSAGE) from None
-    return _points(found.reshape(values.shape))

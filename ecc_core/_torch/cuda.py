@@ -21,6 +21,7 @@ from ecc_core._backends.cuda.soft_transforms import projections as projections
 from ecc_core._backends.soft import SoftImages, SoftShapeGradients, SoftShapes
 from ecc_core._torch import plain
 from ecc_core._torch.cells import coefficients_of
+from ecc_core._torch.cuda_layers import layer_curves as layer_curves
 from ecc_core._torch.cuda_small_curves import passes_of, small_curve
 from ecc_core._torch.cuda_transforms import fused_transform as fused_transform
 from ecc_core._torch.curve import by_direction_terms, gradients_of

@@ -8,38 +8,22 @@ kernels and few nodes of autograd.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 from torch import Tensor
 
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.layer_steps import Kind, plan_layer
 from ecc_core._backends.cuda.soft_heights import MOST_DIRECTIONS
-from ecc_core._backends.cuda.soft_windows import Cut as Cut
+from ecc_core._backends.image_cuts import Cut
+from ecc_core._backends.soft import LayerParameters
 from ecc_core._torch import cuda_steps
 from ecc_core._torch.cuda_steps import Step
-from ecc_core._torch.curve import soft_curve
-from ecc_core._torch.increasing import increasing_in_torch
-from ecc_core._torch.transform import add_heights, unit
-from ecc_core._torch.windows import cut_in_torch
-
-
-class Parameters(NamedTuple):
-    """Parameters of a layer of curves."""
-
-    levels: Tensor
-    """Thresholds (n,), or with a step the free numbers from which they are computed."""
-    step: Tensor | None
-    log_sharpness: Tensor
-    directions: Tensor | None
-    """(k, d), of any length."""
-    log_scales: Tensor | None
-    """(k,), of the directions."""
+from ecc_core._torch.layer_operators import layer_by_operators
 
 
 def layer_curves(
     image: Tensor,
-    parameters: Parameters,
+    parameters: LayerParameters,
     *,
     n_spatial: int,
     connectivity: int,
@@ -94,38 +78,13 @@ def _shape(shape: tuple[int, ...], kind: Kind) -> tuple[int, ...]:
     return (*batch, kind.levels)
 
 
-def _by_operators(
-    kind: Kind,
-    image: Tensor,
-    levels: Tensor,
-    step: Tensor | None,
-    log_sharpness: Tensor,
-    directions: Tensor | None,
-    log_scales: Tensor | None,
-) -> Tensor:
-    if step is not None:
-        levels = increasing_in_torch(levels, step)
-    cut = kind.cut
-    images = image
-    if cut is not None:
-        images = cut_in_torch(image, cut.before, _after(image, cut), cut.fill, cut.side, cut.stride)
-    elif directions is not None and log_scales is not None:
-        images = add_heights(image, unit(directions), log_scales.exp(), kind.spacing)
-    lead = images.shape[: -kind.n_spatial]
-    flat = images.reshape(-1, *images.shape[-kind.n_spatial :])
-    sharpness = log_sharpness.exp().reshape(())
-    options = None, None, kind.connectivity, kind.superlevel, "raster", True
-    curves: Tensor = soft_curve(flat, levels, sharpness, *options)[0].reshape(*lead, kind.levels)
-    if cut is None:
-        return curves
-    channel = image.dim() - kind.n_spatial - 1
-    return curves.movedim(-1, channel + 1).flatten(channel, channel + 1)
-
-
-def _after(image: Tensor, cut: Cut) -> list[int]:
-    """Return by how many points the last window exceeds the image along each axis."""
-    sides = image.shape[image.dim() - len(cut.positions) :]
-    return [
-        (count - 1) * cut.stride + cut.side - before - length
-        for count, before, length in zip(cut.positions, cut.before, sides, strict=True)
-    ]
+def _by_operators(kind: Kind, image: Tensor, *parameters: Tensor | None) -> Tensor:
+    return layer_by_operators(
+        image,
+        LayerParameters(*parameters),  # type: ignore[arg-type]
+        n_spatial=kind.n_spatial,
+        connectivity=kind.connectivity,
+        superlevel=kind.superlevel,
+        spacing=kind.spacing,
+        cut=kind.cut,
+    )

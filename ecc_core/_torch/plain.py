@@ -6,11 +6,12 @@ near the value of a point.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ecc_core._backends.soft import Projected, SoftImages, Transformed
+from ecc_core._backends.soft import LayerParameters, Projected, SoftImages, Transformed
 from ecc_core._torch.cells import Ties, coefficients_of, filtration
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 
@@ -96,6 +97,10 @@ def projection_gradients(
         orthants = orthants_of(given.vectors)
         by_weights.flatten(2).index_add_(1, orthants, entered.transpose(0, 1))
     return by_weights, by_vectors
+
+
+def layer_curves(image: Tensor, parameters: LayerParameters, **_: Any) -> None:
+    """Leave layers to operators, since there are no kernels for all passes."""
 
 
 def fused_transform(given: Transformed, step: Tensor | None, is_logarithm: bool) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ecc_core._backends import has_kernels
+from ecc_core._backends.image_cuts import Cut
 from ecc_core._torch.routes import bypasses_torch, is_plain
 
 
@@ -60,7 +61,7 @@ class _Windows(torch.autograd.Function):
         from ecc_core._backends.cuda import soft_windows
 
         before, _, positions, value, side, stride = options
-        ctx.cut = soft_windows.Cut(before, positions, side, stride, value)
+        ctx.cut = Cut(before, positions, side, stride, value)
         ctx.options = options
         ctx.shape = image.shape
         return soft_windows.windows(image.contiguous(), ctx.cut)

@@ -22,8 +22,8 @@ from ecc_core._backends.cuda import (
 )
 from ecc_core._backends.cuda.curve_steps import CurveSteps
 from ecc_core._backends.cuda.passes import NONE, Named, Pass, named
-from ecc_core._backends.cuda.soft_windows import Cut
 from ecc_core._backends.cuda.steps import Steps
+from ecc_core._backends.image_cuts import Cut
 
 ALIGNED = 4  # Floats: the images that kernels read begin at a multiple of 16 bytes.
 

@@ -18,7 +18,7 @@ from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.curve_steps import CurveSteps
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._backends.cuda.passes import Pass, named
-from ecc_core._backends.cuda.soft_windows import Cut
+from ecc_core._backends.image_cuts import Cut
 
 COMPARED = Struct("soft_loss.cu", "Compared")
 NORM = Struct("soft_loss.cu", "Norm")

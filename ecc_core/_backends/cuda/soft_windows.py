@@ -4,7 +4,7 @@ Tensors are contiguous floats of 32 or 64 bits. Memory is allocated by torch.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,22 +15,10 @@ from ecc_core._backends.cuda import programs, soft
 from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
+from ecc_core._backends.image_cuts import Cut
 
 WINDOW_GRID = Struct("soft_windows.cuh", "WindowGrid")
 THREADS = 256
-
-
-class Cut(NamedTuple):
-    """The places of windows in images (..., *sides)."""
-
-    before: tuple[int, ...]
-    """How far the first window begins before the image, along each axis; negative behind it."""
-    positions: tuple[int, ...]
-    """The number of windows along each axis."""
-    side: int
-    stride: int
-    fill: float
-    """The value of points outside the images."""
 
 
 def windows(images: Tensor, cut: Cut) -> Tensor:

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from ecc_core._arithmetic import ceil_div
-from ecc_core._backends import has_kernels
+from ecc_core._backends import soft_curves
+from ecc_core._backends.image_cuts import Cut
+from ecc_core._backends.soft import LayerParameters
 from ecc_core._request.thresholds import as_count
 from ecc_core._torch.increasing import free_increasing
 from ecc_core._torch.routes import bypasses_torch
@@ -185,33 +187,30 @@ class CalibratedLayer(EulerLayer):
         """Increasing thresholds, of shape (n,)."""
         return self._levels("thresholds")
 
-    def _by_kernels(
-        self, image: Any, mask: Tensor | None, cut: tuple[Any, ...] | None = None
-    ) -> Tensor | None:
-        """Curves in a few launches on a CUDA device, of windows if a cut is given, else None."""
+    def _fused(self, image: Any, mask: Tensor | None, cut: Cut | None = None) -> Tensor | None:
+        """Curves in one function of autograd, of windows if a cut is given, else None."""
         if mask is not None or self.hard is not None or not isinstance(image, Tensor):
             return None
-        if not image.is_cuda or image.dim() < self.n_spatial:
+        if image.dim() < self.n_spatial or image.device.type not in ("cpu", "cuda"):
             return None
         directions = log_scales = None
         if self.directed:
             directions = self._state("free_directions")
             log_scales = self._state("log_direction_scale")
         levels, step = self._given_levels("thresholds")
-        parameters = levels, step, self._state("log_sharpness"), directions, log_scales
-        # torch.compile can trace neither `has_kernels` nor what follows.
-        if not (bypasses_torch((image, *parameters)) and has_kernels("cuda")):
+        sharpness = self._state("log_sharpness")
+        parameters = LayerParameters(levels, step, sharpness, directions, log_scales)
+        # torch.compile can trace nothing of what follows.
+        if not bypasses_torch((image, *parameters)):
             return None
-        from ecc_core._torch import cuda_layers
-
-        return cuda_layers.layer_curves(
+        return soft_curves(image.device.type).layer_curves(
             image,
-            cuda_layers.Parameters(*parameters),
+            parameters,
             n_spatial=self.n_spatial,
             connectivity=self.connectivity,
             superlevel=self.superlevel,
             spacing=tuple(self.spacing),
-            cut=None if cut is None else cuda_layers.Cut(*cut),
+            cut=cut,
         )
 
     def _soft(self, image: Tensor, mask: Tensor | None, **direction: Any) -> Tensor:

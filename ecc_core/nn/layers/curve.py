@@ -202,11 +202,11 @@ class EulerCurveLayer(CalibratedLayer):
             The latter with directions.
         """
         self._calibrate_if_needed(image)
-        by_kernels = None
+        fused = None
         if not self.directed or self._adds_directions(image):
-            by_kernels = self._by_kernels(image, mask)
-        if by_kernels is not None:
-            curves = by_kernels
+            fused = self._fused(image, mask)
+        if fused is not None:
+            curves = fused
         elif not self.directed:
             curves = self._curve(image, mask)
         elif self._adds_directions(image):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ecc_core._arithmetic import ceil_div
+from ecc_core._backends.image_cuts import Cut
 from ecc_core._request.resources import check_positive_int
 from ecc_core._request.thresholds import as_count
 from ecc_core._torch.windows import windows
@@ -191,10 +192,10 @@ class EulerCurveMap(CalibratedLayer):
         before, positions = self._placed(spatial)
         if len(self.window) == 1 and self.normalize != "batch":
             side = self.window[0]
-            cut = tuple(before), tuple(positions), side, self.stride, self._never
-            by_kernels = self._by_kernels(image, mask, cut)
-            if by_kernels is not None:
-                return by_kernels / side if self.normalize == "side" else by_kernels
+            cut = Cut(tuple(before), tuple(positions), side, self.stride, self._never)
+            fused = self._fused(image, mask, cut)
+            if fused is not None:
+                return fused / side if self.normalize == "side" else fused
         maps = [self._map(image, mask, side, before, positions) for side in self.window]
         # The shape is (..., channel, *positions, scales, n). A single scale needs no copy.
         features = maps[0].unsqueeze(-2) if len(maps) == 1 else torch.stack(maps, -2)

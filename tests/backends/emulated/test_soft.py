@@ -8,6 +8,7 @@ import torch
 from emulated_soft import drawn
 
 import ecc_core._backends.cuda as cuda_backend
+from ecc_core._backends.image_cuts import Cut
 from ecc_core._backends.soft import Projected, SoftShapes, Transformed
 from ecc_core._torch import cpu
 from ecc_core._torch.increasing import increasing
@@ -195,7 +196,7 @@ def test_windows_equal_views(soft, case):
     image = drawn(shape).requires_grad_()
     known = cut_in_torch(image, before, after, -2.0, side, stride)
     positions = tuple(known.shape[-2 * len(before) : -len(before)])
-    cut = soft.soft_windows.Cut(before, positions, side, stride, -2.0)
+    cut = Cut(before, positions, side, stride, -2.0)
     found = soft.soft_windows.windows(image.detach(), cut)
     torch.testing.assert_close(found, known, rtol=0, atol=0)
     upstream = drawn(known.shape)

@@ -5,7 +5,7 @@ import torch
 from emulated_soft import drawn
 from layer_cases import CASES, assert_all_near, assert_near, in_double, step
 
-from ecc_core._backends.soft import Transformed
+from ecc_core._backends.soft import LayerParameters, Transformed
 
 OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"
 """Cases that share code with the rest."""
@@ -50,7 +50,7 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, p
     image = drawn((3, 4))
     directions, numbers, one = torch.ones(2, 2), torch.ones(2), torch.tensor(1.0)
     weighted = Transformed(image, directions, numbers, one, 1, "max", (1.0, 1.0))
-    parameters = soft.cuda_layers.Parameters(numbers, one, one, directions, numbers)
+    parameters = LayerParameters(numbers, one, one, directions, numbers)
 
     def taken():
         curves = soft.cuda_layers.layer_curves(image, parameters, **OPTIONS)
@@ -69,7 +69,7 @@ def test_steps_with_a_gradient_are_left_to_operators(soft):
     image = drawn((3, 4))
     numbers = torch.ones(2)
     step = torch.tensor(1.0, requires_grad=True)
-    parameters = soft.cuda_layers.Parameters(numbers, step, numbers[:1], None, None)
+    parameters = LayerParameters(numbers, step, numbers[:1], None, None)
     assert soft.cuda_layers.layer_curves(image, parameters, **OPTIONS) is None
     weighted = Transformed(image, torch.eye(2), numbers, numbers[0], 1, "max", (1.0, 1.0))
     assert soft.cuda_transforms.fused_transform(weighted, step) is None

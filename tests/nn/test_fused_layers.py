@@ -1,0 +1,73 @@
+"""Layers on the CPU in one function of autograd, against the same layers by operators of torch.
+
+Operators compute them where there is a mask, here one of all points.
+"""
+
+import pytest
+import torch
+from nn_helpers import noise
+
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap
+
+LEARNED = {"range": (0, 1), "learn_sharpness": True}
+CASES = {
+    "images": ((3, 2, 9, 11), lambda: EulerCurveLayer(5, **LEARNED)),
+    "superlevel": ((2, 9, 7), lambda: EulerCurveLayer(5, superlevel=True, **LEARNED)),
+    "rows": ((4, 30), lambda: EulerCurveLayer(5, n_spatial=1, **LEARNED)),
+    "volume": ((2, 4, 5, 6), lambda: EulerCurveLayer(5, n_spatial=3, **LEARNED)),
+    "fixed": ((2, 9, 7), lambda: EulerCurveLayer([0.9], sharpness=9, learn_thresholds=False)),
+    "overlapping windows": ((2, 3, 21, 19), lambda: EulerCurveMap(5, window=8, **LEARNED)),
+    "windows apart": ((2, 1, 21, 19), lambda: EulerCurveMap(5, window=3, stride=5, **LEARNED)),
+    "padding": ((1, 20, 17), lambda: EulerCurveMap(5, window=6, padding=7, stride=4, **LEARNED)),
+    "superlevel windows": (
+        (2, 2, 13, 12),
+        lambda: EulerCurveMap(5, window=4, superlevel=True, connectivity=1, **LEARNED),
+    ),
+    "windows of rows": ((2, 3, 40), lambda: EulerCurveMap(5, n_spatial=1, window=7, **LEARNED)),
+    "windows of volumes": (
+        (2, 1, 7, 6, 8),
+        lambda: EulerCurveMap(5, n_spatial=3, window=4, **LEARNED),
+    ),
+    "normalized": ((2, 3, 9, 9), lambda: EulerCurveMap(5, window=4, normalize="side", **LEARNED)),
+}
+
+
+def results(layer, image, *mask):
+    """Values, and the gradients of the image and of all parameters."""
+    image = image.clone().requires_grad_()
+    found = layer(image, *mask)
+    leaves = [image, *layer.parameters()]
+    upstream = torch.linspace(-1, 2, found.numel(), dtype=found.dtype).reshape(found.shape)
+    return found, torch.autograd.grad(found, leaves, upstream)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("case", CASES)
+def test_fused_layers_equal_operators(case, dtype):
+    shape, make = CASES[case]
+    layer = make().to(dtype)
+    image = noise(*shape, dtype=dtype)
+    found, slopes = results(layer, image)
+    known, expected = results(layer, image, torch.ones(shape[1:][-layer.n_spatial :]).bool())
+    assert torch.equal(found, known)
+    for own, other in zip(slopes, expected, strict=True):
+        terms = other.abs().sum().item()
+        torch.testing.assert_close(own, other, rtol=0, atol=terms * torch.finfo(dtype).eps * 10)
+
+
+@pytest.mark.parametrize("make", [EulerCurveLayer, EulerCurveMap])
+def test_fused_layers_refuse_nan(make):
+    image = noise(1, 20, 20)
+    image[0, 3, 4] = torch.nan
+    with pytest.raises(ValueError, match="NaN"):
+        make(5, range=(0, 1))(image)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_images_of_half_precision_are_computed_in_single(dtype):
+    image = noise(2, 12, 12).to(dtype)
+    layer = EulerCurveLayer(5, range=(0, 1))
+    found, slopes = results(layer, image)
+    known, _ = results(layer, image.float())
+    assert torch.equal(found, known)
+    assert slopes[0].dtype == dtype
