@@ -123,7 +123,7 @@ class CriticalPoints(NamedTuple):
 
     points: NDArray[np.int64]
     effects: NDArray[np.int64]
-    """By how much each one does: its value of `ecc_core.euler_coefficients`."""
+    """By how much each point changes it: its value of `ecc_core.euler_coefficients`."""
     values: NDArray[Any]
     """Thresholds at which the points enter."""
     total: int

@@ -20,9 +20,9 @@ class Shape(NamedTuple):
     """The vertices of a layer in the world, and its triangles."""
 
     points: Floats
-    """(n, d), from the middle of their box."""
+    """Points (n, d), from the middle of their box."""
     triangles: NDArray[np.int64]
-    """(m, 3); none of a Points layer."""
+    """Triangles (m, 3); none of a Points layer."""
 
     @property
     def reach(self) -> float:

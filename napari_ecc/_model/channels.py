@@ -24,7 +24,7 @@ class ChannelModel:
     superlevel: bool = True
     superlevel_second: bool = True
     connectivity: int | None = None
-    """As in the dock Threshold."""
+    """The connectivity of sets, which means the same as in the dock Threshold."""
     n_thresholds: int = 64
     """Thresholds of each channel."""
     show_both: bool = True

@@ -73,8 +73,9 @@ class DirectionModel:
     ndim: int = 2
     """The number of axes of the image."""
     azimuth: float = 0.0
-    """In degrees, as the elevation."""
+    """The azimuth in degrees."""
     elevation: float = 0.0
+    """The elevation in degrees."""
     filtration: Filtration = "height"
     """The height of the points of the set at the threshold, or the image plus a plane."""
     slope: float = 0.0

@@ -285,7 +285,7 @@ class ExplorerModel:
     scope: Scope = "slice"
     """The displayed plane, or the last three axes."""
     threshold: float = math.nan
-    """In values of the image; NaN before there is a curve."""
+    """The threshold in values of the image; NaN before there is a curve."""
     window: float = 2.0
     """Half width of the window of critical points, in % of the curve's range."""
     show_set: bool = True
@@ -297,7 +297,7 @@ class ExplorerModel:
     show_histogram: bool = False
     """Whether the histogram of the values is wanted behind the curve."""
     histogram_log: bool = False
-    """Whether its counts are drawn as log10(1 + count), not as they are."""
+    """Whether the counts of the histogram are drawn as log10(1 + count), not as they are."""
     show_betti: bool = False
     """Whether the Betti curves are wanted beside the curve."""
     plot: Plotted = "curve"
@@ -305,20 +305,20 @@ class ExplorerModel:
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and labels."""
     min_size: int = 0
-    """Points of the least object that is labelled."""
+    """The fewest points of an object that is labelled."""
     half_height: bool = False
     """Whether each object is labelled up to half of its own height, not up to the threshold."""
     curve: Curve | None = None
     betti: BettiCurves | None = None
     """Curves of all classes at the thresholds of the curve; None while they are counted."""
     classes: Classes | None = None
-    """None while they are found, and where they are not."""
+    """Births and deaths; None while they are being found, and where they cannot be found."""
     chosen: tuple[int, ...] = ()
     """Indices of the classes that the user has chosen."""
     unpaired: str = ""
     """Why births and deaths are not found, and what can be done; "" if they are, or will be."""
     histogram: Histogram | None = None
-    """None unless it is wanted and known."""
+    """The histogram of the values; None unless it is wanted and known."""
     pointed: str = ""
     """What is known of the object under the mouse."""
     changes: tuple[int, int] = (0, 0)

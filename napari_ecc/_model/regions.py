@@ -29,16 +29,16 @@ class Components(NamedTuple):
     """Scores of objects on principal components, and the explained variance ratios."""
 
     scores: Floats
-    """(objects, count)"""
+    """The score of each object on each component, (objects, count)."""
     shares: Floats
-    """(count,)"""
+    """The part of the variance that each component explains, (count,)."""
 
 
 class Regions(NamedTuple):
     """Measurements of the objects of a label image, in the order of their labels."""
 
     curves: RegionCurves | None
-    """None without an image."""
+    """The curves of the objects; None without an image."""
     also: dict[str, Any]
     """Those of `ALSO` that are wanted, at the same thresholds; without an image of the objects."""
     transforms: RegionTransforms
@@ -158,7 +158,7 @@ class RegionModel(Wanted):  # type: ignore[misc, valid-type]
     """The displayed plane, or the last three axes."""
     superlevel: bool = True
     connectivity: int | None = None
-    """As in the dock Threshold."""
+    """The connectivity of sets, which means the same as in the dock Threshold."""
     n_thresholds: int = 32
     """Columns of the curves."""
     n_directions: int = 8
@@ -174,7 +174,7 @@ class RegionModel(Wanted):  # type: ignore[misc, valid-type]
     """What the user has drawn around points, in units of the axes."""
     regions: Regions | None = None
     selected: tuple[int, ...] = ()
-    """Labels; the last one is also that of the layer controls."""
+    """The labels of selected objects; the last one is also that of the layer controls."""
     class_name: str = "A"
     """The class that `RegionController.classify` gives."""
     classes: tuple[str, ...] = ()

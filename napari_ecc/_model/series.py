@@ -26,11 +26,11 @@ class Counted(NamedTuple):
     betti: NDArray[np.int64]
     """The Betti numbers of what lasts, (d, thresholds)."""
     least: float
-    """For how long a class must last."""
+    """The persistence that a class must have to be counted."""
     offer: float | None = None
     """The middle of the widest gap of persistences of components."""
     classes: Classes | None = None
-    """None where births and deaths are not found, or there is no room for them."""
+    """The classes; None where births and deaths are not found, or there is no room for them."""
     unpaired: str = ""
     """Why births and deaths are not found, or ""."""
 
@@ -64,7 +64,7 @@ class SeriesModel:
     """The frame in view; its entry along `axis` is the cursor."""
     superlevel: bool = True
     connectivity: int | None = None
-    """As in the dock Threshold."""
+    """The connectivity of sets, which means the same as in the dock Threshold."""
     n_thresholds: int = 128
     """Number of thresholds; if integers have fewer values, all of these."""
     whole: bool = False
@@ -74,7 +74,7 @@ class SeriesModel:
     sigma: float = 0.0
     """Gaussian smoothing, in sides of the smallest pixel."""
     threshold: float = math.nan
-    """One of `thresholds`; NaN before there is a series."""
+    """The present threshold, one of `thresholds`; NaN before there is a series."""
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and tracks."""
     rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)

@@ -194,7 +194,7 @@ class Plot(pg.PlotWidget):
         (self._press if self._held else super().mousePressEvent)(event)
 
     def mouseMoveEvent(self, event: Any) -> None:
-        """Go on with it, or tell what is under the mouse."""
+        """Go on with what the left button does, or tell what is under the mouse."""
         if self._held:
             self._drag(event)
             return
@@ -203,7 +203,7 @@ class Plot(pg.PlotWidget):
         self.setToolTip(self._readout(event) if inside else "")
 
     def mouseReleaseEvent(self, event: Any) -> None:
-        """End it."""
+        """End what the left button does."""
         if self._held:
             self._held = False
             self._release(event)
@@ -227,7 +227,7 @@ class Plot(pg.PlotWidget):
         self.show_all()
 
     def contextMenuEvent(self, event: Any) -> None:
-        """Offer the picture."""
+        """Offer to save a picture of the plot."""
         menu = QMenu(self)
         menu.addAction("Copy picture", self._copy_picture)
         menu.addAction("Save picture…", self.picture_wanted.emit)

@@ -34,7 +34,7 @@ class Line(NamedTuple):
     """A curve of a plot."""
 
     x: NDArray[Any]
-    """Increasing."""
+    """Increasing thresholds."""
     y: NDArray[Any]
     superlevel: bool = False
     """Whether a value holds down to the x before, not up to the next one."""
@@ -64,7 +64,7 @@ class Line(NamedTuple):
         return np.column_stack([x, y]).astype(np.float64)
 
     def value_at(self, x: float) -> float:
-        """Its value at a place within its ends."""
+        """The value of the curve at a place within its ends."""
         side: Any = "left" if self.superlevel else "right"
         place = int(np.searchsorted(self.x, x, side=side))
         if not self.superlevel:

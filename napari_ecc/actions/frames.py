@@ -37,16 +37,16 @@ def frame_curves(
     part : tuple of (int or slice) or None, default None
         Any one of the frames, as in `layer_curve`. None: planes of the last two axes.
     thresholds : int, default 128
-        As in `layer_curve`.
+        See `layer_curve`.
     range : (float, float) or None, default None
         First and last threshold; None: the layer's contrast limits.
     superlevel, connectivity, smoothing
-        As in `layer_curve`.
+        See `layer_curve`.
 
     Returns
     -------
     EulerCurve
-        With `values` of the shape (frames, thresholds).
+        The curves, whose `values` have the shape (frames, thresholds).
     """
     part = _frame_of(layer, part)  # It is checked before its contrast limits are asked for.
     found = all_frames(
@@ -81,14 +81,14 @@ def frame_betti_curves(
     Parameters
     ----------
     layer, axis, part, thresholds, range, superlevel, connectivity, smoothing
-        As in `frame_curves`.
+        See `frame_curves`.
     min_persistence : float, default 0
         Count classes of this persistence only.
 
     Returns
     -------
     BettiCurves
-        With `values` of the shape (frames, dimensions, thresholds).
+        The curves, whose `values` have the shape (frames, dimensions, thresholds).
     """
     part = _frame_of(layer, part)
     frames = frames_of(layer, part, axis).values()
@@ -133,7 +133,7 @@ def follow_components(
     min_overlap : float, default 0.25
         Share of the smaller component that two have in common to be linked.
     superlevel, connectivity, smoothing
-        As in `layer_curve`.
+        See `layer_curve`.
 
     Returns
     -------

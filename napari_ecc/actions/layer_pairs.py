@@ -28,16 +28,16 @@ def layer_surface(
     Parameters
     ----------
     first, second : napari Image or Labels layer
-        Of the same shape; the objects of a Labels layer are one set.
+        Layers of the same shape. The objects of a Labels layer are one set.
     part : tuple of (int or slice) or None, default None
-        Of the first layer; as in `layer_curve`.
+        The part of the first layer that is meant; see `layer_curve`.
     thresholds : int, default 64
-        Of each layer, evenly spaced over the range of its values; integers of integer images, and
-        all of them where they are fewer.
+        The number of thresholds of each layer, evenly spaced over the range of its values. Those of
+        integer images are integers, all of them where there are fewer.
     superlevel : (bool, bool), default (True, True)
         Whether the sets are those of values of at least the threshold.
     connectivity : {1, d} or None, default None
-        As in `layer_curve`.
+        See `layer_curve`.
 
     Returns
     -------
@@ -84,17 +84,17 @@ def object_curves(
     Parameters
     ----------
     labels, image, part, thresholds, superlevel, connectivity
-        As in `region_table`.
+        See `region_table`.
 
     Returns
     -------
     dict of str to EulerCurve
-        For `compare_groups` and `curve_table`.
+        Curves by the names of objects, as `compare_groups` and `curve_table` take them.
 
     Raises
     ------
     ValueError
-        As in `region_table`.
+        For the reasons of `region_table`.
 
     Examples
     --------
@@ -130,15 +130,16 @@ def region_table(
     ----------
     labels : napari Labels layer
     image : napari Image layer or None, default None
-        Of the same shape and at the same place, for the curves; None: the shapes only.
+        The image of which curves are computed, of the same shape and at the same place. None: only
+        the shapes are measured.
     part : tuple of (int or slice) or None, default None
-        Of the labels; as in `layer_curve`.
+        The part of the labels that is meant; see `layer_curve`.
     thresholds : int, default 32
         Columns of the curves.
     directions, heights : int, default 8 and 16
         Rows and columns of each transform; heights in radii of the object.
     superlevel, connectivity
-        As in `layer_curve`.
+        See `layer_curve`.
     betti, minkowski : bool, default False
         Also the Betti curves and the Minkowski functionals; without an image, the numbers of the
         objects themselves, such as ``b1_shape`` and ``area_shape``. The functionals are in world
@@ -197,11 +198,11 @@ def match_labels(
     Parameters
     ----------
     prediction, target : napari Labels layers
-        Of the same shape and at the same place; the objects of each are one set.
+        Layers of the same shape and at the same place. The objects of each are one set.
     part : tuple of (int or slice) or None, default None
-        Of the target; as in `layer_curve`.
+        The part of the target that is meant; see `layer_curve`.
     connectivity : {1, d} or None, default None
-        As in `layer_curve`.
+        See `layer_curve`.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def layer_curve(
     Parameters
     ----------
     layer : napari Image or Labels layer
-        Of a Labels layer all objects together are the set. Data that are not in memory are read
+        The objects of a Labels layer together are the set. Data that are not in memory are read
         block by block.
     part : tuple of (int or slice) or None, default None
         Index of the part that is meant, such as ``np.s_[3, :, :]``, where slices keep a whole axis.
@@ -119,11 +119,11 @@ def layer_betti_curves(
     layer : napari Image or Labels layer
         Data that are not in memory are read block by block.
     part, region
-        As in `layer_curve`.
+        See `layer_curve`.
     min_persistence : float, default 0
         Count classes of this persistence only; then data must be in memory.
     **options
-        As in `layer_curves`; the thresholds are those of `layer_curve`.
+        See `layer_curves`; the thresholds are those of `layer_curve`.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def layer_betti_curves(
     Raises
     ------
     ValueError
-        As in `layer_curve`.
+        For the reasons of `layer_curve`.
 
     Examples
     --------
@@ -167,14 +167,14 @@ def layer_curves(
     ----------
     layers : sequence of napari Image or Labels layers
     parts : sequence of parts or None, default None
-        Of each layer, as in `layer_curve`.
+        The part of each layer that is meant; see `layer_curve`.
     **options
         `thresholds`, `range`, `connectivity`, `superlevel`, `smoothing`, as in `layer_curve`.
 
     Returns
     -------
     dict of str to EulerCurve
-        For `compare_groups` and `curve_table`.
+        Curves by name, as `compare_groups` and `curve_table` take them.
 
     Examples
     --------
@@ -207,12 +207,12 @@ def all_frames(
     part : tuple of (int or slice) or None, default None
         Any one of the frames, as in `layer_curve`.
     **options
-        As in `layer_curves`.
+        See `layer_curves`.
 
     Returns
     -------
     dict of str to EulerCurve
-        For `compare_groups` and `curve_table`.
+        Curves by name, as `compare_groups` and `curve_table` take them.
     """
     frames = frames_of(layer, checked_part(layer, part), axis)
     return {name: layer_curve(layer, part=frame, **options) for name, frame in frames.items()}
@@ -228,12 +228,12 @@ def folder_curves(
     folder : path-like
         Each image in it must have the axes Z, Y and X, or some of them, alone.
     **options
-        As in `layer_curves`; `smoothing` is in the shortest distance of points that a file says.
+        See `layer_curves`; `smoothing` is in units of the shortest distance of points of a file.
 
     Returns
     -------
     dict of str to EulerCurve
-        By paths below the folder, for `compare_groups` and `curve_table`.
+        Curves by paths below the folder, as `compare_groups` and `curve_table` take them.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def layer_transform(
     heights : int, default 128
         Number of heights, or of thresholds with `slope`.
     part : tuple of (int or slice) or None, default None
-        As in `layer_curve`.
+        See `layer_curve`.
     elevation : float, default 0
         Degrees from the plane of the last two axes towards the axis before, where `directions` is
         a number and the part is a volume.
@@ -286,12 +286,12 @@ def layer_transform(
     slope : float or None, default None
         Instead of that, a plane that rises by this much a world unit is added to the image.
     superlevel, connectivity
-        As in `layer_curve`.
+        See `layer_curve`.
 
     Returns
     -------
     EulerTransform
-        With the layer's unit as the `units` of heights.
+        The transform, whose `units` of heights are those of the layer.
 
     Raises
     ------

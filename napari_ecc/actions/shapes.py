@@ -21,15 +21,15 @@ def shape_transform(
     Parameters
     ----------
     layer : napari Surface or Points layer
-        Of 2 or 3 axes. The edges of the triangles of a surface are added, and all its vertices are
-        in the complex.
+        A layer of 2 or 3 axes. The edges of the triangles of a surface are added, and all its
+        vertices are in the complex.
     directions : int or (k, d) array, default 64
         Unit vectors; or how many, evenly spaced, of one elevation.
     heights : int, default 128
         Their number, between the least and the greatest height of any direction, from the middle of
         the box of all points.
     elevation : float, default 0
-        As in `layer_transform`.
+        See `layer_transform`.
 
     Returns
     -------
