@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises
     ------
     SystemExit
-        Of code 2 if the arguments are wrong, and 0 after ``--help`` and ``--version``.
+        With code 2 if the arguments are wrong, and 0 after ``--help`` and ``--version``.
 
     Examples
     --------

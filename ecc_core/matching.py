@@ -98,9 +98,9 @@ def betti_matching(
     on all others whose intervals are not empty, the numbers are the same. The oldest component of
     either image never dies, and both match; their code leaves it out.
 
-    Of points of equal value, those that enter the other image earlier come first, then those
-    earlier in C order, so that components and holes of two masks match where they overlap. The
-    cells that enter with one point do so by dimension, then by their lowest corner, then by axis.
+    Points of equal value enter in the order in which they enter the other image, then in C order,
+    so that components and holes of two masks match where they overlap. The cells that enter with
+    one point do so by dimension, then by their lowest corner, then by axis.
 
     Two masks are compared as sets: background fills holes, but joins no components. Other values, 0
     and 1 among them, are functions, whose last set is the whole image. All components meet in it,

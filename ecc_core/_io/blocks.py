@@ -208,7 +208,7 @@ class Blocks:
     def __call__(self, box: Box) -> tuple[Array, ...]:
         """Return the image in a box, then its labels or its mask if there are any.
 
-        Of `windows`, a mask of the points that are not missing follows if some can be.
+        With `windows`, a mask of the points that are not missing follows if some can be missing.
         """
         smooth = self.smoothing
         image = smooth.read(self.image, box) if smooth else self.image.read(box)

@@ -179,7 +179,7 @@ class StoredImage:
         Returns
         -------
         numpy.ndarray or numpy.ma.MaskedArray
-            Of the shape and the dtype of the image.
+            The values, in the shape and the dtype of the image.
 
         Raises
         ------

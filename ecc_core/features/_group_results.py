@@ -93,8 +93,8 @@ class CurveBand(Result[Floats]):
 class PermutationTest(NamedTuple):
     """The distance between groups, its p-value, and where they differ.
 
-    Of transforms, thresholds are heights, and what is (n,) has the shape (directions, heights); of
-    all functionals, (functionals, n).
+    For transforms, thresholds are heights, and arrays that are (n,) here have the shape
+    (directions, heights). For all Minkowski functionals together they are (functionals, n).
 
     Examples
     --------

@@ -28,7 +28,7 @@ class BettiMatchingLoss(SegmentationLoss):
         Compare square (cubic) windows of this side length, which tile the image, one by one, and
         average over them. By default whole images are compared.
     min_persistence : float, default 0
-        Of the classes that do not match, only penalize those that last at least so long.
+        Penalize classes that do not match only if they last at least so long.
     connectivity : {None, 1, n_spatial}
         Connectivity of the objects, as in :func:`ecc_core.betti_matching`.
     n_spatial : {2, 1, 3}

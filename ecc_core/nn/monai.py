@@ -60,9 +60,9 @@ class _MonaiLoss(SegmentationLoss):
         ----------
         input : (batch, channel, spatial) tensor
         target : tensor of the same shape
-            Or of one channel, with ``to_onehot_y``.
+            The target, which may have one channel with ``to_onehot_y``.
         mask : bool tensor, optional
-            Of the shape of the input, or of its spatial axes: the points that belong to it.
+            The points that belong to the image, in the shape of the input or of its spatial axes.
 
         Returns
         -------

@@ -19,8 +19,8 @@ INSIDE_FROM = 0.5
 class PersistenceLoss(SegmentationLoss):
     """Distance of the persistence diagram of a prediction from the classes of a segmentation.
 
-    Of the components, holes (tunnels) and cavities of the prediction, as many as the target has,
-    those of the largest persistence, are moved to birth 1 and death 0, and the others to the
+    The target has some number of components, of holes (tunnels) and of cavities. As many of the
+    prediction, the most persistent ones, are moved to birth 1 and death 0, and the others to the
     diagonal, where they vanish [1]_. Gradients go to the points that cause the births and deaths.
     Combine it with a loss over points, such as cross entropy.
 
@@ -30,8 +30,7 @@ class PersistenceLoss(SegmentationLoss):
         Compare square (cubic) windows of this side length, which tile the image, one by one, and
         average over them. By default whole images are compared.
     min_persistence : float, default 0
-        Of the classes that the target does not have, only penalize those that last at least so
-        long.
+        Penalize classes that the target does not have only if they last at least so long.
     connectivity : {None, 1, n_spatial}
         Connectivity of the objects, as in :func:`ecc_core.persistence_pairs`.
     n_spatial : {2, 1, 3}

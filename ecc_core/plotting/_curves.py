@@ -163,8 +163,8 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     Parameters
     ----------
     curves : BettiCurves or RegionBettiCurves
-        Of one image, a batch or regions; a colour for each dimension. Of more than 10 curves the
-        mean and a band, as for :func:`plot_curve`.
+        Curves of one image, a batch or regions, with a colour for each dimension. More than 10
+        curves are drawn as their mean and a band, as by :func:`plot_curve`.
     ax : matplotlib.axes.Axes, optional
         Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     **line

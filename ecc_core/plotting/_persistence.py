@@ -97,7 +97,7 @@ def plot_barcode(pairs: DiagramResult[Any], ax: Axes | None = None, **lines: Any
     Parameters
     ----------
     pairs : PersistencePairs or PersistentRegions
-        Of each dimension the 200 longest classes are drawn.
+        What to draw: the 200 longest classes of each dimension.
     ax : matplotlib.axes.Axes, optional
         Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
     **lines

@@ -257,7 +257,7 @@ class LocalCurves(CurveResult[ArrayT]):
     ----------
     thresholds : (n,) array
     values : int64 array
-        Of shape (tiles along each axis) + (n,).
+        The curves of all tiles, of shape (tiles along each axis) + (n,).
     connectivity, superlevel, ndim, units
         As in :class:`ecc_core.EulerCurve`.
 

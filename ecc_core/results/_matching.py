@@ -95,7 +95,7 @@ class BettiMatching:
     def error(self) -> Any:
         """The Betti matching error: how many classes of either image do not match, (d,) int64.
 
-        By dimension: components, holes or tunnels, cavities.
+        The numbers are those of components, holes or tunnels, and cavities.
         """
         counts = [on_host(pairs.dimensions) for pairs in (self.prediction, self.target)]
         dimensions = len(self.prediction.counts or ())

@@ -41,9 +41,9 @@ class _Measured(CurveResult[ArrayT]):
         Returns
         -------
         MinkowskiCurves or RegionMinkowski
-            With ``window=1`` and ``density=True``. Densities of half-open windows and of periodic
-            images are unbiased; those of closed ones count the border of the image as border of the
-            set. NaN for images and regions of size 0, if there are several.
+            The densities, with ``window=1`` and ``density=True``. Those of half-open windows and of
+            periodic images are unbiased; those of closed windows count the border of the image as
+            border of the set. They are NaN for images and regions of size 0, if there are several.
 
         Raises
         ------
