@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arithmetic import ceil_div
 from ecc_core._cli.errors import one_line
 from ecc_core._io.metadata import Condition, condition_of
 from ecc_core._io.stack_parts import Part
@@ -215,6 +216,24 @@ def memory(text: str) -> int:
     if size < 1:
         raise ValueError
     return size
+
+
+def least_memory(size: int) -> str:
+    """Return the shortest text with one decimal that stands for at least a number of bytes."""
+    prefix, unit = _unit_of(size)
+    return f"{ceil_div(10 * size, unit) / 10:g}{prefix}"
+
+
+def given_memory(size: int) -> str:
+    """Return a number of bytes as users write it, cut off after one decimal."""
+    prefix, unit = _unit_of(size)
+    return f"{10 * size // unit / 10:g}{prefix}"
+
+
+def _unit_of(size: int) -> tuple[str, int]:
+    """Return the prefix in which a number of bytes is from 1 to 1024, and what it stands for."""
+    power = min(max(size.bit_length() - 1, 0) // 10, len(PREFIXES) - 1)
+    return PREFIXES[power], 1024**power
 
 
 def image_output(text: str) -> Path:

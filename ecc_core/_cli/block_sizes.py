@@ -4,8 +4,8 @@ import math
 from argparse import Namespace
 from typing import NamedTuple
 
-from ecc_core._arithmetic import ceil_div
 from ecc_core._blocks.glued import joining_bytes, piece_bytes
+from ecc_core._cli.argument_types import given_memory, least_memory
 from ecc_core._cli.outputs import glued_of
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.stored import grown_chunks
@@ -97,7 +97,7 @@ def block_sizes_of(
     if needed.least > memory and share is None:
         raise InputFileError(
             f"{blocks.image.source.path}: its chunks of shape {tuple(sizes)} need --max-memory of "
-            f"at least {ceil_div(needed.least, MEBIBYTE)}M, got {memory >> 20}M"
+            f"at least {least_memory(needed.least)}, got {given_memory(memory)}"
         )
     left = max(0, memory - needed.block - needed.joining)
     room = 1 + left // (needed.block + PIECES_IN_MEMORY * needed.piece)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._arithmetic import ceil_div
 from ecc_core._arrays.request import indices_of
 from ecc_core._backends import betti_numbers
 from ecc_core._backends.pair_options import PairOptions
@@ -19,6 +18,7 @@ from ecc_core._blocks.box_grid import BoxGrid
 from ecc_core._blocks.marked_boxes import held_bytes
 from ecc_core._blocks.pair_boxes import PairTree
 from ecc_core._blocks.region_boxes import KeptLabels, RegionBoxes
+from ecc_core._cli.argument_types import given_memory, least_memory
 from ecc_core._cli.errors import blame
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
@@ -48,7 +48,6 @@ that are held for later visits."""
 IN_MEMORY_DIVISOR = 2
 """An image in memory takes at most the available memory divided by this."""
 USUAL_MEMORY = 1 << 30
-MEBIBYTE = 1 << 20
 LEAST_VISITS = 2
 """How often each box is processed at least: once for its components, and once for its labels."""
 
@@ -192,7 +191,7 @@ def _sizes(blocks: Blocks, ndim: int, arguments: Namespace) -> tuple[int, ...]:
     if needed > memory:
         raise InputFileError(
             f"{source.path}: its chunks of shape {sizes} need --max-memory of at least "
-            f"{ceil_div(needed, MEBIBYTE)}M, got {memory >> 20}M"
+            f"{least_memory(needed)}, got {given_memory(memory)}"
         )
     return sizes
 

@@ -1,6 +1,7 @@
 """`ecc objects` of images that are read by boxes: the outputs are those of the image in memory."""
 
 import errno
+import re
 from pathlib import Path
 from typing import Any
 
@@ -168,9 +169,11 @@ def test_refusals(image, refuse, tmp_path):
     table = ["objects", image, "--persistence", "25", *SMALL]
     assert "must be .zarr" in refuse(*table, "--out", tmp_path / "labels.tif")
     assert "--resume needs --out" in refuse(*table, "--resume")
-    few = ["--max-memory", "20K", "--workers", "1"]
-    message = refuse("objects", image, "--persistence", "25", *few)
-    assert "its chunks of shape (8, 10, 12) need --max-memory of at least 1M" in message
+    alone = ["objects", image, "--persistence", "25", "--workers", "1", "--max-memory"]
+    message = refuse(*alone, "20K")
+    assert "its chunks of shape (8, 10, 12) need --max-memory of at least" in message
+    needed = re.search(r"at least ([\d.]+K), got 20K\n", message)
+    assert main(list(map(str, [*alone, needed[1]]))) == 0
 
 
 def test_labels_in_an_ome_zarr_image(tmp_path, say, by_boxes):
