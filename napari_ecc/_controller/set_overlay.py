@@ -94,12 +94,26 @@ class SetOverlay(Overlay):
             interpolation3d="nearest",
             multiscale=multiscale,
         )
+        self._make_room(model)
         # These are set last: removing a layer that did not fit forgets what it showed.
         self._shown = (image, selection, field, model)
         self._lasting = lasting
         self._slice = None
         self.draw(outline=model.contour)
         self._leave_out()
+
+    def _make_room(self, model: Any) -> None:
+        """Let the contrast limits at all thresholds be within their range.
+
+        napari would widen it at each move beyond, and then set the limits twice.
+        """
+        if self.layer is None or model.curve is None:
+            return
+        thresholds = model.curve.thresholds
+        ends = [*thresholds[:1].tolist(), *thresholds[-1:].tolist()]
+        limits = [self._limits(at) for at in ends if self._can_draw(at)]
+        limits.append(self.layer.contrast_limits_range)
+        self.layer.contrast_limits_range = np.min(limits), np.max(limits)
 
     def _show_again(self, *_: Any) -> None:
         """Show as many points as planes or volumes allow."""

@@ -123,14 +123,9 @@ class Panel(QtWidgets.QWidget):
         return form
 
     def add_line(self, lines: int = 1) -> QtWidgets.QLabel:
-        """Append lines of fixed size, because a new layout of the window at every move is slow."""
-        label = QtWidgets.QLabel(wordWrap=lines > 1)
-        self.add(label)
-        label.setFixedHeight(lines * label.fontMetrics().height() + 10 // lines)
-        label.setSizePolicy(
-            QtWidgets.QSizePolicy.Policy.Ignored, QtWidgets.QSizePolicy.Policy.Fixed
-        )
-        return label
+        """Append lines of fixed height, and return their label."""
+        place: _Line = self.add(_Line(lines))
+        return place.label
 
     def add_settings(self, rows: Rows, *models: Any) -> Form:
         """Append a form with a button that shows and hides it."""
@@ -299,6 +294,25 @@ class Panel(QtWidgets.QWidget):
         if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [HEIGHT_A_DOCK] * len(docks), Qt.Orientation.Vertical)
+
+
+class _Line(QtWidgets.QWidget):
+    """Lines of text, which the window is not laid out anew for.
+
+    A label asks the layout of its parent for that at each change, whatever its size. This takes a
+    twentieth of a drag of the threshold, so the parent has no layout.
+    """
+
+    def __init__(self, lines: int) -> None:
+        super().__init__()
+        self.label = QtWidgets.QLabel(self, wordWrap=lines > 1)
+        policy = QtWidgets.QSizePolicy.Policy
+        self.setSizePolicy(policy.Ignored, policy.Fixed)
+        self.setFixedHeight(lines * self.label.fontMetrics().height() + 10 // lines)
+
+    def resizeEvent(self, event: Any) -> None:
+        """Fill all of it with the text."""
+        self.label.setGeometry(self.rect())
 
 
 class _Column(QtWidgets.QScrollArea):

@@ -166,7 +166,7 @@ class SeriesExplorer(Panel):
         self.enable(self.actions, "follow", "limits", on=bool(model.shape))
         self.enable(self.outputs, "save", "copy", on=bool(model.shape))
         names = self.controller.axis_names()
-        for part in (self.tabs, self.levels, self.readout):
+        for part in (self.tabs, self.levels):
             part.setVisible(bool(names))  # A single image has only the line that says what to do.
         axis = names[model.axis].rpartition(" ")[0] if names else "frame"
         self.map.set_labels("threshold t", axis)
