@@ -21,6 +21,7 @@ from napari_ecc._controller.loading import OF_IMAGES, warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.probe import ObjectProbe
+from napari_ecc._controller.session import remove_added
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
@@ -280,11 +281,7 @@ class ExplorerController(DockController):
             if found.table is not None:
                 model.status = f"{counted(len(found.table), 'label')} in “{layer.name}”"
 
-            def undo() -> None:
-                if layer in self.viewer.layers:
-                    self.viewer.layers.remove(layer)
-                    self.viewer.layers.selection = selected & set(self.viewer.layers)
-
+            undo = partial(remove_added, self.viewer, (layer,), selected)
             self.session.history.add("Make Labels", undo)
 
         if some:

@@ -1,5 +1,8 @@
 """Components of a series that are followed: layers of their tracks, and a table of the events."""
 
+import importlib
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,6 +16,7 @@ from napari_ecc._controller.docks import call
 from napari_ecc._controller.frames import Followed, check_followed, follow_frames
 from napari_ecc._controller.layers import RESULT_KEY, placement, selection_of
 from napari_ecc._controller.overlays import embedded
+from napari_ecc._controller.session import remove_added
 from napari_ecc._model.levels import formatted
 from napari_ecc._model.words import counted
 from napari_ecc._workers import Runner, Step
@@ -64,7 +68,7 @@ class Follower:
             "smoothing": model.sigma,
             **model.sets,
         }
-        job = partial(
+        follow = partial(
             follow_frames,
             requests,
             model.threshold,
@@ -72,6 +76,13 @@ class Follower:
             MIN_OVERLAP,
             **model.sets,
         )
+
+        def job() -> Iterator[Step]:
+            # vispy imports it for the first tracks that it draws, while the window waits
+            with suppress(ImportError):
+                importlib.import_module("matplotlib.cm")
+            yield from follow()
+
         self.runner.submit(job, partial(self._on_step, layer, options))
 
     def _on_step(self, layer: Any, options: dict[str, Any], step: Step) -> None:
@@ -108,10 +119,7 @@ class Follower:
 
         def undo() -> None:
             self.found = before
-            for added in (labels, tracks):
-                if added in viewer.layers:
-                    viewer.layers.remove(added)
-            viewer.layers.selection = selected & set(viewer.layers)
+            remove_added(viewer, (labels, tracks), selected)
 
         self._controller.session.history.add("Follow", undo)
 

@@ -28,6 +28,7 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.loading import load
 from napari_ecc._controller.overlays import embedded, label_colours
+from napari_ecc._controller.session import remove_added
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._workers import Job, Runner, Step, apart
 
@@ -215,10 +216,7 @@ class Matcher:
 
         def undo() -> None:
             self.code = before
-            for added in (lines, points):
-                if added in viewer.layers:
-                    viewer.layers.remove(added)
-            viewer.layers.selection = selected & set(viewer.layers)
+            remove_added(viewer, (lines, points), selected)
 
         self._controller.session.history.add("Match labels", undo)
 

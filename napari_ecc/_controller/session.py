@@ -1,6 +1,6 @@
 """State that the docks of a viewer share, the plugin's settings, and connections."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 from weakref import WeakValueDictionary
@@ -73,6 +73,22 @@ class History:
 
         layer.features = features
         self.add(f"Features of {layer.name}", undo)
+
+
+def remove_added(viewer: Any, added: Iterable[Any], selected: set[Any]) -> None:
+    """Remove layers that a change has added, and select what was selected before it.
+
+    The selection changes first: napari would otherwise show the controls of no layer in between. It
+    collects the garbage of the whole process after each removal, but once after those of a batch.
+    """
+    layers = viewer.layers
+    gone = [layer for layer in added if layer in layers]
+    if not gone:  # the user has removed them, and selected since
+        return
+    layers.selection = (selected & set(layers)).difference(gone)
+    with layers.batched_update():
+        for layer in gone:
+            layers.remove(layer)
 
 
 class Session:
