@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 from napari_window import Row, Window, smooth, summary
+from qtpy.QtCore import QEvent, QPointF, Qt
+from qtpy.QtGui import QMouseEvent
+from qtpy.QtWidgets import QApplication
+
+CELL = 12
+"""Pixels of the side of the square in which an object lies."""
 
 
 def contrast_frame(window: Window, layer: Any, most: float) -> float:
@@ -129,4 +135,66 @@ def drag_volume(side: int, bar: float) -> list[Row]:
         *rows,
         summary(f"{case}, with what lasts", drawn[True], None),
         summary(f"{case}, without a set", drawn[False], None),
+    ]
+
+
+def objects(count: int) -> np.ndarray:
+    """Return labels of so many rectangles of random sides, in rows of as many as there are rows."""
+    rows = int(count**0.5)
+    sides = np.random.default_rng(3).integers(3, CELL - 1, (count, 2))
+    labels = np.zeros((rows * CELL,) * 2, np.int32)
+    for place, (high, wide) in enumerate(sides.tolist()):
+        y, x = (CELL * at for at in divmod(place, rows))
+        labels[y : y + high, x : x + wide] = place + 1
+    return labels
+
+
+def send_mouse(plot: Any, kind: QEvent.Type, angle: float) -> None:
+    """Send an event of the left button on an ellipse around the middle of a plot."""
+    area = plot.area()
+    x = area.center().x() + 0.45 * area.width() * float(np.cos(angle))
+    y = area.center().y() + 0.45 * area.height() * float(np.sin(angle))
+    at = QPointF(x, y)
+    left = Qt.MouseButton.LeftButton
+    none = Qt.MouseButton.NoButton
+    button = none if kind == QEvent.Type.MouseMove else left
+    held = none if kind == QEvent.Type.MouseButtonRelease else left
+    everywhere = QPointF(plot.viewport().mapToGlobal(at))
+    event = QMouseEvent(kind, at, everywhere, button, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(plot.viewport(), event)
+
+
+def lasso(count: int, bar: float) -> list[Row]:
+    """Return times of frames while a lasso is drawn around objects, and the ratio to contrast."""
+    window = Window("Objects")
+    panel = window.panel
+    labels = objects(count)
+    image = window.viewer.add_image(smooth(labels.shape, np.uint16), name="image")
+    window.viewer.add_labels(labels, name="objects")
+    window.settle()
+    panel.controller.request()
+    window.until(lambda: panel.model.regions is not None)
+    window.settle()
+    plot = panel.scatter
+
+    def move(angle: float) -> float:
+        return window.painted(plot, partial(send_mouse, plot, QEvent.Type.MouseMove, angle))
+
+    angles = np.linspace(0, 2 * np.pi, 40).tolist()
+    send_mouse(plot, QEvent.Type.MouseButtonPress, 0.0)
+    times = []
+    contrasts = []
+    for angle in angles:
+        times.append(move(angle))
+        contrasts.append(contrast_frame(window, image, 65535 * (1 + angle) / 8))
+    send_mouse(plot, QEvent.Type.MouseButtonRelease, 0.0)
+    window.settle()
+    assert len(panel.model.selected) > count / 2
+    window.close()
+    case = f"lasso around {count:,} objects"
+    ratio = statistics.median(times) / statistics.median(contrasts)
+    return [
+        summary(case, times, None),
+        summary(f"contrast drag over {count:,} objects", contrasts, None),
+        summary(f"ratio of the medians, {case}", [ratio], bar),
     ]

@@ -28,7 +28,7 @@ from typing import Any
 import dask.array as da
 import napari
 import numpy as np
-from napari_drags import drag, drag_least, drag_volume
+from napari_drags import drag, drag_least, drag_volume, lasso
 from napari_window import BEAT, Row, Window, smooth, summary
 from report import machine
 
@@ -261,6 +261,7 @@ def groups_of(quick: bool) -> dict[str, Callable[[], list[Row]]]:
         "drag": lambda: [*drag(side // 4, False, 1.2), *drag(side, False, 1.2)],
         "least": lambda: drag_least(side, 1.2),
         "volume": lambda: [*drag_volume(cube // 2, 1.2), *drag_volume(cube, 1.2)],
+        "lasso": lambda: lasso(400 if quick else 10_000, 1.5),
         "first": first_use,
         "changes": lambda: drag(side, True, None),
         "openings": lambda: openings(large, count, 300),

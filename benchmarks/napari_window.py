@@ -92,6 +92,14 @@ class Window:
         while not condition():
             QApplication.processEvents(wait)
 
+    def painted(self, plot: Any, act: Callable[[], None]) -> float:
+        """Return milliseconds from an action until a plot shows it."""
+        painted = Painted(plot)
+        start = time.perf_counter()
+        act()
+        self.until(lambda: painted.done)
+        return 1000 * (time.perf_counter() - start)
+
     def frame(self, act: Callable[[], None], canvas_only: bool = False) -> float:
         """Return milliseconds from an action until plot and canvas, or only this, show it."""
         painted = Painted(self.panel.plot)
