@@ -39,6 +39,7 @@ def soft_modules(emulator):
     for module in (modules.soft_plans, modules.shape_steps):
         module.function = emulator._function
         module.processors = lambda _: 1
+    modules.soft_transforms.processors = lambda _: emulator.processors
     modules.shape_steps.shared_limit = emulator.backend.kernels.shared_limit
     modules.soft.launching = lambda _: nullcontext((0, 0))
     modules.soft.planning = lambda _: nullcontext()

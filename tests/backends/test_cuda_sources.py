@@ -59,6 +59,7 @@ SAMPLES = _curves(
 )
 CODES = ("unsigned char", "unsigned short", "unsigned int")
 CORNERS = "1,17,5,85,3,51,15,255"
+PROJECTED = {"REAL": ("float", "double"), "AXES": (1, 2, 3), "IMAGES": (1, 8), "THREADS": (128,)}
 SOFT = {"SUPER": (0, 1), **BLOCK}
 CASES = {
     "pairs2d": PAIRS + MASKED + TILED + STEPPED,
@@ -146,9 +147,8 @@ CASES = {
     "soft_shapes": [{"REAL": ("float", "double"), "THREADS": (256,)}],
     "soft_transform": [{"REAL": ("float",), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_simplices": [{"REAL": ("float", "double"), "THREADS": (128,)}],
-    "soft_project": [
-        {"REAL": ("float", "double"), "AXES": (1, 2, 3), "IMAGES": (1, 8), "THREADS": (128,)}
-    ],
+    "soft_project": [PROJECTED],
+    "soft_by_points": [PROJECTED | {"PARTS": (1, 4)}],
     "stars": [
         {"LANES": (1, 8, 32), "PACKED": (0,), "THREADS": (256,)},
         {"LANES": (32,), "PACKED": (1,), "THREADS": (256,)},

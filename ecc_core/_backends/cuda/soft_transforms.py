@@ -14,7 +14,7 @@ from ecc_core._arithmetic import ceil_div
 from ecc_core._backends.cuda import programs, soft, soft_parameters, soft_plans
 from ecc_core._backends.cuda.arrays import element_of
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors
 from ecc_core._backends.soft import Projected
 
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
@@ -25,6 +25,8 @@ MOST_CHUNKS = 64  # The most chunks of points, of which each has its own sums of
 MOST_SUMMED_CHUNKS = 8  # As kMostChunks: the most chunks whose sums are added up by the last block.
 MOST_POINT_CHUNKS = 256  # As many blocks as keep a device busy, in four orthants.
 MOST_IMAGES = 8  # The most images for which a block computes steps once.
+BUSY_BLOCKS = 4  # Fewer blocks on a multiprocessor mostly wait.
+SHARING = 4  # The threads that share a point where there are fewer.
 
 
 def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
@@ -221,7 +223,7 @@ def plan_projection(
     levels: int,
     by_image: bool,
     has_totals: bool,
-    _device: int,
+    device: int,
 ) -> Projection:
     """Return the launches for weights (images, orthants, *grid).
 
@@ -235,14 +237,18 @@ def plan_projection(
     together = min(MOST_IMAGES, 1 << (images - 1).bit_length())
     groups = ceil_div(images, together)
     chunk, chunks = _chunks(points, MOST_CHUNKS)
+    sharing = 1
     point_chunk, point_chunks = _chunks(points, MOST_POINT_CHUNKS)
+    if point_chunks * orthants * groups < BUSY_BLOCKS * processors(device):
+        sharing = SHARING
+        point_chunk, point_chunks = _chunks(points, MOST_POINT_CHUNKS, THREADS // sharing)
     rows = point_chunks * (images if by_image else groups)
     sizes = {"points": points, "grid": [*grid, *[0] * (3 - axes)], "chunk": chunk}
     counts = {"images": images, "directions_count": vectors, "levels_count": levels}
     struct = POINTS(**sizes, **counts)
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes, "IMAGES": together}
 
     def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
-        macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes, "IMAGES": together}
         return plan_call("soft_project", name, macros, blocks, THREADS, arguments)
 
     def total(parts: int, size: int, summands: int) -> Call:
@@ -255,7 +261,8 @@ def plan_projection(
     totals = soft_plans.TOTALS(images=images * vectors, levels=levels, blocks=sums)
     behind = ceil_div(sums, point_chunks * orthants)  # The blocks along z that write totals.
     grid_of_points = point_chunks, orthants, groups + behind
-    numbers = np.int32(point_chunk), np.int32(by_image), totals
+    given = struct, 0, 0, 0, np.int32(point_chunk), np.int32(by_image), totals
+    name = "soft_by_points"
     return Projection(
         size,
         3 * chunks * size,
@@ -263,13 +270,13 @@ def plan_projection(
         rows,
         tickets,
         plan("soft_project", (chunks, vectors, groups), struct, 0, 0, PROJECTED()),
-        plan("soft_by_points", grid_of_points, struct, 0, 0, 0, *numbers),
+        plan_call(name, name, {**macros, "PARTS": sharing}, grid_of_points, THREADS, given),
         total(3, size, chunks),
         total(1, images * vectors * axes, point_chunks),
     )
 
 
-def _chunks(points: int, most: int) -> tuple[int, int]:
-    """Return the points of a chunk, and the number of chunks."""
-    chunk = THREADS * ceil_div(points, THREADS * most)
+def _chunks(points: int, most: int, at_once: int = THREADS) -> tuple[int, int]:
+    """Return the points of a chunk, of which a block takes some at once, and the chunks."""
+    chunk = at_once * ceil_div(points, at_once * most)
     return chunk, ceil_div(points, chunk)

@@ -152,17 +152,21 @@ def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
 @pytest.mark.parametrize(
     ("shape", "learned", "projections", "backward"),
     [
-        ((2, 5, 5, 7), (True,) * 4, 1, ["soft_project", "soft_transform"]),
-        ((3, 4, 5), (False, True, False, True), 1, ["soft_project", "soft_parameters"]),
-        ((3, 4, 5), (True, False, False, False), 1, ["soft_project", "soft_orthants"]),
+        ((2, 5, 5, 7), (True,) * 4, 1, ["soft_by_points", "soft_transform"]),
+        ((3, 4, 5), (False, True, False, True), 1, ["soft_by_points", "soft_parameters"]),
+        ((3, 4, 5), (True, False, False, False), 1, ["soft_by_points", "soft_orthants"]),
         ((1, 1, 33, 34), (False, False, True, False), 2, ["soft_levels"]),
     ],
 )
-def test_fused_transforms_equal_operators(soft, shape, learned, projections, backward):
+@pytest.mark.parametrize("busy_blocks", [0, 1000], ids=["one thread a point", "several"])
+def test_fused_transforms_equal_operators(
+    soft, monkeypatch, shape, learned, projections, backward, busy_blocks
+):
     """The last two or three axes are spatial; there are strides, and a direction is not unit.
 
     The sums of many chunks of points are added up by a launch of their own.
     """
+    monkeypatch.setattr(soft.soft_transforms, "BUSY_BLOCKS", busy_blocks)
     ndim = 2 if len(shape) == 4 else 3
     directions = (torch.eye(ndim) - 0.3) * torch.arange(1, ndim + 1)
     tensors = drawn(shape).transpose(-1, -2), directions, torch.linspace(-3, 3, 5)

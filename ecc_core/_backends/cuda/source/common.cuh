@@ -37,9 +37,17 @@ ECC_DEVICE int first_failing(int count, const Passes& passes) {
 }
 
 // Returns a quotient. Numbers below 2^32 are divided in 32 bits, which takes a quarter of the time.
-ECC_DEVICE long long quotient(long long number, int by) {
-    if (number >> 32) return number / by;
+ECC_DEVICE long long quotient(long long number, long long by) {
+    if ((number | by) >> 32) return number / by;
     return (unsigned)number / (unsigned)by;
+}
+
+// Returns the remainder of an index by a size; the quotient replaces the index.
+ECC_DEVICE int split_off(long long& index, int size) {
+    const long long rest = quotient(index, size);
+    const int own = (int)(index - rest * size);
+    index = rest;
+    return own;
 }
 
 // Writes at `answer` whether any thread saw something; called by every thread at its end. With a `ticket`,

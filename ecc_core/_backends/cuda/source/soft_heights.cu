@@ -12,8 +12,7 @@ struct Grid {
     ECC_DEVICE void places(long long point, Real* at) const {
 #pragma unroll
         for (int axis = kAxes - 1; axis >= 0; --axis) {
-            const int index = point % sides[axis];
-            point /= sides[axis];
+            const int index = split_off(point, sides[axis]);
             at[axis] = (Real)(index - (sides[axis] - 1) / 2.0);
         }
     }
@@ -41,7 +40,7 @@ extern "C" __global__ void soft_add_heights(const Grid grid, const Real* image, 
 ECC_DEVICE void write_total(const Grid& grid, long long index, const Real* gradients, Real* out,
                             int count) {
     if (index >= grid.images * grid.points) return;
-    const long long image = index / grid.points, point = index % grid.points;
+    const long long image = quotient(index, grid.points), point = index - image * grid.points;
     double total = 0;
     for (int k = 0; k < count; ++k) total += gradients[(image * count + k) * grid.points + point];
     out[index] = (Real)total;

@@ -13,7 +13,30 @@ struct Upstream {
         const long long group = image / positions;
         return data[group * by_group + j * by_level + image % positions * by_position];
     }
+    // Returns the same where there is one position, without a division, which takes most of the time.
+    ECC_DEVICE float get_single(int image, int j) const {
+        return data[image * by_group + j * by_level];
+    }
 };
+
+constexpr int kReadAtOnce = 8;
+
+// Returns the sum of summand(i) for i from 0 to count, in order. Several are read before they are added, or
+// each addition would wait for memory.
+template <class Summand>
+ECC_DEVICE double sum_in_order(int count, const Summand& summand) {
+    double sum = 0;
+    int i = 0;
+    for (; i + kReadAtOnce <= count; i += kReadAtOnce) {
+        double read[kReadAtOnce];
+#pragma unroll
+        for (int k = 0; k < kReadAtOnce; ++k) read[k] = summand(i + k);
+#pragma unroll
+        for (int k = 0; k < kReadAtOnce; ++k) sum += read[k];
+    }
+    for (; i < count; ++i) sum += summand(i);
+    return sum;
+}
 
 // The gradients of thresholds and sharpness, which are summed over the images in a fixed order, or those of
 // the parameters from which they follow.
@@ -44,17 +67,29 @@ struct Totals {
         }
     }
 
+    // Returns the sum of upstream gradients times derivatives at a level, over the images of a warp.
+    ECC_DEVICE double sum_over_images(const float* derivatives, int j, int warp, int warps) const {
+        const int count = warp < images ? (images - warp - 1) / warps + 1 : 0;
+        const auto derivative = [&](int image) {
+            return (double)derivatives[(long long)image * levels + j];
+        };
+        if (upstream.positions == 1)
+            return sum_in_order(count, [&](int i) {
+                const int image = warp + i * warps;
+                return (double)upstream.get_single(image, j) * derivative(image);
+            });
+        return sum_in_order(count, [&](int i) {
+            const int image = warp + i * warps;
+            return (double)upstream.get(image, j) * derivative(image);
+        });
+    }
+
     // Writes the gradients of 32 levels.
     ECC_DEVICE void write_by_level(int part) const {
         __shared__ double sums[32][33];
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
         const int j = 32 * part + lane;
-        double sum = 0.0;
-#pragma unroll 4
-        for (int image = warp; image < images; image += warps)
-            if (j < levels)
-                sum +=
-                    (double)upstream.get(image, j) * (double)slopes[(long long)image * levels + j];
+        double sum = j < levels ? sum_over_images(slopes, j, warp, warps) : 0;
         sums[warp][lane] = sum;
         __syncthreads();
         if (warp || j >= levels) return;
@@ -66,10 +101,7 @@ struct Totals {
         __shared__ double sums[32];
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
         double sum = 0.0;
-        for (int image = warp; image < images; image += warps)
-            for (int j = lane; j < levels; j += 32)
-                sum +=
-                    (double)upstream.get(image, j) * (double)spreads[(long long)image * levels + j];
+        for (int j = lane; j < levels; j += 32) sum += sum_over_images(spreads, j, warp, warps);
         sum = warp_sum(sum);
         if (lane == 0) sums[warp] = sum;
         __syncthreads();

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     long long total = 1;  // The number of windows that have the point.
 #pragma unroll
     for (int axis = kAxes - 1; axis >= 0; --axis) {
-        at[axis] = grid.split(index, grid.sides[axis]) + grid.before[axis];
+        at[axis] = split_off(index, grid.sides[axis]) + grid.before[axis];
         const int least = at[axis] - grid.side + 1;
         first[axis] = least > 0 ? (least + grid.stride - 1) / grid.stride : 0;
         last[axis] = at[axis] < 0 ? -1 : min(at[axis] / grid.stride, grid.positions[axis] - 1);
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         int chosen[kAxes];
 #pragma unroll
         for (int axis = kAxes - 1; axis >= 0; --axis)
-            chosen[axis] = first[axis] + grid.split(rest, last[axis] - first[axis] + 1);
+            chosen[axis] = first[axis] + split_off(rest, last[axis] - first[axis] + 1);
 #pragma unroll
         for (int axis = 0; axis < kAxes; ++axis) {
             window = window * grid.positions[axis] + chosen[axis];

@@ -10,23 +10,15 @@ struct WindowGrid {
     int before[4];               // How far the first window begins before the image.
     int side, stride;            // The side of windows, and the distance from window to window.
 
-    // Returns the remainder of an index by a size; the quotient replaces the index.
-    static ECC_DEVICE int split(long long& index, int size) {
-        const long long rest = index / size;
-        const int own = (int)(index - rest * size);
-        index = rest;
-        return own;
-    }
-
     // Replaces the index of a point of windows (images, positions, side to the power of the axes) by that
     // of the point of the images. Returns whether there is one.
     ECC_DEVICE bool find_point(long long& index) const {
         int at[kAxes];
 #pragma unroll
-        for (int axis = kAxes - 1; axis >= 0; --axis) at[axis] = split(index, side);
+        for (int axis = kAxes - 1; axis >= 0; --axis) at[axis] = split_off(index, side);
 #pragma unroll
         for (int axis = kAxes - 1; axis >= 0; --axis)
-            at[axis] += split(index, positions[axis]) * stride - before[axis];
+            at[axis] += split_off(index, positions[axis]) * stride - before[axis];
         bool inside = true;
 #pragma unroll
         for (int axis = 0; axis < kAxes; ++axis) {
