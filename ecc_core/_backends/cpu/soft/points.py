@@ -244,6 +244,15 @@ def _gather(values, weights, near, middle, farthest, places, buffer):
     buffer[1:, count:full] = 0
 
 
+@kernel(error_model="numpy", fastmath={"reassoc", "nsz"})
+def _total(weights, count):
+    """Return the sum of the weights of points, by vectors and in double precision."""
+    total = 0.0
+    for p in range(count):
+        total += weights[p]
+    return total
+
+
 @kernel(error_model="numpy")
 def add_sums(given, part, order, buffer, results, upstream, out):
     """Add to curves and their derivatives by levels and sharpness, or to the gradients of points.
@@ -283,14 +292,14 @@ def add_sums(given, part, order, buffer, results, upstream, out):
                 last = ranges[cell, 1]
                 begin = begins[cell]
                 count = near.size
-                total = 0.0
-                for i in range(count):
-                    total += own_weights[near[i]]
-                entered[last] += total
-                if count == 0 or first == last:
+                if count == 0 or (first == last and results is None):
                     continue
                 full = whole_vectors(count)
                 _gather(own, own_weights, near, middles[cell], farthest, exact, buffer)
+                if results is not None:
+                    entered[last] += _total(buffer[1], full)
+                if first == last:
+                    continue
                 exponentials(exact, sharpness, powers, buffer[0], full)
                 if results is not None:
                     for j in range(first, last):
