@@ -48,18 +48,18 @@ def measure(case: Case, against: tuple[Callable[[int], Any], int] | None) -> dic
     """Return the times of a case and of the call it is compared with, both with one worker."""
     one_thread = partial(case.call, 1)
     one_thread()
-    one = paved = float("inf")
+    one = fastest = float("inf")
     for _ in range(TURNS):
         one = min(one, thread_time(one_thread))
         if against is not None:
-            paved_call, _ = against
-            paved = min(paved, thread_time(partial(paved_call, 1)))
+            fastest_call, _ = against
+            fastest = min(fastest, thread_time(partial(fastest_call, 1)))
     entry: dict[str, Any] = {"case": case.name, "ms": one * 1e3, "bar": case.bar}
     if against is None:
         entry |= {"unit": "us", "value": one * 1e6}
     else:
-        paved /= against[1]
-        entry |= {"unit": "x", "of": case.measure, "value": one / case.points / paved}
+        fastest /= against[1]
+        entry |= {"unit": "x", "of": case.measure, "value": one / case.points / fastest}
         entry["ns"] = one / case.points * 1e9
     met = case.bar is None or entry["value"] <= case.bar
     entry["cause"] = "" if met else case.cause

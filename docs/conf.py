@@ -52,17 +52,17 @@ html_math_renderer = "mathml"
 myst_heading_anchors = 3
 
 autosummary_generate = True
-default_role = "autolink"  # `name` links to what it names, if that is in the reference
+default_role = "autolink"  # It links `name` to what it names, if that is in the reference.
 autodoc_typehints = "none"
 numpydoc_xref_param_type = True
-numpydoc.xref.DEFAULT_LINKS.clear()  # they point to the sites of other projects
+numpydoc.xref.DEFAULT_LINKS.clear()  # They point to the sites of other projects.
 PUBLIC = (
     "ecc_core",
     *(f"ecc_core.{name}" for name in ("dask", "errors", "features", "io", "results")),
 )
 numpydoc_xref_aliases = {
     name: f"{module}.{name}"
-    for module in reversed(PUBLIC)  # a name belongs to the first module that has it
+    for module in reversed(PUBLIC)  # A name belongs to the first module that has it.
     for name in importlib.import_module(module).__all__
 }
 numpydoc_xref_ignore = "all"
@@ -81,7 +81,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
 }
-suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold objects that are not pickled
+# The settings of sphinx-gallery hold objects that cannot be pickled.
+suppress_warnings = ["config.cache"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "napari-ecc"

@@ -25,7 +25,7 @@ volume = viewer.add_image(np.random.default_rng(0).random((20, 40, 50)))
 live()
 volume.visible = False
 live()
-if "--current" in sys.argv:  # what napari could do before it deletes
+if "--current" in sys.argv:  # napari could do this before it deletes.
     for window in QApplication.topLevelWidgets():
         for canvas in window.findChildren(QOpenGLWidget):
             canvas.makeCurrent()

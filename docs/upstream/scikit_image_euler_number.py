@@ -29,7 +29,7 @@ def euler_curve(image, thresholds, connectivity=None):
         for axis, long in enumerate(extent):
             low = (slice(None),) * axis + (slice(None, -1),)
             high = (slice(None),) * axis + (slice(1, None),)
-            if cubes and long:  # the cubes themselves, without those of the padding
+            if cubes and long:  # These are the cubes themselves, without those of the padding.
                 cells = cells[low][high]
             elif cubes:
                 cells = np.minimum(cells[low], cells[high])

@@ -64,7 +64,7 @@ class Levels(NamedTuple):
         if self.step is None:
             return by_values
         by_gaps = by_values[::-1].cumsum()[::-1] * self.step
-        rates = np.exp(-np.logaddexp(-self.free, 0))  # of softplus
+        rates = np.exp(-np.logaddexp(-self.free, 0))  # The derivative of softplus is a sigmoid.
         rates[:1] = 1
         found: Floats = by_gaps * rates
         return found

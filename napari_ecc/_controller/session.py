@@ -83,7 +83,7 @@ def remove_added(viewer: Any, added: Iterable[Any], selected: set[Any]) -> None:
     """
     layers = viewer.layers
     gone = [layer for layer in added if layer in layers]
-    if not gone:  # the user has removed them, and selected since
+    if not gone:  # The user has removed them, and may have selected others since.
         return
     layers.selection = (selected & set(layers)).difference(gone)
     with layers.batched_update():

@@ -23,7 +23,8 @@ def volume():
     image[RING] = 180
     image[THROUGH] = 30
     image[BALL] = 150
-    image[2:9, 9:14, 5] = 60  # the ball merges with the box at 60, the ring at 50
+    # Bridges let the ball merge with the box at 60, and the ring at 50.
+    image[2:9, 9:14, 5] = 60
     image[3, 5, 9:14] = 50
     return image
 

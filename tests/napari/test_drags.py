@@ -35,11 +35,12 @@ def dragged(panel):
 def test_the_window_is_not_laid_out_anew_while_numbers_change(explorer, qtbot):
     _, panel = explorer(smooth(40, 40), show=True)
     settle(qtbot, panel)
-    dragged(panel)  # whatever is laid out late
+    dragged(panel)  # Some widgets are laid out late, in the first drag.
     layouts = Layouts(panel)
     assert dragged(panel) > 8
     assert layouts.count == 0
-    panel.offer_least.visible = not panel.offer_least.visible  # what does need another layout
+    # A row that is shown or hidden needs another layout, which is noticed.
+    panel.offer_least.visible = not panel.offer_least.visible
     qtbot.waitUntil(lambda: layouts.count > 0)
 
 

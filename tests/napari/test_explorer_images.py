@@ -149,7 +149,7 @@ def test_births_at_infinite_values_are_drawn_at_the_ends(explorer, qtbot, superl
         assert low - 10 < x0 < x1 < high + 10
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of napari, of its own layer
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # napari warns of its layer.
 @pytest.mark.parametrize("low", [-1.0, 1.0], ids=["both ends", "constant"])
 def test_values_that_are_too_large_to_be_drawn_are_counted(explorer, qtbot, low, messages):
     """pyqtgraph would raise errors; the plots say why they are empty, the numbers are there."""

@@ -114,7 +114,7 @@ def test_layers_of_a_match(open_panel, qtbot):
     settle(qtbot, panel)
     assert len(viewer.layers) == 6
     panel.actions["undo"].native.click()
-    assert panel.actions["copy"].enabled  # what is left was matched, too
+    assert panel.actions["copy"].enabled  # The layers that are left were matched, too.
     panel.actions["undo"].native.click()
     viewer.layers["guess"].data = np.zeros_like(prediction)
     panel.sources["match"].native.click()

@@ -115,7 +115,7 @@ def test_a_threshold_beyond_float32_is_not_drawn(explorer, qtbot, messages):
     said = ["The set cannot be drawn: napari draws values up to 1e+38: divide the data"]
     assert messages == said
     model.threshold = 2e304
-    assert messages == said  # once, not at each move
+    assert messages == said  # It is said once, not at each move.
     assert not overlays(viewer)
     assert model.counts.numbers == (1, 0)
     model.threshold = 0.0
