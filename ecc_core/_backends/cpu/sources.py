@@ -172,6 +172,10 @@ def _copy_box(address, token, strides, extents, out):
         others = rows
         near_step = rows * columns
         far_step = columns
+    # Two short axes whose points follow each other are one that may fill a tile.
+    if far == count * near and far_step == count * near_step:
+        count *= others
+        others = 1
     # Points are one channel of an image with three: with a constant step LLVM shuffles vectors.
     if dx == 3 * token.itemsize:
         for other in range(others):
