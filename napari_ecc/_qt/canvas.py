@@ -19,6 +19,9 @@ LEFT = 56
 BOTTOM = 36
 """Width and height of axes in pixels, so that plots below each other have the same abscissa."""
 MARGIN = 8
+RIGHT = 13
+"""Margin to the right of the axes: numbers at their ends may reach beyond them by `MARGIN`, and are
+drawn a few pixels wider than pyqtgraph takes them for."""
 BEHIND = 180
 """Opacity of the background of texts, of 255."""
 HEIGHT_A_TICK = 24
@@ -122,7 +125,7 @@ class Plot(pg.PlotWidget):
         self.setAntialiasing(True)
         self.hideButtons()
         self.setMenuEnabled(False)
-        self.plotItem.layout.setContentsMargins(0, MARGIN, MARGIN, 2)
+        self.plotItem.layout.setContentsMargins(0, MARGIN, RIGHT, 2)
         self.setLabels(bottom=x_label, left=y_label)
         self._axes["left"].setWidth(LEFT)
         self._axes["bottom"].setHeight(BOTTOM)
@@ -311,7 +314,7 @@ class Plot(pg.PlotWidget):
         self._head.setTextWidth(self.width() - LEFT - MARGIN)
         self._head.setPos(LEFT, 0)
         height = self._head.boundingRect().height() if marks else MARGIN
-        self.plotItem.layout.setContentsMargins(0, math.ceil(height), MARGIN, 2)
+        self.plotItem.layout.setContentsMargins(0, math.ceil(height), RIGHT, 2)
         self.plotItem.layout.activate()
 
     def resizeEvent(self, event: Any) -> None:

@@ -53,6 +53,18 @@ def test_descenders_of_labels_are_not_cut(plot):
     assert axis.label.mapRectToParent(axis.label.boundingRect()).bottom() <= axis.size().height()
 
 
+def test_the_last_number_of_an_axis_is_not_cut(shown):
+    """It reaches beyond the axis, to which napari's style may add some pixels."""
+    widget = CurvePlot("", "")
+    widget.set_lines([Line(np.arange(254.0), np.arange(254) % 7)])
+    shown(widget).resize(360, 250)
+    widget.plotItem.layout.activate()
+    picture = pixels_of(widget)
+    below = picture[round(widget.area().bottom()) + 3 : -3]
+    ink = np.flatnonzero((np.abs(below - below[0, 0]) > 60).any(axis=(0, 2)))
+    assert widget.area().right() < ink.max() < 360 - 4
+
+
 def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
     moved = []
     plot.threshold_moved.connect(moved.append)
