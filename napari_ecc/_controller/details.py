@@ -45,6 +45,10 @@ QUICK = 1 << 20
 """Points of a picture whose births and deaths are found about as quickly as classes are counted."""
 SETTLED = 0.12
 """Seconds after the last move of the threshold until details are computed."""
+IN_MEMORY = (
+    "The histogram and Otsu's threshold are found of data in memory only: load the data, or crop "
+    "them."
+)
 
 
 class Source(NamedTuple):
@@ -292,7 +296,7 @@ class Details:
         def on_step(step: Step) -> None:
             model.histogram = step.value if model.show_histogram else None
             if go_to_otsu and step.value is None:
-                show_info("There is no histogram of data that are not in memory.")
+                show_info(IN_MEMORY)
             elif go_to_otsu:
                 model.threshold = curve.dividing(step.value.otsu)
 

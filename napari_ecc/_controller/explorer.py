@@ -12,11 +12,11 @@ from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
 
 from napari_ecc._controller.curves import Progress, request_of, result_of
-from napari_ecc._controller.details import Details, Source
+from napari_ecc._controller.details import IN_MEMORY, Details, Source
 from napari_ecc._controller.docks import DockController, LayerChoice, Work
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.lasting import Lasting
-from napari_ecc._controller.layers import RESULT_KEY, contrast_limits, selection_of
+from napari_ecc._controller.layers import RESULT_KEY, contrast_limits, is_lazy, selection_of
 from napari_ecc._controller.loading import OF_IMAGES, warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
@@ -60,7 +60,7 @@ class ExplorerController(DockController):
         self._links.add(self._on_region, events.roi)
         self._links.add(self._on_threshold, events.threshold)
         self._links.add(self.details.locate, events.window, events.show_changes)
-        self._links.add(self.details.show_histogram, events.show_histogram)
+        self._links.add(self._on_show_histogram, events.show_histogram)
         self._links.add(self._scale_histogram, events.histogram_log)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self._on_lasting, events.min_persistence, events.classes)
@@ -112,6 +112,13 @@ class ExplorerController(DockController):
             self._of_layers.add(self._follow_histogram, histogram.events.log_scale)
             self._follow_histogram()
         self.request()
+
+    def _on_show_histogram(self, shown: bool) -> None:
+        """Draw the histogram, or say that there is none."""
+        field = self.details.field
+        if shown and field is not None and is_lazy(field.data):
+            show_info(IN_MEMORY)
+        self.details.show_histogram()
 
     @property
     def _napari_histogram(self) -> Any:
@@ -280,6 +287,11 @@ class ExplorerController(DockController):
             layer = self.viewer.add_labels(name=title, features=features, metadata=made, **place)
             if found.table is not None:
                 model.status = f"{counted(len(found.table), 'label')} in “{layer.name}”"
+            elif is_lazy(found.labels):
+                model.status = (
+                    f"“{layer.name}” has one label, as components of data that are not in memory "
+                    "are not told apart: load the data, or crop them."
+                )
 
             undo = partial(remove_added, self.viewer, (layer,), selected)
             self.session.history.add("Make Labels", undo)

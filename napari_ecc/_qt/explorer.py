@@ -235,7 +235,7 @@ class EulerExplorer(Panel):
         if classes is None:
             return 1.0
         known = classes.persistence[np.isfinite(classes.persistence)]
-        step = float(known[0] if known.size else 1) / SLIDER_POSITIONS
+        step = float(known[0] if known.size else 1) / SLIDER_POSITIONS or math.ulp(0.0)
         return step if self._digits else max(1.0, round(step))
 
     def _show_least(self) -> None:

@@ -2,12 +2,15 @@
 
 import time
 
+import dask.array as da
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, overlays, settle, smooth
+from numpy.testing import assert_array_equal
 from processes import run_python
 from qtpy.QtWidgets import QApplication, QLabel
 
+import ecc_core as ecc
 from napari_ecc._workers import PREPARING, Step
 
 CLOSING = """
@@ -123,6 +126,39 @@ def test_a_threshold_beyond_float32_is_not_drawn(explorer, qtbot, messages):
     model.sigma = 1.0
     settle(qtbot, panel)
     assert model.curve.thresholds[-1] > 1e304
+
+
+def test_what_is_not_known_of_data_that_are_not_in_memory(explorer, qtbot, messages):
+    """The histogram and Otsu's threshold, which is said once each; labels are that of the set."""
+    image = smooth(30, 40)
+    data = da.from_array(image, chunks=16)
+    viewer, panel = explorer(data, name="image", contrast_limits=(0, 255))
+    model = panel.model
+    in_memory = "found of data in memory only: load the data, or crop them."
+    panel.form["show_histogram"].value = True
+    settle(qtbot, panel)
+    panel.controller.refresh()
+    settle(qtbot, panel)
+    panel.jumps["otsu"].native.click()
+    settle(qtbot, panel)
+    assert [message.endswith(in_memory) for message in messages] == [True, True]
+    model.threshold = 128.0
+    assert model.counts.numbers[0] > 1
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    assert model.status.startswith("“image ≥ 128” has one label, as components of data")
+    assert_array_equal(np.asarray(viewer.layers["image ≥ 128"].data), image >= 128)
+
+
+def test_values_may_be_subnormal(explorer, qtbot):
+    """The step of the slider of the persistence would be zero."""
+    image = smooth(20, 30) * 5e-324
+    _, panel = explorer(image, contrast_limits=(0, 1))
+    qtbot.waitUntil(lambda: panel.model.classes is not None, timeout=TIMEOUT)
+    panel.model.threshold = t = float(np.median(image))
+    assert panel.model.counts.numbers == ecc.betti_numbers(image >= t)
+    panel.model.min_persistence = 5e-324
+    assert panel.model.counts.numbers == ecc.betti_numbers(image >= t)
 
 
 def test_what_went_wrong_is_one_line_with_its_trace(explorer, qtbot, monkeypatch):
