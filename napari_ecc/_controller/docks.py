@@ -11,6 +11,7 @@ from psygnal import Signal
 from napari_ecc._controller.layers import (
     Part,
     is_lazy,
+    levels_of,
     names_of,
     part_in_words,
     part_of,
@@ -306,7 +307,9 @@ class DockController:
         have events of their own. Data that are not in memory, or of several resolutions, are left
         out: napari draws them whenever the camera moves, and to compute them again takes a while.
         """
-        if getattr(layer, "multiscale", False) or is_lazy(layer.data) or problem_with(layer):
+        if getattr(layer, "multiscale", False) or problem_with(layer):
+            return
+        if is_lazy(levels_of(layer)[0]):
             return
 
         def state() -> tuple[Any, ...]:

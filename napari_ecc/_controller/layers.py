@@ -1,6 +1,7 @@
 """Parts of layers, the parts of other layers that lie there, and regions of interest."""
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -91,7 +92,16 @@ def problem_with(layer: Any) -> str:
 
 def levels_of(layer: Any) -> list[Any]:
     """Return a layer's data at each resolution, the finest first."""
-    return list(layer.data) if getattr(layer, "multiscale", False) else [layer.data]
+    levels = list(layer.data) if getattr(layer, "multiscale", False) else [layer.data]
+    return [_without_labels(level) for level in levels]
+
+
+def _without_labels(array: Any) -> Any:
+    """Return the array in one of xarray, of which dask does not know what it is."""
+    xarray = sys.modules.get("xarray")
+    if xarray is not None and isinstance(array, xarray.DataArray):
+        return array.data
+    return array
 
 
 def is_lazy(array: Any) -> bool:

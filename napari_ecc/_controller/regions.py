@@ -16,7 +16,7 @@ from skimage.util import map_array
 from napari_ecc._controller.choice import labels_at_chosen
 from napari_ecc._controller.docks import PLACE_EVENTS, DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
-from napari_ecc._controller.layers import Part, fitting_level, is_lazy, selection_of
+from napari_ecc._controller.layers import Part, fitting_level, is_lazy, levels_of, selection_of
 from napari_ecc._controller.loading import load, warm
 from napari_ecc._controller.measuring import (
     classes_of,
@@ -385,7 +385,7 @@ class RegionController(DockController):
 
 def _checksum(layer: Any) -> int:
     """Return a checksum of the data of a layer; 0 if that would take long."""
-    data = layer.data
+    data = levels_of(layer)[0]
     if getattr(layer, "multiscale", False) or is_lazy(data) or data.size > MOST_CHECKED:
         return 0
     return zlib.crc32(np.ascontiguousarray(data).view(np.uint8).data)

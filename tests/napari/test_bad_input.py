@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+import xarray as xr
 from napari.layers import Image, Labels, Points, Shapes, Surface, Tracks, Vectors
 from numpy.testing import assert_array_equal
 from skimage.measure import euler_number
@@ -46,6 +47,8 @@ RIGHT = {
     "some NaN": lambda: image(PARTLY),
     "constant": lambda: image(np.full((5, 7), 3, np.uint8)),
     "one point": lambda: image(np.full((1, 1), 3, np.uint8), contrast_limits=(0, 9)),
+    "xarray": lambda: image(xr.DataArray(VALUES)),
+    "xarray of dask": lambda: image(xr.DataArray(da.from_array(VALUES, chunks=3))),
     "dask": lambda: image(da.from_array(VALUES, chunks=3)),
     "multiscale": lambda: image([VALUES, VALUES[::2, ::2]], multiscale=True),
     "labels": lambda: Labels(VALUES.astype(int)),
