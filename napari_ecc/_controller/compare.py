@@ -70,11 +70,19 @@ class CompareController(DockController):
         return (*super().works, Work(self.matcher.runner, "Matching …", self.matcher.match))
 
     def add_layers(self) -> None:
-        """Add the curves of the selected layers; of all images if fewer than two are selected."""
+        """Add the curves of the selected layers; of all images if fewer than two are selected.
+
+        Or of all labels where there are no images.
+        """
         own = [self.viewer.layers[name] for name in names_of(self.viewer, Image, Labels)]
         chosen = [layer for layer in own if layer in self.viewer.layers.selection]
-        layers = chosen if len(chosen) > 1 else [at for at in own if isinstance(at, Image)]
-        layers = [layer for layer in layers if not problem_with(layer)]
+        images = [layer for layer in own if isinstance(layer, Image)]
+        wanted_layers = chosen if len(chosen) > 1 else images or own
+        problems = [problem_with(layer) for layer in wanted_layers]
+        if problems and all(problems):
+            self.model.status = problems[0]
+            return
+        layers = [at for at, problem in zip(wanted_layers, problems, strict=True) if not problem]
         parts = [self.part_in_view(layer) for layer in layers]
         options = self.session.explorer.options
         wanted = {
