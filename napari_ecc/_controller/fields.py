@@ -191,7 +191,8 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
     low = float(curve.thresholds[0])
     high = float(curve.thresholds[-1])
     whole = field.data.dtype.kind in "biu" and high - low < BINS
-    edges = np.arange(low, high + 2) - 0.5 if whole else evenly(low, max(high, low + 1), BINS + 1)
+    end = high if low < high else low + 1  # A single threshold is given a bin to the right of it.
+    edges = np.arange(low, high + 2) - 0.5 if whole else evenly(low, end, BINS + 1)
     counts = np.histogram(values.astype(np.float64, copy=False), edges)[0]
     if not counts.any():
         yield Step(None)

@@ -244,6 +244,18 @@ def test_histogram_and_otsu(dtype):
     assert step.value is None
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 0.5])
+def test_histograms_of_a_narrow_range_have_all_bins(scale):
+    """Ranges below 1, as those of normalized images, are divided into as many bins as others."""
+    from skimage.filters import threshold_otsu
+
+    image = np.concatenate([VOLUME, VOLUME + 120]) * scale / 160
+    curve = Curve(np.linspace(image.min(), image.max(), 256), np.zeros(256, int), True)
+    (step,) = compute_histogram(Field(image, None), curve)
+    assert step.value.edges[-1] == image.max()
+    assert step.value.otsu == pytest.approx(threshold_otsu(image), rel=1e-9, abs=0)
+
+
 def test_a_cancelled_curve_is_resumed_where_it_was():
     """Blocks that are known are not read again, and the curve is that of all blocks."""
     read = []
