@@ -5,12 +5,14 @@ For small images most nodes of autograd take longer than the numbers that they c
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from ecc_core._backends.cpu.soft.image_windows import ImageWindows
 from ecc_core._backends.cpu.soft.sums import Sums
@@ -19,16 +21,19 @@ from ecc_core._backends.soft import LayerParameters
 from ecc_core._torch.host_coefficients import as_points, coefficients_of_points
 from ecc_core._torch.host_parameters import (
     Levels,
+    Vectors,
     are_alike,
     as_gradient,
     check_levels,
     doubles,
     sharpness_of,
 )
+from ecc_core._torch.host_transforms import places_of
 from ecc_core._torch.layer_operators import layer_by_operators
 from ecc_core._torch.operators import gradients_in_torch
 from ecc_core._torch.routes import is_plain
 from ecc_core._torch.threads import threads
+from ecc_core._torch.transform import add_heights
 
 Array = NDArray[Any]
 
@@ -39,6 +44,7 @@ class _Options(NamedTuple):
     n_spatial: int
     connectivity: int
     superlevel: bool
+    spacing: tuple[float, ...]
     cut: Cut | None
 
     @property
@@ -59,17 +65,16 @@ def layer_curves(
 ) -> Tensor | None:
     """Return the curves of `SoftCurves.layer_curves`, or None if operators must compute them.
 
-    These compute curves along directions, of images without points, of tensors of several dtypes,
-    and of a step with a gradient.
+    These compute curves of images without points, of tensors of several dtypes, and of a step with
+    a gradient.
     """
-    levels, step, log_sharpness, directions, _ = parameters
-    tensors = image, levels, step, log_sharpness
-    if directions is not None or not are_alike(tensors):
+    levels, step, *_ = parameters
+    if not are_alike((image, *parameters)):
         return None
     if (step is not None and step.requires_grad) or 0 in (*image.shape, levels.shape[0]):
         return None
-    options = _Options(n_spatial, connectivity, superlevel, cut)
-    found: Tensor = _Curves.apply(*tensors, options)  # type: ignore[no-untyped-call]
+    options = _Options(n_spatial, connectivity, superlevel, spacing, cut)
+    found: Tensor = _Curves.apply(image, *parameters, options)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -77,73 +82,98 @@ class _Curves(torch.autograd.Function):
     """The function of `layer_curves`."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        image: Tensor,
-        free: Tensor,
-        step: Tensor | None,
-        log_sharpness: Tensor,
-        options: _Options,
-    ) -> Tensor:
-        levels = Levels.of(free, step)
-        sharpness = sharpness_of(log_sharpness, is_logarithm=True)
+    def forward(ctx: Any, image: Tensor, *others: Any) -> Tensor:
+        *given, options = others
+        parameters = LayerParameters(*given)
+        levels = Levels.of(parameters.levels, parameters.step)
+        sharpness = sharpness_of(parameters.log_sharpness, is_logarithm=True)
         check_levels(levels.values, sharpness, "thresholds")
-        values = _values(image, options)
+        values = _values(image, parameters, options)
         weights = coefficients_of_points(values, options.connectivity)
         found = _sums(values, weights, levels, sharpness, options).curves()
         curves, slopes, spreads = found.astype(values.dtype)
         kept = map(torch.from_numpy, (values, weights, slopes, spreads))
-        ctx.save_for_backward(image, free, step, log_sharpness, *kept)
+        ctx.save_for_backward(image, *parameters, *kept)
         ctx.numbers = levels, sharpness
         ctx.options = options
-        return _arranged(torch.from_numpy(curves), image.shape, options)
+        return _arranged(torch.from_numpy(curves), image.shape, parameters, options)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        *tensors, kept, weights, slopes, spreads = ctx.saved_tensors
+        image, *given, values, weights, slopes, spreads = ctx.saved_tensors
         options: _Options = ctx.options
-        image, free, _, log_sharpness = tensors
-        wanted = ctx.needs_input_grad[: len(tensors)]
+        parameters = LayerParameters(*given)
+        tensors: tuple[Any, ...] = image, *parameters
+        needs = ctx.needs_input_grad
         if not is_plain(gradient):
             with torch.enable_grad():
-                curves = _by_operators(options, *tensors)
-            return *gradients_in_torch(curves, tensors, wanted, gradient), None
+                curves = layer_by_operators(image, parameters, **options._asdict())
+            return *gradients_in_torch(curves, tensors, needs[: len(tensors)], gradient), None
+        wanted = LayerParameters(*needs[1 : len(tensors)])
         levels, sharpness = ctx.numbers
         upstream = doubles(_by_image(gradient, options, slopes.shape[1]))
-        by_image = by_free = by_log_sharpness = None
-        if wanted[0]:
-            values = kept.numpy()
-            sums = _sums(values, weights.numpy(), levels, sharpness, options)
-            by_values = sums.gradients(-options.sign * upstream, double=False)
-            by_image = _of_images(by_values.reshape(values.shape), image, options)
-        if wanted[1]:
+        by_image = None
+        found = dict.fromkeys(LayerParameters._fields)
+        if needs[0] or wanted.directions or wanted.log_scales:
+            sums = _sums(values.numpy(), weights.numpy(), levels, sharpness, options)
+            by_values = sums.gradients(-options.sign * upstream, double=False).reshape(values.shape)
+            by_image = _of_images(by_values, image, options) if needs[0] else None
+            if parameters.directions is not None:
+                found |= _of_directions(by_values, image, parameters, options)
+        if wanted.levels:
             by_levels = (upstream * slopes.numpy()).sum(0) * options.sign
-            by_free = as_gradient(levels.gradients(by_levels), free)
-        if wanted[3]:
+            found["levels"] = as_gradient(levels.gradients(by_levels), parameters.levels)
+        if wanted.log_sharpness:
             by_sharpness = np.vdot(upstream, spreads.numpy()) * sharpness
-            by_log_sharpness = as_gradient(by_sharpness, log_sharpness)
-        return by_image, by_free, None, by_log_sharpness, None
+            found["log_sharpness"] = as_gradient(by_sharpness, parameters.log_sharpness)
+        return by_image, *found.values(), None
 
 
-def _values(image: Tensor, options: _Options) -> Array:
-    """Return values (batch, *spatial) of sublevel filtrations: of images, or of their windows."""
+def _values(image: Tensor, parameters: LayerParameters, options: _Options) -> Array:
+    """Return values (batch, *spatial) of sublevel filtrations.
+
+    They are those of images, of their windows, or of images with heights along each direction.
+    """
     spatial = image.shape[image.dim() - options.n_spatial :]
+    if options.cut is not None:
+        images = image.reshape(-1, *spatial).numpy()
+        windows = ImageWindows(options.cut, threads()).values(images, options.sign)
+        return windows.reshape(-1, *windows.shape[1 + options.n_spatial :])
+    directions, log_scales = parameters.directions, parameters.log_scales
+    if directions is not None and log_scales is not None:
+        image = add_heights(image, normalize(directions, dim=-1), log_scales.exp(), options.spacing)
     images = image.reshape(-1, *spatial).numpy()
-    if options.cut is None:
-        return np.ascontiguousarray(-images if options.superlevel else images)
-    windows = ImageWindows(options.cut, threads()).values(images, options.sign)
-    return windows.reshape(-1, *windows.shape[1 + options.n_spatial :])
+    return np.ascontiguousarray(-images if options.superlevel else images)
 
 
 def _of_images(by_values: Array, image: Tensor, options: _Options) -> Tensor:
     """Return the gradients of images by those of `_values`, but for the sign."""
-    if options.cut is not None:
-        spatial = image.shape[image.dim() - options.n_spatial :]
-        images = image.numel() // int(np.prod(spatial))
-        windows = by_values.reshape(images, *options.cut.positions, *by_values.shape[1:])
-        shape = images, *spatial
-        by_values = ImageWindows(options.cut, threads()).gradients(windows, shape)
-    return as_gradient(by_values, image)
+    spatial = image.shape[image.dim() - options.n_spatial :]
+    images = image.numel() // math.prod(spatial)
+    if options.cut is None:
+        return as_gradient(by_values.reshape(images, -1, *spatial).sum(1), image)
+    windows = by_values.reshape(images, *options.cut.positions, *by_values.shape[1:])
+    found = ImageWindows(options.cut, threads()).gradients(windows, (images, *spatial))
+    return as_gradient(found, image)
+
+
+def _of_directions(
+    by_values: Array, image: Tensor, parameters: LayerParameters, options: _Options
+) -> dict[str, Tensor]:
+    """Return the gradients of directions and of their scales by those of `_values`."""
+    directions, log_scales = parameters.directions, parameters.log_scales
+    assert directions is not None
+    assert log_scales is not None
+    spatial = tuple(image.shape[image.dim() - options.n_spatial :])
+    by_heights = by_values.reshape(-1, len(directions), math.prod(spatial)).sum(0, dtype=np.float64)
+    by_vectors = by_heights @ places_of(spatial).T * options.spacing
+    vectors = Vectors.along(directions)
+    scales = np.exp(doubles(log_scales))[:, None]
+    by_scales = (by_vectors * vectors.units).sum(1, keepdims=True)
+    return {
+        "directions": as_gradient(vectors.gradients(by_vectors * scales), directions),
+        "log_scales": as_gradient(by_scales * scales, log_scales),
+    }
 
 
 def _sums(
@@ -158,9 +188,13 @@ def _sums(
     )
 
 
-def _arranged(curves: Tensor, shape: torch.Size, options: _Options) -> Tensor:
+def _arranged(
+    curves: Tensor, shape: torch.Size, parameters: LayerParameters, options: _Options
+) -> Tensor:
     """Return curves (batch, n) in the order in which the layer returns them."""
     lead = shape[: len(shape) - options.n_spatial]
+    if parameters.directions is not None:
+        return curves.view(*lead, len(parameters.directions), -1)
     if options.cut is None:
         return curves.view(*lead, -1)
     positions = options.cut.positions
@@ -173,16 +207,3 @@ def _by_image(gradient: Tensor, options: _Options, count: int) -> Tensor:
     if options.cut is not None:
         gradient = gradient.reshape(-1, count, *options.cut.positions).movedim(1, -1)
     return gradient.reshape(-1, count)
-
-
-def _by_operators(options: _Options, image: Tensor, *numbers: Any) -> Tensor:
-    levels, step, log_sharpness = numbers
-    return layer_by_operators(
-        image,
-        LayerParameters(levels, step, log_sharpness, directions=None, log_scales=None),
-        n_spatial=options.n_spatial,
-        connectivity=options.connectivity,
-        superlevel=options.superlevel,
-        spacing=(),
-        cut=options.cut,
-    )

@@ -40,8 +40,14 @@ def are_alike(tensors: Sequence[Tensor | None]) -> bool:
 
 
 def doubles(numbers: Tensor) -> Floats:
-    """Return a copy in double precision."""
-    return numbers.numpy().astype(np.float64, order="C")
+    """Return a copy in double precision.
+
+    It is copied by torch, since the memory of a tensor that NumPy has seen cannot be resized any
+    more, and FSDP does so with parameters.
+    """
+    copy = numbers.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+    found: Floats = copy.numpy()
+    return found
 
 
 class Levels(NamedTuple):

@@ -88,7 +88,7 @@ def _project(
     """Return the projection of weights (batch, orthants, *grid)."""
     return Projection(
         weights=weights.reshape(*weights.shape[:2], -1),
-        positions=_places(weights.shape[2:]),
+        positions=places_of(weights.shape[2:]),
         directions=vectors,
         levels=levels,
         sharpness=sharpness,
@@ -97,7 +97,7 @@ def _project(
 
 
 @lru_cache(maxsize=4)
-def _places(grid: tuple[int, ...]) -> Floats:
+def places_of(grid: tuple[int, ...]) -> Floats:
     """Return the positions (d, points) of a grid, relative to its centre.
 
     They are cached because a layer needs the same ones in every step.

@@ -7,15 +7,27 @@ import pytest
 import torch
 from nn_helpers import noise
 
-from ecc_core.nn import EulerCurveLayer, EulerCurveMap
+from ecc_core._backends.cpu.soft import image_windows, sums, transform
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
 
 LEARNED = {"range": (0, 1), "learn_sharpness": True}
+ALL = {**LEARNED, "learn_direction_scale": True}
 CASES = {
     "images": ((3, 2, 9, 11), lambda: EulerCurveLayer(5, **LEARNED)),
     "superlevel": ((2, 9, 7), lambda: EulerCurveLayer(5, superlevel=True, **LEARNED)),
     "rows": ((4, 30), lambda: EulerCurveLayer(5, n_spatial=1, **LEARNED)),
     "volume": ((2, 4, 5, 6), lambda: EulerCurveLayer(5, n_spatial=3, **LEARNED)),
     "fixed": ((2, 9, 7), lambda: EulerCurveLayer([0.9], sharpness=9, learn_thresholds=False)),
+    "directions": (
+        (2, 3, 9, 7),
+        lambda: EulerCurveLayer(5, directions=3, direction_scale=0.1, spacing=[1, 2], **ALL),
+    ),
+    "directions in volumes": (
+        (2, 4, 5, 6),
+        lambda: EulerCurveLayer(
+            5, directions=3, direction_scale=0.1, superlevel=True, n_spatial=3, **ALL
+        ),
+    ),
     "overlapping windows": ((2, 3, 21, 19), lambda: EulerCurveMap(5, window=8, **LEARNED)),
     "windows apart": ((2, 1, 21, 19), lambda: EulerCurveMap(5, window=3, stride=5, **LEARNED)),
     "padding": ((1, 20, 17), lambda: EulerCurveMap(5, window=6, padding=7, stride=4, **LEARNED)),
@@ -50,8 +62,8 @@ def test_fused_layers_equal_operators(case, dtype):
     found, slopes = results(layer, image)
     known, expected = results(layer, image, torch.ones(shape[1:][-layer.n_spatial :]).bool())
     assert torch.equal(found, known)
+    terms = expected[0].abs().sum().item()  # Those of parameters are sums of such terms.
     for own, other in zip(slopes, expected, strict=True):
-        terms = other.abs().sum().item()
         torch.testing.assert_close(own, other, rtol=0, atol=terms * torch.finfo(dtype).eps * 10)
 
 
@@ -71,3 +83,34 @@ def test_images_of_half_precision_are_computed_in_single(dtype):
     known, _ = results(layer, image.float())
     assert torch.equal(found, known)
     assert slopes[0].dtype == dtype
+
+
+@pytest.mark.parametrize("case", ["images", "directions", "overlapping windows", "transform"])
+def test_results_do_not_depend_on_the_number_of_threads(case, monkeypatch):
+    monkeypatch.setattr(image_windows, "MOST_SERIAL_POINTS", 16)
+    for module in (sums, transform):
+        monkeypatch.setattr(module, "FEW_TERMS", 16)
+    shape, make = CASES.get(case) or ((5, 9, 11), lambda: EulerTransformLayer(6, 5, range=(-5, 5)))
+    layer = make()
+    image = noise(*shape)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        known, expected = results(layer, image)
+        torch.set_num_threads(2)
+        found, slopes = results(layer, image)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(found, known)
+    torch.testing.assert_close(slopes, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("case", [*CASES, "transform"])
+def test_parameters_can_be_resized_after_a_step(case):
+    """As FSDP does, which NumPy's view of their memory would prevent."""
+    shape, make = CASES.get(case) or ((5, 9, 11), lambda: EulerTransformLayer(6, 5, range=(-5, 5)))
+    for dtype in (torch.float32, torch.float64):
+        layer = make().to(dtype)
+        results(layer, noise(*shape, dtype=dtype))
+        storages = [parameter.untyped_storage() for parameter in layer.parameters()]
+        assert all(storage.resizable() for storage in storages)
