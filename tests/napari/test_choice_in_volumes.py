@@ -61,7 +61,11 @@ def labelled(qtbot, panel):
 
 @pytest.mark.parametrize(
     ("dimension", "kind", "where"),
-    [(COMPONENT, "component", RING), (CAVITY, "cavity", INSIDE), (TUNNEL, "tunnel", None)],
+    [
+        pytest.param(COMPONENT, "component", RING, marks=pytest.mark.slow),
+        (CAVITY, "cavity", INSIDE),
+        pytest.param(TUNNEL, "tunnel", None, marks=pytest.mark.slow),
+    ],
     ids=["component", "cavity", "tunnel"],
 )
 def test_a_click_chooses_a_class_of_a_volume(panel, qtbot, drag_mouse, dimension, kind, where):
