@@ -107,7 +107,7 @@ class Scatter(Plot):
 
     def show_nothing(self) -> None:
         """Show no points."""
-        if self.empty:
+        if self.empty and not self._undrawn:
             return
         self.set_points(np.zeros((0, 2)), [], [], ("", ""))
 

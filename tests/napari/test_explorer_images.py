@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from napari_ecc._qt.explorer import FINDING
 
 
 def test_slice_and_volume(explorer, qtbot):
@@ -167,6 +168,9 @@ def test_values_that_are_too_large_to_be_drawn_are_counted(explorer, qtbot, low,
         settle(qtbot, panel)
         assert tab.empty
         assert "are too large to be drawn" in tab._text.toPlainText()
+    panel.model.plot = "diagram"
+    panel.model.classes = None
+    assert panel.diagram._text.toPlainText() == FINDING
     panel.jumps["otsu"].native.click()
     settle(qtbot, panel)
     assert_array_equal(image >= panel.model.threshold, image == most)
