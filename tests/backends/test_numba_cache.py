@@ -104,6 +104,29 @@ def test_compiled_code_is_loaded_without_what_compiles_it(environment):
     assert said == [("True 1 True\n", ""), ("False 0 False\n", "")]
 
 
+COLLECTED = """
+import gc, sys
+import kernel_module
+from numba import float64
+{"on": gc.enable, "off": gc.disable}[sys.argv[1]]()
+starts = []
+gc.callbacks.append(lambda phase, _: starts.append(phase == "start"))
+kernel_module.exponentials.compile((float64[::1],))
+print(gc.isenabled(), sum(starts))
+"""
+
+
+@pytest.mark.parametrize("state", ["on", "off"])
+def test_garbage_is_not_collected_while_a_kernel_is_compiled(environment, state):
+    """What was made meanwhile is looked at once, at the end, if garbage is collected at all."""
+    command = [sys.executable, "-c", COLLECTED, state]
+    enabled, starts = subprocess.run(
+        command, env=environment, text=True, capture_output=True, check=True, timeout=300
+    ).stdout.split()
+    assert enabled == str(state == "on")
+    assert int(starts) <= 1
+
+
 SUMS = """
 import numpy as np
 import kernel_module
