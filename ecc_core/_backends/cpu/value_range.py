@@ -29,7 +29,6 @@ Array = NDArray[Any]
 
 KEY_SIZE = 4  # Blocks are cut as for keys of so many bytes.
 BYTES = token_of(np.dtype(np.uint8))
-NO_BOX = (0, (0, 0), (0, 0, 0))
 
 
 class _Pair(NamedTuple):
@@ -57,7 +56,7 @@ def _widen(box, token, shown, bytes_, order, ends):
     Floats are read as unsigned integers, and ranges are those of ordered keys, since loops over
     floats that may be NaN are not vectorized. `order` is that of :func:`ordered_key`, or None for
     integers. `ends` are the least and the greatest finite value, or their keys, and the keys of the
-    infinities. `shown` is the box of a mask, whose address may be 0, and `bytes_` its token.
+    infinities. `shown` is the box of a mask, and `bytes_` its token; without a mask both are None.
     """
     slices, rows, columns = box[2]
     least, most, lowest, highest = ends
@@ -68,17 +67,17 @@ def _widen(box, token, shown, bytes_, order, ends):
     for z in range(slices):
         for y in range(rows):
             row = plain_row(box, token, z, y)
-            mask = plain_row(shown, bytes_, z, y)
+            mask = None if shown is None else plain_row(shown, bytes_, z, y)
             if order is None:
                 for x in range(columns):
-                    kept = mask[x] != 0 if shown[0] else True
+                    kept = True if mask is None else mask[x] != 0
                     low = min(low, row[x] if kept else most)
                     high = max(high, row[x] if kept else least)
             else:
                 for x in range(columns):
                     # Keys are as short as the values, so that a register holds as many as possible.
                     key = token.dtype.type(ordered_key(row[x], *order))
-                    if shown[0]:
+                    if mask is not None:
                         key = key if mask[x] != 0 else lowest
                     first = min(first, key)
                     last = max(last, key)
@@ -121,8 +120,9 @@ def value_range(
         for source, hidden, block in queue:
             # The arrays must live as long as their addresses are used.
             box, _values = source.box(block)
-            there, _hidden = (NO_BOX, None) if hidden is None else hidden.box(block)
-            bad, low, high = _widen(box, token, there, BYTES, order, ends)
+            there, _hidden = (None, None) if hidden is None else hidden.box(block)
+            bytes_ = None if hidden is None else BYTES
+            bad, low, high = _widen(box, token, there, bytes_, order, ends)
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
             lowest = min(low, lowest)
@@ -142,7 +142,7 @@ def value_range(
 def range_at(box: Box, dtype: np.dtype[Any], nan: str) -> tuple[Any, Any]:
     """Return the `value_range` of a box of native values in memory, as Python's numbers."""
     order, ends = _order_of(dtype)
-    bad, low, high = _widen(box, token_of(ends[0].dtype), NO_BOX, BYTES, order, ends)
+    bad, low, high = _widen(box, token_of(ends[0].dtype), None, None, order, ends)
     if bad and nan == "raise":
         raise ValueError(NAN_MESSAGE)
     return _finite_range(low, high, dtype)

@@ -9,6 +9,8 @@ A loader returns whether there was a NaN, and whether a key did not fit.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
@@ -124,9 +126,10 @@ def look_up_keys(box, keys, place, token, table, infinity):
     return bad, False
 
 
-@kernel()
-def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
-    """Stage values by their ranks, ``trunc(value * slope + offset)``, which are rounded once.
+def _bin_evenly(checked: bool) -> Any:
+    """Return the kernel that stages values by their ranks on an even scale of levels.
+
+    They are ``trunc(value * slope + offset)``, which is rounded once.
 
     The caller has verified that this is exact: the place is monotonic in the value, below j + 1 at
     level j, and not below it at the next value of the dtype that enters later. One level, `exempt`,
@@ -146,32 +149,41 @@ def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
     not, and whether that of the rank `unfit` does not. The row where the first one is found is the
     last one.
     """
-    slices, rows, columns = box[2]
-    seen = np.uint64(0)
-    nan = np.uint64(0)
-    for z in range(slices):
-        for y in range(rows):
-            row = plain_row(box, levels, z, y)
-            target = key_row(keys, place, z, y, columns)
-            whole = columns - columns % BIN_LANES
-            for x in range(0, whole, BIN_LANES):
-                prefetch(row.ctypes.data + PREFETCHED_BYTES + x * levels.itemsize)
-                if checked:
-                    more, bad = bin_checked_vector(row, target, x, levels, scale, bins)
-                else:
-                    more, bad = bin_vector(row, target, x, levels, scale, bins)
-                seen |= more
-                nan |= bad
-            for x in range(whole, columns):
-                if checked:
-                    more, bad = bin_checked_value(row, target, x, levels, scale, bins)
-                else:
-                    more, bad = bin_value(row, target, x, levels, scale, bins)
-                seen |= more
-                nan |= bad
-            if (nan != 0 and ends[0]) or (seen != 0 and ends[1]):
-                return nan != 0, True
-    return nan != 0, False
+
+    @kernel()
+    def bin_evenly(box, keys, place, levels, scale, bins, ends):
+        slices, rows, columns = box[2]
+        seen = np.uint64(0)
+        nan = np.uint64(0)
+        for z in range(slices):
+            for y in range(rows):
+                row = plain_row(box, levels, z, y)
+                target = key_row(keys, place, z, y, columns)
+                whole = columns - columns % BIN_LANES
+                for x in range(0, whole, BIN_LANES):
+                    prefetch(row.ctypes.data + PREFETCHED_BYTES + x * levels.itemsize)
+                    if checked:
+                        more, bad = bin_checked_vector(row, target, x, levels, scale, bins)
+                    else:
+                        more, bad = bin_vector(row, target, x, levels, scale, bins)
+                    seen |= more
+                    nan |= bad
+                for x in range(whole, columns):
+                    if checked:
+                        more, bad = bin_checked_value(row, target, x, levels, scale, bins)
+                    else:
+                        more, bad = bin_value(row, target, x, levels, scale, bins)
+                    seen |= more
+                    nan |= bad
+                if (nan != 0 and ends[0]) or (seen != 0 and ends[1]):
+                    return nan != 0, True
+        return nan != 0, False
+
+    return bin_evenly
+
+
+bin_evenly = _bin_evenly(checked=False)
+bin_evenly_checked = _bin_evenly(checked=True)
 
 
 @kernel()

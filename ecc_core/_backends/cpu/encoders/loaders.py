@@ -67,10 +67,10 @@ def even_loader(levels: Levels, cubes: bool, scale: EvenScale, top: int, least: 
     of_scale = first, direction, count, scale.exempt_rank, downwards
     bins = (*of_scale, count, unfit, digits, reach, regular)
     numbers = (scale.slope * unit, scale.offset * unit, scale.exempt, *(line or (0.0, 0.0)))
-    checked = scale.checked
     tight = top + least < count
     ends = tight, tight or least > 0  # Whether values at either end do not fit.
-    return kernels.bin_evenly, (order, numbers, bins, checked, ends)
+    load = kernels.bin_evenly_checked if scale.checked else kernels.bin_evenly
+    return load, (order, numbers, bins, ends)
 
 
 def _line(order: Array) -> tuple[float, float] | None:

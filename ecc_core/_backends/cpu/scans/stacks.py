@@ -93,17 +93,29 @@ def _is_long(row: int, size: int) -> bool:
     return row >= SHORT_ROW or (row == HALF_ROW and size >= HALF_ROW_BYTES)
 
 
-@kernel()
-def cumulate(histograms, rows, descending, sign, entered, curves):
+def cumulate(
+    histograms: NDArray[Any],
+    rows: NDArray[Any] | None,
+    descending: bool,
+    sign: int,
+    entered: NDArray[np.int64],
+    curves: Values,
+) -> None:
     """Add to each curve the sums of the histogram in its row, times `sign`.
 
     Value i of a curve is the sum over the first ``entered[i]`` keys. `descending`: the keys enter
     from the largest to the smallest. Curves have the `rows` that are given, none where they are -1,
     or their own if `rows` is None.
     """
+    # In a kernel, this alone would take half as long to compile as all that follows.
+    reached = np.empty(histograms.shape[1] + 1, np.int64)
+    _cumulate(histograms, rows, descending, sign, entered, curves, reached)
+
+
+@kernel()
+def _cumulate(histograms, rows, descending, sign, entered, curves, reached):
+    """Do what :func:`cumulate` does, with memory for the sums over any number of keys."""
     bins = histograms.shape[1]
-    # NumPy's functions for zeros and cumulative sums would take longer to compile.
-    reached = np.empty(bins + 1, np.int64)
     reached[0] = 0
     for i in range(len(curves)):
         row = i if rows is None else rows[i]
