@@ -66,19 +66,11 @@ class Borders(NamedTuple):
 
 
 @kernel(inline="always")
-def _strides(geometry):
-    """Return the number of words of a row, and the strides of words and kinds of planes."""
-    _, rows, columns, lead, _, _ = geometry
-    words = lead + (columns + 63) // 64
-    column_stride = rows + 2 * ROWS
-    return words, column_stride, words * column_stride
-
-
-@kernel(inline="always")
-def _place(z, keys, geometry):
-    """Return where a slice lies. If there is room for only some of them, they take turns."""
+def _place(z, keys, geometry, volume):
+    """Return where a slice lies. If a volume has room for only some of them, they take turns."""
     slice_stride = geometry[5]
-    return (z + 1) % (keys.size // slice_stride) * slice_stride
+    turn = (z + 1) % (keys.size // slice_stride) if volume else z + 1
+    return turn * slice_stride
 
 
 @kernel(inline="always")
@@ -95,22 +87,6 @@ def _repeat_borders(keys, start, geometry, borders):
         copy_within(keys, start + pitch, start, pitch)
     if cubes[1] and high[1]:
         copy_within(keys, end - pitch, end, pitch)
-
-
-@kernel(inline="always")
-def _close_in_plane(planes, geometry, borders):
-    """Set the planes within a slice between rows (kinds 0 and 1) at the borders of the image."""
-    low, high, cubes = borders
-    _, rows, _, _, _, _ = geometry
-    words, column_stride, kind_stride = _strides(geometry)
-    inside = ALL if cubes[1] else NONE
-    for word in range(words):
-        for kind in range(2):
-            row = kind * kind_stride + word * column_stride
-            if low[1]:
-                planes[row] = ~inside
-            if high[1]:
-                planes[row + rows] = inside
 
 
 @kernel(inline="always")
@@ -180,7 +156,7 @@ def valid_bits(word, words, lead, columns):
 
 
 @kernel(inline="always")
-def _compare_slice(keys, geometry, borders, planes, z, volume):
+def _compare_slice(keys, geometry, borders, words, strides, planes, z, volume):
     """Write the planes of a slice, z = -1 being the one before a block of a volume.
 
     Returns the offsets of the planes within the slice, and of those between the slice and the next
@@ -188,24 +164,30 @@ def _compare_slice(keys, geometry, borders, planes, z, volume):
     """
     low, high, cubes = borders
     slices, rows, _, _, pitch, _ = geometry
-    words, column_stride, kind_stride = _strides(geometry)
+    column_stride, kind_stride = strides
     here = ((z + 1) & 1) * 7 * kind_stride if volume else 0
     between = here + 3 * kind_stride
-    inside = ALL if cubes[0] else NONE
-    if z == -1 and low[0]:
-        planes[between : between + 4 * kind_stride] = ~inside
+    between_rows = ALL if cubes[1] else NONE
+    between_slices = ALL if cubes[0] else NONE
+    if volume and z == -1 and low[0]:
+        planes[between : between + 4 * kind_stride] = ~between_slices
     else:
-        start = _place(z, keys, geometry)
-        behind = _place(z + 1, keys, geometry)
+        start = _place(z, keys, geometry, volume)
+        behind = _place(z + 1, keys, geometry, volume)
         for word in range(words):
             at = start + 64 * word
-            out = here + word * column_stride
+            row = here + word * column_stride
             starts = (at, behind + 64 * word) if volume else (at,)
-            write_planes(keys, starts, pitch, rows + 1, planes, out, kind_stride)
-    if z >= 0:
+            write_planes(keys, starts, pitch, rows + 1, planes, row, kind_stride)
+            # At borders, the planes between rows (kinds 0 and 1) are known.
+            if low[1]:
+                planes[row] = ~between_rows
+                planes[row + kind_stride] = ~between_rows
+            if high[1]:
+                planes[row + rows] = between_rows
+                planes[row + rows + kind_stride] = between_rows
         if volume and z == slices - 1 and high[0]:
-            planes[between : between + 4 * kind_stride] = inside
-        _close_in_plane(planes[here:], geometry, borders)
+            planes[between : between + 4 * kind_stride] = between_slices
     return here, between, 10 * kind_stride - here
 
 
@@ -217,7 +199,7 @@ def _load_slice(keys, values, z, geometry, borders):
     i = z if borders.low[0] else z + 1
     if 0 <= i < extents[0]:
         own = address + i * strides[0] * token.itemsize, strides, (1, extents[1], extents[2])
-        place = _place(z, keys, geometry) + at, (geometry[5], geometry[4])
+        place = _place(z, keys, geometry, True) + at, (geometry[5], geometry[4])
         copy_keys(own, keys, place, token, flip, shift)
 
 
@@ -270,31 +252,37 @@ def _scan(volume: bool) -> Any:
         slices, rows, columns, lead, pitch, slice_stride = geometry
         low, _, cubes = borders
         repeats = cubes[0] or cubes[1] or cubes[2]
-        words, column_stride, kind_stride = _strides(geometry)
+        words = lead + (columns + 63) // 64
+        column_stride = rows + 2 * ROWS
+        kind_stride = words * column_stride
+        strides = column_stride, kind_stride
         # Queued keys must be taken before another slice overwrites them.
         most_queued = keys.size // slice_stride - 2
         queued = 0
         # A periodic row begins with its last word, which the first one follows.
         first = 0 if lead or low[2] else -1
         ahead = 1 if volume else 0
+        mirrored = ONE if cubes[2] and low[2] else NONE
         for z in range(-2 * ahead, slices):
             if values is not None:
                 _load_slice(keys, values, z + 1, geometry, borders)
             if repeats:
-                _repeat_borders(keys, _place(z + ahead, keys, geometry), geometry, borders)
-            if z == -2:
+                _repeat_borders(keys, _place(z + ahead, keys, geometry, volume), geometry, borders)
+            if volume and z == -2:
                 continue
-            here, between, before = _compare_slice(keys, geometry, borders, planes, z, volume)
-            if z < 0:
+            here, between, before = _compare_slice(
+                keys, geometry, borders, words, strides, planes, z, volume
+            )
+            if volume and z < 0:
                 continue
             is_last = not volume or z == slices - 1 or (z + 1) % most_queued == 0
             histogram = histograms[z % histograms.shape[0]]
-            start = _place(z, keys, geometry)
+            start = _place(z, keys, geometry, volume)
             carry[:] = NONE
             for turn in range(first, words):
                 word = turn if turn >= 0 else words - 1
                 valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
-                edge = ONE if cubes[2] and low[2] and word == 0 else NONE
+                edge = mirrored if word == 0 else NONE
                 ends_row = _end_of_rows(word, words, geometry, borders)
                 for row in range(0, rows, ROWS):
                     at = word * column_stride + row + 1
