@@ -25,7 +25,11 @@ FLOATS = torch.float32, torch.float64
 
 
 def are_alike(tensors: Sequence[Tensor | None]) -> bool:
-    """Whether these are floats of 32 or 64 bits, all of one dtype, in host memory, not negated."""
+    """Whether these are floats of 32 or 64 bits, all of one dtype, in host memory, not negated.
+
+    Tensors of inference mode are not alike where gradients are recorded, since autograd cannot save
+    them for the backward pass.
+    """
     first = tensors[0]
     assert first is not None
     dtype = first.dtype
@@ -35,6 +39,8 @@ def are_alike(tensors: Sequence[Tensor | None]) -> bool:
         if tensor is None:
             continue
         if tensor.dtype is not dtype or tensor.device.type != "cpu" or tensor.is_neg():
+            return False
+        if torch.is_grad_enabled() and tensor.is_inference():
             return False
     return True
 

@@ -114,3 +114,22 @@ def test_parameters_can_be_resized_after_a_step(case):
         results(layer, noise(*shape, dtype=dtype))
         storages = [parameter.untyped_storage() for parameter in layer.parameters()]
         assert all(storage.resizable() for storage in storages)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        pytest.param(EulerTransformLayer(3, 4, range=(-5, 5)), id="transform"),
+        pytest.param(EulerCurveMap(4, window=5, **LEARNED), id="windows"),
+    ],
+)
+def test_layers_learn_from_images_of_inference_mode(layer):
+    """Autograd cannot save these images, which are given to operators that copy them."""
+    image = noise(2, 9, 7)
+    with torch.inference_mode():
+        frozen = image.clone()
+    parameters = list(layer.parameters())
+    expected = torch.autograd.grad(layer(image).sum(), parameters)
+    found = torch.autograd.grad(layer(frozen).sum(), parameters)
+    for own, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-5)
