@@ -127,6 +127,34 @@ def test_garbage_is_not_collected_while_a_kernel_is_compiled(environment, state)
     assert int(starts) <= 1
 
 
+WAITING = """
+import gc, threading
+import kernel_module
+from numba import float64
+from numba.core.compiler_lock import global_compiler_lock
+compiling = threading.Thread(target=kernel_module.exponentials.compile, args=((float64[::1],),))
+with global_compiler_lock:
+    compiling.start()
+    compiling.join(1)
+    print(gc.isenabled())
+compiling.join()
+print(gc.isenabled())
+"""
+
+
+def test_garbage_is_collected_while_a_thread_waits_to_compile(environment):
+    """A child that is forked meanwhile has no thread that would start the collector again."""
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING],
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=True,
+        timeout=300,
+    )
+    assert done.stdout.split() == ["True", "True"]
+
+
 SUMS = """
 import numpy as np
 import kernel_module

@@ -56,17 +56,22 @@ def _compile_uncollected(dispatcher: Any) -> None:
 
     Python starts it after every few thousand new objects. While numba compiles, most of them live
     on, so that they are looked at in vain, which takes a seventh of the time.
+
+    The collector is switched under the lock of the compiler, for which forks wait, too. Otherwise
+    it could stay off: in a child forked while a thread waits for the lock, or where two threads
+    switch by turns.
     """
     compile_version = dispatcher.compile
 
     def compile_uncollected(signature: Any) -> Any:
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
-            return compile_version(signature)
-        finally:
-            if was_enabled:
-                gc.enable()
+        with global_compiler_lock:
+            was_enabled = gc.isenabled()
+            gc.disable()
+            try:
+                return compile_version(signature)
+            finally:
+                if was_enabled:
+                    gc.enable()
 
     dispatcher.compile = compile_uncollected
 
