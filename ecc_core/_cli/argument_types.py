@@ -28,13 +28,13 @@ Parse = Callable[[str], Any]
 
 
 def _must_be(what: str) -> Callable[[Parse], Parse]:
-    """Decorate a type: its ValueError becomes a message that the text must be `what`."""
+    """Decorate a type: if it fails, the message is that the text must be `what`."""
 
     def decorated(parse: Parse) -> Parse:
         def checked(text: str) -> Any:
             try:
                 return parse(text)
-            except ValueError:
+            except (ValueError, OverflowError):  # Many digits are an infinite float.
                 raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}") from None
 
         return checked
