@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from ecc_core._backends.cpu.soft.image_windows import ImageWindows
 from ecc_core._backends.cpu.soft.sums import Sums
@@ -36,6 +35,9 @@ from ecc_core._torch.threads import threads
 from ecc_core._torch.transform import add_heights
 
 Array = NDArray[Any]
+
+LEAST_LENGTH = 1e-12
+"""Directions are divided by no less, as in `torch.nn.functional.normalize`."""
 
 
 class _Options(NamedTuple):
@@ -141,7 +143,8 @@ def _values(image: Tensor, parameters: LayerParameters, options: _Options) -> Ar
         return windows.reshape(-1, *windows.shape[1 + options.n_spatial :])
     directions, log_scales = parameters.directions, parameters.log_scales
     if directions is not None and log_scales is not None:
-        image = add_heights(image, normalize(directions, dim=-1), log_scales.exp(), options.spacing)
+        units = directions / _lengths(directions)
+        image = add_heights(image, units, log_scales.exp(), options.spacing)
     images = image.reshape(-1, *spatial).numpy()
     return np.ascontiguousarray(-images if options.superlevel else images)
 
@@ -167,13 +170,23 @@ def _of_directions(
     spatial = tuple(image.shape[image.dim() - options.n_spatial :])
     by_heights = by_values.reshape(-1, len(directions), math.prod(spatial)).sum(0, dtype=np.float64)
     by_vectors = by_heights @ places_of(spatial).T * options.spacing
-    vectors = Vectors.along(directions)
+    lengths = _lengths(directions)
+    vectors = Vectors(doubles(directions / lengths), doubles(lengths))
     scales = np.exp(doubles(log_scales))[:, None]
     by_scales = (by_vectors * vectors.units).sum(1, keepdims=True)
     return {
         "directions": as_gradient(vectors.gradients(by_vectors * scales), directions),
         "log_scales": as_gradient(by_scales * scales, log_scales),
     }
+
+
+def _lengths(directions: Tensor) -> Tensor:
+    """Return the lengths (k, 1) of directions, above 0 as those of `torch.nn.functional.normalize`.
+
+    A direction that has been set to zero then adds no heights, and its gradient is finite.
+    """
+    lengths: Tensor = torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
+    return lengths.clamp_min(LEAST_LENGTH)
 
 
 def _sums(

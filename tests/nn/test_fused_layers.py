@@ -133,3 +133,15 @@ def test_layers_learn_from_images_of_inference_mode(layer):
     found = torch.autograd.grad(layer(frozen).sum(), parameters)
     for own, other in zip(found, expected, strict=True):
         torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_direction_of_length_zero_has_a_finite_gradient():
+    """It adds no heights, so that its curve is that of the image."""
+    layer = EulerCurveLayer(5, directions=2, **LEARNED)
+    with torch.no_grad():
+        layer.free_directions[0] = 0
+    image = noise(9, 7)
+    curves, (by_image, *slopes) = results(layer, image)
+    assert torch.equal(curves[0], EulerCurveLayer(5, **LEARNED)(image))
+    for slope in (by_image, *slopes):
+        assert slope.isfinite().all()

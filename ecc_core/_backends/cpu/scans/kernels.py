@@ -219,7 +219,7 @@ def _scan(volume: bool) -> Any:
     It adds the coefficients of keys to signed histograms, or writes them to `out`. If `values` is
     None, the keys are staged. If it is (box, place in a slice of the first key of the box, and the
     other arguments of ``copy_keys``), each slice of a volume is staged when it is needed, and
-    overwrites an earlier one: `keys` has room for a few slices, at least four.
+    overwrites an earlier one: `keys` has room for a few slices, at least three.
 
     A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices, rows,
     columns, lead, pitch, slice stride): own points, whether a word of halo precedes every row, and
