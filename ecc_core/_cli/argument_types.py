@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,10 @@ def thresholds(text: str) -> int | str | NDArray[Any]:
     if text == "exact":
         return text
     if re.fullmatch(r"0*[1-9]\d*", text):
-        return int(text)
+        count = int(text)
+        if count > sys.maxsize:  # No array has so many.
+            raise ValueError
+        return count
     if re.fullmatch(r"[+-]?\d+", text):
         raise argparse.ArgumentTypeError(
             f"must be how many, at least 1, got {text!r}; the one threshold {text} is '{text},'"

@@ -63,7 +63,7 @@ STACK = [
     ("--range 300,400", "--range 300,400 has no value of uint8"),
     ("--range 4,1", "--range must be finite with low <= high"),
     ("--thresholds 2,1", "--thresholds must be increasing"),
-    ("--thresholds 1,2 --range 0,1", "--range must be left out"),
+    ("--thresholds 9223372036854775808", "must be how many, exact, or numbers"),
     ("--thresholds exact", "a number or a list, since the image is not in memory: use ecc curve"),
     ("--connectivity 2", "--connectivity must be 1 or 3"),
     ("--roi :,:", "--roi must have a range for each of the axes ZYX, got 2"),
