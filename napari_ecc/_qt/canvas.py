@@ -171,15 +171,15 @@ class Plot(pg.PlotWidget):
         if not zoomed:
             self.show_all()
 
-    def set_extent(self, *ends: float) -> None:
-        """Say between which two ends of an axis there is something to draw; nothing without them.
+    def set_extent(self, ends: tuple[float, float] | None) -> None:
+        """Say between which two ends of an axis there is something to draw; None: there is nothing.
 
         The plot is empty, and says so, where they are too large: pyqtgraph computes their sum and
         their difference, which must be numbers of float64.
         """
         self.empty = True
         self._undrawn = ""
-        if ends:
+        if ends is not None:
             low, high = ends
             self.empty = not (math.isfinite(high - low) and math.isfinite(high + low))
             if self.empty:

@@ -86,7 +86,7 @@ class HeatMap(Plot):
         self._rows = rows
         least = min(columns.min(initial=np.inf), rows.min(initial=np.inf))
         most = max(columns.max(initial=-np.inf), rows.max(initial=-np.inf))
-        self.set_extent(*((float(least), float(most)) if values.size else ()))
+        self.set_extent((float(least), float(most)) if values.size else None)
         self._redraw()
 
     def show_nothing(self) -> None:

@@ -67,7 +67,7 @@ class MergeTree(Plot):
         self.tree = tree
         self._range = (low, high)
         self.selected = ()
-        self.set_extent(*((low, high) if tree.births.size else ()))
+        self.set_extent((low, high) if tree.births.size else None)
         self._here.setValue(threshold)
         self._redraw()
 

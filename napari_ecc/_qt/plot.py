@@ -147,7 +147,7 @@ class CurvePlot(Plot):
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
         self.lines = tuple(line for line in lines if len(line.x))
-        self.set_extent(*(_bounds(self.lines)[:2] if self.lines else ()))
+        self.set_extent(_bounds(self.lines)[:2] if self.lines else None)
         self._redraw()
 
     def set_bars(self, bars: Histogram | None, *, log: bool = False) -> None:

@@ -96,7 +96,7 @@ class Scatter(Plot):
         self._kinds = legend
         self._diagonal.setVisible(diagonal)
         self._equal_axes = diagonal
-        self.set_extent(*((float(points.min()), float(points.max())) if len(points) else ()))
+        self.set_extent((float(points.min()), float(points.max())) if len(points) else None)
         self._points = points[:0] if self.empty else points
         self._shades = [] if self.empty else shades
         self._texts = [] if self.empty else texts
