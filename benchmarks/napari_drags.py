@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from functools import partial
 from typing import Any
@@ -139,8 +140,8 @@ def drag_volume(side: int, bar: float) -> list[Row]:
 
 
 def objects(count: int) -> np.ndarray:
-    """Return labels of so many rectangles of random sides, in rows of as many as there are rows."""
-    rows = int(count**0.5)
+    """Return labels of so many rectangles of random sides, in a square of places for them."""
+    rows = math.ceil(math.sqrt(count))
     sides = np.random.default_rng(3).integers(3, CELL - 1, (count, 2))
     labels = np.zeros((rows * CELL,) * 2, np.int32)
     for place, (high, wide) in enumerate(sides.tolist()):

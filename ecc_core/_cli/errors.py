@@ -18,6 +18,7 @@ ARGUMENTS = {
     "target": "the target",
     "axis": "--axes",
     "estimator": "--minkowski",
+    "min_persistence": "--persistence",
 }
 """The words for arguments of the library. Other arguments are options of the same name."""
 TUPLE_OF_WORDS = re.compile(r"\('[\w-]+'(?:, '[\w-]+')+\)")

@@ -80,6 +80,7 @@ STACK = [
     ("--unit mm", "--unit needs --direction, --minkowski or --smooth"),
     ("--direction-scale 2", "--direction-scale must be given together with --direction"),
     ("--max-memory 1", "need --max-memory of at least 85, got 1"),
+    (f"--betti --persistence {10**400}", "--persistence must be within the range of floats"),
     ("--betti --persistence 3 --resume", "must have no --resume with --persistence"),
     ("--betti --persistence 3 --minkowski exact", "must have no --minkowski with --persistence"),
     ("--betti --labels x", "must not be given together with --labels"),
