@@ -32,9 +32,9 @@ from torch.nn.functional import pad
 
 from benchmarks.report import machine
 from benchmarks.soft import over_heights
-from benchmarks.soft_small import Call, backward, least
+from benchmarks.soft_small import Call, as_leaves, backward, least, transform_case
 from ecc_core._torch.cells import cell_values, coefficients_of
-from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap
 from ecc_core.nn.functional import soft_euler_curve
 
 OUTPUT = Path(__file__).parent / "results" / "soft-layers"
@@ -149,14 +149,8 @@ def many_thresholds() -> list[dict[str, Any]]:
 
 def transforms(images: int, side: int, directions: int, heights: int) -> list[dict[str, Any]]:
     """Weights extend to cells by their minimum and points are vertices, as in DECT."""
-    given = torch.rand(images, side, side).requires_grad_()
-    reach = 0.75 * side
-    layer = EulerTransformLayer(
-        directions, heights, range=(-reach, reach), extension="min", connectivity=1
-    )
-    units = layer.directions.detach().requires_grad_()
-    levels = layer.heights.detach().requires_grad_()
-    slope = float(layer.sharpness)
+    layer, given = transform_case(images, side, directions, heights)
+    units, levels, slope = as_leaves(layer)
     grid = [torch.arange(side) - (side - 1) / 2] * 2
     positions = torch.stack(torch.meshgrid(*grid, indexing="ij"), -1).flatten(0, 1)
 

@@ -69,16 +69,28 @@ def row(case: str, calls: dict[str, Call]) -> dict[str, Any]:
     }
 
 
-def transforms(images: int, side: int, directions: int, heights: int) -> dict[str, Any]:
-    """Return a row of the layer and the plain sum, at connectivity 1, with all gradients."""
-    given = torch.rand(images, side, side).requires_grad_()
+def transform_case(
+    images: int, side: int, directions: int, heights: int
+) -> tuple[EulerTransformLayer, Tensor]:
+    """Return a layer at connectivity 1, whose cells have the least weight of points, and images."""
     reach = 0.75 * side
     layer = EulerTransformLayer(
         directions, heights, range=(-reach, reach), extension="min", connectivity=1
     )
+    return layer, torch.rand(images, side, side).requires_grad_()
+
+
+def as_leaves(layer: EulerTransformLayer) -> tuple[Tensor, Tensor, float]:
+    """Return directions and heights as parameters of their own, and the sharpness."""
     units = layer.directions.detach().requires_grad_()
     levels = layer.heights.detach().requires_grad_()
-    slope = float(layer.sharpness)
+    return units, levels, float(layer.sharpness)
+
+
+def transforms(images: int, side: int, directions: int, heights: int) -> dict[str, Any]:
+    """Return a row of the layer and the plain sum, at connectivity 1, with all gradients."""
+    layer, given = transform_case(images, side, directions, heights)
+    units, levels, slope = as_leaves(layer)
     steps = {
         "layer": backward(layer, given),
         "PyTorch, cells": backward(lambda x: over_heights(x, units, levels, slope), given),

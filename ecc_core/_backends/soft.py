@@ -43,6 +43,17 @@ class LayerParameters(NamedTuple):
     """(k,), of the directions."""
 
 
+class LayerOptions(NamedTuple):
+    """What is known of a layer of curves besides its tensors."""
+
+    n_spatial: int
+    connectivity: int
+    superlevel: bool
+    spacing: tuple[float, ...]
+    cut: Cut | None = None
+    """The places of windows, whose curves are computed in place of those of images."""
+
+
 class Projected(NamedTuple):
     """Weights (batch, orthants, *grid) of the vertices of a grid, and vectors (k, d) along it.
 
@@ -160,15 +171,7 @@ class SoftCurves(Protocol):
         """
 
     def layer_curves(
-        self,
-        image: Tensor,
-        parameters: LayerParameters,
-        *,
-        n_spatial: int,
-        connectivity: int,
-        superlevel: bool,
-        spacing: tuple[float, ...],
-        cut: Cut | None = None,
+        self, image: Tensor, parameters: LayerParameters, options: LayerOptions
     ) -> Tensor | None:
         """Curves of a layer in one function of autograd, or None if operators must compute them.
 

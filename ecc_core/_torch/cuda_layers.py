@@ -14,22 +14,14 @@ from torch import Tensor
 from ecc_core._backends.cuda import programs
 from ecc_core._backends.cuda.layer_steps import Kind, plan_layer
 from ecc_core._backends.cuda.soft_heights import MOST_DIRECTIONS
-from ecc_core._backends.image_cuts import Cut
-from ecc_core._backends.soft import LayerParameters
+from ecc_core._backends.soft import LayerOptions, LayerParameters
 from ecc_core._torch import cuda_steps
 from ecc_core._torch.cuda_steps import Step
 from ecc_core._torch.layer_operators import layer_by_operators
 
 
 def layer_curves(
-    image: Tensor,
-    parameters: LayerParameters,
-    *,
-    n_spatial: int,
-    connectivity: int,
-    superlevel: bool,
-    spacing: tuple[float, ...],
-    cut: Cut | None = None,
+    image: Tensor, parameters: LayerParameters, options: LayerOptions
 ) -> Tensor | None:
     """Return the curves of images (..., spatial), or None if there are no kernels for them.
 
@@ -43,14 +35,14 @@ def layer_curves(
         return None
     count = 0 if directions is None else directions.shape[0]
     kind = Kind(
-        n_spatial=n_spatial,
-        connectivity=connectivity,
-        superlevel=superlevel,
+        n_spatial=options.n_spatial,
+        connectivity=options.connectivity,
+        superlevel=options.superlevel,
         levels=levels.shape[0],
         is_increasing=step is not None,
         directions=count,
-        spacing=spacing if count else (1.0,),
-        cut=cut,
+        spacing=options.spacing if count else (1.0,),
+        cut=options.cut,
     )
     planned = _plan(kind, image.shape, image.data_ptr() % 16, image.get_device())
     return None if planned is None else cuda_steps.curves(given, planned)
@@ -79,12 +71,8 @@ def _shape(shape: tuple[int, ...], kind: Kind) -> tuple[int, ...]:
 
 
 def _by_operators(kind: Kind, image: Tensor, *parameters: Tensor | None) -> Tensor:
-    return layer_by_operators(
-        image,
-        LayerParameters(*parameters),  # type: ignore[arg-type]
-        n_spatial=kind.n_spatial,
-        connectivity=kind.connectivity,
-        superlevel=kind.superlevel,
-        spacing=kind.spacing,
-        cut=kind.cut,
+    given = LayerParameters(*parameters)  # type: ignore[arg-type]
+    options = LayerOptions(
+        kind.n_spatial, kind.connectivity, kind.superlevel, kind.spacing, kind.cut
     )
+    return layer_by_operators(image, given, options)

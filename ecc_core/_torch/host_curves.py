@@ -6,7 +6,7 @@ For small images most nodes of autograd take longer than the numbers that they c
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +15,7 @@ from torch import Tensor
 
 from ecc_core._backends.cpu.soft.image_windows import ImageWindows
 from ecc_core._backends.cpu.soft.sums import Sums
-from ecc_core._backends.image_cuts import Cut
-from ecc_core._backends.soft import LayerParameters
+from ecc_core._backends.soft import LayerOptions, LayerParameters
 from ecc_core._torch.host_coefficients import as_points, coefficients_of_points
 from ecc_core._torch.host_parameters import (
     Levels,
@@ -40,30 +39,8 @@ LEAST_LENGTH = 1e-12
 """Directions are divided by no less, as in `torch.nn.functional.normalize`."""
 
 
-class _Options(NamedTuple):
-    """What is known of a layer besides its tensors."""
-
-    n_spatial: int
-    connectivity: int
-    superlevel: bool
-    spacing: tuple[float, ...]
-    cut: Cut | None
-
-    @property
-    def sign(self) -> int:
-        """What values and levels are multiplied by to become those of sublevel sets."""
-        return -1 if self.superlevel else 1
-
-
 def layer_curves(
-    image: Tensor,
-    parameters: LayerParameters,
-    *,
-    n_spatial: int,
-    connectivity: int,
-    superlevel: bool,
-    spacing: tuple[float, ...],
-    cut: Cut | None = None,
+    image: Tensor, parameters: LayerParameters, options: LayerOptions
 ) -> Tensor | None:
     """Return the curves of `SoftCurves.layer_curves`, or None if operators must compute them.
 
@@ -75,7 +52,6 @@ def layer_curves(
         return None
     if (step is not None and step.requires_grad) or 0 in (*image.shape, levels.shape[0]):
         return None
-    options = _Options(n_spatial, connectivity, superlevel, spacing, cut)
     found: Tensor = _Curves.apply(image, *parameters, options)  # type: ignore[no-untyped-call]
     return found
 
@@ -103,13 +79,13 @@ class _Curves(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
         image, *given, values, weights, slopes, spreads = ctx.saved_tensors
-        options: _Options = ctx.options
+        options: LayerOptions = ctx.options
         parameters = LayerParameters(*given)
         tensors: tuple[Any, ...] = image, *parameters
         needs = ctx.needs_input_grad
         if not is_plain(gradient):
             with torch.enable_grad():
-                curves = layer_by_operators(image, parameters, **options._asdict())
+                curves = layer_by_operators(image, parameters, options)
             return *gradients_in_torch(curves, tensors, needs[: len(tensors)], gradient), None
         wanted = LayerParameters(*needs[1 : len(tensors)])
         levels, sharpness = ctx.numbers
@@ -118,12 +94,14 @@ class _Curves(torch.autograd.Function):
         found = dict.fromkeys(LayerParameters._fields)
         if needs[0] or wanted.directions or wanted.log_scales:
             sums = _sums(values.numpy(), weights.numpy(), levels, sharpness, options)
-            by_values = sums.gradients(-options.sign * upstream, double=False).reshape(values.shape)
+            by_values = sums.gradients(-_sign(options) * upstream, double=False).reshape(
+                values.shape
+            )
             by_image = _of_images(by_values, image, options) if needs[0] else None
             if parameters.directions is not None:
                 found |= _of_directions(by_values, image, parameters, options)
         if wanted.levels:
-            by_levels = (upstream * slopes.numpy()).sum(0) * options.sign
+            by_levels = (upstream * slopes.numpy()).sum(0) * _sign(options)
             found["levels"] = as_gradient(levels.gradients(by_levels), parameters.levels)
         if wanted.log_sharpness:
             by_sharpness = np.vdot(upstream, spreads.numpy()) * sharpness
@@ -131,7 +109,12 @@ class _Curves(torch.autograd.Function):
         return by_image, *found.values(), None
 
 
-def _values(image: Tensor, parameters: LayerParameters, options: _Options) -> Array:
+def _sign(options: LayerOptions) -> int:
+    """Return what values and levels are multiplied by to become those of sublevel sets."""
+    return -1 if options.superlevel else 1
+
+
+def _values(image: Tensor, parameters: LayerParameters, options: LayerOptions) -> Array:
     """Return values (batch, *spatial) of sublevel filtrations.
 
     They are those of images, of their windows, or of images with heights along each direction.
@@ -139,7 +122,7 @@ def _values(image: Tensor, parameters: LayerParameters, options: _Options) -> Ar
     spatial = image.shape[image.dim() - options.n_spatial :]
     if options.cut is not None:
         images = image.reshape(-1, *spatial).numpy()
-        windows = ImageWindows(options.cut, threads()).values(images, options.sign)
+        windows = ImageWindows(options.cut, threads()).values(images, _sign(options))
         return windows.reshape(-1, *windows.shape[1 + options.n_spatial :])
     directions, log_scales = parameters.directions, parameters.log_scales
     if directions is not None and log_scales is not None:
@@ -149,7 +132,7 @@ def _values(image: Tensor, parameters: LayerParameters, options: _Options) -> Ar
     return np.ascontiguousarray(-images if options.superlevel else images)
 
 
-def _of_images(by_values: Array, image: Tensor, options: _Options) -> Tensor:
+def _of_images(by_values: Array, image: Tensor, options: LayerOptions) -> Tensor:
     """Return the gradients of images by those of `_values`, but for the sign."""
     spatial = image.shape[image.dim() - options.n_spatial :]
     images = image.numel() // math.prod(spatial)
@@ -161,7 +144,7 @@ def _of_images(by_values: Array, image: Tensor, options: _Options) -> Tensor:
 
 
 def _of_directions(
-    by_values: Array, image: Tensor, parameters: LayerParameters, options: _Options
+    by_values: Array, image: Tensor, parameters: LayerParameters, options: LayerOptions
 ) -> dict[str, Tensor]:
     """Return the gradients of directions and of their scales by those of `_values`."""
     directions, log_scales = parameters.directions, parameters.log_scales
@@ -190,19 +173,19 @@ def _lengths(directions: Tensor) -> Tensor:
 
 
 def _sums(
-    values: Array, weights: Array, levels: Levels, sharpness: float, options: _Options
+    values: Array, weights: Array, levels: Levels, sharpness: float, options: LayerOptions
 ) -> Sums:
     return Sums(
         values=as_points(values),
         weights=weights,
-        levels=options.sign * levels.values,
+        levels=_sign(options) * levels.values,
         sharpness=sharpness,
         workers=threads(),
     )
 
 
 def _arranged(
-    curves: Tensor, shape: torch.Size, parameters: LayerParameters, options: _Options
+    curves: Tensor, shape: torch.Size, parameters: LayerParameters, options: LayerOptions
 ) -> Tensor:
     """Return curves (batch, n) in the order in which the layer returns them."""
     lead = shape[: len(shape) - options.n_spatial]
@@ -215,7 +198,7 @@ def _arranged(
     return by_level.reshape(*lead[:-1], lead[-1] * curves.shape[1], *positions)
 
 
-def _by_image(gradient: Tensor, options: _Options, count: int) -> Tensor:
+def _by_image(gradient: Tensor, options: LayerOptions, count: int) -> Tensor:
     """Return the gradients of curves (batch, n) by those of what the layer returns."""
     if options.cut is not None:
         gradient = gradient.reshape(-1, count, *options.cut.positions).movedim(1, -1)

@@ -5,24 +5,16 @@ from __future__ import annotations
 from torch import Tensor
 
 from ecc_core._backends.image_cuts import Cut
-from ecc_core._backends.soft import LayerParameters
+from ecc_core._backends.soft import LayerOptions, LayerParameters
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.increasing import increasing_in_torch
 from ecc_core._torch.transform import add_heights, unit
 from ecc_core._torch.windows import cut_in_torch
 
 
-def layer_by_operators(
-    image: Tensor,
-    parameters: LayerParameters,
-    *,
-    n_spatial: int,
-    connectivity: int,
-    superlevel: bool,
-    spacing: tuple[float, ...],
-    cut: Cut | None,
-) -> Tensor:
+def layer_by_operators(image: Tensor, parameters: LayerParameters, options: LayerOptions) -> Tensor:
     """Return the curves of `SoftCurves.layer_curves`."""
+    n_spatial, connectivity, superlevel, spacing, cut = options
     levels, step, log_sharpness, directions, log_scales = parameters
     if step is not None:
         levels = increasing_in_torch(levels, step)
@@ -34,8 +26,8 @@ def layer_by_operators(
     lead = images.shape[:-n_spatial]
     flat = images.reshape(-1, *images.shape[-n_spatial:])
     sharpness = log_sharpness.exp().reshape(())
-    options = None, None, connectivity, superlevel, "raster", True
-    curves: Tensor = soft_curve(flat, levels, sharpness, *options)[0].reshape(*lead, len(levels))
+    others = None, None, connectivity, superlevel, "raster", True
+    curves: Tensor = soft_curve(flat, levels, sharpness, *others)[0].reshape(*lead, len(levels))
     if cut is None:
         return curves
     channel = image.dim() - n_spatial - 1

@@ -6,12 +6,17 @@ near the value of a point.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from ecc_core._backends.soft import LayerParameters, Projected, SoftImages, Transformed
+from ecc_core._backends.soft import (
+    LayerOptions,
+    LayerParameters,
+    Projected,
+    SoftImages,
+    Transformed,
+)
 from ecc_core._torch.cells import Ties, coefficients_of, filtration
 from ecc_core._torch.grids import orthants_in_torch, orthants_of, positions
 
@@ -99,7 +104,7 @@ def projection_gradients(
     return by_weights, by_vectors
 
 
-def layer_curves(image: Tensor, parameters: LayerParameters, **_: Any) -> None:
+def layer_curves(image: Tensor, parameters: LayerParameters, options: LayerOptions) -> None:
     """Leave layers to operators, since there are no kernels for all passes."""
 
 

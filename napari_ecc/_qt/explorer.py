@@ -16,7 +16,7 @@ from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
 from napari_ecc._model.explorer import BETTI_NAMES, Tree
 from napari_ecc._model.levels import decimals, distance_of, formatted
-from napari_ecc._model.words import counted
+from napari_ecc._model.words import counted, life_in_words
 from napari_ecc._qt import form
 from napari_ecc._qt.explorer_rows import CHOICES, LEVELS, OVERLAYS, SETTINGS
 from napari_ecc._qt.merge_tree import NO_TREE, MergeTree
@@ -305,7 +305,7 @@ class EulerExplorer(Panel):
         dimensions = classes.dimensions[some].tolist()
         kinds = [BETTI_NAMES[classes.ndim][k][0] for k in dimensions]
         each = zip(kinds, births.tolist(), deaths.tolist(), strict=True)
-        texts = [_life_in_words(kind, birth, death) for kind, birth, death in each]
+        texts = [life_in_words(kind, birth, death) for kind, birth, death in each]
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         # Infinite ones, of points of infinite value or of what never dies, are drawn at the ends.
         points = np.clip(np.stack([births, deaths], axis=1), first, last)
@@ -386,12 +386,6 @@ class EulerExplorer(Panel):
 
     def _slide_least(self, index: int) -> None:
         self.model.min_persistence = index * self._unit
-
-
-def _life_in_words(kind: str, birth: float, death: float) -> str:
-    """Return what the diagram says of a class."""
-    end = f"dies at {formatted(death)}" if math.isfinite(death) else "never dies"
-    return f"{kind}, born at {formatted(birth)}, {end}"
 
 
 def _legend_of(sign: str, beyond: str, colours: Sequence[str]) -> list[str]:

@@ -127,8 +127,9 @@ class OneBlock:
     """The scan of an image that is one block, for all images of a layout."""
 
     def __init__(
-        self, source: Source, images: Array, filtration: Filtration, geometry: Geometry
+        self, scanner: Scanner, images: Array, filtration: Filtration, geometry: Geometry
     ) -> None:
+        source = scanner.source
         self.geometry = geometry
         self.nan = filtration.nan
         self.dtype = images.dtype.newbyteorder("=")
@@ -136,10 +137,8 @@ class OneBlock:
         self.block = Block((0, 0, 0), source.shape)
         self.layout = lay_out(self.block, source.shape, max(filtration.ndim, 2))
         self.place = self.layout.at, self.layout.steps
-        scanner = Scanner(source, None, filtration, filtration.cubes)
         self.can_stream = scanner.can_stream
-        scanner = scanner.detached()
-        self.scanner = scanner
+        self.scanner = scanner.detached()
         self.ndim = scanner.ndim
         self.scan = kernels.scan_3d if scanner.ndim == 3 else kernels.scan_2d
         closed = scanner.closed_sides(self.layout)
@@ -167,7 +166,7 @@ class OneBlock:
         threads = worker_count(workers, images.size, plan.top + 1)
         if len(scanner.blocks(plan, threads)) > 1:
             return None
-        return cls(source, images, filtration, geometry)
+        return cls(scanner, images, filtration, geometry)
 
     def box(self, image: Array, mask: None = None) -> tuple[Box, Array]:
         """Return an image as loaders read it, and the array that owns the memory."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ecc_core._arithmetic import ceil_div
 from ecc_core._backends import soft_curves
 from ecc_core._backends.image_cuts import Cut
-from ecc_core._backends.soft import LayerParameters
+from ecc_core._backends.soft import LayerOptions, LayerParameters
 from ecc_core._request.thresholds import as_count
 from ecc_core._torch.increasing import free_increasing
 from ecc_core._torch.routes import bypasses_torch
@@ -203,15 +203,10 @@ class CalibratedLayer(EulerLayer):
         # torch.compile can trace nothing of what follows.
         if not bypasses_torch((image, *parameters)):
             return None
-        return soft_curves(image.device.type).layer_curves(
-            image,
-            parameters,
-            n_spatial=self.n_spatial,
-            connectivity=self.connectivity,
-            superlevel=self.superlevel,
-            spacing=tuple(self.spacing),
-            cut=cut,
+        options = LayerOptions(
+            self.n_spatial, self.connectivity, self.superlevel, tuple(self.spacing), cut
         )
+        return soft_curves(image.device.type).layer_curves(image, parameters, options)
 
     def _soft(self, image: Tensor, mask: Tensor | None, **direction: Any) -> Tensor:
         """Soft curves (..., n) of images (..., spatial)."""

@@ -5,14 +5,14 @@ import torch
 from emulated_soft import drawn
 from layer_cases import CASES, assert_all_near, assert_near, in_double, step
 
-from ecc_core._backends.soft import LayerParameters, Transformed
+from ecc_core._backends.soft import LayerOptions, LayerParameters, Transformed
 
 OTHERS = "superlevel", "volume", "one channel", "sides", "fixed heights"
 """Cases that share code with the rest."""
 SOME = [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
 
 
-OPTIONS = {"n_spatial": 2, "connectivity": 1, "superlevel": False, "spacing": (1.0, 1.0)}
+OPTIONS = LayerOptions(n_spatial=2, connectivity=1, superlevel=False, spacing=(1.0, 1.0))
 
 
 @pytest.mark.parametrize("case", SOME)
@@ -53,7 +53,7 @@ def test_parameters_of_another_device_are_left_to_operators(soft, monkeypatch, p
     parameters = LayerParameters(numbers, one, one, directions, numbers)
 
     def taken():
-        curves = soft.cuda_layers.layer_curves(image, parameters, **OPTIONS)
+        curves = soft.cuda_layers.layer_curves(image, parameters, OPTIONS)
         transform = soft.cuda_transforms.fused_transform(weighted, one)
         can_add_heights = soft.cuda.can_add_heights(image, directions, numbers)
         return curves is not None, transform is not None, can_add_heights
@@ -70,6 +70,6 @@ def test_steps_with_a_gradient_are_left_to_operators(soft):
     numbers = torch.ones(2)
     step = torch.tensor(1.0, requires_grad=True)
     parameters = LayerParameters(numbers, step, numbers[:1], None, None)
-    assert soft.cuda_layers.layer_curves(image, parameters, **OPTIONS) is None
+    assert soft.cuda_layers.layer_curves(image, parameters, OPTIONS) is None
     weighted = Transformed(image, torch.eye(2), numbers, numbers[0], 1, "max", (1.0, 1.0))
     assert soft.cuda_transforms.fused_transform(weighted, step) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,22 +18,28 @@ MOST_SERIAL_POINTS = 1 << 18
 """For fewer points of windows, waking a thread takes longer than it saves."""
 
 
+@kernel(inline="always")
+def _place(position, begins, stride, side, width):
+    """Return where a window begins, and which of the points of its rows are in the image."""
+    z = begins[0] + position[0] * stride
+    y = begins[1] + position[1] * stride
+    x = begins[2] + position[2] * stride
+    start = min(max(-x, 0), side)
+    stop = max(min(width - x, side), start)
+    return (z, y, x), start, stop
+
+
 @kernel()
 def _cut_windows(images, first, last, begins, stride, sign, fill, out):
     """Write windows (images, *positions, *sides) of images with three axes, times a sign.
 
     The first window begins at `begins`, which are negative before the image.
     """
-    _, _, height, width = images.shape
-    depth = images.shape[1]
+    depth, height, width = images.shape[1:]
     for image in range(first, last):
         for position in np.ndindex(out.shape[1:4]):
             window = out[image, position[0], position[1], position[2]]
-            z = begins[0] + position[0] * stride
-            y = begins[1] + position[1] * stride
-            x = begins[2] + position[2] * stride
-            start = min(max(-x, 0), window.shape[2])
-            stop = max(min(width - x, window.shape[2]), start)
+            (z, y, x), start, stop = _place(position, begins, stride, window.shape[2], width)
             for k, j in np.ndindex(window.shape[:2]):
                 row = window[k, j]
                 if not (0 <= z + k < depth and 0 <= y + j < height):
@@ -53,11 +59,7 @@ def _add_windows(gradients, first, last, begins, stride, out):
     for image in range(first, last):
         for position in np.ndindex(gradients.shape[1:4]):
             window = gradients[image, position[0], position[1], position[2]]
-            z = begins[0] + position[0] * stride
-            y = begins[1] + position[1] * stride
-            x = begins[2] + position[2] * stride
-            start = min(max(-x, 0), window.shape[2])
-            stop = max(min(width - x, window.shape[2]), start)
+            (z, y, x), start, stop = _place(position, begins, stride, window.shape[2], width)
             for k, j in np.ndindex(window.shape[:2]):
                 if not (0 <= z + k < depth and 0 <= y + j < height):
                     continue
@@ -105,7 +107,7 @@ class ImageWindows(NamedTuple):
         self._share(of_windows, add)
         return out
 
-    def _share(self, windows: Array, work: Any) -> None:
+    def _share(self, windows: Array, work: Callable[[Iterator[tuple[int, int]]], None]) -> None:
         """Call a function for the images, of which each thread takes some."""
         threads = thread_count(self.workers, windows.size // MOST_SERIAL_POINTS)
         share(ranges(len(windows), threads), work, threads)
