@@ -70,9 +70,9 @@ class CompareController(DockController):
         return (*super().works, Work(self.matcher.runner, "Matching …", self.matcher.match))
 
     def add_layers(self) -> None:
-        """Add the curves of the selected layers; of all images if fewer than two are selected.
+        """Add the curves of the selected layers.
 
-        Or of all labels where there are no images.
+        If fewer than two are selected, add those of all images, or of all labels if there are none.
         """
         own = [self.viewer.layers[name] for name in names_of(self.viewer, Image, Labels)]
         chosen = [layer for layer in own if layer in self.viewer.layers.selection]
@@ -199,7 +199,7 @@ class CompareController(DockController):
         self._calls.clear()
         self._last = None
         self._failure = ""
-        self.model.curves = {}  # First: without curves nothing is compared by columns.
+        self.model.curves = {}  # This comes first, as nothing is compared without curves.
         self.model.by = self.model.unit = self.model.where = ""
         self.model.average = ()
         self.model.features = {}

@@ -184,7 +184,7 @@ class Matcher:
     def _add_layers(self, prediction: Any, target: Any, found: Unmatched, before: str) -> None:
         """Add lines around what does not match, and points; both can be undone.
 
-        The code is then that of `before` again, of which the layers may still be there.
+        Undoing restores `before`, the code of an earlier match whose layers may still be shown.
         """
         viewer = self._controller.viewer
         selected = set(viewer.layers.selection)

@@ -60,9 +60,9 @@ def _check_objects(labels: NDArray[Any], name: str) -> None:
 
 
 def _check_values(values: NDArray[Any], labels: NDArray[Any], image: Any, objects: Any) -> None:
-    """Raise ValueError if an object has points without a value, which no curve of it counts.
+    """Raise ValueError for values from which no curves of the objects can be computed.
 
-    Or if there are only infinite values, so that there are no thresholds.
+    No curve counts a point without a value, and infinite values alone give no thresholds.
     """
     if values.dtype.kind != "f":
         return

@@ -67,9 +67,10 @@ class Curve:
         return int(self.values[index]) if 0 <= index < self.values.size else 0
 
     def dividing(self, value: float) -> float:
-        """The threshold whose set has what is above a value, or what is not, and no other points.
+        """The threshold whose set separates what is above a value from the rest.
 
-        The nearest of the curve's thresholds that does so, as far as they go.
+        It is the threshold of the curve next to the value: the first one above it for superlevel
+        sets, and the last one that is not above it for sublevel sets.
         """
         place = int(np.searchsorted(self.thresholds, value, side="right"))
         if not self.superlevel:

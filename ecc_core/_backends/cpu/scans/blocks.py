@@ -157,7 +157,7 @@ class Staged(NamedTuple):
     keys: Array
     spare: list[Array]
     unfit: bool
-    values: Any = None
+    values: tuple[Any, ...] | None = None
     owner: Array | None = None
 
 
